@@ -1,0 +1,1 @@
+"""Decision laws: numbers in, numbers out. Standard library only, no clock, no dice."""

@@ -1,0 +1,87 @@
+"""What every decision law takes and gives.
+
+Units: ages and capacities in bytes, rates in bytes/s or pages/s, times in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+StateT = TypeVar("StateT")
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a decision law may know about the server at one tick.
+
+    Attributes:
+        now: seconds on the tick's monotonic clock.
+        age: modified age, bytes.
+        flush_limit: A, the age that the flush law divides by, bytes.
+        sync_point: modified age where sync flushing starts, bytes.
+        set_point: f, the age ratio to hold.
+        redo_rate: R, smoothed, bytes/s.
+        age_slope: smoothed growth of the modified age, bytes/s.
+        demand: P, pages/s that hold the age still now.
+        demand_density: pages per redo byte at the tail, averaged over the pages that
+            must be flushed within ``horizon`` seconds to bring the age to the set-point.
+        combining_exponent: b, 0 to 1.
+        flush_rate: F, flush-list pages/s really flushed, smoothed.
+        authority: pages flushed per page the law asked for; 1 when unknown.
+        io_capacity_max: M in force.
+        sustained_capacity: D, pages/s; None when never reached.
+    """
+
+    now: float
+    age: float
+    flush_limit: float
+    sync_point: float
+    set_point: float
+    redo_rate: float
+    age_slope: float
+    demand: float
+    demand_density: float
+    combining_exponent: float
+    flush_rate: float
+    authority: float
+    io_capacity_max: int
+    sustained_capacity: float | None
+
+    @property
+    def age_ratio(self) -> float:
+        """Return x, the modified age over the flush limit."""
+        return self.age / self.flush_limit
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a decision law would set, and the terms it came from.
+
+    Attributes:
+        io_capacity_max: wanted M in pages/s, not yet rounded or bounded.
+        terms: named parts of the answer, for the record.
+        act: False when the law is content with the value in force.
+    """
+
+    io_capacity_max: float
+    terms: dict[str, float]
+    act: bool = True
+
+
+class Policy(Protocol[StateT]):
+    """A decision law with a state of its own. It never raises on finite input."""
+
+    name: str
+
+    def start(self) -> StateT:
+        """Return the state before the first proposal."""
+        ...
+
+    def propose(self, state: StateT, situation: Situation) -> tuple[StateT, Proposal]:
+        """Return the next state and the proposal for this tick."""
+        ...
+
+    def wrote(self, state: StateT, io_capacity_max: int) -> StateT:
+        """Tell the law which M really went into force, so that it cannot wind up."""
+        ...

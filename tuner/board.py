@@ -1,0 +1,108 @@
+"""The seam between the loop and everybody who watches or commands it.
+
+The loop's thread publishes; any other thread reads. Commands go into one queue, which is
+also what the loop waits on, and come back as acknowledgements.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from tuner.history import History
+from tuner.records import Acknowledgement, Command, Event, Facts, TickRecord
+from tuner.settings import Settings
+
+RING_TICKS = 600
+RING_EVENTS = 1000
+
+
+class Wake(Struct, frozen=True):
+    """A message that only ends the loop's wait."""
+
+
+Message = Command | Wake
+
+
+class Board:
+    """What the loop last said, and the way to talk to it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self.history = History()
+        self._changed = threading.Condition()
+        self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)
+        self._events: deque[tuple[int, Event]] = deque(maxlen=RING_EVENTS)
+        self._acknowledgements: dict[int, Acknowledgement] = {}
+        self._numbers = itertools.count(1)
+        self._event_numbers = itertools.count(1)
+        self._last: TickRecord | None = None
+        self._settings: Settings | None = None
+        self._facts: Facts | None = None
+        self._encoder = msgspec.json.Encoder()
+
+    def publish(self, record: TickRecord, settings: Settings, facts: Facts | None) -> None:
+        """Make one tick's record visible; called by the loop's thread alone."""
+        encoded = self._encoder.encode(record)
+        self.history.add(record)
+        with self._changed:
+            self._last = record
+            self._settings = settings
+            self._facts = facts
+            self._ring.append((record.tick.number, encoded))
+            for event in record.events:
+                self._events.append((next(self._event_numbers), event))
+            for answer in record.acknowledgements:
+                self._acknowledgements[answer.number] = answer
+            while len(self._acknowledgements) > RING_EVENTS:
+                self._acknowledgements.pop(next(iter(self._acknowledgements)))
+            self._changed.notify_all()
+
+    def last(self) -> TickRecord | None:
+        """Return the newest record, None before the first tick."""
+        with self._changed:
+            return self._last
+
+    def settings(self) -> Settings | None:
+        """Return the settings in force at the newest record."""
+        with self._changed:
+            return self._settings
+
+    def facts(self) -> Facts | None:
+        """Return what the server is; None until it was reached."""
+        with self._changed:
+            return self._facts
+
+    def events(self, *, after: int = 0, limit: int = 200) -> Sequence[tuple[int, Event]]:
+        """Return numbered events younger than ``after``, oldest first."""
+        with self._changed:
+            return [item for item in self._events if item[0] > after][-limit:]
+
+    def ticks(self, *, after: int = 0) -> Sequence[tuple[int, bytes]]:
+        """Return encoded ticks younger than ``after``, oldest first, at most the ring's length."""
+        with self._changed:
+            return [item for item in self._ring if item[0] > after]
+
+    def wait(self, *, after: int, timeout: float) -> Sequence[tuple[int, bytes]]:
+        """Wait until there is a tick younger than ``after``; empty when the time is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._ring) and self._ring[-1][0] > after, timeout)
+        return self.ticks(after=after)
+
+    def submit(self, command: Command) -> int:
+        """Hand a command to the loop at once; return its number for ``answer``."""
+        number = next(self._numbers)
+        self.inbox.put(msgspec.structs.replace(command, number=number))
+        return number
+
+    def answer(self, number: int, *, timeout: float) -> Acknowledgement | None:
+        """Return the loop's answer to a command; None when it has not come in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: number in self._acknowledgements, timeout)
+            return self._acknowledgements.get(number)

@@ -1,0 +1,1 @@
+"""Real servers behind one port."""

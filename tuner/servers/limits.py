@@ -1,0 +1,91 @@
+"""Redo limits of MySQL 8.0.30 and later, with the margins taken off.
+
+Source: log/log0files_capacity.cc, include/log0constants.h and log_calc_concurrency_margin,
+the same arithmetic in 8.0.44, 8.4.8 and 9.7.2. The exported counters
+``log_max_modified_age_async`` and ``_sync`` are the raw values: what the flush law and the
+sync trigger really use is smaller by the margin.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+FILES = 32
+FILE_HEADER = 2048
+BLOCK = 512
+BLOCK_PAYLOAD = 496
+WRITER_SAFETY = 131_072
+EXTRA_WRITER_PERCENT = 5
+MARGIN_CAP_PERCENT = 50
+
+
+class RedoLimits(Struct, frozen=True):
+    """All the limits that one redo capacity implies, bytes.
+
+    Attributes:
+        soft: logical capacity left to users and margins.
+        raw_async: ``log_max_modified_age_async`` as exported.
+        raw_sync: ``log_max_modified_age_sync`` as exported.
+        concurrency_margin: ``log_concurrency_margin`` as exported (payload bytes).
+        margin: the same in LSN bytes.
+    """
+
+    soft: int
+    raw_async: int
+    raw_sync: int
+    concurrency_margin: int
+    margin: int
+
+    @property
+    def flush_limit(self) -> int:
+        """Return A, the age that the flush law divides by."""
+        return _aligned(self.raw_async - self.margin)
+
+    @property
+    def sync_point(self) -> int:
+        """Return the modified age above which sync flushing starts."""
+        return self.raw_sync - self.margin
+
+    @property
+    def stall_point(self) -> int:
+        """Return the checkpoint age above which writers wait (the free-check capacity)."""
+        return _aligned(self.soft - self.margin)
+
+
+def _aligned(value: int) -> int:
+    """Return the value rounded down to whole log blocks."""
+    return value - value % BLOCK
+
+
+def _payload_to_lsn(payload: int) -> int:
+    """Return the LSN bytes that so many payload bytes take up (log_translate_sn_to_lsn)."""
+    return payload // BLOCK_PAYLOAD * BLOCK + payload % BLOCK_PAYLOAD + (BLOCK - BLOCK_PAYLOAD - 4)
+
+
+def redo_limits(capacity: int, *, page_size: int = 16_384, thread_concurrency: int = 0) -> RedoLimits:
+    """Return the limits for a redo capacity in force.
+
+    Args:
+        capacity: ``Innodb_redo_log_capacity_resized``, bytes.
+        page_size: ``innodb_page_size``, bytes.
+        thread_concurrency: ``innodb_thread_concurrency``.
+
+    Raises:
+        ValueError: a capacity that no server accepts.
+    """
+    if capacity < 8 * 1024 * 1024:
+        raise ValueError(f"redo capacity is {capacity} bytes; the server's minimum is 8388608")
+    file = capacity // FILES
+    hard = _aligned(file * (FILES - 2) - (FILES - 1) * FILE_HEADER - WRITER_SAFETY - file // 10)
+    soft = _aligned(hard * (100 - EXTRA_WRITER_PERCENT) // 100)
+    concurrency_margin = min(
+        _aligned(4 * page_size * (thread_concurrency + 10) + 4096 + soft * EXTRA_WRITER_PERCENT // 100),
+        _aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100),
+    )
+    return RedoLimits(
+        soft=soft,
+        raw_async=_aligned(soft - soft // 8),
+        raw_sync=_aligned(soft - soft // 16),
+        concurrency_margin=concurrency_margin,
+        margin=_payload_to_lsn(concurrency_margin),
+    )

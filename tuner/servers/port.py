@@ -1,0 +1,49 @@
+"""The port: all that the loop can ask of a server."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tuner.records import Capacity, Facts, Missed, Receipt, Sample
+
+
+class ServerError(Exception):
+    """A server that cannot be used; the message names the thing, what it said and what would be right."""
+
+
+class Unreachable(ServerError):  # noqa: N818 - reads as the state it names
+    """Nothing answers, or not in time."""
+
+
+class Unsupported(ServerError):  # noqa: N818 - reads as the state it names
+    """A server that answers but that this version does not support."""
+
+
+class Server(Protocol):
+    """One server, one connection, bounded time for every call."""
+
+    def facts(self) -> Facts:
+        """Return what does not change while the server runs.
+
+        Raises:
+            Unreachable: nothing answers in time.
+            Unsupported: the server is not one that can be sampled.
+        """
+        ...
+
+    def read(self) -> Sample | Missed:
+        """Return one reading; never raises."""
+        ...
+
+    def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
+        """Carry out the SETs in order, read both values back; never raises.
+
+        Args:
+            steps: variable name and value, in the order that keeps the pair legal.
+            wanted: the pair that the steps end at, for the receipt.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give the connection back; never raises, safe to call twice."""
+        ...

@@ -1,0 +1,68 @@
+"""What an operator may tune about the loop itself; validated here, used by ``step``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+
+class Mode(StrEnum):
+    """What the operator asked for."""
+
+    ADVISORY = "advisory"
+    ACTIVE = "active"
+
+
+PolicyName = Literal["feedforward", "pid", "fixed"]
+"""The decision laws that can be asked for."""
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The part of the configuration that decisions depend on."""
+
+    mode: Annotated[Mode, Meta(description="advisory writes nothing; active writes")] = Mode.ADVISORY
+    policy: Annotated[PolicyName, Meta(description="decision law")] = "feedforward"
+    set_point: Annotated[
+        float | None,
+        Meta(gt=0.2, le=1.0, description="age ratio to hold; leave out to have it derived from the load"),
+    ] = None
+    fixed_io_capacity_max: Annotated[
+        int, Meta(ge=100, le=4_000_000_000, description="pages/s that the policy fixed holds")
+    ] = 2000
+    min_io_capacity_max: Annotated[
+        int, Meta(ge=100, le=4_000_000_000, description="lowest M ever written, pages/s")
+    ] = 200
+    max_io_capacity_max: Annotated[
+        int, Meta(ge=100, le=4_000_000_000, description="highest M ever written, pages/s")
+    ] = 20_000
+    ratio: Annotated[int, Meta(ge=1, le=20, description="k: M is always k times C")] = 2
+    step_factor: Annotated[
+        float, Meta(gt=1.0, le=10.0, description="largest change of M in one write, as a factor")
+    ] = 2.0
+    dwell_seconds: Annotated[
+        float, Meta(ge=1.0, le=3600.0, description="shortest time between two writes")
+    ] = 10.0
+    max_changes_per_hour: Annotated[int, Meta(ge=1, le=3600, description="writes allowed in any hour")] = 120
+    dead_band: Annotated[
+        float, Meta(ge=0.0, le=0.5, description="relative change of M that is not worth a write")
+    ] = 0.03
+    max_checkpoint_age_ratio: Annotated[
+        float,
+        Meta(
+            gt=0.1,
+            le=0.84,
+            description="highest checkpoint age the set-point may lead to, as a share of the redo capacity; "
+            "PMM alarms at 0.80",
+        ),
+    ] = 0.78
+    emergency_seconds: Annotated[
+        float, Meta(ge=1.0, le=120.0, description="raise at once when the stall point is nearer than this")
+    ] = 8.0
+    stale_seconds: Annotated[
+        float, Meta(ge=2.0, le=300.0, description="hold when the last good sample is older than this")
+    ] = 5.0
+    park_slack: Annotated[
+        float, Meta(ge=1.0, le=10.0, description="load growth that a parked setting leaves room for, as a factor")
+    ] = 1.5
