@@ -1,0 +1,59 @@
+"""``innobrim``: one command each, imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from tuner.cli.exits import USAGE
+
+COMMANDS = {
+    "advise": "tuner.cli.advise",
+    "check": "tuner.cli.check",
+    "demo": "tuner.cli.demo",
+    "override": "tuner.cli.client",
+    "park": "tuner.cli.client",
+    "pause": "tuner.cli.client",
+    "replay": "tuner.cli.replay",
+    "restore": "tuner.cli.client",
+    "resume": "tuner.cli.client",
+    "run": "tuner.cli.run",
+    "simulate": "tuner.cli.simulate",
+    "status": "tuner.cli.client",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when used, so that the daemon carries no bench."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return every command's name."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
+        """Import one command; None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        if not isinstance(found, click.Command):
+            raise TypeError(f"{COMMANDS[cmd_name]}.{cmd_name} is not a command")
+        return found
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="innobrim", prog_name="innobrim")
+def cli() -> None:
+    """Hold InnoDB's uncheckpointed bytes just under max checkpoint age, by itself.
+
+    Without --active nothing is ever written. Example: innobrim check --socket /run/mysqld/mysqld.sock
+    """
+
+
+def main() -> None:
+    """Run the command line; the exit code is 0 fine, 1 "no", 2 usage, 3 not reachable."""
+    try:
+        cli.main(prog_name="innobrim", standalone_mode=True)
+    except KeyboardInterrupt:
+        sys.exit(USAGE)

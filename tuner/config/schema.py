@@ -1,0 +1,74 @@
+"""Every configuration key: name, type, bounds, default and one line of help."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tuner.settings import Settings
+
+
+class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the server is reached. A password comes from an option file, a credential or the environment."""
+
+    socket: Annotated[str | None, Meta(description="path of mysqld's unix socket; preferred over host")] = None
+    host: Annotated[str, Meta(min_length=1, description="host name or address")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=1, le=65535, description="TCP port")] = 3306
+    user: Annotated[str | None, Meta(description="account; default: the option file's, else innobrim")] = None
+    defaults_file: Annotated[
+        str | None, Meta(description="MySQL option file whose [client] group holds user and password")
+    ] = None
+    tls: Annotated[
+        Literal["preferred", "required", "off"], Meta(description="encryption of a TCP connection")
+    ] = "preferred"
+    tls_ca: Annotated[str | None, Meta(description="certificate authority that the server is checked against")] = None
+    connect_timeout: Annotated[float, Meta(gt=0, le=10, description="seconds to connect")] = 1.0
+    query_timeout: Annotated[float, Meta(gt=0, le=10, description="seconds for one statement")] = 1.0
+
+
+class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the daemon lives."""
+
+    interval: Annotated[float, Meta(ge=0.2, le=10.0, description="seconds between two ticks")] = 1.0
+    enable_counters: Annotated[
+        bool, Meta(description="turn on the InnoDB counters that the loop needs (active mode only)")
+    ] = False
+    on_stop: Annotated[
+        Literal["park", "restore", "leave"], Meta(description="what an active daemon leaves behind when it stops")
+    ] = "park"
+    state_directory: Annotated[str, Meta(min_length=1, description="where journal and token live")] = (
+        "/var/lib/innobrim"
+    )
+    keep_ticks: Annotated[int, Meta(ge=3600, le=2_678_400, description="ticks kept in the journal")] = 86_400
+
+
+class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """The HTTP side."""
+
+    enabled: Annotated[bool, Meta(description="serve API, metrics and page")] = True
+    host: Annotated[str, Meta(min_length=1, description="address to listen on; loopback only")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="TCP port; 0 serves the unix socket only")] = 8633
+    socket: Annotated[
+        str | None, Meta(description="unix socket; default: api.sock in the state directory, - for none")
+    ] = None
+
+
+class LogSection(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is said."""
+
+    level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="lowest level said")] = "info"
+    format: Annotated[
+        Literal["auto", "json", "pretty"], Meta(description="auto: pretty on a terminal, JSON elsewhere")
+    ] = "auto"
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole configuration: TOML file, then INNOBRIM_* variables, then flags."""
+
+    server: ServerSection = msgspec.field(default_factory=ServerSection)
+    loop: Settings = msgspec.field(default_factory=Settings)
+    daemon: DaemonSection = msgspec.field(default_factory=DaemonSection)
+    api: ApiSection = msgspec.field(default_factory=ApiSection)
+    log: LogSection = msgspec.field(default_factory=LogSection)
