@@ -95,7 +95,7 @@ class Sample(Struct, frozen=True):
         int, _field("checkpoint age where writers block", "bytes", "gauge", "Max Checkpoint Age")
     ]
     lsn_current: Annotated[int, _field("current LSN", "bytes", "counter")]
-    lsn_oldest: Annotated[int, _field("oldest modification in the flush lists", "bytes")]
+    lsn_oldest: Annotated[int, _field("oldest modification in the flush lists; current LSN when none is dirty", "bytes")]
     lsn_checkpoint: Annotated[int, _field("last checkpoint LSN", "bytes")]
     redo_logical_size: Annotated[int, _field("redo held for any consumer", "bytes", "gauge")]
     redo_enabled: Annotated[bool, _field("redo logging is on")]

@@ -1,0 +1,167 @@
+"""One MySQL connection with a limit on every wait."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Sequence
+from typing import Any
+
+import pymysql
+from msgspec import Struct
+from pymysql.connections import Connection
+
+from tuner.servers.port import Unreachable
+
+IDLE_SECONDS = 15
+"""Session ``wait_timeout``: a session whose client vanished is gone, with its locks, after this."""
+
+LOCK_SECONDS = 2
+"""Session ``lock_wait_timeout``: no metadata lock holds a sample up for longer."""
+
+ACCESS_DENIED = {1044, 1045, 1698}
+
+
+class Endpoint(Struct, frozen=True):
+    """Where a server is and who we are there.
+
+    Attributes:
+        socket: path of the unix socket; preferred over host and port.
+        host: name or address.
+        port: TCP port.
+        user: account.
+        password: never shown.
+        tls: preferred, required or off.
+        tls_ca: certificate authority to check the server against.
+        connect_timeout: seconds.
+        query_timeout: seconds for each statement.
+    """
+
+    user: str
+    password: str = ""
+    socket: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 3306
+    tls: str = "preferred"
+    tls_ca: str | None = None
+    connect_timeout: float = 1.0
+    query_timeout: float = 1.0
+
+    def __repr__(self) -> str:
+        """Return the endpoint without its password."""
+        return f"Endpoint({self})"
+
+    def __str__(self) -> str:
+        """Return user and address, as DBAs write them."""
+        return f"{self.user}@{self.socket or f'{self.host}:{self.port}'}"
+
+
+class Session:
+    """A connection that is opened when needed and dropped at the first sign of trouble."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._connection: Connection[Any] | None = None
+        self._lost: int | None = None
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Run one statement and return its rows.
+
+        Raises:
+            Unreachable: no connection, or no answer in time; the next call connects again.
+            pymysql.MySQLError: the server refused the statement; the connection stays.
+        """
+        connection = self._connection or self._connect()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+                return rows
+        except (pymysql.OperationalError, pymysql.InterfaceError, OSError, ValueError) as error:
+            if connection.open and isinstance(error, pymysql.OperationalError) and _is_refusal(error):
+                raise
+            self.drop()
+            raise Unreachable(f"{self.endpoint}: {_words(error)}") from error
+
+    def drop(self) -> None:
+        """Forget the connection without talking to the server; the next one ends it there."""
+        if self._connection is not None:
+            self._lost = self._connection.thread_id()
+            with contextlib.suppress(pymysql.MySQLError, OSError):
+                self._connection._force_close()  # noqa: SLF001 - close() would wait for a dead peer
+        self._connection = None
+
+    def close(self) -> None:
+        """Say goodbye and close; never raises."""
+        if self._connection is not None:
+            with contextlib.suppress(pymysql.MySQLError, OSError):
+                self._connection.close()
+        self._connection = None
+
+    def _connect(self) -> Connection[Any]:
+        endpoint = self.endpoint
+        if endpoint.socket is None and endpoint.tls == "required":
+            context: ssl.SSLContext | None = ssl.create_default_context(cafile=endpoint.tls_ca)
+            if context is not None and endpoint.tls_ca is None:
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+        else:
+            context = None
+        try:
+            connection: Connection[Any] = pymysql.connect(
+                unix_socket=endpoint.socket,
+                host=endpoint.host,
+                port=endpoint.port,
+                user=endpoint.user,
+                password=endpoint.password,
+                connect_timeout=max(1, round(endpoint.connect_timeout)),
+                read_timeout=endpoint.query_timeout,
+                write_timeout=endpoint.query_timeout,
+                autocommit=True,
+                charset="utf8mb4",
+                program_name="innobrim",
+                ssl=context,
+                ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
+                init_command=(
+                    f"SET SESSION wait_timeout = {IDLE_SECONDS}, SESSION lock_wait_timeout = {LOCK_SECONDS}, "
+                    f"SESSION max_execution_time = {int(endpoint.query_timeout * 1000)}"
+                ),
+            )
+        except (pymysql.MySQLError, OSError, RuntimeError) as error:
+            raise Unreachable(f"{endpoint}: {_words(error)}") from error
+        self._connection = connection
+        self._end_lost(connection)
+        return connection
+
+    def _end_lost(self, connection: Connection[Any]) -> None:
+        """End our own earlier session, which may still hold locks on the server."""
+        if self._lost is None:
+            return
+        lost, self._lost = self._lost, None
+        with contextlib.suppress(pymysql.MySQLError), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT 1 FROM information_schema.processlist WHERE id = %s AND user = SUBSTRING_INDEX(USER(), '@', 1)"
+                " AND id <> CONNECTION_ID()",
+                (lost,),
+            )
+            if cursor.fetchall():
+                cursor.execute("KILL %s", (lost,))
+
+
+def _is_refusal(error: pymysql.OperationalError) -> bool:
+    """Tell a statement that the server refused from a connection that broke (client errors are 2000 to 2999)."""
+    number = error.args[0] if error.args else 0
+    return isinstance(number, int) and not 2000 <= number < 3000 and number != 0  # noqa: PLR2004 - see above
+
+
+def _words(error: BaseException) -> str:
+    """Return the error as one line, with what would help where we know it."""
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else None
+    text = str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__
+    if "cryptography" in text:
+        return (
+            f"{text}; use the unix socket, a server with TLS, or install the extra: pip install 'innobrim[rsa]'"
+        )
+    if number in ACCESS_DENIED:
+        return f"{text} (error {number}): check user and password"
+    return f"{text} (error {number})" if number else text
