@@ -1,0 +1,1 @@
+"""The proof: simulated and real servers, loads, benches and the demo."""

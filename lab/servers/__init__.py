@@ -1,0 +1,1 @@
+"""Throw-away real servers for proofs and the demo."""

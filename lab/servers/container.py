@@ -1,0 +1,243 @@
+"""A throw-away MySQL in a container, its data on a volume so that a disk limit applies to it."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import platform
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import docker
+from docker.errors import APIError, DockerException, NotFound
+
+from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
+from lab.servers.disk import block_device, limit_file, limit_line
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+LABEL = "innobrim.lab"
+OWNER = "innobrim.owner"
+PLAIN_IMAGE = "innobrim/mysql:9.7"
+
+# The same for an official image and for a plain one: the entrypoint is ours, so no image's own is relied on.
+_ENTRY = """
+set -eu
+mkdir -p /var/lib/mysql-files /run/mysqld
+if [ ! -f /data/ready ]; then
+  rm -rf /data/db
+  printf '%s' "$LAB_ACCOUNTS" > /data/accounts.sql
+  mysqld --no-defaults --initialize-insecure --user=root --datadir=/data/db --init-file=/data/accounts.sql
+  touch /data/ready
+fi
+exec mysqld --no-defaults --user=root --datadir=/data/db --socket=/run/mysqld/lab.sock --bind-address=0.0.0.0 "$@"
+"""
+
+
+def _owner() -> str:
+    """Return this process's identity: host, boot, process id and its start, so that a reused id is another."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    return "|".join(
+        (platform.node(), boot.read_text().strip() if boot.exists() else "", str(os.getpid()), _born(os.getpid()))
+    )
+
+
+def _born(pid: int) -> str:
+    """Return a process's start time in ticks since boot, empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def _orphaned(owner: str) -> bool:
+    """Return whether the process that owned a container on this host is gone."""
+    parts, mine = owner.split("|"), _owner().split("|")
+    if len(parts) != len(mine) or parts[0] != mine[0]:
+        return False
+    return parts[1] != mine[1] or not parts[3] or _born(int(parts[2])) != parts[3]
+
+
+def remove_leftovers(client: docker.DockerClient) -> int:
+    """Remove containers and volumes that crashed runs on this host left behind; return how many."""
+    removed = 0
+    for container in client.containers.list(all=True, filters={"label": f"{LABEL}=1"}):
+        if _orphaned(container.labels.get(OWNER, "")):
+            with contextlib.suppress(APIError):
+                container.remove(force=True, v=True)
+                removed += 1
+    for volume in client.volumes.list(filters={"label": f"{LABEL}=1"}):
+        if _orphaned((volume.attrs or {}).get("Labels", {}).get(OWNER, "")):
+            with contextlib.suppress(APIError):
+                volume.remove()
+                removed += 1
+    return removed
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class MySQLContainer(LabServer):
+    """MySQL 8.0.30 or later in a container on 127.0.0.1.
+
+    Example:
+        with MySQLContainer() as server:
+            server.limit_write_iops(1200)
+    """
+
+    def __init__(self, image: str = PLAIN_IMAGE, spec: ServerSpec | None = None) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            image: an official MySQL image, or any with ``sh`` and ``mysqld`` on its path.
+            spec: how mysqld is started.
+
+        Raises:
+            LabServerError: no Docker daemon answers.
+        """
+        super().__init__(spec)
+        self.image = image
+        self._name = f"innobrim-lab-{uuid4().hex[:12]}"
+        self._container: Container | None = None
+        self._writes: int | None = None
+        try:
+            self._client = docker.from_env(timeout=60)
+            self._root = Path(str(self._client.info()["DockerRootDir"]))
+        except DockerException as error:
+            raise LabServerError(f"no Docker daemon answers: {error}") from error
+
+    def start(self) -> None:
+        """Start the container; a second start after ``kill`` keeps data, port, accounts and limit."""
+        if self._container is not None:
+            self._container.start()
+            if self._writes is not None:
+                self.limit_write_iops(self._writes)
+            return
+        remove_leftovers(self._client)
+        atexit.register(self.stop)
+        labels = {LABEL: "1", OWNER: _owner()}
+        self.port = _free_port()
+        try:
+            self._client.volumes.create(self._name, labels=labels)
+            self._container = self._client.containers.run(
+                self.image,
+                ["-c", _ENTRY, "mysqld", *self.spec.arguments()],
+                entrypoint="sh",
+                name=self._name,
+                labels=labels,
+                detach=True,
+                environment={"LAB_ACCOUNTS": account_statements(self.admin, self.daemon)},
+                volumes={self._name: {"bind": "/data", "mode": "rw"}},
+                ports={"3306/tcp": ("127.0.0.1", self.port)},
+            )
+        except DockerException as error:
+            self.stop()
+            raise LabServerError(f"container from image {self.image} did not start: {error}") from error
+
+    def stop(self) -> None:
+        """Remove container and volume."""
+        atexit.unregister(self.stop)
+        with contextlib.suppress(DockerException):
+            self._client.containers.get(self._name).remove(force=True, v=True)
+        with contextlib.suppress(DockerException):
+            self._client.volumes.get(self._name).remove()
+        self._container = None
+
+    def kill(self) -> None:
+        """SIGKILL mysqld and return when it is gone."""
+        container = self._running()
+        container.kill("SIGKILL")
+        container.wait(timeout=30)
+
+    def pause(self) -> None:
+        """Freeze the server."""
+        self._running().pause()
+
+    def unpause(self) -> None:
+        """Let it run on."""
+        self._running().unpause()
+
+    def alive(self) -> bool:
+        """Return whether mysqld, or its initialisation, runs."""
+        if self._container is None:
+            return False
+        try:
+            self._container.reload()
+        except NotFound:
+            return False
+        return self._container.status in {"created", "running", "paused"}
+
+    def log(self) -> str:
+        """Return the last 30 lines that mysqld wrote."""
+        if self._container is None:
+            return ""
+        with contextlib.suppress(DockerException):
+            return self._container.logs(tail=30).decode(errors="replace")
+        return ""
+
+    def limit_write_iops(self, writes: int | None) -> str | None:
+        """Limit the volume's disk to so many writes per second for this container; None lifts it."""
+        container = self._running()
+        container.reload()
+        pid = int(container.attrs["State"]["Pid"])
+        device = block_device(self._root)
+        if device is None:
+            return f"disk not limited: no block device is known behind {self._root}"
+        try:
+            file = limit_file(pid)
+        except OSError as error:
+            return f"disk not limited: the container's control group cannot be read here ({error})"
+        if file is None:
+            return "disk not limited: the block I/O controller is not available for this container"
+        line = limit_line(file, device, writes)
+        try:
+            file.write_text(line + "\n")
+        except PermissionError:
+            refusal = self._write_by_container(file, line)
+            if refusal is not None:
+                return refusal
+        except OSError as error:
+            return f"disk not limited: {file} refused '{line}': {error}"
+        self._writes = writes
+        return None
+
+    def _write_by_container(self, file: Path, line: str) -> str | None:
+        """Write to the controller through the daemon's privileges, for a caller without root's."""
+        try:
+            self._client.containers.run(
+                self.image,
+                ["-c", 'printf "%s\\n" "$1" > "$2"', "sh", line, str(file)],
+                entrypoint="sh",
+                labels={LABEL: "1", OWNER: _owner()},
+                volumes={"/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"}},
+                privileged=True,
+                remove=True,
+            )
+        except DockerException as error:
+            return f"disk not limited: needs root, and a privileged container was refused: {error}"
+        return None
+
+    def _running(self) -> Container:
+        if self._container is None:
+            raise LabServerError("the container is not started")
+        return self._container
+
+    def wait_gone(self, seconds: float = 30.0) -> None:
+        """Return when the process has ended by itself, for example after SHUTDOWN.
+
+        Raises:
+            LabServerError: it still runs after so many seconds.
+        """
+        end = time.monotonic() + seconds
+        while self.alive():
+            if time.monotonic() > end:
+                raise LabServerError(f"mysqld still runs after {seconds:.0f} s")
+            time.sleep(0.05)  # the daemon's wait call cannot tell "not yet" from an error in time
