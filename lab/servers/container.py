@@ -35,15 +35,20 @@ if [ ! -f /data/ready ]; then
   mysqld --no-defaults --initialize-insecure --user=root --datadir=/data/db --init-file=/data/accounts.sql
   touch /data/ready
 fi
-exec mysqld --no-defaults --user=root --datadir=/data/db --socket=/run/mysqld/lab.sock --bind-address=0.0.0.0 "$@"
+exec mysqld --no-defaults --user=root --datadir=/data/db --bind-address=0.0.0.0 "$@"
 """
 
 
 def _owner() -> str:
-    """Return this process's identity: host, boot, process id and its start, so that a reused id is another."""
+    """Return this process's identity: host, boot, id and start, so that a reused id is another."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     return "|".join(
-        (platform.node(), boot.read_text().strip() if boot.exists() else "", str(os.getpid()), _born(os.getpid()))
+        (
+            platform.node(),
+            boot.read_text().strip() if boot.exists() else "",
+            str(os.getpid()),
+            _born(os.getpid()),
+        )
     )
 
 

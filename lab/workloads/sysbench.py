@@ -204,7 +204,9 @@ class SysbenchRun:
             while len(self._seconds) < count:
                 left = end - time.monotonic()
                 if left <= 0 or not self.running():
-                    raise LabServerError(f"the load reported {len(self._seconds)} of {count} seconds:\n{self.output()}")
+                    raise LabServerError(
+                        f"the load reported {len(self._seconds)} of {count} seconds:\n{self.output()}"
+                    )
                 self._changed.wait(min(left, 1.0))
             return list(self._seconds)
 

@@ -1,0 +1,1 @@
+"""The long proofs of the closed loop on a real MySQL; results go to ``docs/results``."""
