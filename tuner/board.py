@@ -9,14 +9,15 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from tuner.history import History
-from tuner.records import Acknowledgement, Command, Event, Facts, TickRecord
+from tuner.records import Acknowledgement, Command, Event, Facts, Sample, TickRecord
 from tuner.settings import Settings
 
 RING_TICKS = 600
@@ -28,6 +29,45 @@ class Wake(Struct, frozen=True):
 
 
 Message = Command | Wake
+
+
+class Tally(Struct, frozen=True):
+    """What has happened since the board was made.
+
+    Attributes:
+        published: when the last tick was published, on ``time.monotonic``; None before the first.
+        ticks: ticks published.
+        missed: ticks whose reading failed.
+        changes: writes that the server accepted.
+        failures: writes that failed.
+        success: Unix time of the last success of each stage: read, decide, write.
+    """
+
+    published: float | None = None
+    ticks: int = 0
+    missed: int = 0
+    changes: int = 0
+    failures: int = 0
+    success: Mapping[str, float] = {}
+
+    def after(self, record: TickRecord) -> Tally:
+        """Return the tally with one more tick."""
+        read = isinstance(record.tick.reading, Sample)
+        receipt = record.tick.receipt
+        wrote = receipt is not None and not receipt.error
+        success = {**self.success, "decide": record.tick.wall}
+        if read:
+            success["read"] = record.tick.reading.wall
+        if wrote:
+            success["write"] = record.tick.wall
+        return Tally(
+            published=time.monotonic(),
+            ticks=self.ticks + 1,
+            missed=self.missed + (not read),
+            changes=self.changes + wrote,
+            failures=self.failures + (receipt is not None and not wrote),
+            success=success,
+        )
 
 
 class Board:
@@ -45,6 +85,7 @@ class Board:
         self._last: TickRecord | None = None
         self._settings: Settings | None = None
         self._facts: Facts | None = None
+        self._tally = Tally()
         self._encoder = msgspec.json.Encoder()
 
     def publish(self, record: TickRecord, settings: Settings, facts: Facts | None) -> None:
@@ -55,6 +96,7 @@ class Board:
             self._last = record
             self._settings = settings
             self._facts = facts
+            self._tally = self._tally.after(record)
             self._ring.append((record.tick.number, encoded))
             for event in record.events:
                 self._events.append((next(self._event_numbers), event))
@@ -78,6 +120,11 @@ class Board:
         """Return what the server is; None until it was reached."""
         with self._changed:
             return self._facts
+
+    def tally(self) -> Tally:
+        """Return the counts since start and when the loop last published."""
+        with self._changed:
+            return self._tally
 
     def events(self, *, after: int = 0, limit: int = 200) -> Sequence[tuple[int, Event]]:
         """Return numbered events younger than ``after``, oldest first."""

@@ -76,19 +76,42 @@ class History:
         """
         step = max(step, (end - start) / MAX_POINTS, 1.0)
         points = max(0, math.ceil((end - start) / step))
-        with self._lock:
-            rows = [(index, int((at - start) / step)) for index, at in enumerate(self._time) if start <= at < end]
-            columns = {name: self._columns[name] for name in names}
-            answer: dict[str, list[float | None]] = {"time": [start + index * step for index in range(points)]}
-            for name, column in columns.items():
-                sums = [0.0] * points
-                counts = [0] * points
-                for index, point in rows:
-                    value = column[index]
-                    if not math.isnan(value):
-                        sums[point] += value
-                        counts[point] += 1
-                answer[name] = [
-                    total / count if count else None for total, count in zip(sums, counts, strict=True)
-                ]
+        with self._lock:  # copies only: the loop's thread waits for this lock
+            times = self._time[:]
+            columns = {name: self._columns[name][:] for name in names}
+        runs = _runs(times, start=start, end=end, step=step, points=points)
+        answer: dict[str, list[float | None]] = {"time": [start + index * step for index in range(points)]}
+        for name, column in columns.items():
+            sums = [0.0] * points
+            counts = [0] * points
+            for point, first, last in runs:
+                values = column[first:last]
+                total = math.fsum(values) if len(values) > 1 else values[0]
+                if math.isnan(total):
+                    kept = [value for value in values if not math.isnan(value)]
+                    sums[point] += math.fsum(kept)
+                    counts[point] += len(kept)
+                else:
+                    sums[point] += total
+                    counts[point] += len(values)
+            answer[name] = [
+                total / count if count else None for total, count in zip(sums, counts, strict=True)
+            ]
         return answer
+
+
+def _runs(
+    times: array[float], *, start: float, end: float, step: float, points: int
+) -> list[tuple[int, int, int]]:
+    """Return point, first row and row after the last, for each stretch of rows of one point."""
+    runs: list[tuple[int, int, int]] = []
+    current, first = -1, 0
+    for index, at in enumerate(times):
+        point = min(int((at - start) / step), points - 1) if start <= at < end else -1
+        if point != current:
+            if current >= 0:
+                runs.append((current, first, index))
+            current, first = point, index
+    if current >= 0:
+        runs.append((current, first, len(times)))
+    return runs
