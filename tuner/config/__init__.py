@@ -1,0 +1,1 @@
+"""Configuration: every key, where its value comes from, and what is wrong with it."""

@@ -13,7 +13,9 @@ from tuner.settings import Settings
 class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
     """How the server is reached. A password comes from an option file, a credential or the environment."""
 
-    socket: Annotated[str | None, Meta(description="path of mysqld's unix socket; preferred over host")] = None
+    socket: Annotated[str | None, Meta(description="path of mysqld's unix socket; preferred over host")] = (
+        None
+    )
     host: Annotated[str, Meta(min_length=1, description="host name or address")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535, description="TCP port")] = 3306
     user: Annotated[str | None, Meta(description="account; default: the option file's, else innobrim")] = None
@@ -23,7 +25,9 @@ class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
     tls: Annotated[
         Literal["preferred", "required", "off"], Meta(description="encryption of a TCP connection")
     ] = "preferred"
-    tls_ca: Annotated[str | None, Meta(description="certificate authority that the server is checked against")] = None
+    tls_ca: Annotated[
+        str | None, Meta(description="certificate authority that the server is checked against")
+    ] = None
     connect_timeout: Annotated[float, Meta(gt=0, le=10, description="seconds to connect")] = 1.0
     query_timeout: Annotated[float, Meta(gt=0, le=10, description="seconds for one statement")] = 1.0
 
@@ -36,7 +40,8 @@ class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="turn on the InnoDB counters that the loop needs (active mode only)")
     ] = False
     on_stop: Annotated[
-        Literal["park", "restore", "leave"], Meta(description="what an active daemon leaves behind when it stops")
+        Literal["park", "restore", "leave"],
+        Meta(description="what an active daemon leaves behind when it stops"),
     ] = "park"
     state_directory: Annotated[str, Meta(min_length=1, description="where journal and token live")] = (
         "/var/lib/innobrim"
@@ -58,7 +63,9 @@ class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
 class LogSection(Struct, frozen=True, forbid_unknown_fields=True):
     """What is said."""
 
-    level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="lowest level said")] = "info"
+    level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="lowest level said")] = (
+        "info"
+    )
     format: Annotated[
         Literal["auto", "json", "pretty"], Meta(description="auto: pretty on a terminal, JSON elsewhere")
     ] = "auto"

@@ -1,0 +1,120 @@
+"""Keys that are fine alone and wrong together."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+
+from tuner.config.schema import Config
+from tuner.settings import Settings
+
+SERVER_MINIMUM = 100
+"""The lowest innodb_io_capacity that any server accepts, pages/s."""
+
+READS_A_TICK = 2
+STATEMENTS_OF_AN_APPLY = 3
+READINGS_UNTIL_STALE = 2
+
+
+class _Said:
+    """Names a key with its value and where that came from."""
+
+    def __init__(self, config: Config, sources: Mapping[str, str]) -> None:
+        self._config = config
+        self._sources = sources
+
+    def __call__(self, dotted: str) -> str:
+        section, _, name = dotted.partition(".")
+        value = getattr(getattr(self._config, section), name)
+        return f"{dotted} = {value} ({self._sources.get(dotted, 'default')})"
+
+
+def contradictions(
+    config: Config, *, sources: Mapping[str, str] | None = None, watchdog_seconds: float | None = None
+) -> list[str]:
+    """Return what contradicts what, one line each; empty when the configuration holds together.
+
+    Args:
+        config: values that are each inside their own bounds.
+        sources: dotted key to where its value came from, for the messages.
+        watchdog_seconds: after how many silent seconds the service manager kills us; None
+            without a watchdog.
+    """
+    said = _Said(config, sources or {})
+    return [
+        *_bounds(config.loop, said),
+        *_times(config, said),
+        *_addresses(config, said),
+        *_watchdog(config, said, watchdog_seconds),
+    ]
+
+
+def worst_tick_seconds(config: Config) -> float:
+    """Return the longest that one turn of the loop may take in the server's hands.
+
+    One reconnect, two reads and the three statements of an apply, each as long as its limit.
+    """
+    server = config.server
+    return server.connect_timeout + (READS_A_TICK + STATEMENTS_OF_AN_APPLY) * server.query_timeout
+
+
+def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
+    if loop.min_io_capacity_max > loop.max_io_capacity_max:
+        yield f"{said('loop.min_io_capacity_max')} is above {said('loop.max_io_capacity_max')}"
+    if loop.min_io_capacity_max // loop.ratio < SERVER_MINIMUM:
+        yield (
+            f"{said('loop.min_io_capacity_max')} is too low for {said('loop.ratio')}: "
+            f"innodb_io_capacity would fall below the server's minimum of {SERVER_MINIMUM}; "
+            f"it must be at least {SERVER_MINIMUM * loop.ratio}"
+        )
+    if loop.policy == "fixed" and not (
+        loop.min_io_capacity_max <= loop.fixed_io_capacity_max <= loop.max_io_capacity_max
+    ):
+        yield (
+            f"{said('loop.fixed_io_capacity_max')} is outside {said('loop.min_io_capacity_max')} "
+            f"and {said('loop.max_io_capacity_max')}"
+        )
+
+
+def _times(config: Config, said: _Said) -> Iterator[str]:
+    interval = config.daemon.interval
+    if config.loop.stale_seconds < READINGS_UNTIL_STALE * interval:
+        yield (
+            f"{said('loop.stale_seconds')} is too short for {said('daemon.interval')}: "
+            f"one late reading would hold the loop; it must be at least {READINGS_UNTIL_STALE * interval:g}"
+        )
+    if config.loop.emergency_seconds < READINGS_UNTIL_STALE * interval:
+        yield (
+            f"{said('loop.emergency_seconds')} is too short for {said('daemon.interval')}: "
+            "the stall could come between two readings; it must be at least "
+            f"{READINGS_UNTIL_STALE * interval:g}"
+        )
+
+
+def _addresses(config: Config, said: _Said) -> Iterator[str]:
+    if config.server.tls == "off" and config.server.tls_ca is not None:
+        yield f"{said('server.tls_ca')} has no effect with {said('server.tls')}; set tls to required"
+    if config.api.enabled and config.api.port and not _is_loopback(config.api.host):
+        yield f"{said('api.host')} is not a loopback address; use 127.0.0.1, ::1 or localhost"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _watchdog(config: Config, said: _Said, seconds: float | None) -> Iterator[str]:
+    if seconds is None:
+        return
+    worst = worst_tick_seconds(config)
+    if worst >= seconds / 2:
+        yield (
+            f"{said('server.connect_timeout')} and {said('server.query_timeout')} let one tick take "
+            f"{worst:g} s (connect, {READS_A_TICK} reads, {STATEMENTS_OF_AN_APPLY} statements of a write), "
+            f"which must stay below half of WatchdogSec={seconds:g}; lower them or raise WatchdogSec "
+            f"above {2 * worst:g}"
+        )

@@ -1,0 +1,140 @@
+"""Who we are to the server: an option file, a systemd credential or the environment.
+
+Never the command line, where every process on the machine can read it.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tuner.config.errors import ConfigError
+from tuner.config.keys import PASSWORD_VARIABLE
+from tuner.config.optionfile import OptionFileError, includes, read_options
+from tuner.config.schema import ServerSection
+
+DEFAULT_USER = "innobrim"
+CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential
+CREDENTIAL_OPTIONS = "my.cnf"
+GROUP = "client"
+HIGHEST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Where and as whom to connect. Printing it never shows the password.
+
+    Attributes:
+        user: account.
+        password: secret; empty for accounts without one (auth_socket).
+        socket: path of the unix socket, or None.
+        host: host name or address, used without a socket.
+        port: TCP port.
+        password_from: what the password was read from, empty without one.
+        warnings: one line each: files that others can read, directives not followed.
+    """
+
+    user: str
+    password: str = field(repr=False)
+    socket: str | None
+    host: str
+    port: int
+    password_from: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _OptionFile:
+    path: str
+    options: dict[str, str]
+    warnings: list[str]
+
+
+def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Credentials:
+    """Return where and as whom to connect.
+
+    Password: ``INNOBRIM_PASSWORD``, else ``$CREDENTIALS_DIRECTORY/mysql-password``, else the
+    option file (``server.defaults_file``, or ``$CREDENTIALS_DIRECTORY/my.cnf``). Everything
+    else: what the configuration says where it differs from the default, else the option file.
+
+    Raises:
+        ConfigError: a file that is missing, unreadable or malformed.
+    """
+    file = _option_file(server, environ)
+    options = file.options if file else {}
+    password, source = _password(environ, file)
+    defaults = ServerSection()
+    addressed = (server.socket, server.host, server.port) != (defaults.socket, defaults.host, defaults.port)
+    return Credentials(
+        user=server.user or options.get("user") or DEFAULT_USER,
+        password=password,
+        socket=server.socket if addressed else options.get("socket") or None,
+        host=server.host if addressed else options.get("host") or server.host,
+        port=server.port if addressed or file is None else _port(file, server.port),
+        password_from=source,
+        warnings=tuple(file.warnings) if file else (),
+    )
+
+
+def _password(environ: Mapping[str, str], file: _OptionFile | None) -> tuple[str, str]:
+    given = environ.get(PASSWORD_VARIABLE)
+    if given:
+        return given, PASSWORD_VARIABLE
+    directory = environ.get("CREDENTIALS_DIRECTORY")
+    if directory:
+        path = Path(directory, CREDENTIAL_PASSWORD)
+        if path.exists():
+            return _read(path).removesuffix("\n").removesuffix(
+                "\r"
+            ), f"systemd credential {CREDENTIAL_PASSWORD}"
+    if file is not None and file.options.get("password"):
+        return file.options["password"], file.path
+    return "", ""
+
+
+def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFile | None:
+    directory = environ.get("CREDENTIALS_DIRECTORY")
+    if server.defaults_file is not None:
+        path = Path(server.defaults_file)
+    elif directory and Path(directory, CREDENTIAL_OPTIONS).exists():
+        path = Path(directory, CREDENTIAL_OPTIONS)
+    else:
+        return None
+    text = _read(path)
+    try:
+        options = read_options(text, GROUP)
+    except OptionFileError as error:
+        raise ConfigError([f"{path}: {error}"]) from error
+    warnings = [f"{path}: {line.split()[0]} is not followed" for line in includes(text)]
+    if not any(options.get(name) for name in ("user", "password", "host", "socket")):
+        warnings.append(f"{path}: no user, password, host or socket in a [{GROUP}] group")
+    mode = path.stat().st_mode
+    if options.get("password") and mode & (stat.S_IROTH | stat.S_IWOTH):
+        warnings.append(
+            f"{path}: other accounts can read or change it (mode {mode & 0o777:04o}); chmod 0640 or less"
+        )
+    return _OptionFile(str(path), options, warnings)
+
+
+def _port(file: _OptionFile, default: int) -> int:
+    text = file.options.get("port", "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= HIGHEST_PORT):
+        raise ConfigError([f"{file.path}: port = {text}: must be a whole number from 1 up to {HIGHEST_PORT}"])
+    return int(text)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(
+            [f"{path}: no such file; server.defaults_file names a MySQL option file"]
+        ) from error
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}; check its owner and mode"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: not UTF-8 at byte {error.start}"]) from error

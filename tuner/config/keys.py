@@ -1,0 +1,189 @@
+"""The table of configuration keys, read off the schema.
+
+Loading, error messages, environment names and the reference page all come from ``KEYS``; a
+key is written down once, in ``tuner.config.schema`` or ``tuner.settings``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from tuner.config.schema import Config
+
+PREFIX = "INNOBRIM_"
+PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
+OTHER_VARIABLES = frozenset({PASSWORD_VARIABLE})
+"""``INNOBRIM_*`` variables that are no configuration key."""
+
+NONE_WORDS = ("none", "null")
+
+
+class KeyValueError(ValueError):
+    """A value that a key does not take; the message says what it would take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One configuration key.
+
+    Attributes:
+        section: TOML table.
+        name: key inside the table.
+        kind: the plain type without None and bounds.
+        bounds: limits on a number or a text's length.
+        description: one line for people; carries the unit.
+        default: value when nobody says anything.
+        optional: may be left out, which is not the same as any value.
+    """
+
+    section: str
+    name: str
+    kind: Any
+    bounds: Meta
+    description: str
+    default: object
+    optional: bool
+
+    @property
+    def dotted(self) -> str:
+        """Return ``section.name``."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """Return the environment variable that sets this key."""
+        return f"{PREFIX}{self.section}_{self.name}".upper()
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Return the words that this key takes; empty when it is not a choice."""
+        if get_origin(self.kind) is Literal:
+            return tuple(str(word) for word in get_args(self.kind))
+        if isinstance(self.kind, type) and issubclass(self.kind, Enum):
+            return tuple(str(member.value) for member in self.kind)
+        return ()
+
+    @property
+    def accepts(self) -> str:
+        """Return in words what this key takes, without the None of an optional key."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.kind]
+        limits = [
+            f"{word} {limit:,}" if isinstance(limit, int) else f"{word} {limit}"
+            for word, limit in (
+                ("above", self.bounds.gt),
+                ("from", self.bounds.ge),
+                ("below", self.bounds.lt),
+                ("up to", self.bounds.le),
+            )
+            if limit is not None
+        ]
+        if self.bounds.min_length:
+            words += ", not empty"
+        return " ".join([words, *limits])
+
+    def read(self, value: object, *, from_text: bool) -> Any:  # noqa: ANN401 - as many types as keys
+        """Return the value as this key's type.
+
+        Args:
+            value: what the source gave.
+            from_text: the source only knows text (a variable or a flag): "7" may be a number.
+
+        Raises:
+            KeyValueError: wrong type, or out of bounds.
+        """
+        lenient = from_text and isinstance(value, str)
+        if self.optional and (value is None or (lenient and str(value).lower() in NONE_WORDS)):
+            return None
+        try:
+            found = msgspec.convert(value, Annotated[self.kind, self.bounds], strict=not lenient)
+        except msgspec.ValidationError as error:
+            raise KeyValueError(f"must be {self.accepts}{self._near(value)}") from error
+        if isinstance(found, float) and not math.isfinite(found):
+            raise KeyValueError(f"must be {self.accepts}")
+        return found
+
+    def _near(self, value: object) -> str:
+        if not self.choices or not isinstance(value, str):
+            return ""
+        close = difflib.get_close_matches(value.lower(), self.choices, n=1, cutoff=0.5)
+        return f"; did you mean {close[0]}?" if close else ""
+
+
+def _split(hint: Any) -> tuple[Any, Meta, str, bool]:  # noqa: ANN401 - a type hint has no type
+    """Take a type hint apart, wherever None and Annotated are nested in it."""
+    optional = False
+    bounds: dict[str, Any] = {}
+    description = ""
+    pending = hint
+    while True:
+        origin = get_origin(pending)
+        if origin is Annotated:
+            pending, *notes = get_args(pending)
+            for note in notes:
+                if isinstance(note, Meta):
+                    description = note.description or description
+                    for name in ("gt", "ge", "lt", "le", "min_length"):
+                        if getattr(note, name) is not None:
+                            bounds[name] = getattr(note, name)
+        elif origin in (Union, types.UnionType):
+            members = [member for member in get_args(pending) if member is not type(None)]
+            optional = optional or len(members) < len(get_args(pending))
+            (pending,) = members
+        else:
+            return pending, Meta(**bounds), description, optional
+
+
+def _read_schema() -> Iterable[Key]:
+    for section, section_type in get_type_hints(Config).items():
+        defaults = section_type()
+        for name, hint in get_type_hints(section_type, include_extras=True).items():
+            kind, bounds, description, optional = _split(hint)
+            yield Key(
+                section=section,
+                name=name,
+                kind=kind,
+                bounds=bounds,
+                description=description,
+                default=getattr(defaults, name),
+                optional=optional,
+            )
+
+
+KEYS: Mapping[str, Key] = {key.dotted: key for key in _read_schema()}
+BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
+SECTIONS: tuple[str, ...] = tuple(get_type_hints(Config))
+
+
+def nearest_key(dotted: str) -> str:
+    """Return the dotted name of the key that a misspelt one most likely meant."""
+    return max(KEYS, key=lambda candidate: _likeness(dotted, candidate, "."))
+
+
+def nearest_variable(name: str) -> str:
+    """Return the ``INNOBRIM_*`` variable that a misspelt one most likely meant."""
+    bare = name.removeprefix(PREFIX)
+    candidates = [*BY_VARIABLE, *sorted(OTHER_VARIABLES)]
+    return max(candidates, key=lambda candidate: _likeness(bare, candidate.removeprefix(PREFIX), "_"))
+
+
+def _likeness(asked: str, candidate: str, separator: str) -> float:
+    """Compare two names with and without their section; the best counts, whole names first."""
+    asked, candidate = asked.lower(), candidate.lower()
+    whole = difflib.SequenceMatcher(None, asked, candidate).ratio()
+    parts = (
+        difflib.SequenceMatcher(None, mine, yours).ratio()
+        for mine in {asked, asked.partition(separator)[2] or asked}
+        for yours in {candidate, candidate.partition(separator)[2] or candidate}
+    )
+    return max(whole, max(parts) - 0.01)

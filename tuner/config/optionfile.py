@@ -1,0 +1,81 @@
+r"""Reads MySQL option files by mysqld's own rules (mysys/my_default.cc).
+
+A ``#`` outside quotes starts a comment anywhere; one pair of quotes around a value is taken
+off; ``\n \t \r \b \s \" \' \\`` are escapes inside and outside quotes and any other
+backslash stands for itself; dashes and underscores in names are the same; the last one wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_GROUP = re.compile(r"\[([^\]]*)\]")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "s": " ", '"': '"', "'": "'", "\\": "\\"}
+_SPACE = " \t\r\n\v\f"
+_PAIR = 2
+
+
+class OptionFileError(ValueError):
+    """A line that is no group, option or comment; the message names the line, never its value."""
+
+
+def read_options(text: str, group: str) -> dict[str, str]:
+    """Return the options of one group, names with underscores; an option without value is "".
+
+    Args:
+        text: the whole file.
+        group: name without brackets.
+
+    Raises:
+        OptionFileError: an option before the first group, or a group that does not end.
+    """
+    found: dict[str, str] = {}
+    current: str | None = None
+    for number, line in _lines(text):
+        if line.startswith("["):
+            match = _GROUP.match(line)
+            if match is None:
+                raise OptionFileError(f"line {number}: a group must end with ]")
+            current = match[1].strip(_SPACE)
+        elif current is None:
+            raise OptionFileError(f"line {number}: an option stands before the first [group]")
+        elif current == group:
+            name, _, value = _without_comment(line).partition("=")
+            name = name.strip(_SPACE).removeprefix("loose-").replace("-", "_")
+            found[name] = _plain(value.strip(_SPACE))
+    return found
+
+
+def includes(text: str) -> list[str]:
+    """Return the ``!include`` lines, which are not followed."""
+    return [line for _, line in _lines(text, directives=True) if line.startswith("!include")]
+
+
+def _lines(text: str, *, directives: bool = False) -> Iterator[tuple[int, str]]:
+    for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        line = raw.strip(_SPACE)
+        if line and line[0] not in "#;" and (directives or not line.startswith("!")):
+            yield number, line
+
+
+def _without_comment(line: str) -> str:
+    quote = ""
+    escaped = False
+    for index, letter in enumerate(line):
+        if letter in "\"'" and not escaped:
+            if not quote:
+                quote = letter
+            elif quote == letter:
+                quote = ""
+        if not quote and letter == "#":
+            return line[:index]
+        escaped = bool(quote) and letter == "\\" and not escaped
+    return line
+
+
+def _plain(value: str) -> str:
+    if len(value) >= _PAIR and value[0] in "\"'" and value[0] == value[-1]:
+        value = value[1:-1]
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[0]), value)
