@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import os
-import platform
-import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +14,8 @@ from docker.errors import APIError, DockerException, NotFound
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
 from lab.servers.disk import block_device, limit_file, limit_line
+from lab.servers.owner import mine, orphaned
+from lab.servers.ports import free_port
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -39,55 +38,20 @@ exec mysqld --no-defaults --user=root --datadir=/data/db --bind-address=0.0.0.0 
 """
 
 
-def _owner() -> str:
-    """Return this process's identity: host, boot, id and start, so that a reused id is another."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    return "|".join(
-        (
-            platform.node(),
-            boot.read_text().strip() if boot.exists() else "",
-            str(os.getpid()),
-            _born(os.getpid()),
-        )
-    )
-
-
-def _born(pid: int) -> str:
-    """Return a process's start time in ticks since boot, empty when it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
-        return ""
-
-
-def _orphaned(owner: str) -> bool:
-    """Return whether the process that owned a container on this host is gone."""
-    parts, mine = owner.split("|"), _owner().split("|")
-    if len(parts) != len(mine) or parts[0] != mine[0]:
-        return False
-    return parts[1] != mine[1] or not parts[3] or _born(int(parts[2])) != parts[3]
-
-
 def remove_leftovers(client: docker.DockerClient) -> int:
     """Remove containers and volumes that crashed runs on this host left behind; return how many."""
     removed = 0
     for container in client.containers.list(all=True, filters={"label": f"{LABEL}=1"}):
-        if _orphaned(container.labels.get(OWNER, "")):
+        if orphaned(container.labels.get(OWNER, "")):
             with contextlib.suppress(APIError):
                 container.remove(force=True, v=True)
                 removed += 1
     for volume in client.volumes.list(filters={"label": f"{LABEL}=1"}):
-        if _orphaned((volume.attrs or {}).get("Labels", {}).get(OWNER, "")):
+        if orphaned((volume.attrs or {}).get("Labels", {}).get(OWNER, "")):
             with contextlib.suppress(APIError):
                 volume.remove()
                 removed += 1
     return removed
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class MySQLContainer(LabServer):
@@ -128,8 +92,8 @@ class MySQLContainer(LabServer):
             return
         remove_leftovers(self._client)
         atexit.register(self.stop)
-        labels = {LABEL: "1", OWNER: _owner()}
-        self.port = _free_port()
+        labels = {LABEL: "1", OWNER: mine()}
+        self.port = free_port()
         try:
             self._client.volumes.create(self._name, labels=labels)
             self._container = self._client.containers.run(
@@ -221,7 +185,7 @@ class MySQLContainer(LabServer):
                 self.image,
                 ["-c", 'printf "%s\\n" "$1" > "$2"', "sh", line, str(file)],
                 entrypoint="sh",
-                labels={LABEL: "1", OWNER: _owner()},
+                labels={LABEL: "1", OWNER: mine()},
                 volumes={"/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"}},
                 privileged=True,
                 remove=True,

@@ -1,0 +1,181 @@
+"""A throw-away MySQL from a mysqld on this machine: own directory, loopback port, unix socket."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
+from lab.servers.disk import CGROUPS, block_device, limit_file, limit_line
+from lab.servers.owner import mine, orphaned
+from lab.servers.ports import free_port
+
+_PREFIX = "innobrim-lab-"
+_OWNER_FILE = "owner"
+
+
+def _base_directory() -> Path:
+    """Return where throw-away data goes: the first temporary directory on a real disk."""
+    candidates = [Path(tempfile.gettempdir()), Path("/var/tmp")]  # noqa: S108 - mkdtemp makes a private one inside
+    for candidate in candidates:
+        if candidate.is_dir() and os.access(candidate, os.W_OK) and block_device(candidate) is not None:
+            return candidate
+    return candidates[0]
+
+
+def remove_leftovers(base: Path) -> int:
+    """Remove the directories that crashed runs on this host left in ``base``; return how many."""
+    removed = 0
+    for directory in base.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if orphaned((directory / _OWNER_FILE).read_text(encoding="utf-8")):
+                shutil.rmtree(directory, ignore_errors=True)
+                removed += 1
+    return removed
+
+
+class LocalMySQL(LabServer):
+    """MySQL 8.0.30 or later as a child process; it dies with the thread that started it."""
+
+    def __init__(self, program: str = "mysqld", spec: ServerSpec | None = None) -> None:
+        """Prepare, without starting anything; ``program`` is mysqld's name or path."""
+        super().__init__(spec)
+        self.program = program
+        self._directory: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._group: Path | None = None
+
+    def start(self) -> None:
+        """Initialise on the first start, then start mysqld; the data stays over ``kill``."""
+        if self._directory is None:
+            base = _base_directory()
+            remove_leftovers(base)
+            self._directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+            atexit.register(self.stop)
+            (self._directory / _OWNER_FILE).write_text(mine(), encoding="utf-8")
+            (self._directory / "tmp").mkdir()
+            self.socket = self._directory / "s"
+            self.port = free_port()
+            self._initialise(self._directory)
+        guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        with (self._directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *guard,
+                    *self._paths(self._directory),
+                    f"--socket={self.socket}",
+                    "--bind-address=127.0.0.1",
+                    f"--port={self.port}",
+                    *self.spec.arguments(),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def stop(self) -> None:
+        """End mysqld and remove its directory."""
+        atexit.unregister(self.stop)
+        with contextlib.suppress(LabServerError, subprocess.TimeoutExpired):
+            self.kill()
+        if self._group is not None:
+            with contextlib.suppress(OSError):
+                self._group.rmdir()
+            self._group = None
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+    def kill(self) -> None:
+        """SIGKILL mysqld and return when it is gone."""
+        process = self._running()
+        process.kill()
+        process.wait(30.0)
+
+    def pause(self) -> None:
+        """Freeze the server."""
+        self._running().send_signal(signal.SIGSTOP)
+
+    def unpause(self) -> None:
+        """Let it run on."""
+        self._running().send_signal(signal.SIGCONT)
+
+    def alive(self) -> bool:
+        """Return whether mysqld runs."""
+        return self._process is not None and self._process.poll() is None
+
+    def log(self) -> str:
+        """Return the last 30 lines of mysqld's error log."""
+        if self._directory is None or not (self._directory / "log").exists():
+            return ""
+        lines = (self._directory / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(lines[-30:])
+
+    def limit_write_iops(self, writes: int | None) -> str | None:
+        """Limit the data directory's disk for mysqld, in a control group of its own; needs root."""
+        process = self._running()
+        device = block_device(self._directory) if self._directory is not None else None
+        if device is None:
+            return f"disk not limited: no block device is known behind {self._directory}"
+        try:
+            if self._group is None:
+                self._group = _new_group(process.pid)
+            (self._group / "cgroup.procs").write_text(f"{process.pid}\n", encoding="ascii")
+            file = limit_file(process.pid)
+            if file is None or file.parent != self._group:
+                return "disk not limited: the block I/O controller is not available here"
+            file.write_text(limit_line(file, device, writes) + "\n", encoding="ascii")
+        except OSError as error:
+            return f"disk not limited: a control group of mysqld's own needs root ({error})"
+        return None
+
+    def _initialise(self, directory: Path) -> None:
+        accounts = directory / "accounts.sql"
+        accounts.touch(mode=0o600)
+        accounts.write_text(account_statements(self.admin, self.daemon), encoding="utf-8")
+        try:
+            done = subprocess.run(
+                [*self._paths(directory), "--initialize-insecure", f"--init-file={accounts}"],
+                capture_output=True,
+                text=True,
+                timeout=120.0,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise LabServerError(f"{self.program} --initialize-insecure failed: {error}") from error
+        if done.returncode != 0:
+            raise LabServerError(f"{self.program} --initialize-insecure failed:\n{done.stderr[-2000:]}")
+
+    def _paths(self, directory: Path) -> list[str]:
+        root = ["--user=root"] if os.geteuid() == 0 else []
+        return [
+            self.program,
+            "--no-defaults",
+            *root,
+            f"--datadir={directory / 'data'}",
+            f"--tmpdir={directory / 'tmp'}",
+            f"--pid-file={directory / 'pid'}",
+            "--secure-file-priv=NULL",
+        ]
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise LabServerError("mysqld is not started")
+        return self._process
+
+
+def _new_group(pid: int) -> Path:
+    """Make a control group that can limit disk writes, cgroup v1 or v2, and return its directory."""
+    if (CGROUPS / "blkio").is_dir():
+        group = CGROUPS / "blkio" / f"{_PREFIX}{pid}"
+    else:
+        (CGROUPS / "cgroup.subtree_control").write_text("+io\n", encoding="ascii")
+        group = CGROUPS / f"{_PREFIX}{pid}"
+    group.mkdir(exist_ok=True)
+    return group
