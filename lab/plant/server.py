@@ -1,0 +1,154 @@
+"""The simulated server as the loop sees it: ``facts, read, apply, close``."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from lab.plant.cleaner import Batch
+from lab.plant.engine import Engine
+from tuner.records import Capacity, Facts, Receipt, Sample
+
+if TYPE_CHECKING:
+    from lab.plant.parameters import PlantParameters
+    from tuner.clock import Clock
+
+VERSION = "9.7 (simulated)"
+CAPACITY_MINIMUM = 100
+CAPACITY_MAXIMUM = 4_294_967_295
+PAGE_SIZE = 16_384
+READ_SECONDS = 0.001
+"""What one reading is said to take; the simulated clock does not move meanwhile."""
+
+ROOT = uuid.UUID("6a7e8f32-6f1b-5c86-9a54-0d2f5f4f1b1d")
+
+
+class SimulatedServer:
+    """A MySQL 9.7 behind the port of ``tuner.servers.port``.
+
+    It lives up to the clock's time whenever it is read or written, so it can stand beside a
+    simulated clock as well as a real one.
+
+    Attributes:
+        engine: what goes on inside, for tests and reports.
+    """
+
+    def __init__(self, parameters: PlantParameters, clock: Clock, *, seed: int = 1) -> None:
+        """Start a server now, on the clock's time.
+
+        Args:
+            parameters: server, disk and load.
+            clock: whose seconds the server lives by.
+            seed: decides the identity and every random number.
+        """
+        self.engine = Engine(parameters, seed=seed)
+        self._parameters = parameters
+        self._clock = clock
+        self._zero = clock.monotonic()
+        self._started = clock.wall()
+        self._identity = str(uuid.uuid5(ROOT, f"seed {seed}"))
+        self._limits = self.engine.redo.limits
+
+    def facts(self) -> Facts:
+        """Return what does not change while the server runs."""
+        return Facts(
+            identity=self._identity,
+            endpoint="simulated",
+            version=VERSION,
+            version_comment="simulated MySQL, no real server",
+            family="simulated",
+            flush_law="legacy",
+            page_size=PAGE_SIZE,
+            capacity_minimum=CAPACITY_MINIMUM,
+            capacity_maximum=CAPACITY_MAXIMUM,
+            started=self._started,
+        )
+
+    def read(self) -> Sample:
+        """Live up to now and return the counters as MySQL 9.7 exports them."""
+        now = self._settle()
+        engine = self.engine
+        redo, cleaner, limits = engine.redo, engine.cleaner, self._limits
+        totals = cleaner.totals
+        lsn, checkpoint, commits = int(redo.lsn), int(redo.checkpoint), int(engine.commits)
+        parameters = self._parameters.server
+        return Sample(
+            monotonic=now,
+            wall=self._clock.wall(),
+            read_seconds=READ_SECONDS,
+            identity=self._identity,
+            uptime=engine.now,
+            io_capacity=cleaner.io_capacity,
+            io_capacity_max=cleaner.io_capacity_max,
+            redo_capacity=parameters.redo_capacity,
+            flush_limit=limits.flush_limit,
+            sync_point=limits.sync_point,
+            stall_point=limits.stall_point,
+            lsn_current=lsn,
+            lsn_oldest=int(engine.ledger.oldest(redo.lsn)),
+            lsn_checkpoint=checkpoint,
+            redo_logical_size=lsn - checkpoint,
+            redo_enabled=True,
+            resizing=False,
+            adaptive_flushing=True,
+            adaptive_flushing_lwm=parameters.adaptive_flushing_lwm,
+            flush_sync=parameters.flush_sync,
+            pages_adaptive=int(totals[Batch.ADAPTIVE]),
+            pages_sync=int(totals[Batch.SYNC]),
+            pages_background=int(totals[Batch.BACKGROUND]),
+            pages_lru=0,
+            pages_neighbour=0,
+            pages_dirty=int(engine.ledger.dirty),
+            pages_total=parameters.buffer_pool_pages,
+            flush_percentage=cleaner.pct_for_lsn,
+            flush_requested=cleaner.requested,
+            flush_by_age=cleaner.by_age,
+            lsn_average_rate=cleaner.lsn_avg_rate,
+            free_page_waits=0,
+            redo_space_waits=engine.waits,
+            row_changes=commits,
+            commits=commits,
+        )
+
+    def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
+        """Carry out SET GLOBAL statements as MySQL does: what does not fit is clamped, with no error.
+
+        ``innodb_io_capacity_update`` and ``innodb_io_capacity_max_update``: C above M becomes
+        M, M below C becomes C, and a value outside the variable's range its bound. The page
+        cleaner sees a new value in its next loop.
+
+        Args:
+            steps: variable name and value, in order.
+            wanted: the pair that the steps end at, for the receipt.
+        """
+        now = self._settle()
+        cleaner = self.engine.cleaner
+        done = 0
+        error = ""
+        for variable, value in steps:
+            bounded = max(CAPACITY_MINIMUM, min(value, CAPACITY_MAXIMUM))
+            if variable == "innodb_io_capacity":
+                cleaner.io_capacity = min(bounded, cleaner.io_capacity_max)
+            elif variable == "innodb_io_capacity_max":
+                cleaner.io_capacity_max = max(bounded, cleaner.io_capacity)
+            else:
+                error = f"error 1193: unknown system variable {variable!r}"
+                break
+            done += 1
+        return Receipt(
+            monotonic=now,
+            requested=wanted,
+            in_force=Capacity(cleaner.io_capacity, cleaner.io_capacity_max),
+            done=done,
+            seconds=READ_SECONDS,
+            error=error,
+        )
+
+    def close(self) -> None:
+        """Do nothing: there is no connection to give back."""
+
+    def _settle(self) -> float:
+        """Live up to the clock's time and return it."""
+        now = self._clock.monotonic()
+        self.engine.advance_to(now - self._zero)
+        return now
