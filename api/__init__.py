@@ -1,0 +1,1 @@
+"""The HTTP side: routes, metrics and who may change what. It talks to the loop through the board alone."""

@@ -1,0 +1,106 @@
+"""The bodies that commands take, and how they are read."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import Request
+from msgspec import Meta, Struct
+
+from api.problems import ApiError, FieldProblem, validation_error
+from tuner.settings import Mode
+
+LONGEST_TTL = 7 * 24 * 3600
+
+Reason = Annotated[str, Meta(max_length=500, description="why, for the record")]
+
+
+class ReasonBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """The optional body of pause, resume, park, restore and of an override's end."""
+
+    reason: Reason = ""
+
+
+class ModeBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """The mode asked for."""
+
+    mode: Annotated[Mode, Meta(description="advisory writes nothing; active writes")]
+    reason: Reason = ""
+
+
+class OverrideBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A person's value, for a time."""
+
+    io_capacity_max: Annotated[
+        int,
+        Meta(ge=100, le=4_000_000_000, description="M to hold, pages/s; the configured limits still apply"),
+    ]
+    ttl: Annotated[float, Meta(gt=0, le=LONGEST_TTL, description="time to live, seconds")]
+    reason: Reason = ""
+
+
+BodyT = TypeVar("BodyT", ReasonBody, ModeBody, OverrideBody)
+
+_AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
+_MISSING = re.compile(r"^Object missing required field `(?P<name>[^`]*)`$")
+_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>[^`]*)`$")
+
+
+async def read_body(request: Request, body: type[BodyT]) -> BodyT:
+    """Return the request's body, checked; an empty one counts as ``{}``.
+
+    Raises:
+        ApiError: not JSON, or a field that is missing, unknown or out of bounds.
+    """
+    raw = await request.body()
+    if raw:
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json":
+            sent = f"Content-Type {media_type!r}" if media_type else "no Content-Type"
+            raise ApiError("media-type", f"the body came with {sent}; send Content-Type: application/json")
+    try:
+        return msgspec.json.decode(raw or b"{}", type=body)
+    except msgspec.ValidationError as error:
+        raise validation_error(
+            [_field_problem(str(error), msgspec.json.decode(raw or b"{}"), body)]
+        ) from None
+    except msgspec.DecodeError as error:
+        raise ApiError("malformed", f"the body is not JSON: {error}") from None
+
+
+def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:  # noqa: ANN401 - any JSON
+    at = _AT.search(message)
+    message = message[: at.start()] if at else message
+    fields = {field.name: field for field in msgspec.structs.fields(body)}
+    if missing := _MISSING.match(message):
+        name = missing["name"]
+        return FieldProblem(name, None, _bounds(fields[name].type))
+    if unknown := _UNKNOWN.match(message):
+        name = unknown["name"]
+        near = difflib.get_close_matches(name, fields, n=1)
+        expected = f"{near[0]}?" if near else f"no such field; known are {', '.join(fields)}"
+        return FieldProblem(name, sent.get(name), expected)
+    path = at["path"] if at else ""
+    if path in fields:
+        return FieldProblem(path, sent.get(path), _bounds(fields[path].type))
+    return FieldProblem(path or "body", sent, f"an object with the fields {', '.join(fields)}: {message}")
+
+
+def _bounds(hint: Any) -> str:  # noqa: ANN401 - a type hint
+    """Say in words which values a field takes."""
+    schema = msgspec.json.schema(hint)
+    words = schema.get("description", "")
+    if "$defs" in schema:
+        values = next(iter(schema["$defs"].values())).get("enum", [])
+        return " or ".join(values) + (f" ({words})" if words else "")
+    kinds = {"integer": "a whole number", "number": "a number", "string": "a text"}
+    kind = kinds.get(str(schema.get("type")), "a value")
+    for key, said in (("minimum", "of at least"), ("exclusiveMinimum", "above"), ("maximum", "and at most")):
+        if key in schema:
+            kind += f" {said} {schema[key]}"
+    if "maxLength" in schema:
+        kind += f" of at most {schema['maxLength']} characters"
+    return f"{kind} ({words})" if words else kind

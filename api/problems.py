@@ -1,0 +1,146 @@
+"""Errors as RFC 9457 problem details: what is wrong, with which value, and what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from msgspec import Meta, Struct
+from starlette.exceptions import HTTPException
+
+MEDIA_TYPE = "application/problem+json"
+
+PROBLEMS: dict[str, tuple[int, str, str]] = {
+    "malformed": (400, "Not JSON", "The body cannot be read as JSON."),
+    "unauthorised": (401, "Token needed", "Changing anything over TCP needs the daemon's token."),
+    "not-found": (404, "No such path", "There is nothing under this path."),
+    "method": (405, "Method not allowed", "The path exists, but not with this method."),
+    "refused": (409, "Refused by the loop", "The command was understood, and the loop said no."),
+    "too-large": (413, "Body too large", "No request of this API needs a body of this size."),
+    "media-type": (415, "Not a JSON body", "A body must be sent as application/json."),
+    "foreign-host": (421, "Foreign host", "The Host header names another machine than this one."),
+    "validation": (
+        422,
+        "Invalid value",
+        "A parameter or a field of the body has a value that cannot be used.",
+    ),
+    "internal": (500, "Internal error", "A defect in the daemon; its log has the details."),
+    "unavailable": (503, "Loop not available", "The loop has not started or does not tick."),
+    "no-answer": (504, "No answer", "The loop did not answer in time; the command may still be carried out."),
+}
+"""Status, title and meaning of each kind of problem."""
+
+_BY_STATUS = {status: name for name, (status, _, _) in PROBLEMS.items()}
+
+
+class FieldProblem(Struct, frozen=True):
+    """One value that cannot be used."""
+
+    field: Annotated[str, Meta(description="parameter or path of the field in the body")]
+    value: Annotated[Any, Meta(description="what was sent; none where it is missing")]
+    expected: Annotated[str, Meta(description="what would be right")]
+
+
+class Problem(Struct, frozen=True):
+    """An RFC 9457 problem."""
+
+    type: Annotated[str, Meta(description="kind of problem; resolves to its explanation")]
+    title: str
+    status: int
+    detail: Annotated[str, Meta(description="this very case, in words")]
+    errors: Annotated[tuple[FieldProblem, ...], Meta(description="the values that cannot be used")] = ()
+
+
+class ApiError(Exception):
+    """A request that ends in a problem."""
+
+    def __init__(
+        self,
+        name: str,
+        detail: str,
+        *,
+        errors: Sequence[FieldProblem] = (),
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.name = name
+        self.detail = detail
+        self.errors = tuple(errors)
+        self.headers = headers or {}
+
+    def response(self) -> Response:
+        """Return the problem as an HTTP answer."""
+        status, title, _ = PROBLEMS[self.name]
+        problem = Problem(
+            type=f"/docs#{self.name}", title=title, status=status, detail=self.detail, errors=self.errors
+        )
+        body = msgspec.json.encode(problem)
+        return Response(body, status_code=status, headers=self.headers, media_type=MEDIA_TYPE)
+
+
+def validation_error(errors: Sequence[FieldProblem]) -> ApiError:
+    """Return the problem for values that cannot be used."""
+    detail = "; ".join(
+        f"{error.field} is missing: expected {error.expected}"
+        if error.value is None
+        else f"{error.field} is {_shown(error.value)}: expected {error.expected}"
+        for error in errors
+    )
+    return ApiError("validation", detail, errors=errors)
+
+
+async def on_api_error(_: Request, error: Exception) -> Response:
+    """Answer an ``ApiError``."""
+    if not isinstance(error, ApiError):
+        raise error
+    return error.response()
+
+
+async def on_invalid_parameter(_: Request, error: Exception) -> Response:
+    """Answer a parameter that the framework refused."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    return validation_error(
+        [
+            FieldProblem(
+                field=".".join(str(part) for part in found["loc"][1:]) or str(found["loc"][0]),
+                value=None if found["type"] == "missing" else found.get("input"),
+                expected=_expected(str(found["msg"])),
+            )
+            for found in error.errors()
+        ]
+    ).response()
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """Answer what the router refuses: an unknown path or method."""
+    if not isinstance(error, HTTPException):
+        raise error
+    name = _BY_STATUS.get(error.status_code, "internal")
+    headers = dict(error.headers or {})
+    detail = f"{request.method} {request.url.path}: {PROBLEMS[name][1].lower()}"
+    if "Allow" in headers:
+        detail += f"; allowed: {headers['Allow']}"
+    return ApiError(name, detail, headers=headers).response()
+
+
+async def on_defect(request: Request, _: Exception) -> Response:
+    """Answer an error that nobody foresaw; the server logs it with its trace."""
+    return ApiError(
+        "internal", f"{request.method} {request.url.path} failed; see the daemon's log"
+    ).response()
+
+
+def _expected(message: str) -> str:
+    """Turn "Input should be less than 5" into "less than 5"."""
+    for prefix in ("Input should be ", "Value error, "):
+        message = message.removeprefix(prefix)
+    return message
+
+
+def _shown(value: object, longest: int = 100) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= longest else text[:longest] + "…"

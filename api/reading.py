@@ -1,0 +1,67 @@
+"""The routes that look at now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from fastapi import APIRouter, Response
+
+from api.about import About
+from api.openapi import answers
+from api.problems import ApiError
+from api.views import Advice, Status, status_of
+from api.vitals import Vitals
+from tuner.board import Board
+from tuner.config.schema import Config
+from tuner.findings import Finding
+from tuner.records import TickRecord
+
+
+def encoded(answer: object) -> Response:
+    """Return an answer as JSON."""
+    return Response(msgspec.json.encode(answer), media_type="application/json")
+
+
+def newest(board: Board) -> TickRecord:
+    """Return the newest record.
+
+    Raises:
+        ApiError: there is none yet.
+    """
+    record = board.last()
+    if record is None:
+        raise ApiError(
+            "unavailable", "the loop has not made its first tick yet", headers={"Retry-After": "1"}
+        )
+    return record
+
+
+def reading_routes(
+    board: Board, about: About, vitals: Vitals, advice: Callable[[], list[Finding]]
+) -> APIRouter:
+    """Return the routes under /v1 that change nothing."""
+    routes = APIRouter(tags=["read"])
+
+    @routes.get("/status", responses=answers(Status, "The loop in one look.", "unavailable"))
+    async def status() -> Response:
+        """Return lifecycle, mode, holds, last decision, estimate, server and the daemon's own cost."""
+        record = newest(board)
+        return encoded(status_of(record, facts=board.facts(), wall=about.wall(), process=vitals.process()))
+
+    @routes.get("/config", responses=answers(Config, "The configuration in force."))
+    async def config() -> Response:
+        """Return the configuration in force; it holds no secret."""
+        configuration = about.configuration()
+        settings = board.settings()
+        if settings is not None:
+            configuration = msgspec.structs.replace(configuration, loop=settings)
+        return encoded(configuration)
+
+    @routes.get("/advice", responses=answers(Advice, "Findings with SQL to paste.", "unavailable"))
+    async def advise() -> Response:
+        """Return what a person could set now, why, and the expected effect."""
+        newest(board)
+        return encoded(Advice(tuple(advice())))
+
+    return routes

@@ -1,0 +1,128 @@
+"""The routes that ask something of the loop; each waits for the loop's own answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Request, Response
+
+from api.about import About
+from api.bodies import ModeBody, OverrideBody, ReasonBody, read_body
+from api.gate import who
+from api.openapi import answers, takes
+from api.problems import ApiError
+from api.reading import encoded, newest
+from api.views import Change, state_of
+from api.vitals import Vitals
+from tuner.board import Board
+from tuner.records import Command, Lifecycle
+
+ANSWER_SECONDS = 3.0
+"""How long a command waits for the loop."""
+
+_POLL_SECONDS = 0.02
+_PROBLEMS = (
+    "malformed",
+    "unauthorised",
+    "refused",
+    "too-large",
+    "media-type",
+    "validation",
+    "unavailable",
+    "no-answer",
+)
+_REASON = takes(ReasonBody, {"reason": "backup at 03:00"}, required=False)
+
+
+def steering_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
+    """Return the routes under /v1 that change something."""
+    routes = APIRouter(tags=["steer"])
+    changed = answers(Change, "Accepted: old and new state.", *_PROBLEMS)
+
+    async def ask(command: Command) -> Response:
+        return encoded(await carry_out(board, about, vitals, command))
+
+    async def ask_plainly(request: Request, name: str) -> Response:
+        body = await read_body(request, ReasonBody)
+        return await ask(Command(name=name, who=who(request.scope), reason=body.reason))
+
+    @routes.put("/mode", responses=changed, openapi_extra=takes(ModeBody, {"mode": "active"}, required=True))
+    async def mode(request: Request) -> Response:
+        """Let the loop write, or only advise."""
+        body = await read_body(request, ModeBody)
+        return await ask(
+            Command(name="mode", who=who(request.scope), value=body.mode.value, reason=body.reason)
+        )
+
+    @routes.put(
+        "/override",
+        responses=changed,
+        openapi_extra=takes(
+            OverrideBody, {"io_capacity_max": 4000, "ttl": 600, "reason": "bulk load"}, required=True
+        ),
+    )
+    async def override(request: Request) -> Response:
+        """Hold a person's M for a time; limits and guards still apply."""
+        body = await read_body(request, OverrideBody)
+        return await ask(
+            Command(
+                name="override",
+                who=who(request.scope),
+                value=body.io_capacity_max,
+                ttl=body.ttl,
+                reason=body.reason,
+            )
+        )
+
+    @routes.delete("/override", responses=changed, openapi_extra=_REASON)
+    async def cancel_override(request: Request) -> Response:
+        """End an override before its time."""
+        return await ask_plainly(request, "cancel_override")
+
+    @routes.post("/pause", responses=changed, openapi_extra=_REASON)
+    async def pause(request: Request) -> Response:
+        """Park, then write nothing until resumed."""
+        return await ask_plainly(request, "pause")
+
+    @routes.post("/resume", responses=changed, openapi_extra=_REASON)
+    async def resume(request: Request) -> Response:
+        """End a pause, and any hold that waits for a person."""
+        return await ask_plainly(request, "resume")
+
+    @routes.post("/park", responses=changed, openapi_extra=_REASON)
+    async def park(request: Request) -> Response:
+        """Write a setting with slack for a load half as high again, now."""
+        return await ask_plainly(request, "park")
+
+    @routes.post("/restore", responses=changed, openapi_extra=_REASON)
+    async def restore(request: Request) -> Response:
+        """Go back to the original values, in steps."""
+        return await ask_plainly(request, "restore")
+
+    return routes
+
+
+async def carry_out(board: Board, about: About, vitals: Vitals, command: Command) -> Change:
+    """Hand a command to the loop and return its answer, waiting at most ``ANSWER_SECONDS``.
+
+    Raises:
+        ApiError: the loop refused, is dead or stopping, or did not answer in time.
+    """
+    before = newest(board)
+    live = vitals.live()
+    if not live.ok:
+        raise ApiError("unavailable", f"{command.name} was not handed over: {live.reason}")
+    if before.lifecycle is Lifecycle.STOPPING:
+        raise ApiError("unavailable", f"{command.name} was not handed over: the daemon is stopping")
+    number = board.submit(command)
+    deadline = about.monotonic() + ANSWER_SECONDS
+    while (answer := board.answer(number, timeout=0)) is None:
+        if about.monotonic() >= deadline:
+            waited = f"the loop has not answered within {ANSWER_SECONDS:.0f} s"
+            raise ApiError("no-answer", f"{waited}; {command.name} may still be carried out")
+        await asyncio.sleep(_POLL_SECONDS)
+    if not answer.accepted:
+        raise ApiError("refused", answer.message)
+    return Change(
+        command=command.name, message=answer.message, old=state_of(before), new=state_of(newest(board))
+    )

@@ -1,0 +1,143 @@
+"""The routes that look back: numbers, events and decisions over time."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import APIRouter, Query, Response
+from msgspec import Struct
+
+from api.about import About
+from api.openapi import Responses, answers
+from api.problems import FieldProblem, validation_error
+from api.reading import encoded
+from api.views import DecisionAt, Decisions, Events, HistoryAnswer, NumberedEvent
+from tuner.board import RING_EVENTS, RING_TICKS, Board
+from tuner.fields import BY_NAME
+from tuner.history import COLUMNS, MAX_POINTS
+from tuner.records import Decision
+
+HISTORY_COLUMNS = (*COLUMNS, "set_point")
+UNITS = {name: BY_NAME[name].unit if name in BY_NAME else "ratio" for name in HISTORY_COLUMNS}
+
+_FAR = 1e11
+_CSV: Responses = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
+
+
+class _TickPart(Struct, frozen=True):
+    number: int
+    wall: float
+
+
+class _RecordPart(Struct, frozen=True):
+    """What the list of decisions needs of an encoded tick."""
+
+    tick: _TickPart
+    decision: Decision
+
+
+def timeline_routes(board: Board, about: About) -> APIRouter:
+    """Return the routes under /v1 that look back; they read memory alone."""
+    routes = APIRouter(tags=["read"])
+    decoder = msgspec.json.Decoder(_RecordPart)
+
+    @routes.get(
+        "/history",
+        responses=answers(HistoryAnswer, "Numbers over time, one list a column.", "validation") | _CSV,
+    )
+    async def history(
+        start: Annotated[
+            float, Query(ge=-_FAR, le=_FAR, description="Unix time; zero or less: seconds relative to now")
+        ] = -3600,
+        end: Annotated[
+            float, Query(ge=-_FAR, le=_FAR, description="as start; the point itself is left out")
+        ] = 0,
+        step: Annotated[
+            float,
+            Query(gt=0, le=_FAR, description=f"seconds per point, widened to at most {MAX_POINTS} points"),
+        ] = 1,
+        columns: Annotated[
+            str,
+            Query(
+                max_length=1000,
+                description="comma-separated; all when left out",
+                examples=["age_ratio,redo_rate"],
+            ),
+        ] = "",
+        format: Annotated[  # noqa: A002 - the parameter's name
+            Literal["json", "csv"], Query(description="json or csv")
+        ] = "json",
+    ) -> Response:
+        """Return the mean of each column over each step; a gap is where nothing was read."""
+        answer = _history(board, about.wall(), start=start, end=end, step=step, columns=columns)
+        if format == "csv":
+            return Response(_csv(answer), media_type="text/csv; charset=utf-8")
+        return encoded(answer)
+
+    @routes.get("/events", responses=answers(Events, "Events, oldest first.", "validation"))
+    async def events(
+        after: Annotated[int, Query(ge=0, le=2**53, description="only events with a higher number")] = 0,
+        limit: Annotated[int, Query(ge=1, le=RING_EVENTS, description="the newest so many of them")] = 200,
+    ) -> Response:
+        """Return changes of state: holds, writes, commands, restarts."""
+        found = board.events(after=after, limit=limit)
+        return encoded(
+            Events(
+                tuple(
+                    NumberedEvent(number, event.wall, event.code, event.message, event.who)
+                    for number, event in found
+                )
+            )
+        )
+
+    @routes.get(
+        "/decisions", responses=answers(Decisions, "Decisions of the last ten minutes.", "validation")
+    )
+    async def decisions(
+        limit: Annotated[int, Query(ge=1, le=RING_TICKS, description="the newest so many of them")] = 50,
+    ) -> Response:
+        """Return recent decisions that differ from the one before in kind, reason or target."""
+        found: list[DecisionAt] = []
+        for _, line in board.ticks():
+            part = decoder.decode(line)
+            if not found or _differs(part.decision, found[-1].decision):
+                found.append(DecisionAt(part.tick.number, part.tick.wall, part.decision))
+        return encoded(Decisions(tuple(found[-limit:])))
+
+    return routes
+
+
+def _differs(one: Decision, other: Decision) -> bool:
+    return (one.kind, one.reason, one.target) != (other.kind, other.reason, other.target)
+
+
+def _history(
+    board: Board, now: float, *, start: float, end: float, step: float, columns: str
+) -> HistoryAnswer:
+    first = start if start > 0 else now + start
+    last = end if end > 0 else now + end
+    if last <= first:
+        raise validation_error([FieldProblem("end", end, "a time after start")])
+    names = [name.strip() for name in columns.split(",") if name.strip()] or list(HISTORY_COLUMNS)
+    unknown = [name for name in names if name not in UNITS]
+    if unknown:
+        expected = f"some of {', '.join(HISTORY_COLUMNS)}"
+        raise validation_error([FieldProblem("columns", name, expected) for name in unknown])
+    names = list(dict.fromkeys(names))
+    wide = max(step, (last - first) / MAX_POINTS, 1.0)
+    found = board.history.query(start=first, end=last, step=wide, names=names)
+    return HistoryAnswer(
+        start=first, end=last, step=wide, columns=found, units={name: UNITS[name] for name in names}
+    )
+
+
+def _csv(answer: HistoryAnswer) -> str:
+    """Return the columns as CSV; a gap is an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(answer.columns)
+    writer.writerows(zip(*answer.columns.values(), strict=True))
+    return text.getvalue()

@@ -1,0 +1,207 @@
+"""What the routes answer, made from records. No web framework here: the command line uses it too."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from api.vitals import Process
+from tuner.findings import Finding
+from tuner.records import (
+    Capacity,
+    Decision,
+    Estimate,
+    Facts,
+    Hold,
+    HoldCode,
+    Lifecycle,
+    Missed,
+    Sample,
+    TickRecord,
+)
+from tuner.settings import Mode
+
+
+class Limits(Struct, frozen=True):
+    """The ages that matter, as the server has them now."""
+
+    redo_capacity: Annotated[int, Meta(description="S, bytes")]
+    flush_limit: Annotated[int, Meta(description="A, the age that the flush law divides by, bytes")]
+    sync_point: Annotated[int, Meta(description="modified age where sync flushing starts, bytes")]
+    stall_point: Annotated[int, Meta(description="checkpoint age where writers block, bytes")]
+
+
+class OverrideInForce(Struct, frozen=True):
+    """A person's value, until it ends."""
+
+    io_capacity_max: Annotated[
+        int | None, Meta(description="M asked for, pages/s; none where it is held back")
+    ]
+    ends: Annotated[float, Meta(description="when it ends, Unix time")]
+    seconds_left: Annotated[float, Meta(description="seconds until it ends")]
+
+
+class Status(Struct, frozen=True):
+    """The loop in one look."""
+
+    source: Annotated[Literal["daemon", "journal"], Meta(description="who says so")]
+    at: Annotated[float, Meta(description="when the tick was, Unix time")]
+    seconds_old: Annotated[float, Meta(description="how long ago that is")]
+    tick: Annotated[int, Meta(description="the tick's number")]
+    lifecycle: Lifecycle
+    mode: Mode
+    holds: tuple[Hold, ...]
+    decision: Decision
+    set_point: Annotated[float | None, Meta(description="f, the age ratio that the loop holds")]
+    in_force: Annotated[Capacity | None, Meta(description="C and M as read; none when the reading failed")]
+    originals: Annotated[Capacity | None, Meta(description="C and M as they were before the first write")]
+    missed: Annotated[str | None, Meta(description="why the last reading failed; none when it did not")]
+    estimate: Estimate | None
+    limits: Limits | None
+    override: OverrideInForce | None
+    changes_last_hour: Annotated[int, Meta(description="writes in the last hour")]
+    server: Facts | None
+    process: Process | None
+
+
+class State(Struct, frozen=True):
+    """What a command may change."""
+
+    mode: Mode
+    holds: tuple[HoldCode, ...]
+    io_capacity: Annotated[int | None, Meta(description="C in force, pages/s")]
+    io_capacity_max: Annotated[int | None, Meta(description="M in force, pages/s")]
+    target: Annotated[Capacity | None, Meta(description="the pair that the loop is going to")]
+    override_seconds_left: Annotated[float | None, Meta(description="none without an override")]
+
+
+class Change(Struct, frozen=True):
+    """An accepted command."""
+
+    command: Annotated[str, Meta(description="what was asked")]
+    message: Annotated[str, Meta(description="the loop's answer in words")]
+    old: Annotated[State, Meta(description="before")]
+    new: Annotated[State, Meta(description="at the tick that accepted it")]
+
+
+class NumberedEvent(Struct, frozen=True):
+    """One change of state worth keeping."""
+
+    number: Annotated[int, Meta(description="grows by one with each event; ask with after=number")]
+    wall: Annotated[float, Meta(description="when, Unix time")]
+    code: Annotated[str, Meta(description="stable name")]
+    message: str
+    who: Annotated[str, Meta(description="person or part that caused it")]
+
+
+class Events(Struct, frozen=True):
+    """Events, oldest first."""
+
+    events: tuple[NumberedEvent, ...]
+
+
+class DecisionAt(Struct, frozen=True):
+    """A decision and when it was made."""
+
+    tick: int
+    wall: Annotated[float, Meta(description="Unix time")]
+    decision: Decision
+
+
+class Decisions(Struct, frozen=True):
+    """Decisions that differ from the one before, oldest first."""
+
+    decisions: tuple[DecisionAt, ...]
+
+
+class HistoryAnswer(Struct, frozen=True):
+    """Numbers over time, one list a column; none where nothing was read."""
+
+    start: Annotated[float, Meta(description="Unix time of the first point")]
+    end: Annotated[float, Meta(description="Unix time after the last point")]
+    step: Annotated[float, Meta(description="seconds per point")]
+    columns: dict[str, list[float | None]]
+    units: dict[str, str]
+
+
+class Advice(Struct, frozen=True):
+    """What a person could do now."""
+
+    findings: tuple[Finding, ...]
+
+
+def status_of(
+    record: TickRecord,
+    *,
+    facts: Facts | None,
+    wall: float,
+    process: Process | None,
+    source: Literal["daemon", "journal"] = "daemon",
+) -> Status:
+    """Return one look at the loop.
+
+    Args:
+        record: the newest tick.
+        facts: the server; None where unknown.
+        wall: now, Unix time in seconds.
+        process: the daemon's own figures; None without a daemon.
+        source: where the record comes from.
+    """
+    reading = record.tick.reading
+    sample = reading if isinstance(reading, Sample) else None
+    return Status(
+        source=source,
+        at=record.tick.wall,
+        seconds_old=max(0.0, round(wall - record.tick.wall, 3)),
+        tick=record.tick.number,
+        lifecycle=record.lifecycle,
+        mode=record.mode,
+        holds=record.holds,
+        decision=record.decision,
+        set_point=record.decision.set_point,
+        in_force=sample.capacity if sample else None,
+        originals=record.originals,
+        missed=reading.reason if isinstance(reading, Missed) else None,
+        estimate=record.estimate,
+        limits=None
+        if sample is None
+        else Limits(
+            redo_capacity=sample.redo_capacity,
+            flush_limit=sample.flush_limit,
+            sync_point=sample.sync_point,
+            stall_point=sample.stall_point,
+        ),
+        override=_override_of(record),
+        changes_last_hour=record.changes_last_hour,
+        server=facts,
+        process=process,
+    )
+
+
+def state_of(record: TickRecord) -> State:
+    """Return the part of a tick that a command may change."""
+    reading = record.tick.reading
+    sample = reading if isinstance(reading, Sample) else None
+    override = _override_of(record)
+    return State(
+        mode=record.mode,
+        holds=tuple(hold.code for hold in record.holds),
+        io_capacity=sample.io_capacity if sample else None,
+        io_capacity_max=sample.io_capacity_max if sample else None,
+        target=record.decision.target,
+        override_seconds_left=override.seconds_left if override else None,
+    )
+
+
+def _override_of(record: TickRecord) -> OverrideInForce | None:
+    if record.override_ends is None:
+        return None
+    left = max(0.0, record.override_ends - record.tick.now)
+    decision = record.decision
+    target = decision.target if decision.source == "override" else None
+    return OverrideInForce(
+        io_capacity_max=target.io_capacity_max if target else None,
+        ends=record.tick.wall + left,
+        seconds_left=round(left, 3),
+    )
