@@ -31,17 +31,17 @@ class FlushLaw:
         The age must be above the server's low-water mark; below it the server says 0.
         """
         gain = io_capacity_max // io_capacity
-        return math.floor(gain * (100.0 * age / flush_limit) ** self.exponent / self.divisor)
+        return math.floor(gain * math.pow(100.0 * age / flush_limit, self.exponent) / self.divisor)
 
     @property
     def full_rate_ratio(self) -> float:
         """Return the age ratio above which the law asks for more than M, so that F = M."""
-        return float(self._inverse_gain ** (1.0 / self.exponent))
+        return math.pow(self._inverse_gain, 1.0 / self.exponent)
 
     @property
     def _inverse_gain(self) -> float:
         """Return K/P at an age ratio of 1: PCT = K * 100**exponent * x**exponent / (100 * divisor)."""
-        return 100.0 * self.divisor / 100.0**self.exponent
+        return 100.0 * self.divisor / math.pow(100.0, self.exponent)
 
     def gain_over_demand(self, ratio: float) -> float:
         """Return M/P that holds the age ratio in the steady state, never below 1.
@@ -49,11 +49,11 @@ class FlushLaw:
         Steady state: the averages equal F and F = P, so PCT = P and K* = P * c / x**exponent;
         above ``full_rate_ratio`` the cap decides and M = P.
         """
-        return max(1.0, self._inverse_gain / ratio**self.exponent)
+        return max(1.0, self._inverse_gain / math.pow(ratio, self.exponent))
 
     def steady_ratio(self, *, demand: float, io_capacity_max: float) -> float:
         """Return the age ratio where the law alone settles; only valid below ``full_rate_ratio``."""
-        return float((self._inverse_gain * demand / io_capacity_max) ** (1.0 / self.exponent))
+        return math.pow(self._inverse_gain * demand / io_capacity_max, 1.0 / self.exponent)
 
 
 LEGACY = FlushLaw(name="legacy", exponent=1.5, divisor=7.5)

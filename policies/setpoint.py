@@ -1,0 +1,57 @@
+"""The age ratio worth holding: as high as the load's headroom and the alarm cap allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HIGHEST = 0.95
+LOWEST = 0.30
+NOISE = 0.03
+"""What the age ratio wanders around the set-point in the steady state."""
+
+REACTION_SECONDS = 4.0
+"""Sampling, decision, write, and the server's next cleaner loop."""
+
+RAISE_STEP = 0.02
+"""A set-point that may rise by less than this stays; it falls at once by more than half of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """What bounds the set-point; bytes and bytes/s.
+
+    Attributes:
+        flush_limit: A.
+        sync_point: modified age where sync flushing starts.
+        redo_capacity: S.
+        checkpoint_lag: highest recent checkpoint age beyond modified age.
+        redo_rate: R.
+        burst_bytes: redo that a burst adds beyond what the device takes.
+        max_checkpoint_age_ratio: highest checkpoint age allowed, share of S.
+    """
+
+    flush_limit: float
+    sync_point: float
+    redo_capacity: float
+    checkpoint_lag: float
+    redo_rate: float
+    burst_bytes: float
+    max_checkpoint_age_ratio: float
+
+
+def highest_ratio(headroom: Headroom) -> tuple[float, str]:
+    """Return the highest age ratio that all bounds allow, and which of them decided."""
+    burst = (headroom.sync_point - headroom.burst_bytes - REACTION_SECONDS * headroom.redo_rate) / headroom.flush_limit
+    alarm = (
+        headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.checkpoint_lag
+    ) / headroom.flush_limit
+    bounds = {"headroom": burst - NOISE, "alarm": alarm - NOISE, "highest": HIGHEST}
+    name = min(bounds, key=bounds.__getitem__)
+    return max(LOWEST, bounds[name]), name
+
+
+def follow(held: float | None, wanted: float) -> float:
+    """Return the set-point to hold next: down at once, up only when it is worth it."""
+    if held is None or wanted < held - RAISE_STEP / 2 or wanted > held + RAISE_STEP:
+        return wanted
+    return held

@@ -1,0 +1,326 @@
+"""From counters to rates: what load and device look like at this tick.
+
+Every rate is a difference of exact counters over a window of a few seconds, so that nothing
+but the window's length smooths it.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.core.ledger import Ledger
+from tuner.records import Estimate, Sample
+
+WINDOW_SECONDS = 16.0
+"""Readings kept for rates and slope."""
+
+RATE_SECONDS = 10.0
+"""Window of the rates that decisions use."""
+
+FAST_SECONDS = 3.0
+"""Window of the slope that the emergency looks at."""
+
+FLUSH_ORDER_LAG = 2 * 1024 * 1024
+"""Bytes that a checkpoint stays behind the oldest modification (MySQL 8.0 and later)."""
+
+LAG_MEMORY_SECONDS = 120.0
+BURST_MEMORY_SECONDS = 6 * 3600.0
+CAPACITY_MEMORY_SECONDS = 1800.0
+COMBINING_MEMORY_SECONDS = 900.0
+COMBINING_PRIOR = 0.5
+COMBINING_PRIOR_VARIANCE = 0.01
+LIMITED_AUTHORITY = 0.85
+"""Below this share of the pages asked for, the device is the limit."""
+
+
+class Quality(StrEnum):
+    """What a reading is good for."""
+
+    GOOD = "good"
+    FIRST = "first"
+    REVERSED = "reversed"
+
+
+class Point(Struct, frozen=True):
+    """One reading, reduced to what the window needs."""
+
+    at: float
+    lsn: int
+    oldest: int
+    flushed: int
+    synced: int
+    lru: int
+    rows: int
+    requested: int
+    dirtied: float
+
+
+class EstimatorState(Struct, frozen=True):
+    """All that is remembered of earlier readings."""
+
+    window: tuple[Point, ...] = ()
+    ledger: Ledger = Ledger()
+    last: Sample | None = None
+    checkpoint_lag: float = float(FLUSH_ORDER_LAG)
+    excess: float = 0.0
+    burst_bytes: float = 0.0
+    sustained: float | None = None
+    density: float = 0.0
+    rate_mean: float = 0.0
+    rate_square: float = 0.0
+    combining_mean_x: float = 0.0
+    combining_mean_y: float = 0.0
+    combining_covariance: float = COMBINING_PRIOR * COMBINING_PRIOR_VARIANCE
+    combining_variance: float = COMBINING_PRIOR_VARIANCE
+    combining_weight: float = 0.0
+
+
+def update(state: EstimatorState, sample: Sample) -> tuple[EstimatorState, Estimate | None, Quality]:
+    """Take one reading in.
+
+    Returns:
+        The next state, the estimate (None for a first or reversed reading), and what the
+        reading was good for. A reversed counter starts the window afresh; what was learned
+        about write combining stays.
+    """
+    last = state.last
+    if last is None or sample.identity != last.identity:
+        return _restart(state, sample), None, Quality.FIRST
+    elapsed = sample.monotonic - last.monotonic
+    if elapsed <= 0 or _reversed(sample, last):
+        return _restart(state, sample), None, Quality.REVERSED
+    dirtied = sample.pages_dirty - last.pages_dirty + _all_flushed(sample) - _all_flushed(last)
+    ledger = state.ledger.add(
+        lsn=sample.lsn_current, new_pages=dirtied, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
+    )
+    point = _point(sample, dirtied=state.window[-1].dirtied + dirtied)
+    window = (*(p for p in state.window if p.at > sample.monotonic - WINDOW_SECONDS), point)
+    state = replace(state, window=window, ledger=ledger, last=sample)
+    if len(window) < 2:  # noqa: PLR2004 - a rate needs two readings
+        return state, None, Quality.FIRST
+    return *_estimate(state, sample, elapsed), Quality.GOOD
+
+
+def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
+    """Return the dirty pages in the oldest ``span`` bytes of the flush lists, from the ledger where it reaches."""
+    if span <= 0:
+        return 0.0
+    if not state.ledger.covers(sample.lsn_oldest):
+        return state.density * span
+    return state.ledger.between(sample.lsn_oldest, sample.lsn_oldest + span)
+
+
+def _restart(state: EstimatorState, sample: Sample) -> EstimatorState:
+    return replace(
+        state,
+        window=(_point(sample, dirtied=0.0),),
+        ledger=Ledger().add(
+            lsn=sample.lsn_current, new_pages=0.0, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
+        ),
+        last=sample,
+        excess=0.0,
+        sustained=None,
+        density=0.0,
+    )
+
+
+def _reversed(sample: Sample, last: Sample) -> bool:
+    return (
+        sample.lsn_current < last.lsn_current
+        or sample.uptime < last.uptime
+        or sample.row_changes < last.row_changes
+        or _all_flushed(sample) < _all_flushed(last)
+    )
+
+
+def _all_flushed(sample: Sample) -> int:
+    return _list_flushed(sample) + sample.pages_lru
+
+
+def _list_flushed(sample: Sample) -> int:
+    return sample.pages_adaptive + sample.pages_sync + sample.pages_background
+
+
+def _point(sample: Sample, *, dirtied: float) -> Point:
+    return Point(
+        at=sample.monotonic,
+        lsn=sample.lsn_current,
+        oldest=sample.lsn_oldest,
+        flushed=_list_flushed(sample),
+        synced=sample.pages_sync,
+        lru=sample.pages_lru,
+        rows=sample.row_changes,
+        requested=sample.flush_requested,
+        dirtied=dirtied,
+    )
+
+
+def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[EstimatorState, Estimate]:
+    window = state.window
+    new, old = window[-1], _since(window, RATE_SECONDS)
+    seconds = max(new.at - old.at, 1e-3)
+    redo_rate = (new.lsn - old.lsn) / seconds
+    flush_rate = (new.flushed - old.flushed) / seconds
+    tail = new.oldest - old.oldest
+    age = float(sample.modified_age)
+    slope = _slope(window)
+    fast = _since(window, FAST_SECONDS)
+    fast_slope = ((new.lsn - new.oldest) - (fast.lsn - fast.oldest)) / max(new.at - fast.at, 1e-3)
+    density = _tail_density(state, sample, pages=new.flushed - old.flushed, tail=tail)
+    demand = redo_rate * density
+    half_residence = 0.5 * age
+    ahead = (
+        pages_ahead(state, sample, half_residence) / half_residence * redo_rate if half_residence > 0 else demand
+    )
+    authority = _authority(window)
+    state = replace(state, density=density)
+    state = _follow_combining(state, new, old, age / sample.flush_limit, elapsed)
+    state = _follow_device(state, flush_rate, authority, elapsed)
+    state = _follow_bursts(state, redo_rate, demand, elapsed)
+    lag = float(sample.checkpoint_age - sample.modified_age)
+    state = replace(
+        state,
+        checkpoint_lag=max(lag, state.checkpoint_lag + (lag - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)),
+    )
+    return state, Estimate(
+        modified_age=age,
+        checkpoint_age=float(sample.checkpoint_age),
+        age_ratio=sample.age_ratio,
+        age_slope=slope,
+        redo_rate=redo_rate,
+        row_rate=(new.rows - old.rows) / seconds,
+        flush_rate=flush_rate,
+        sync_rate=(new.synced - old.synced) / seconds,
+        lru_rate=(new.lru - old.lru) / seconds,
+        demand=demand,
+        demand_ahead=ahead,
+        demand_density=density,
+        ledger=state.ledger.covers(sample.lsn_oldest),
+        combining_exponent=_combining(state),
+        sustained_capacity=state.sustained,
+        authority=authority,
+        burstiness=_burstiness(state),
+        burst_bytes=state.burst_bytes,
+        checkpoint_lag=state.checkpoint_lag,
+        seconds_to_sync=_seconds_to(sample.sync_point - age, fast_slope),
+        seconds_to_stall=_seconds_to(sample.stall_point - FLUSH_ORDER_LAG - age, fast_slope),
+    )
+
+
+def _since(window: tuple[Point, ...], seconds: float) -> Point:
+    """Return the newest point at least so old, or the oldest there is."""
+    end = window[-1].at
+    for point in reversed(window):
+        if end - point.at >= seconds - 0.2:
+            return point
+    return window[0]
+
+
+def _slope(window: tuple[Point, ...]) -> float:
+    """Return the least-squares growth of the modified age, bytes/s."""
+    origin = window[-1].at
+    count = len(window)
+    mean_t = sum(p.at - origin for p in window) / count
+    mean_a = sum(p.lsn - p.oldest for p in window) / count
+    spread = sum((p.at - origin - mean_t) ** 2 for p in window)
+    if spread <= 0:
+        return 0.0
+    return sum((p.at - origin - mean_t) * (p.lsn - p.oldest - mean_a) for p in window) / spread
+
+
+def _tail_density(state: EstimatorState, sample: Sample, *, pages: int, tail: int) -> float:
+    """Return dirty pages per redo byte at the tail: from the ledger, else from what flushing it took."""
+    span = sample.flush_limit / 16
+    if state.ledger.covers(sample.lsn_oldest) and sample.modified_age > span:
+        return pages_ahead(state, sample, span) / span
+    if tail > sample.flush_limit / 200 and pages > 0:
+        return pages / tail
+    if state.density > 0:
+        return state.density
+    return sample.pages_dirty / sample.modified_age if sample.modified_age > 0 else 0.0
+
+
+def _authority(window: tuple[Point, ...]) -> float:
+    """Return pages flushed per page asked for over the window; 1 when next to nothing was asked."""
+    asked = sum(p.requested for p in window[1:]) * (window[-1].at - window[0].at) / max(1, len(window) - 1)
+    flushed = window[-1].flushed - window[0].flushed
+    if asked < 50:  # noqa: PLR2004 - below this the ratio is noise
+        return 1.0
+    return min(1.5, flushed / asked)
+
+
+def _follow_device(state: EstimatorState, flush_rate: float, authority: float, elapsed: float) -> EstimatorState:
+    """Learn D where the device was the limit; forget it slowly where it was not."""
+    sustained = state.sustained
+    if authority < LIMITED_AUTHORITY and flush_rate > 0:
+        weight = min(1.0, elapsed / RATE_SECONDS)
+        sustained = flush_rate if sustained is None else sustained + weight * (flush_rate - sustained)
+    elif sustained is not None:
+        sustained = max(sustained * math.exp(elapsed / CAPACITY_MEMORY_SECONDS), flush_rate)
+    return replace(state, sustained=sustained)
+
+
+def _follow_bursts(state: EstimatorState, redo_rate: float, demand: float, elapsed: float) -> EstimatorState:
+    """Sum up the redo beyond the device while a burst lasts; keep the largest, fading over hours."""
+    surplus = 0.0
+    if state.sustained is not None and demand > 0:
+        surplus = redo_rate * (1.0 - state.sustained / demand)
+    excess = max(0.0, state.excess + surplus * elapsed)
+    faded = state.burst_bytes * math.exp(-elapsed / BURST_MEMORY_SECONDS)
+    weight = min(1.0, elapsed / 300.0)
+    return replace(
+        state,
+        excess=excess,
+        burst_bytes=max(excess, faded),
+        rate_mean=state.rate_mean + weight * (redo_rate - state.rate_mean) if state.rate_mean else redo_rate,
+        rate_square=state.rate_square + weight * (redo_rate**2 - state.rate_square)
+        if state.rate_square
+        else redo_rate**2,
+    )
+
+
+def _burstiness(state: EstimatorState) -> float:
+    variance = max(0.0, state.rate_square - state.rate_mean**2)
+    return math.sqrt(variance) / state.rate_mean if state.rate_mean > 0 else 0.0
+
+
+def _follow_combining(state: EstimatorState, new: Point, old: Point, ratio: float, elapsed: float) -> EstimatorState:
+    """Fit ln(new dirty pages per redo byte) against ln(age), forgetting slowly."""
+    redo, dirtied = new.lsn - old.lsn, new.dirtied - old.dirtied
+    if redo <= 0 or dirtied <= 0 or ratio <= 0:
+        return state
+    x, y = math.log(ratio), math.log(dirtied / redo)
+    keep = math.exp(-elapsed / COMBINING_MEMORY_SECONDS)
+    weight = state.combining_weight * keep + elapsed
+    share = elapsed / weight
+    dx, dy = x - state.combining_mean_x, y - state.combining_mean_y
+    prior = 1.0 - keep
+    return replace(
+        state,
+        combining_weight=weight,
+        combining_mean_x=state.combining_mean_x + share * dx,
+        combining_mean_y=state.combining_mean_y + share * dy,
+        combining_covariance=keep * (state.combining_covariance - share * (1 - share) * dx * dy)
+        + prior * COMBINING_PRIOR * COMBINING_PRIOR_VARIANCE
+        if state.combining_weight
+        else state.combining_covariance,
+        combining_variance=keep * (state.combining_variance + share * (1 - share) * dx * dx)
+        + prior * COMBINING_PRIOR_VARIANCE
+        if state.combining_weight
+        else state.combining_variance,
+    )
+
+
+def _combining(state: EstimatorState) -> float:
+    return min(1.0, max(0.0, state.combining_covariance / state.combining_variance))
+
+
+def _seconds_to(distance: float, slope: float) -> float | None:
+    """Return the time until a distance is used up; None when it grows or stays."""
+    if distance <= 0:
+        return 0.0
+    return distance / slope if slope > 0 else None

@@ -1,0 +1,93 @@
+"""The model gate: our flush law must say what the server's own counter says.
+
+The server computes the percentage once a second, right before it flushes, so the age that it
+used lies within about a second and a half of redo around the age of our reading.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from policies.flushlaw import FlushLaw
+from tuner.records import Estimate, Sample
+
+SECONDS_APART = 1.5
+"""How far the server's computation may lie from our reading."""
+
+NEEDED = 3
+"""Telling matches that let the first write through."""
+
+REMEMBERED = 12
+MISMATCHES = 9
+"""So many mismatches among the last ones remembered mean that we do not understand this server."""
+
+
+class GateState(Struct, frozen=True):
+    """What the comparisons so far said.
+
+    Attributes:
+        verified: enough telling matches were seen since the server started.
+        telling: matches with a percentage above 0, until verified.
+        recent: last comparisons, True for a match.
+        mismatched: the law does not hold at present.
+        expected: lowest and highest percentage we predicted last.
+    """
+
+    verified: bool = False
+    telling: int = 0
+    recent: tuple[bool, ...] = ()
+    mismatched: bool = False
+    expected: tuple[int, int] = (0, 0)
+
+
+def update(
+    state: GateState, law: FlushLaw, last: Sample, sample: Sample, estimate: Estimate
+) -> GateState:
+    """Compare one reading, where it can be compared."""
+    if not _comparable(last, sample):
+        return state
+    apart = SECONDS_APART * max(estimate.redo_rate, sample.lsn_oldest - last.lsn_oldest, 0.0)
+    low_water = sample.stall_point * sample.adaptive_flushing_lwm / 100.0
+    low = _percentage(law, sample, sample.modified_age - apart, low_water) - 1
+    high = _percentage(law, sample, sample.modified_age + apart, low_water) + 1
+    match = low <= sample.flush_percentage <= high
+    telling = state.telling + 1 if match and sample.flush_percentage > 0 and low >= 0 else state.telling
+    recent = (*state.recent, match)[-REMEMBERED:]
+    wrong = recent.count(False)
+    return GateState(
+        verified=state.verified or (telling >= NEEDED and match),
+        telling=telling if match else 0,
+        recent=recent,
+        mismatched=wrong >= MISMATCHES if not state.mismatched else wrong > REMEMBERED - MISMATCHES,
+        expected=(max(0, low), high),
+    )
+
+
+def forget(state: GateState) -> GateState:
+    """Return a gate that has to be passed again, after a restart or another version."""
+    return replace(state, verified=False, telling=0, recent=(), mismatched=False)
+
+
+def _comparable(last: Sample, sample: Sample) -> bool:
+    """Tell whether the counter was computed from the values that we see."""
+    return (
+        sample.capacity == last.capacity
+        and sample.redo_capacity == last.redo_capacity
+        and not sample.resizing
+        and sample.redo_enabled
+        and sample.adaptive_flushing
+        and sample.pages_sync == last.pages_sync
+        and sample.pages_adaptive > last.pages_adaptive
+    )
+
+
+def _percentage(law: FlushLaw, sample: Sample, age: float, low_water: float) -> int:
+    if age < low_water or age <= 0:
+        return 0
+    return law.percentage(
+        age=age,
+        flush_limit=sample.flush_limit,
+        io_capacity=sample.io_capacity,
+        io_capacity_max=sample.io_capacity_max,
+    )

@@ -1,0 +1,154 @@
+"""What every wish passes on its way to the server: one ordered table.
+
+A guard takes the wish and returns it, changed or refused. Later guards see what earlier ones
+left. Which guards a kind of decision is exempt from is part of the table, not of the guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.core.plan import rounded
+from tuner.records import Capacity, DecisionKind
+from tuner.settings import Settings
+
+HOUR = 3600.0
+AUTHORITY_LOST = 0.85
+DEVICE_MARGIN = 1.2
+EMERGENCY_SPACING = 2.0
+"""Seconds between two emergency raises: the server's own loop needs one to react."""
+
+
+class Context(Struct, frozen=True):
+    """What guards may look at.
+
+    Attributes:
+        now: the tick's monotonic time, seconds.
+        settings: limits and paces.
+        current: the pair in force.
+        lowest: smallest M allowed by settings and server, pages/s.
+        highest: largest M allowed by settings and server, pages/s.
+        last_write: time of the last write, None before the first.
+        changes: writes within the last hour that count for the budget.
+        authority: pages flushed per page asked for.
+        sustained_capacity: D, pages/s; None when the device was never the limit.
+    """
+
+    now: float
+    settings: Settings
+    current: Capacity
+    lowest: int
+    highest: int
+    last_write: float | None
+    changes: int
+    authority: float = 1.0
+    sustained_capacity: float | None = None
+
+
+class Wish(Struct, frozen=True):
+    """A wanted M on its way through the guards.
+
+    Attributes:
+        kind: what asks.
+        io_capacity_max: wanted M, pages/s.
+        refused: code of the guard that stopped it, or empty.
+        detail: why, in words.
+        touched: codes of the guards that changed or stopped it.
+    """
+
+    kind: DecisionKind
+    io_capacity_max: float
+    refused: str = ""
+    detail: str = ""
+    touched: tuple[str, ...] = ()
+
+    def changed(self, code: str, io_capacity_max: float) -> Wish:
+        """Return the wish with another value."""
+        return replace(self, io_capacity_max=io_capacity_max, touched=(*self.touched, code))
+
+    def stopped(self, code: str, detail: str) -> Wish:
+        """Return the wish refused."""
+        return replace(self, refused=code, detail=detail, touched=(*self.touched, code))
+
+
+def limits(wish: Wish, context: Context) -> Wish:
+    """Keep M inside the configured limits and the server's own."""
+    bounded = min(float(context.highest), max(float(context.lowest), wish.io_capacity_max))
+    return wish if bounded == wish.io_capacity_max else wish.changed("limits", bounded)
+
+
+def authority(wish: Wish, context: Context) -> Wish:
+    """Ask for no more than the device gives: beyond it a higher M moves nothing and would only wind up."""
+    if context.sustained_capacity is None or context.authority >= AUTHORITY_LOST:
+        return wish
+    ceiling = max(float(context.current.io_capacity_max), DEVICE_MARGIN * context.sustained_capacity)
+    return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
+
+
+def step(wish: Wish, context: Context) -> Wish:
+    """Move M by no more than the step factor in one write."""
+    factor, current = context.settings.step_factor, context.current.io_capacity_max
+    bounded = min(current * factor, max(current / factor, wish.io_capacity_max))
+    return wish if bounded == wish.io_capacity_max else wish.changed("step", bounded)
+
+
+def ratio(wish: Wish, context: Context) -> Wish:
+    """Make M a whole multiple of C; rounding is no news, so it is not counted as touched."""
+    pair = rounded(
+        wish.io_capacity_max, ratio=context.settings.ratio, lowest=context.lowest, highest=context.highest
+    )
+    return replace(wish, io_capacity_max=float(pair.io_capacity_max))
+
+
+def dead_band(wish: Wish, context: Context) -> Wish:
+    """Refuse a change too small to be worth a write."""
+    current = context.current.io_capacity_max
+    change = wish.io_capacity_max / current - 1.0
+    if abs(change) >= context.settings.dead_band and wish.io_capacity_max != current:
+        return wish
+    return wish.stopped("dead_band", f"a change of {change:+.1%} is inside the dead band")
+
+
+def dwell(wish: Wish, context: Context) -> Wish:
+    """Refuse a write too soon after the last one."""
+    if context.last_write is None:
+        return wish
+    left = context.settings.dwell_seconds - (context.now - context.last_write)
+    return wish.stopped("dwell", f"the last write is too recent, {left:.0f} s to go") if left > 0 else wish
+
+
+def budget(wish: Wish, context: Context) -> Wish:
+    """Refuse a write beyond the hourly budget."""
+    if context.changes < context.settings.max_changes_per_hour:
+        return wish
+    return wish.stopped("budget", f"{context.changes} changes in the last hour, all that the budget allows")
+
+
+def spacing(wish: Wish, context: Context) -> Wish:
+    """Refuse an emergency raise before the server can have answered the last write."""
+    if context.last_write is None or context.now - context.last_write >= EMERGENCY_SPACING:
+        return wish
+    return wish.stopped("spacing", "the server has not had time to answer the last write")
+
+
+Guard = Callable[[Wish, Context], Wish]
+
+TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
+    DecisionKind.SET: (limits, authority, step, ratio, dead_band, dwell, budget),
+    DecisionKind.EMERGENCY: (limits, authority, ratio, spacing),
+    DecisionKind.OVERRIDE: (limits, ratio),
+    DecisionKind.PARK: (limits, ratio),
+}
+"""Restore is exempt from all of them: originals go back as they were."""
+
+
+def guard(wish: Wish, context: Context) -> Wish:
+    """Pass a wish through its guards in order; stop at the first refusal."""
+    for check in TABLE[wish.kind]:
+        wish = check(wish, context)
+        if wish.refused:
+            break
+    return wish

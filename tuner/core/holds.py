@@ -1,0 +1,74 @@
+"""Reasons not to write, worked out afresh at every tick from what was seen and what is latched."""
+
+from __future__ import annotations
+
+from tuner.core.gate import NEEDED
+from tuner.core.state import State
+from tuner.records import Estimate, Hold, HoldCode, Sample
+
+PARKED_ON_ENTRY = frozenset({HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH})
+"""Holds that leave a parked setting behind, where the values in force are our own."""
+
+LRU_SHARE = 2.0
+LRU_FLOOR = 50.0
+"""The LRU does the flushing when it writes so many times the flush list's pages, and this many a second."""
+
+
+def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[Hold, ...]:
+    """Return every hold in force at this tick; ``since`` is kept from the tick that entered it."""
+    since = {hold.code: hold.since for hold in state.holds}
+    found: list[Hold] = []
+
+    def hold(code: HoldCode, reason: str, clears: str) -> None:
+        found.append(Hold(code=code, since=since.get(code, now), reason=reason, clears=clears))
+
+    latches = state.latches
+    found.extend(
+        latched
+        for latched in (latches.paused, latches.foreign, latches.restarted, latches.not_writer)
+        if latched is not None
+    )
+    if state.last_good is None or now - state.last_good > state.settings.stale_seconds:
+        age = "no good sample yet" if state.last_good is None else f"last good sample {now - state.last_good:.0f} s ago"
+        hold(HoldCode.STALE, age, "a good sample")
+    if sample is None:
+        found.extend(old for old in state.holds if old.code in {HoldCode.INERT, HoldCode.RESIZING})
+    else:
+        inert = inert_reason(state, sample, state.estimate)
+        if inert:
+            hold(HoldCode.INERT, inert, "the server itself, when that changes")
+        if sample.resizing:
+            hold(HoldCode.RESIZING, "a redo capacity change is under way", "the server, when it is done")
+        if not sample.writer and latches.not_writer is None:
+            hold(HoldCode.NOT_WRITER, "another InnoBrim holds this server's writer lock", "the other one's end")
+    if state.gate.mismatched:
+        low, high = state.gate.expected
+        hold(
+            HoldCode.MODEL_MISMATCH,
+            f"the server's flush percentage is not the {low} to {high} that its law predicts",
+            "readings that match again",
+        )
+    elif not state.gate.verified:
+        hold(
+            HoldCode.MODEL_MISMATCH,
+            f"the flush law is not verified yet: {state.gate.telling} of {NEEDED} readings with flushing by age",
+            "matching readings under load",
+        )
+    return tuple(found)
+
+
+def inert_reason(state: State, sample: Sample, estimate: Estimate | None) -> str:
+    """Return why C and M have no effect on this server now; empty when they have."""
+    if state.facts.blockers:
+        return "; ".join(state.facts.blockers)
+    if not sample.redo_enabled:
+        return "redo logging is disabled (ALTER INSTANCE DISABLE INNODB REDO_LOG)"
+    if not sample.adaptive_flushing:
+        return "innodb_adaptive_flushing is OFF: the flush law ignores the age"
+    if (
+        estimate is not None
+        and estimate.lru_rate > LRU_FLOOR
+        and estimate.lru_rate > LRU_SHARE * max(estimate.flush_rate, 1.0)
+    ):
+        return "the buffer pool is short of free pages: LRU flushing does the writing, which C and M do not limit"
+    return ""

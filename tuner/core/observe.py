@@ -1,0 +1,202 @@
+"""What one reading changes before anything is decided: restarts, foreign changes, originals, estimates."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from policies.registry import LAWS
+from policies.setpoint import Headroom, follow, highest_ratio
+from tuner.core import estimator, gate, parking
+from tuner.core.state import Latches, Originals, State, Writes
+from tuner.records import Capacity, Estimate, Event, Hold, HoldCode, Receipt, Sample
+from tuner.settings import Mode
+
+RESTART_SLACK_SECONDS = 5.0
+SETTLED_READINGS = 10
+"""Good readings after a restart of mysqld before its values count as its own."""
+
+FAILURES_LATCHED = 3
+"""Writes refused in a row before the loop stops trying and waits for a person."""
+
+
+def take_receipt(state: State, receipt: Receipt | None, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """Note what became of the last write."""
+    if receipt is None:
+        return state, []
+    writes, events = state.writes, []
+    own = receipt.in_force if receipt.done else writes.own
+    failures = writes.failures + 1 if receipt.error else 0
+    writes = replace(writes, expected=receipt.in_force, own=own, pending=None, failures=failures)
+    state = replace(state, writes=writes)
+    if receipt.error:
+        events.append(Event(wall=wall, code="write_failed", message=receipt.error))
+        if failures >= FAILURES_LATCHED and state.latches.not_writer is None:
+            hold = Hold(
+                code=HoldCode.NOT_WRITER,
+                since=now,
+                reason=f"{failures} writes in a row were refused: {receipt.error}",
+                clears="innobrim resume, when the cause is gone",
+            )
+            state = replace(state, latches=replace(state.latches, not_writer=hold))
+    elif receipt.in_force is not None and receipt.in_force != receipt.requested:
+        events.append(
+            Event(
+                wall=wall,
+                code="adjusted",
+                message=f"asked for {_pair(receipt.requested)}, the server made it {_pair(receipt.in_force)}",
+            )
+        )
+    return state, events
+
+
+def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """Take a reading in; the restart check comes before the foreign-change check."""
+    events: list[Event] = []
+    last = state.estimator.last
+    if sample.identity != state.facts.identity:
+        state = _other_server(state, sample)
+        events.append(
+            Event(
+                wall=wall,
+                code="other_server",
+                message=f"server {sample.identity} answers now; mode is advisory until a person says otherwise",
+            )
+        )
+    elif last is not None and _restarted(sample, last):
+        state = _restart(state, sample, now=now)
+        events.append(Event(wall=wall, code="restarted", message="mysqld was restarted; its values are its own again"))
+    state, found, quality = _estimate(state, sample)
+    if quality is estimator.Quality.REVERSED:
+        events.append(Event(wall=wall, code="reversed", message="a counter went back; estimates start afresh"))
+    state = replace(
+        state, last_good=sample.monotonic, estimate=found, good_since_restart=state.good_since_restart + 1
+    )
+    if last is not None and found is not None:
+        law = LAWS[state.facts.flush_law]
+        state = replace(state, gate=gate.update(state.gate, law, last, sample, found))
+        state = _follow_targets(state, sample)
+    state, foreign = _compare_values(state, sample, now=now, wall=wall)
+    state, taken = _take_originals(state, sample, wall=wall)
+    return state, [*events, *foreign, *taken]
+
+
+def bounds(state: State) -> tuple[int, int]:
+    """Return the lowest and highest M allowed by settings and server, pages/s."""
+    settings, facts = state.settings, state.facts
+    lowest = max(settings.min_io_capacity_max, facts.capacity_minimum * settings.ratio)
+    return lowest, max(lowest, min(settings.max_io_capacity_max, facts.capacity_maximum))
+
+
+def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, estimator.Quality]:
+    slice_, found, quality = estimator.update(state.estimator, sample)
+    return replace(state, estimator=slice_), found, quality
+
+
+def _restarted(sample: Sample, last: Sample) -> bool:
+    elapsed = sample.monotonic - last.monotonic
+    return sample.uptime < last.uptime or sample.uptime - last.uptime < elapsed - RESTART_SLACK_SECONDS
+
+
+def _restart(state: State, sample: Sample, *, now: float) -> State:
+    hold = Hold(
+        code=HoldCode.RESTARTED,
+        since=now,
+        reason="mysqld was restarted",
+        clears=f"{SETTLED_READINGS} good readings and originals on disk",
+    )
+    return replace(
+        state,
+        facts=replace(state.facts, started=float(round(sample.wall - sample.uptime))),
+        estimator=replace(state.estimator, last=None, window=()),
+        gate=gate.forget(state.gate),
+        writes=Writes(last=state.writes.last, counted=state.writes.counted),
+        originals=None,
+        latches=replace(state.latches, restarted=hold, foreign=None),
+        override=None,
+        restoring="",
+        park_owed="",
+        park_target=None,
+        good_since_restart=0,
+    )
+
+
+def _other_server(state: State, sample: Sample) -> State:
+    return replace(
+        state,
+        facts=replace(state.facts, identity=sample.identity, started=float(round(sample.wall - sample.uptime))),
+        mode=Mode.ADVISORY,
+        estimator=estimator.EstimatorState(),
+        gate=gate.GateState(),
+        writes=Writes(),
+        originals=None,
+        latches=Latches(paused=state.latches.paused),
+        override=None,
+        restoring="",
+        park_owed="",
+        park_target=None,
+        set_point=None,
+    )
+
+
+def _follow_targets(state: State, sample: Sample) -> State:
+    """Work out the set-point and what would be left behind; both must be ready before they are needed."""
+    found = state.estimate
+    if found is None:
+        return state
+    lowest, highest = bounds(state)
+    target = parking.parked(
+        found,
+        LAWS[state.facts.flush_law],
+        state.settings,
+        current=sample.io_capacity_max if state.writes.own == sample.capacity else lowest,
+        lowest=lowest,
+        highest=highest,
+    )
+    if state.settings.set_point is not None:
+        return replace(state, park_target=target, set_point=state.settings.set_point, set_point_source="person")
+    derived, source = highest_ratio(
+        Headroom(
+            flush_limit=sample.flush_limit,
+            sync_point=sample.sync_point,
+            redo_capacity=sample.redo_capacity,
+            checkpoint_lag=found.checkpoint_lag,
+            redo_rate=found.redo_rate,
+            burst_bytes=found.burst_bytes,
+            max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
+        )
+    )
+    return replace(
+        state, park_target=target, set_point=follow(state.set_point, derived), set_point_source=source
+    )
+
+
+def _compare_values(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """See whether somebody else changed C or M."""
+    expected = state.writes.expected
+    if expected == sample.capacity:
+        return state, []
+    state = replace(state, writes=replace(state.writes, expected=sample.capacity))
+    if expected is None:
+        return state, []
+    message = f"C/M were {_pair(expected)} and are {_pair(sample.capacity)}, and it was not us"
+    state = replace(state, writes=replace(state.writes, own=None), park_owed="", restoring="")
+    if state.mode is Mode.ACTIVE and state.latches.foreign is None:
+        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message, clears="innobrim resume")
+        state = replace(state, latches=replace(state.latches, foreign=hold), override=None)
+    return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
+
+
+def _take_originals(state: State, sample: Sample, *, wall: float) -> tuple[State, list[Event]]:
+    """Note what the server was set to when active mode is entered; lift the restart hold when all is known."""
+    events: list[Event] = []
+    if state.mode is Mode.ACTIVE and state.originals is None:
+        state = replace(state, originals=Originals(capacity=sample.capacity))
+        events.append(Event(wall=wall, code="originals", message=f"originals are {_pair(sample.capacity)}"))
+    saved = state.mode is not Mode.ACTIVE or (state.originals is not None and state.originals.saved)
+    if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:
+        state = replace(state, latches=replace(state.latches, restarted=None))
+    return state, events
+
+
+def _pair(capacity: Capacity) -> str:
+    return f"{capacity.io_capacity}/{capacity.io_capacity_max}"

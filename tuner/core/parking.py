@@ -1,0 +1,43 @@
+"""Settings to leave behind: safe for hours without a daemon."""
+
+from __future__ import annotations
+
+from policies.flushlaw import FlushLaw
+from tuner.core.plan import rounded
+from tuner.records import Capacity, Estimate
+from tuner.settings import Settings
+
+PARKED_RATIO = 0.70
+"""Age ratio that a parked setting leads to under the load it leaves room for."""
+
+RESTORE_FACTOR = 1.25
+RESTORE_SECONDS = 5.0
+"""Restoring moves M by no more than this factor, no more often than this."""
+
+
+def parked(
+    estimate: Estimate, law: FlushLaw, settings: Settings, *, current: int, lowest: int, highest: int
+) -> Capacity:
+    """Return the pair that holds a load ``park_slack`` times as high below the line where sync flushing starts.
+
+    The demand at the parked age follows from write combining, ``P * (x / 0.7) ** b``; the gain
+    from the server's own law. Never below what is in force.
+    """
+    demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
+    if 0 < estimate.age_ratio < PARKED_RATIO:
+        demand *= (estimate.age_ratio / PARKED_RATIO) ** estimate.combining_exponent
+    elif estimate.age_ratio > PARKED_RATIO:
+        demand *= estimate.age_ratio / PARKED_RATIO
+    wanted = settings.park_slack * law.gain_over_demand(PARKED_RATIO) * demand
+    return rounded(max(wanted, float(current)), ratio=settings.ratio, lowest=lowest, highest=highest)
+
+
+def restore_step(current: Capacity, originals: Capacity) -> Capacity:
+    """Return the next pair on the way back to the originals; the originals themselves at the end."""
+    wanted, now = originals.io_capacity_max, current.io_capacity_max
+    low, high = now / RESTORE_FACTOR, now * RESTORE_FACTOR
+    if low <= wanted <= high:
+        return originals
+    ratio = max(1, originals.io_capacity_max // originals.io_capacity)
+    capacity = round((high if wanted > now else low) / ratio)
+    return Capacity(io_capacity=max(1, capacity), io_capacity_max=max(1, capacity) * ratio)

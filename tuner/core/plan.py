@@ -1,0 +1,75 @@
+"""The SETs between two pairs of C and M, in an order that is legal and safe at every point.
+
+The server clamps C to M and M to C without an error, and its flush law uses the integer
+ratio: the effective gain is ``K = C * (M // C)``. Whoever stops between two statements must
+leave C <= M and a gain between the old and the new one.
+"""
+
+from __future__ import annotations
+
+from tuner.records import Capacity
+
+CAPACITY = "innodb_io_capacity"
+CAPACITY_MAX = "innodb_io_capacity_max"
+LONGEST = 4
+
+Steps = tuple[tuple[str, int], ...]
+
+
+def gain(pair: Capacity) -> int:
+    """Return K, the gain that the flush law has with this pair, pages/s."""
+    return pair.io_capacity * (pair.io_capacity_max // pair.io_capacity)
+
+
+def rounded(io_capacity_max: float, *, ratio: int, lowest: int, highest: int) -> Capacity:
+    """Return the pair with M = ratio * C nearest to the wanted M and inside the limits.
+
+    Args:
+        io_capacity_max: wanted M, pages/s.
+        ratio: k.
+        lowest: smallest M allowed.
+        highest: largest M allowed.
+    """
+    smallest = -(-lowest // ratio)
+    largest = highest // ratio
+    capacity = min(largest, max(smallest, round(io_capacity_max / ratio)))
+    return Capacity(io_capacity=capacity, io_capacity_max=ratio * capacity)
+
+
+def plan(old: Capacity, new: Capacity) -> Steps:
+    """Return the fewest SETs that lead from one pair to the other; empty when they are the same.
+
+    Two are enough where both pairs have whole ratios; an odd pair may need one more.
+
+    Raises:
+        ValueError: no such order exists (never for a legal new pair with a whole ratio).
+    """
+    low, high = sorted((gain(old), gain(new)))
+    frontier: list[tuple[Capacity, Steps]] = [(old, ())]
+    seen = {old}
+    for _ in range(LONGEST + 1):
+        following: list[tuple[Capacity, Steps]] = []
+        for pair, steps in frontier:
+            if pair == new:
+                return steps
+            for candidate, step in _moves(pair, old, new):
+                if candidate not in seen and _legal(candidate, new, low, high):
+                    seen.add(candidate)
+                    following.append((candidate, (*steps, step)))
+        frontier = following
+    raise ValueError(f"no safe order of SETs from {old} to {new}")
+
+
+def _moves(pair: Capacity, old: Capacity, new: Capacity) -> list[tuple[Capacity, tuple[str, int]]]:
+    """Return what one SET can reach: the ends' own values, and M rounded down to a whole ratio."""
+    maxima = {new.io_capacity_max, old.io_capacity_max, gain(old), gain(new), gain(pair)}
+    capacities = {new.io_capacity, old.io_capacity}
+    moves = [(Capacity(c, pair.io_capacity_max), (CAPACITY, c)) for c in sorted(capacities)]
+    moves += [(Capacity(pair.io_capacity, m), (CAPACITY_MAX, m)) for m in sorted(maxima)]
+    return [move for move in moves if move[0] != pair]
+
+
+def _legal(pair: Capacity, new: Capacity, low: int, high: int) -> bool:
+    if pair.io_capacity > pair.io_capacity_max:
+        return False
+    return pair == new or low <= gain(pair) <= high

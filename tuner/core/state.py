@@ -1,0 +1,92 @@
+"""What the loop remembers between two ticks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from tuner.core.estimator import EstimatorState
+from tuner.core.gate import GateState
+from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle
+from tuner.settings import Mode, Settings
+
+
+class Override(Struct, frozen=True):
+    """A person's M, for a time.
+
+    Attributes:
+        io_capacity_max: pages/s.
+        ends: monotonic time when it is over, seconds.
+        who: person, with where from.
+    """
+
+    io_capacity_max: int
+    ends: float
+    who: str
+
+
+class Writes(Struct, frozen=True):
+    """What was written and what we believe is in force.
+
+    Attributes:
+        expected: the pair that should be in force; None when unknown.
+        own: the pair in force where our last write made it; None otherwise.
+        pending: the pair asked for, until its receipt is there.
+        last: monotonic time of the last write, None before the first.
+        counted: times of the writes of the last hour that count for the budget.
+        failures: writes that failed in a row.
+    """
+
+    expected: Capacity | None = None
+    own: Capacity | None = None
+    pending: Capacity | None = None
+    last: float | None = None
+    counted: tuple[float, ...] = ()
+    failures: int = 0
+
+
+class Originals(Struct, frozen=True):
+    """What the server was set to before us.
+
+    Attributes:
+        capacity: the pair as it was.
+        saved: it is durably on disk.
+    """
+
+    capacity: Capacity
+    saved: bool = False
+
+
+class Latches(Struct, frozen=True):
+    """Holds that stay until somebody or something clears them."""
+
+    paused: Hold | None = None
+    foreign: Hold | None = None
+    restarted: Hold | None = None
+    not_writer: Hold | None = None
+
+
+class State(Struct, frozen=True):
+    """The whole state; each module owns its slice."""
+
+    settings: Settings
+    facts: Facts
+    mode: Mode
+    lifecycle: Lifecycle = Lifecycle.STARTING
+    estimator: EstimatorState = EstimatorState()
+    estimate: Estimate | None = None
+    gate: GateState = GateState()
+    policy: Any = None
+    set_point: float | None = None
+    set_point_source: str = ""
+    writes: Writes = Writes()
+    originals: Originals | None = None
+    latches: Latches = Latches()
+    holds: tuple[Hold, ...] = ()
+    override: Override | None = None
+    park_target: Capacity | None = None
+    park_owed: str = ""
+    restoring: str = ""
+    last_good: float | None = None
+    good_since_restart: int = 0

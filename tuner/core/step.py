@@ -1,0 +1,122 @@
+"""One tick, left to right: receipt, commands, reading, holds, decision, record."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tuner.core import commands, decide, holds, observe
+from tuner.core.guards import HOUR
+from tuner.core.state import Originals, State
+from tuner.records import (
+    Acknowledgement,
+    Capacity,
+    DecisionKind,
+    Event,
+    Facts,
+    Hold,
+    HoldCode,
+    Lifecycle,
+    Sample,
+    Tick,
+    TickRecord,
+)
+from tuner.settings import Mode, Settings
+
+
+def start(settings: Settings, facts: Facts, originals: Capacity | None = None) -> State:
+    """Return the state before the first tick.
+
+    Args:
+        settings: what the operator wants.
+        facts: what the server is.
+        originals: the pair from before an earlier run of ours on this very start of the server.
+    """
+    known = Originals(capacity=originals, saved=True) if originals is not None else None
+    return State(settings=settings, facts=facts, mode=settings.mode, originals=known)
+
+
+def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
+    """Return the next state and all that this tick took in and gives out. Never raises on finite input."""
+    now, wall = tick.now, tick.wall
+    sample = tick.reading if isinstance(tick.reading, Sample) else None
+    mode_before = state.mode
+    state = _forget_old(state, now)
+    state, events = observe.take_receipt(state, tick.receipt, now=now, wall=wall)
+    answers: list[Acknowledgement] = []
+    for command in tick.commands:
+        asked = commands.Asked(command=command, sample=sample, now=now)
+        state, answer, said = commands.carry_out(state, asked, wall=wall)
+        answers.append(answer)
+        events.extend(said)
+    if sample is not None:
+        state, said_by_sample = observe.take_sample(state, sample, now=now, wall=wall)
+        events.extend(said_by_sample)
+    state, found, changed = _hold(state, sample, now=now, wall=wall)
+    events.extend(changed)
+    if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
+        state = replace(state, lifecycle=Lifecycle.RUNNING)
+    state, decision = decide.decide(state, sample, found, now=now)
+    if state.mode is not mode_before and decision.reason == "restored":
+        events.append(Event(wall=wall, code="restored", message="originals are in force; the mode is advisory"))
+    if decision.kind is not DecisionKind.KEEP and decision.target is not None:
+        pair = decision.target
+        events.append(
+            Event(
+                wall=wall,
+                code=decision.kind.value,
+                message=f"C/M → {pair.io_capacity}/{pair.io_capacity_max}: {decision.detail}",
+            )
+        )
+    return state, TickRecord(
+        tick=tick,
+        lifecycle=state.lifecycle,
+        mode=state.mode,
+        estimate=state.estimate if sample is not None else None,
+        decision=decision,
+        holds=found,
+        events=tuple(events),
+        acknowledgements=tuple(answers),
+        override_ends=state.override.ends if state.override is not None else None,
+        changes_last_hour=len(state.writes.counted),
+        originals=state.originals.capacity if state.originals is not None else None,
+    )
+
+
+def _forget_old(state: State, now: float) -> State:
+    """Drop an override whose time is over and writes older than the budget looks."""
+    if state.override is not None and now >= state.override.ends:
+        state = replace(state, override=None)
+    counted = state.writes.counted
+    if counted and now - counted[0] >= HOUR:
+        kept = tuple(at for at in counted if now - at < HOUR)
+        state = replace(state, writes=replace(state.writes, counted=kept))
+    return state
+
+
+def _hold(
+    state: State, sample: Sample | None, *, now: float, wall: float
+) -> tuple[State, tuple[Hold, ...], list[Event]]:
+    """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it."""
+    found = holds.current_holds(state, sample, now=now)
+    before = {hold.code for hold in state.holds}
+    after = {hold.code for hold in found}
+    events = [
+        Event(wall=wall, code=f"hold_{hold.code.value}", message=f"held: {hold.reason}; cleared by {hold.clears}")
+        for hold in found
+        if hold.code not in before
+    ]
+    events.extend(
+        Event(wall=wall, code=f"clear_{code.value}", message=f"no longer held: {code.value}")
+        for code in sorted(before - after)
+    )
+    ours = state.mode is Mode.ACTIVE and state.writes.own is not None
+    owed = ""
+    for code in sorted(after - before):
+        if code in holds.PARKED_ON_ENTRY:
+            owed = f"hold {code.value}"
+    if HoldCode.STALE in before - after:
+        owed = "first good contact after stale samples"
+    never = {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER}
+    if owed and ours and not (after & never) and not state.park_owed:
+        state = replace(state, park_owed=owed)
+    return replace(state, holds=found), found, events

@@ -1,0 +1,68 @@
+"""The only loop there is: real server, simulated server and replayed trace all turn in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tuner.clock import Clock
+from tuner.core.state import State
+from tuner.core.step import step
+from tuner.inbox import Inbox
+from tuner.records import Command, Lifecycle, Receipt, Tick, TickRecord
+from tuner.servers.port import Server
+
+Publish = Callable[[State, TickRecord], None]
+"""Called once a tick, before a write is carried out; must never block."""
+
+
+def drive(
+    server: Server,
+    clock: Clock,
+    inbox: Inbox,
+    state: State,
+    *,
+    interval: float,
+    publish: Publish,
+    until: float | None = None,
+    number: int = 0,
+) -> State:
+    """Turn until told to stop, or until a time on the clock.
+
+    Args:
+        server: what is sampled and written.
+        clock: whose time it is.
+        inbox: the loop's only wait.
+        state: where to begin.
+        interval: seconds between two ticks.
+        publish: who is told, once a tick; a write is published before it is carried out.
+        until: monotonic time to end at; None for ever.
+        number: number of the last tick that this state saw.
+
+    Returns:
+        The last state.
+    """
+    receipt: Receipt | None = None
+    commands: tuple[Command, ...] = ()
+    due = clock.monotonic()
+    while until is None or clock.monotonic() < until:
+        number += 1
+        reading = server.read()
+        tick = Tick(
+            number=number,
+            now=clock.monotonic(),
+            wall=clock.wall(),
+            reading=reading,
+            commands=commands,
+            receipt=receipt,
+        )
+        state, record = step(state, tick)
+        decision = record.decision
+        publish(state, record)
+        receipt = None
+        if decision.steps and decision.target is not None:
+            receipt = server.apply(decision.steps, decision.target)
+        if state.lifecycle is Lifecycle.STOPPING:
+            return state
+        due = max(due + interval, clock.monotonic())
+        commands = inbox.take(until=due)
+    return state
