@@ -14,6 +14,7 @@ from lab.servers.container import PLAIN_IMAGE, MySQLContainer
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 WRITE_IOPS = 1200
@@ -66,8 +67,8 @@ class Bench:
             "processors": os.cpu_count(),
         }
 
-    def watch(self, seconds: float) -> None:
-        """Let so many seconds pass.
+    def watch(self, seconds: float, check: Callable[[], None] | None = None) -> None:
+        """Let so many seconds pass, calling ``check`` about once a second.
 
         Raises:
             LabServerError: server or load ended meanwhile.
@@ -76,6 +77,8 @@ class Bench:
         while (left := end - time.monotonic()) > 0:
             if not self.load.running():
                 raise LabServerError(f"the load ended:\n{self.load.output()}\n{self.server.log()}")
+            if check is not None:
+                check()
             time.sleep(min(left, 1.0))  # the measured time itself is what is waited for
 
     def settle(self, least: float, most: float) -> tuple[float, bool]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
+import time
+from pathlib import Path
+from typing import Any
 
 
 class Ledger:
     """The rows of one part in one file."""
 
     def __init__(self, path: Path, *, resume: bool) -> None:
-        """Open; without ``resume`` an older file is kept aside under ``.old``."""
+        """Open; without ``resume`` an older file is kept aside under ``.cache/prove``."""
         self._path = path
         if not resume and path.exists():
-            path.replace(path.with_suffix(".jsonl.old"))
+            aside = Path(".cache/prove")
+            aside.mkdir(parents=True, exist_ok=True)
+            path.replace(aside / f"{path.stem}-{time.strftime('%Y%m%dT%H%M%S')}.jsonl")
         self.rows: list[dict[str, Any]] = read_rows(path)
 
     def find(self, **key: object) -> dict[str, Any] | None:

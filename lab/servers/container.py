@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import shutil
+import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import docker
@@ -14,7 +16,7 @@ from docker.errors import APIError, DockerException, NotFound
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
 from lab.servers.disk import block_device, limit_file, limit_line
-from lab.servers.owner import mine, orphaned
+from lab.servers.owner import mine, new_directory, orphaned
 from lab.servers.ports import free_port
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if [ ! -f /data/ready ]; then
   mysqld --no-defaults --initialize-insecure --user=root --datadir=/data/db --init-file=/data/accounts.sql
   touch /data/ready
 fi
-exec mysqld --no-defaults --user=root --datadir=/data/db --bind-address=0.0.0.0 "$@"
+exec mysqld --no-defaults --user=root --datadir=/data/db --bind-address=0.0.0.0 --socket=/run/lab/s "$@"
 """
 
 
@@ -52,6 +54,16 @@ def remove_leftovers(client: docker.DockerClient) -> int:
                 volume.remove()
                 removed += 1
     return removed
+
+
+def _weight(info: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that keep other work on the machine from starving the server, where they are had.
+
+    A container's group otherwise weighs as much as one single busy thread outside of it.
+    """
+    if info.get("CgroupDriver") != "cgroupfs" or info.get("CgroupVersion") != "1":
+        return {}
+    return {"cgroup_parent": "/", "cpu_shares": 16_384}
 
 
 class MySQLContainer(LabServer):
@@ -77,11 +89,14 @@ class MySQLContainer(LabServer):
         self._name = f"innobrim-lab-{uuid4().hex[:12]}"
         self._container: Container | None = None
         self._writes: int | None = None
+        self._sockets: Path | None = None
         try:
             self._client = docker.from_env(timeout=60)
-            self._root = Path(str(self._client.info()["DockerRootDir"]))
+            info = self._client.info()
         except DockerException as error:
             raise LabServerError(f"no Docker daemon answers: {error}") from error
+        self._root = Path(str(info["DockerRootDir"]))
+        self._weight = _weight(info)
 
     def start(self) -> None:
         """Start the container; a second start after ``kill`` keeps data, port, accounts and limit."""
@@ -94,6 +109,7 @@ class MySQLContainer(LabServer):
         atexit.register(self.stop)
         labels = {LABEL: "1", OWNER: mine()}
         self.port = free_port()
+        self._sockets = new_directory(Path(tempfile.gettempdir()))
         try:
             self._client.volumes.create(self._name, labels=labels)
             self._container = self._client.containers.run(
@@ -104,8 +120,12 @@ class MySQLContainer(LabServer):
                 labels=labels,
                 detach=True,
                 environment={"LAB_ACCOUNTS": account_statements(self.admin, self.daemon)},
-                volumes={self._name: {"bind": "/data", "mode": "rw"}},
+                volumes={
+                    self._name: {"bind": "/data", "mode": "rw"},
+                    str(self._sockets): {"bind": "/run/lab", "mode": "rw"},
+                },
                 ports={"3306/tcp": ("127.0.0.1", self.port)},
+                **self._weight,
             )
         except DockerException as error:
             self.stop()
@@ -118,7 +138,16 @@ class MySQLContainer(LabServer):
             self._client.containers.get(self._name).remove(force=True, v=True)
         with contextlib.suppress(DockerException):
             self._client.volumes.get(self._name).remove()
+        if self._sockets is not None:
+            shutil.rmtree(self._sockets, ignore_errors=True)
+            self._sockets = None
         self._container = None
+
+    def wait_ready(self, seconds: float = 120.0) -> None:
+        """Return when the server answers; its unix socket is known from then on where it reaches here."""
+        super().wait_ready(seconds)
+        if self._sockets is not None and (self._sockets / "s").is_socket():
+            self.socket = self._sockets / "s"
 
     def kill(self) -> None:
         """SIGKILL mysqld and return when it is gone."""

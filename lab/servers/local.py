@@ -13,11 +13,10 @@ from pathlib import Path
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
 from lab.servers.disk import CGROUPS, block_device, limit_file, limit_line
-from lab.servers.owner import mine, orphaned
+from lab.servers.owner import new_directory
 from lab.servers.ports import free_port
 
-_PREFIX = "innobrim-lab-"
-_OWNER_FILE = "owner"
+_GROUP = "innobrim-lab-"
 
 
 def _base_directory() -> Path:
@@ -27,17 +26,6 @@ def _base_directory() -> Path:
         if candidate.is_dir() and os.access(candidate, os.W_OK) and block_device(candidate) is not None:
             return candidate
     return candidates[0]
-
-
-def remove_leftovers(base: Path) -> int:
-    """Remove the directories that crashed runs on this host left in ``base``; return how many."""
-    removed = 0
-    for directory in base.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            if orphaned((directory / _OWNER_FILE).read_text(encoding="utf-8")):
-                shutil.rmtree(directory, ignore_errors=True)
-                removed += 1
-    return removed
 
 
 class LocalMySQL(LabServer):
@@ -50,15 +38,13 @@ class LocalMySQL(LabServer):
         self._directory: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._group: Path | None = None
+        self._writes: int | None = None
 
     def start(self) -> None:
-        """Initialise on the first start, then start mysqld; the data stays over ``kill``."""
+        """Initialise on the first start, then start mysqld; data and disk limit stay over ``kill``."""
         if self._directory is None:
-            base = _base_directory()
-            remove_leftovers(base)
-            self._directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+            self._directory = new_directory(_base_directory())
             atexit.register(self.stop)
-            (self._directory / _OWNER_FILE).write_text(mine(), encoding="utf-8")
             (self._directory / "tmp").mkdir()
             self.socket = self._directory / "s"
             self.port = free_port()
@@ -78,6 +64,8 @@ class LocalMySQL(LabServer):
                 stdout=log,
                 stderr=log,
             )
+        if self._writes is not None:
+            self.limit_write_iops(self._writes)
 
     def stop(self) -> None:
         """End mysqld and remove its directory."""
@@ -133,6 +121,7 @@ class LocalMySQL(LabServer):
             file.write_text(limit_line(file, device, writes) + "\n", encoding="ascii")
         except OSError as error:
             return f"disk not limited: a control group of mysqld's own needs root ({error})"
+        self._writes = writes
         return None
 
     def _initialise(self, directory: Path) -> None:
@@ -173,9 +162,9 @@ class LocalMySQL(LabServer):
 def _new_group(pid: int) -> Path:
     """Make a control group that can limit disk writes, cgroup v1 or v2, and return its directory."""
     if (CGROUPS / "blkio").is_dir():
-        group = CGROUPS / "blkio" / f"{_PREFIX}{pid}"
+        group = CGROUPS / "blkio" / f"{_GROUP}{pid}"
     else:
         (CGROUPS / "cgroup.subtree_control").write_text("+io\n", encoding="ascii")
-        group = CGROUPS / f"{_PREFIX}{pid}"
+        group = CGROUPS / f"{_GROUP}{pid}"
     group.mkdir(exist_ok=True)
     return group
