@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fastapi import FastAPI, Response
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -13,18 +13,18 @@ from api.about import About
 from api.documentation import documentation_routes
 from api.gate import Gate
 from api.metrics import MetricsPage
-from api.openapi import DESCRIPTION, Document, answers
+from api.openapi import DESCRIPTION, Document
 from api.problems import (
     ApiError,
     on_api_error,
-    on_defect,
     on_http_error,
     on_invalid_parameter,
 )
-from api.reading import encoded, reading_routes
+from api.reading import reading_routes
 from api.steering import steering_routes
 from api.timeline import timeline_routes
-from api.vitals import Health, Vitals
+from api.vitals import Vitals
+from api.watching import watching_routes
 from tuner.board import Board
 from tuner.findings import Finding
 
@@ -60,19 +60,17 @@ def create_app(
     app.add_exception_handler(ApiError, on_api_error)
     app.add_exception_handler(RequestValidationError, on_invalid_parameter)
     app.add_exception_handler(HTTPException, on_http_error)
-    app.add_exception_handler(Exception, on_defect)
-    app.include_router(reading_routes(board, about, vitals, advice), prefix="/v1")
-    app.include_router(timeline_routes(board, about), prefix="/v1")
-    app.include_router(steering_routes(board, about, vitals), prefix="/v1")
-    _add_probes(app, vitals)
-    metrics = MetricsPage(board, about, vitals)
-
-    @app.get("/metrics", tags=["watch"], response_class=Response)
-    async def metrics_page() -> Response:
-        """Return every metric in Prometheus' text format."""
-        return Response(metrics.text(), media_type=metrics.content_type)
-
-    app.include_router(documentation_routes(Document(app)), include_in_schema=False)
+    routers = (
+        ("/v1", reading_routes(board, about, vitals, advice)),
+        ("/v1", timeline_routes(board, about)),
+        ("/v1", steering_routes(board, about, vitals)),
+        ("", watching_routes(vitals, MetricsPage(board, about, vitals))),
+    )
+    for prefix, router in routers:
+        app.include_router(router, prefix=prefix)
+    documentation = documentation_routes(Document(app))
+    app.include_router(documentation, include_in_schema=False)
+    app.state.methods = _methods(*routers, ("", documentation))
     app.add_middleware(Gate, host=host, token_sha256=token_sha256)
     return app
 
@@ -81,21 +79,11 @@ def _route_name(route: APIRoute) -> str:
     return route.name
 
 
-def _add_probes(app: FastAPI, vitals: Vitals) -> None:
-    def probe(health: Health) -> Response:
-        answer = encoded(health)
-        answer.status_code = 200 if health.ok else 503
-        return answer
-
-    verdicts = answers(Health, "Yes.")
-    verdicts[503] = {"description": "No.", "content": verdicts[200]["content"]}
-
-    @app.get("/livez", tags=["watch"], responses=verdicts)
-    async def livez() -> Response:
-        """Say whether the loop ticks; asks no server."""
-        return probe(vitals.live())
-
-    @app.get("/readyz", tags=["watch"], responses=verdicts)
-    async def readyz() -> Response:
-        """Say whether the loop has a fresh good sample; asks no server."""
-        return probe(vitals.ready())
+def _methods(*routers: tuple[str, APIRouter]) -> dict[str, set[str]]:
+    """Return every path's methods, for the header Allow."""
+    found: dict[str, set[str]] = {}
+    for prefix, router in routers:
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                found.setdefault(prefix + route.path, set()).update(route.methods or ())
+    return found

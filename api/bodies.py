@@ -59,16 +59,16 @@ async def read_body(request: Request, body: type[BodyT]) -> BodyT:
     if raw:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
-            sent = f"Content-Type {media_type!r}" if media_type else "no Content-Type"
-            raise ApiError("media-type", f"the body came with {sent}; send Content-Type: application/json")
+            said = f"Content-Type {media_type!r}" if media_type else "no Content-Type"
+            raise ApiError("media-type", f"the body came with {said}; send Content-Type: application/json")
     try:
-        return msgspec.json.decode(raw or b"{}", type=body)
-    except msgspec.ValidationError as error:
-        raise validation_error(
-            [_field_problem(str(error), msgspec.json.decode(raw or b"{}"), body)]
-        ) from None
+        sent = msgspec.json.decode(raw or b"{}")
     except msgspec.DecodeError as error:
         raise ApiError("malformed", f"the body is not JSON: {error}") from None
+    try:
+        return msgspec.convert(sent, body)
+    except msgspec.ValidationError as error:
+        raise validation_error([_field_problem(str(error), sent, body)]) from None
 
 
 def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:  # noqa: ANN401 - any JSON
@@ -81,7 +81,7 @@ def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:
     if unknown := _UNKNOWN.match(message):
         name = unknown["name"]
         near = difflib.get_close_matches(name, fields, n=1)
-        expected = f"{near[0]}?" if near else f"no such field; known are {', '.join(fields)}"
+        expected = f"the field {near[0]}" if near else f"only the fields {', '.join(fields)}"
         return FieldProblem(name, sent.get(name), expected)
     path = at["path"] if at else ""
     if path in fields:

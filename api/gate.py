@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 from typing import Literal
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.problems import ApiError
+from api.problems import ApiError, defect
+
+_LOG = logging.getLogger("innobrim.api")
 
 Transport = Literal["tcp", "unix"]
 
@@ -65,7 +68,11 @@ class Gate:
             await self._app(scope, receive, send)
             return
 
+        started = False
+
         async def answer(message: Message) -> None:
+            nonlocal started
+            started = True
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
@@ -77,7 +84,14 @@ class Gate:
         except ApiError as error:
             await error.response()(scope, receive, answer)
             return
-        await self._app(scope, _limited(receive), answer)
+        try:
+            await self._app(scope, _limited(receive), answer)
+        except Exception:
+            method, path = scope["method"], scope["path"]
+            _LOG.exception("%s %s failed", method, path)
+            if started:
+                raise
+            await defect(method, path).response()(scope, receive, answer)
 
     def _admit(self, scope: Scope) -> str:
         headers = Headers(scope=scope)

@@ -121,17 +121,17 @@ async def on_http_error(request: Request, error: Exception) -> Response:
         raise error
     name = _BY_STATUS.get(error.status_code, "internal")
     headers = dict(error.headers or {})
+    if "Allow" in headers:  # the router names the methods of the path's first route alone
+        headers["Allow"] = ", ".join(sorted(request.app.state.methods[request.url.path]))
     detail = f"{request.method} {request.url.path}: {PROBLEMS[name][1].lower()}"
     if "Allow" in headers:
         detail += f"; allowed: {headers['Allow']}"
     return ApiError(name, detail, headers=headers).response()
 
 
-async def on_defect(request: Request, _: Exception) -> Response:
-    """Answer an error that nobody foresaw; the server logs it with its trace."""
-    return ApiError(
-        "internal", f"{request.method} {request.url.path} failed; see the daemon's log"
-    ).response()
+def defect(method: str, path: str) -> ApiError:
+    """Return the problem for an error that nobody foresaw."""
+    return ApiError("internal", f"{method} {path} failed; see the daemon's log")
 
 
 def _expected(message: str) -> str:

@@ -24,7 +24,8 @@ HISTORY_COLUMNS = (*COLUMNS, "set_point")
 UNITS = {name: BY_NAME[name].unit if name in BY_NAME else "ratio" for name in HISTORY_COLUMNS}
 
 _FAR = 1e11
-_CSV: Responses = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
+_NUMBERS: Responses = answers(HistoryAnswer, "Numbers over time, one list a column.", "validation")
+_NUMBERS[200]["content"]["text/csv"] = {"schema": {"type": "string"}}
 
 
 class _TickPart(Struct, frozen=True):
@@ -44,10 +45,7 @@ def timeline_routes(board: Board, about: About) -> APIRouter:
     routes = APIRouter(tags=["read"])
     decoder = msgspec.json.Decoder(_RecordPart)
 
-    @routes.get(
-        "/history",
-        responses=answers(HistoryAnswer, "Numbers over time, one list a column.", "validation") | _CSV,
-    )
+    @routes.get("/history", responses=_NUMBERS)
     async def history(
         start: Annotated[
             float, Query(ge=-_FAR, le=_FAR, description="Unix time; zero or less: seconds relative to now")

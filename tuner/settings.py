@@ -25,8 +25,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Annotated[Mode, Meta(description="advisory writes nothing; active writes")] = Mode.ADVISORY
     policy: Annotated[PolicyName, Meta(description="decision law")] = "feedforward"
     set_point: Annotated[
-        float | None,
-        Meta(gt=0.2, le=1.0, description="age ratio to hold; leave out to have it derived from the load"),
+        Annotated[float, Meta(gt=0.2, le=1.0)] | None,
+        Meta(description="age ratio to hold; leave out to have it derived from the load"),
     ] = None
     fixed_io_capacity_max: Annotated[
         int, Meta(ge=100, le=4_000_000_000, description="pages/s that the policy fixed holds")
