@@ -1,0 +1,184 @@
+"""Keeps one journal open: claims it, sets a damaged one aside, reopens it, and says so once."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.metadata
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tuner.journal.items import Item, OriginalsItem, RunItem
+from tuner.journal.store import Damaged, Store, is_damage, set_aside
+from tuner.journal.tables import FILE_NAME, LOCK_NAME, Originals
+
+
+class Claimed(Exception):  # noqa: N818 - reads as the state it names
+    """Another daemon writes this journal."""
+
+
+FAILURES = (sqlite3.Error, OSError, Damaged, Claimed)
+"""What ``Keeper.write`` may raise; nothing of what it was given is on disk then."""
+
+_STAYS_OPEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY)
+
+
+class Keeper:
+    """One journal file over its life. Used by one thread only.
+
+    Attributes:
+        trouble: why nothing can be written just now; empty while it works.
+    """
+
+    def __init__(self, directory: Path, *, keep_ticks: int, on_error: Callable[[str], None]) -> None:
+        self.trouble = ""
+        self._directory = directory
+        self._keep_ticks = keep_ticks
+        self._on_error = on_error
+        self._claim: int | None = None
+        self._store: Store | None = None
+        self._damage = ""
+        self._retell = False
+        self._run: RunItem | None = None
+        self._run_number = 0
+        self._originals: dict[str, Originals] = {}
+        self._dropped = 0
+        self._aside: list[str] = []
+
+    def write(self, items: Sequence[Item], *, dropped: int) -> None:
+        """Put everything on disk, for good when this returns.
+
+        Args:
+            items: what to write, in order.
+            dropped: ticks dropped so far for want of room, for the record.
+
+        Raises:
+            sqlite3.Error: nothing of it is on disk; the same for the others.
+            OSError: the directory cannot be used.
+            Damaged: the file is broken; the next call sets it aside.
+            Claimed: another daemon has the journal.
+        """
+        if self._store is None:
+            self._store = self._open()
+            self._retell = self._retell or self._store.fresh
+        store = self._store
+        if items or self._retell:
+            store.begin()
+            try:
+                self._fill(store, items, dropped)
+                store.commit()
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    store.rollback()
+                raise
+            self._written(store, items)
+            store.shorten()
+        if self.trouble:
+            lost = dropped - self._dropped
+            self._on_error(
+                f"journal: written again; {f'{lost} ticks were lost' if lost else 'nothing was lost'}"
+            )
+            self.trouble = ""
+        self._dropped = dropped
+
+    def failed(self, error: Exception) -> None:
+        """Note that ``write`` failed; said once until it works again."""
+        if is_damage(error):
+            self._damage = str(error)
+        if (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF not in _STAYS_OPEN:
+            self._close_store(tidy=False)
+        if not self.trouble:
+            self.trouble = str(error) or type(error).__name__
+            self._on_error(
+                f"journal: {self._directory / FILE_NAME} cannot be written: {self.trouble}; "
+                "the loop goes on and the newest ticks are kept in memory"
+            )
+
+    def close(self) -> None:
+        """Close the file and give up the claim; never raises."""
+        self._close_store(tidy=not self.trouble)
+        if self._claim is not None:
+            os.close(self._claim)
+            self._claim = None
+
+    def _open(self) -> Store:
+        self._claim_directory()
+        if not self._damage:
+            try:
+                return self._open_store()
+            except (Damaged, sqlite3.DatabaseError) as error:
+                if not is_damage(error):
+                    raise
+                self._damage = str(error)
+        self._set_aside()
+        return self._open_store()
+
+    def _open_store(self) -> Store:
+        program = importlib.metadata.version("innobrim")
+        return Store(self._directory, keep_ticks=self._keep_ticks, program=program, run=self._run_number)
+
+    def _claim_directory(self) -> None:
+        if self._claim is not None:
+            return
+        claim = os.open(self._directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(claim)
+            raise Claimed(f"another daemon holds {self._directory / LOCK_NAME}") from error
+        self._claim = claim
+
+    def _set_aside(self) -> None:
+        away, found, why = set_aside(self._directory, wall=time.time())
+        for kept in found:
+            self._originals.setdefault(kept.identity, kept)
+        if not why:
+            fate = f"originals of {len(found)} servers were carried over"
+        elif self._originals:
+            fate = "originals known since this start are kept, older ones could not be read"
+        else:
+            fate = (
+                f"originals could not be read ({why}): what a server has at the next start counts as its own"
+            )
+        message = f"{FILE_NAME} was set aside as {away.name}: {self._damage}; {fate}"
+        self._damage = ""
+        self._aside.append(message)
+        self._on_error(f"journal: {message}")
+
+    def _fill(self, store: Store, items: Sequence[Item], dropped: int) -> None:
+        store.run = self._run_number
+        if self._retell:
+            if self._run is not None:
+                store.add_run(replace(self._run, state=b""))
+            for kept in self._originals.values():
+                store.put_originals(kept)
+        now = time.time()
+        for message in self._aside:
+            store.add_event(wall=now, code="journal_set_aside", message=message)
+        if dropped > self._dropped:
+            lost = f"{dropped - self._dropped} ticks were dropped because the disk took none"
+            store.add_event(wall=now, code="journal_gap", message=lost)
+        for item in items:
+            store.add(item)
+        store.trim()
+
+    def _written(self, store: Store, items: Sequence[Item]) -> None:
+        """Remember what a fresh file would have to be told again."""
+        self._retell = False
+        self._run_number = store.run
+        self._aside.clear()
+        for item in items:
+            if isinstance(item, RunItem):
+                self._run = item
+            elif isinstance(item, OriginalsItem):
+                self._originals[item.originals.identity] = item.originals
+
+    def _close_store(self, *, tidy: bool) -> None:
+        if self._store is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._store.close(tidy=tidy)
+            self._store = None

@@ -1,0 +1,251 @@
+"""The journal's file: opened, checked, filled and kept small. Used by one thread only."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tuner.journal.items import (
+    Item,
+    LearnedItem,
+    OriginalsItem,
+    Row,
+    RowsItem,
+    RunItem,
+    SnapshotItem,
+    TickItem,
+)
+from tuner.journal.reader import read_originals
+from tuner.journal.tables import APPLICATION_ID, FILE_NAME, FORMAT, RECORDS, SCHEMA, JournalError, Originals
+
+FILE_MODE = 0o640
+BUSY_SECONDS = 5.0
+KEEP_ROWS = 100_000
+"""Decisions and events kept."""
+
+KEEP_RUNS = 1000
+SLACK = 64
+"""Rows beyond the limit before any are deleted, so that not every commit touches the oldest page."""
+
+DELETE_AT_ONCE = 2000
+FREE_PAGES = 256
+"""Pages left free for new rows before the file is shortened."""
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DECISION_COLUMNS = 13
+_EVENT_COLUMNS = 6
+
+
+class Damaged(Exception):  # noqa: N818 - reads as the state it names
+    """The file is no journal, or no longer."""
+
+
+def is_damage(error: Exception) -> bool:
+    """Tell a broken file from one that merely cannot be written now."""
+    if isinstance(error, Damaged):
+        return True
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in _DAMAGED
+
+
+class Store:
+    """An open journal. Every method may raise ``sqlite3.Error``.
+
+    Attributes:
+        fresh: the file was made by this call, so it knows nothing of before.
+        run: number of the run that ticks belong to; 0 before one was started.
+    """
+
+    def __init__(self, directory: Path, *, keep_ticks: int, program: str, run: int = 0) -> None:
+        """Open or make the journal in a directory.
+
+        Args:
+            directory: where the file lies; must exist.
+            keep_ticks: rows of ``ticks`` to keep.
+            program: version of InnoBrim.
+            run: number of the run to go on with, 0 before the first ``add_run``.
+
+        Raises:
+            Damaged: the file is there and is no sound journal of this format.
+            OSError: the directory cannot be used.
+            sqlite3.Error: the file cannot be opened.
+        """
+        path = directory / FILE_NAME
+        self._keep_ticks = keep_ticks
+        self._program = program
+        self.run = run
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+        self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            self.fresh = self._prepare()
+            self._first, self._last = self._ends("ticks")
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> bool:
+        db = self._db
+        fresh = db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None
+        if fresh:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        # A rollback journal, not WAL: docs/decisions/journal-file.md.
+        db.execute("PRAGMA journal_mode = PERSIST")
+        db.execute("PRAGMA journal_size_limit = 1048576")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA cache_size = -512")
+        if not fresh:
+            self._check()
+        db.execute("BEGIN IMMEDIATE")
+        with db:
+            if fresh:
+                for statement in SCHEMA.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {FORMAT}")
+            marks = {"program": self._program, "fingerprint": RECORDS}
+            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", marks.items())
+        return fresh
+
+    def _check(self) -> None:
+        ours = self._db.execute("PRAGMA application_id").fetchone()[0]
+        layout = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if ours != APPLICATION_ID:
+            raise Damaged("it is no journal of InnoBrim's")
+        if layout != FORMAT:
+            raise Damaged(f"its layout is number {layout}, this version writes {FORMAT}")
+        found = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise Damaged(found)
+
+    def begin(self) -> None:
+        """Start a transaction; ``commit`` or ``rollback`` ends it."""
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Put the transaction on disk, for good when this returns."""
+        self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Forget the transaction; an error in it may have done so already."""
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self._first, self._last = self._ends("ticks")
+
+    def add(self, item: Item) -> None:
+        """Add any item; one that stores nothing is no error."""
+        handlers: dict[type, Callable[[Any], None]] = {
+            TickItem: self._add_tick,
+            RowsItem: self._add_rows,
+            SnapshotItem: self._add_snapshot,
+            RunItem: self.add_run,
+            OriginalsItem: lambda kept: self.put_originals(kept.originals),
+            LearnedItem: self._put_learned,
+        }
+        handler = handlers.get(type(item))
+        if handler is not None:
+            handler(item)
+
+    def add_run(self, item: RunItem) -> None:
+        """Start a new run; the ticks added from here on belong to it."""
+        self.run = self._db.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchone()[0]
+        settings, facts = (msgspec.json.encode(value).decode() for value in (item.settings, item.facts))
+        self._db.execute(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (self.run, item.wall, item.tick, self._program, RECORDS, settings, facts, item.state),
+        )
+        self._db.execute("DELETE FROM runs WHERE run <= ?", (self.run - KEEP_RUNS,))
+
+    def _add_tick(self, item: TickItem) -> None:
+        row = (self._last + 1, self.run, item.number, item.wall, item.record)
+        self._db.execute("INSERT INTO ticks VALUES (?, ?, ?, ?, ?)", row)
+        self._last += 1
+
+    def _add_rows(self, item: RowsItem) -> None:
+        if item.decision is not None:
+            self._add("decisions", _DECISION_COLUMNS, [(self.run, item.tick, *item.decision)])
+        self._add("events", _EVENT_COLUMNS, [(self.run, item.tick, *event) for event in item.events])
+
+    def add_event(self, *, wall: float, code: str, message: str) -> None:
+        """Add an event of the journal itself."""
+        self._add("events", _EVENT_COLUMNS, [(self.run, 0, wall, code, message, "journal")])
+
+    def _add_snapshot(self, item: SnapshotItem) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (self.run, item.tick, item.state)
+        )
+
+    def put_originals(self, kept: Originals) -> None:
+        """Keep originals, in place of older ones of the same server."""
+        row = (kept.identity, kept.capacity.io_capacity, kept.capacity.io_capacity_max)
+        self._db.execute(
+            "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?, ?)",
+            (*row, kept.started, kept.version, kept.taken_at),
+        )
+
+    def _put_learned(self, item: LearnedItem) -> None:
+        row = (item.identity, item.wall, self._program, item.blob)
+        self._db.execute("INSERT OR REPLACE INTO learned VALUES (?, ?, ?, ?)", row)
+
+    def trim(self) -> None:
+        """Delete what is beyond the limits, a bounded number of rows at a time."""
+        if self._last - self._first + 1 >= self._keep_ticks + SLACK:
+            self._first = min(self._last - self._keep_ticks + 1, self._first + DELETE_AT_ONCE)
+            self._db.execute("DELETE FROM ticks WHERE id < ?", (self._first,))
+            oldest = self._db.execute("SELECT run, number FROM ticks ORDER BY id LIMIT 1").fetchone()
+            if oldest is not None:
+                self._db.execute("DELETE FROM snapshots WHERE (run, tick) < (?, ? - 1)", oldest)
+        for table in ("decisions", "events"):
+            first, last = self._ends(table)
+            if last - first + 1 >= KEEP_ROWS + SLACK:
+                self._db.execute(f"DELETE FROM {table} WHERE id <= ?", (last - KEEP_ROWS,))
+
+    def shorten(self) -> None:
+        """Give pages back to the file system where many are free; outside a transaction."""
+        if self._db.execute("PRAGMA freelist_count").fetchone()[0] > 2 * FREE_PAGES:
+            self._db.execute(f"PRAGMA incremental_vacuum({FREE_PAGES})").fetchall()
+
+    def close(self, *, tidy: bool) -> None:
+        """Close; ``tidy`` leaves a single file that any account with read permission can open."""
+        try:
+            if tidy:
+                self._db.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            self._db.close()
+
+    def _add(self, table: str, columns: int, rows: Sequence[Row]) -> None:
+        marks = ", ".join("?" * columns)
+        self._db.executemany(f"INSERT INTO {table} VALUES (NULL, {marks})", rows)
+
+    def _ends(self, table: str) -> tuple[int, int]:
+        first, last = self._db.execute(f"SELECT min(id), max(id) FROM {table}").fetchone()
+        return first or 1, last or 0
+
+
+def set_aside(directory: Path, *, wall: float) -> tuple[Path, list[Originals], str]:
+    """Move a damaged journal out of the way; it is never deleted.
+
+    Returns:
+        Where it is now, the originals that could be read from it, and why they could not be.
+
+    Raises:
+        OSError: it cannot be moved.
+    """
+    path = directory / FILE_NAME
+    stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y%m%dT%H%M%SZ")
+    away, count = directory / f"journal.damaged-{stamp}.db", 1
+    while away.exists():
+        count += 1
+        away = directory / f"journal.damaged-{stamp}-{count}.db"
+    rollback = path.with_name(path.name + "-journal")
+    if rollback.exists():
+        rollback.rename(away.with_name(away.name + "-journal"))
+    path.rename(away)
+    try:
+        return away, read_originals(away), ""
+    except JournalError as error:
+        return away, [], str(error)
