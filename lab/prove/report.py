@@ -77,10 +77,10 @@ def _conditions(rows: list[Row]) -> str:
     return (
         f"## Conditions\n{given['server']} in a container, disk limited to {given['write_iops']} write"
         f" operations/s, redo capacity S = {given['redo_capacity'] // 2**20} MiB, buffer pool"
-        f" {given['buffer_pool'] // 2**20} MiB, no binary log, `O_DIRECT`; sysbench `{given['load']}` over a unix"
-        f" socket, {given['threads']} threads, {given['tables']} tables of {given['rows']} rows,"
-        f" {given['rand_type']}; {given['processors']} processors shared by server and load. Commits per second"
-        " are sysbench's own, each second a value; the rest is read from the server once a second over a"
+        f" {given['buffer_pool'] // 2**20} MiB, no binary log, `O_DIRECT`; sysbench `{given['load']}` over a"
+        f" unix socket, {given['threads']} threads, {given['tables']} tables of {given['rows']} rows,"
+        f" {given['rand_type']}; {given['processors']} processors shared by server and load. Commits/s are"
+        " sysbench's own, each second a value; the rest is read from the server once a second over a"
         " connection of the bench's own. x is the modified age over the flush limit A."
     )
 
@@ -140,7 +140,7 @@ def _blocks(rows: list[Row]) -> str:
         for row in rows
     ]
     text: str = (
-        f"## Blocks\n`python -m lab.prove --part blocks`; order within a block drawn with seed {rows[0]['seed']},"
+        f"## Blocks\n`python -m lab.prove --part blocks`; order within a block by seed {rows[0]['seed']},"
         " rows in the order run; 6 minutes each, the last 4 counted. "
         + _sentence(str(rows[0]["reset"]))
         + ".\n\n"

@@ -1,0 +1,39 @@
+# make demo      see the loop at work within two minutes; installs nothing outside .venv
+# make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing
+# make prove     the long measurements; PART=search|blocks|hold|all, RESUME=1 goes on where it stopped
+# make setup     .venv with everything for development
+# make lint      style, types and import directions only
+# PYTHON=…       which Python makes .venv, 3.11 or later
+
+SHELL := /bin/bash
+PART ?= all
+ARGS ?=
+BIN := .venv/bin
+export PYTHON
+
+.PHONY: help setup demo servers lint test prove
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+setup:
+	@lab/setup/venv.sh dev
+
+demo:
+	@lab/setup/venv.sh demo
+	@$(BIN)/innobrim demo $(ARGS)
+
+servers:
+	@lab/setup/servers.sh
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: servers lint
+	$(BIN)/pytest $(ARGS)
+
+prove: setup servers
+	$(BIN)/python -m lab.prove --part $(PART) $(if $(RESUME),--resume) $(ARGS)
