@@ -1,9 +1,14 @@
 """The law that knows what the tail will cost.
 
-The dirty pages that have to go within the horizon, so that the age ends at the set-point,
-are known from the ledger; divided by the horizon they are the flush rate wanted. The
-server's own flush law, inverted, says which M gives that rate. What remains is taken out by
-an integral term in log M, and only while the server really flushes what it is asked.
+Travelling: the dirty pages that have to go within the horizon, so that the age ends at the
+set-point, are known from the ledger; divided by the horizon they are the flush rate wanted,
+and the server's own flush law, inverted, says which M gives that rate.
+
+Holding: near the set-point the age settles by itself where the demand equals what M lets
+through, because write combining makes demand fall with age. What remains is an integral
+term in velocity form: ``d ln M = g * (s + b) * ln(x / f)`` moves that equilibrium onto the
+set-point, with s the exponent of the server's law where the law decides and 0 where M is
+the cap. It acts once per settling time, so that a write can show what it does.
 """
 
 from __future__ import annotations
@@ -15,17 +20,28 @@ from policies.flushlaw import FlushLaw
 from policies.types import Proposal, Situation
 
 BAND = 0.03
-"""Error in the age ratio, now or at the end of the horizon, that is left alone."""
+"""Error in the age ratio that is left alone while holding."""
+
+DRIFT = 0.07
+"""Error at the end of the horizon that ends holding: the load has changed."""
+
+REACH = 0.08
+"""Farther than this from the set-point the law travels."""
 
 CLIMB_FLOOR = 0.4
 """Share of the demand that is flushed at least while the age still has to grow."""
 
-TRIM_GAIN = 0.25
-TRIM_LIMIT = 0.25
-TRIM_REACH = 0.12
-"""The trim learns only near the set-point, where the model's error is what is left."""
+SETTLING_SHARE = 0.6
+"""A write is given this share of the plant's time constant, age / (b * R), to show what it does."""
 
-FULL_AUTHORITY = 0.9
+HOLD_GAIN = 0.6
+"""Share of the equilibrium's error that one write takes out; the plant is steeper than its model."""
+
+NEAR_GAIN = 1.5
+"""Close to the set-point a write moves ln M by no more than this times the error ahead."""
+
+LEAST_COMBINING = 0.3
+"""Write combining that is reckoned with at least; bounds the settling time and the gain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +49,12 @@ class FeedforwardState:
     """What is remembered between ticks.
 
     Attributes:
-        trim: correction of the model in log M.
-        pending: change of the trim that the next write would put into force.
+        at: time of the last tick, seconds.
+        wrote_at: time of the last write of ours, seconds; negative before the first.
     """
 
-    trim: float = 0.0
-    pending: float = 0.0
+    at: float = 0.0
+    wrote_at: float = -1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +65,52 @@ class Feedforward:
     name: str = "feedforward"
 
     def start(self) -> FeedforwardState:
-        """Return the state without a correction."""
+        """Return the state before the first write."""
         return FeedforwardState()
 
     def propose(self, state: FeedforwardState, situation: Situation) -> tuple[FeedforwardState, Proposal]:
-        """Return the M that brings the age to the set-point within the horizon.
+        """Return the M that brings the age to the set-point, or holds it there."""
+        state = replace(state, at=situation.now)
+        if abs(situation.error) < REACH and abs(situation.error_ahead) < DRIFT:
+            return state, self._hold(state, situation)
+        return state, self._travel(situation)
 
-        It is content while the error at the end of the horizon is small against the error
-        now, so that an approach under way is left alone.
-        """
+    def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:  # noqa: ARG002 - the protocol's
+        """Remember when, so that the write is given its time."""
+        return replace(state, wrote_at=state.at)
+
+    def _travel(self, situation: Situation) -> Proposal:
+        """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
         error, ahead = situation.error, situation.error_ahead
-        due = situation.pages_due / situation.horizon
-        rate = max(due, CLIMB_FLOOR * situation.demand)
+        rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
         gain = self.law.gain_over_demand(situation.set_point)
-        tolerance = max(BAND, 0.5 * abs(error))
-        act = abs(ahead) > tolerance
-        pending = 0.0
-        if act and abs(error) < TRIM_REACH and situation.authority >= FULL_AUTHORITY and rate > 0:
-            pending = TRIM_GAIN * error
-        trim = _clip(state.trim + pending)
-        wanted = gain * rate * math.exp(trim)
-        return replace(state, pending=pending), Proposal(
+        wanted = gain * rate
+        if abs(error) < REACH:
+            reach = math.exp(NEAR_GAIN * abs(ahead))
+            wanted = min(situation.io_capacity_max * reach, max(situation.io_capacity_max / reach, wanted))
+        return Proposal(
             io_capacity_max=wanted,
             terms={
                 "error": error,
                 "error_ahead": ahead,
                 "flush_rate_wanted": rate,
                 "law_gain": gain,
-                "trim": trim,
                 "horizon": situation.horizon,
             },
-            act=act,
+            act=abs(ahead) > max(BAND, 0.5 * abs(error)),
         )
 
-    def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:  # noqa: ARG002 - the protocol's
-        """Take the pending correction over, now that it is in force."""
-        return FeedforwardState(trim=_clip(state.trim + state.pending))
-
-
-def _clip(trim: float) -> float:
-    return max(-TRIM_LIMIT, min(TRIM_LIMIT, trim))
+    def _hold(self, state: FeedforwardState, situation: Situation) -> Proposal:
+        """Shift the equilibrium by the error that is left, once per settling time."""
+        error, ahead = situation.error, situation.error_ahead
+        combining = max(LEAST_COMBINING, situation.combining_exponent)
+        by_law = self.law.exponent if situation.set_point < self.law.full_rate_ratio else 0.0
+        move = HOLD_GAIN * (by_law + combining) * math.log(situation.age_ratio / situation.set_point)
+        settling = SETTLING_SHARE * situation.age / (combining * max(situation.redo_rate, 1.0))
+        shrinking = error * ahead > 0 and abs(ahead) < 0.8 * abs(error)
+        settled = situation.now - state.wrote_at >= settling
+        return Proposal(
+            io_capacity_max=situation.io_capacity_max * math.exp(move),
+            terms={"error": error, "error_ahead": ahead, "move": move, "settling": settling},
+            act=abs(error) > BAND and settled and not shrinking,
+        )

@@ -63,6 +63,8 @@ def drive(
             receipt = server.apply(decision.steps, decision.target)
         if state.lifecycle is Lifecycle.STOPPING:
             return state
-        due = max(due + interval, clock.monotonic())
+        now = clock.monotonic()
+        if now >= due:
+            due = max(due + interval, now)
         commands = inbox.take(until=due)
     return state

@@ -47,7 +47,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     max_changes_per_hour: Annotated[int, Meta(ge=1, le=3600, description="writes allowed in any hour")] = 120
     dead_band: Annotated[
         float, Meta(ge=0.0, le=0.5, description="relative change of M that is not worth a write")
-    ] = 0.03
+    ] = 0.01
     max_checkpoint_age_ratio: Annotated[
         float,
         Meta(

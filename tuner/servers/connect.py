@@ -64,6 +64,11 @@ class Session:
         self._connection: Connection[Any] | None = None
         self._lost: int | None = None
 
+    @property
+    def current(self) -> object | None:
+        """Return what tells this connection from the next one; None without a connection."""
+        return self._connection
+
     def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
         """Run one statement and return its rows.
 
@@ -86,7 +91,7 @@ class Session:
     def drop(self) -> None:
         """Forget the connection without talking to the server; the next one ends it there."""
         if self._connection is not None:
-            self._lost = int(self._connection.server_thread_id[0])
+            self._lost = int(self._connection.thread_id())  # type: ignore[no-untyped-call] # the driver is untyped here
             close = getattr(self._connection, "_force_close")  # noqa: B009 - close() would wait for a dead peer
             with contextlib.suppress(pymysql.MySQLError, OSError):
                 close()

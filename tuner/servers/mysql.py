@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,9 @@ from tuner.servers.port import ServerError, Unreachable
 
 WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
 """The variables that the loop may write; with ``enable_counters`` also innodb_monitor_enable."""
+
+WRITER_LOCK = "innobrim.writer"
+"""Named lock that the one writing daemon holds; it is gone with its session."""
 
 _COUNTER_QUERY = (
     "SELECT name, count FROM information_schema.innodb_metrics WHERE status = 'enabled' AND name IN "
@@ -49,6 +53,7 @@ _STATUS_QUERY = (
     "SELECT variable_name, variable_value FROM performance_schema.global_status WHERE variable_name IN "
     f"({', '.join(repr(name) for name in _STATUS)})"
     + "".join(f" UNION ALL SELECT '{name}', @@GLOBAL.{name}" for name in _VARIABLES)
+    + f" UNION ALL SELECT 'writer', COALESCE(IS_USED_LOCK('{WRITER_LOCK}') = CONNECTION_ID(), 1)"
 )
 
 
@@ -58,12 +63,18 @@ def _limits(capacity: int, page_size: int, thread_concurrency: int) -> RedoLimit
 
 
 class MySQLServer:
-    """One real server."""
+    """One real server.
+
+    Attributes:
+        claims_writer: take the writer lock at the next reading and keep it; set in active mode.
+    """
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._session = Session(endpoint)
         self._clock = clock
         self._page_size = 16_384
+        self._claimed_by: object | None = None
+        self.claims_writer = False
 
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
@@ -90,6 +101,7 @@ class MySQLServer:
         try:
             counters = {str(name): int(count) for name, count in self._session.query(_COUNTER_QUERY)}
             now, wall = self._clock.monotonic(), self._clock.wall()
+            self._claim()
             status = {str(name): _text(value) for name, value in self._session.query(_STATUS_QUERY)}
             return self._sample(counters, status, monotonic=now, wall=wall, started=started)
         except Unreachable as error:
@@ -130,6 +142,14 @@ class MySQLServer:
     def close(self) -> None:
         """Give the connection back."""
         self._session.close()
+
+    def _claim(self) -> None:
+        """Take the writer lock once per session; a server that refuses named locks is written without one."""
+        if not self.claims_writer or self._claimed_by is self._session.current:
+            return
+        with contextlib.suppress(pymysql.MySQLError):
+            rows = self._session.query(f"SELECT GET_LOCK('{WRITER_LOCK}', 0)")
+            self._claimed_by = self._session.current if rows[0][0] == 1 else None
 
     def _sample(
         self, counters: dict[str, int], status: dict[str, str], *, monotonic: float, wall: float, started: float
@@ -178,6 +198,7 @@ class MySQLServer:
             redo_space_waits=counters["log_on_file_space_waits"],
             row_changes=sum(int(status[f"Innodb_rows_{what}"]) for what in ("inserted", "updated", "deleted")),
             commits=int(status["Handler_commit"]),
+            writer=status["writer"] == "1",
         )
 
 

@@ -1,0 +1,37 @@
+"""The loop's state as bytes and back, so that a replay can begin in the middle of a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from policies.registry import make_policy
+from tuner.core.state import State
+
+
+def encode_state(state: State) -> bytes:
+    """Return the state in MessagePack; a policy's own state is stored by its field names."""
+    memory = state.policy
+    plain: Any = asdict(memory) if is_dataclass(memory) and not isinstance(memory, type) else None
+    return msgspec.msgpack.encode(replace(state, policy=plain))
+
+
+def decode_state(blob: bytes) -> State:
+    """Return the state that was encoded.
+
+    Raises:
+        msgspec.ValidationError: the bytes are of another version's state.
+    """
+    state = msgspec.msgpack.decode(blob, type=State)
+    if state.policy is None:
+        return state
+    policy = make_policy(
+        state.settings.policy,
+        flush_law=state.facts.flush_law,
+        fixed_io_capacity_max=state.settings.fixed_io_capacity_max,
+    )
+    fresh = policy.start()
+    return replace(state, policy=None if fresh is None else type(fresh)(**state.policy))
