@@ -118,8 +118,7 @@ class Keeper:
         return self._open_store()
 
     def _open_store(self) -> Store:
-        program = importlib.metadata.version("innobrim")
-        return Store(self._directory, keep_ticks=self._keep_ticks, program=program, run=self._run_number)
+        return Store(self._directory, keep_ticks=self._keep_ticks, program=_program(), run=self._run_number)
 
     def _claim_directory(self) -> None:
         if self._claim is not None:
@@ -182,3 +181,10 @@ class Keeper:
             with contextlib.suppress(sqlite3.Error):
                 self._store.close(tidy=tidy)
             self._store = None
+
+
+def _program() -> str:
+    try:
+        return importlib.metadata.version("innobrim")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

@@ -48,8 +48,9 @@ def last_record(state_directory: Path) -> TickRecord | None:
         return None
     with _Journal(path) as journal:
         rows = journal.rows(
-            "SELECT t.record, r.fingerprint, r.program FROM ticks t LEFT JOIN runs r USING (run) "
-            "ORDER BY t.id DESC LIMIT 1"
+            "SELECT record, coalesce(r.fingerprint, f.value), coalesce(r.program, p.value) FROM ticks "
+            "LEFT JOIN runs r USING (run) LEFT JOIN meta f ON f.name = 'fingerprint' "
+            "LEFT JOIN meta p ON p.name = 'program' ORDER BY id DESC LIMIT 1"
         )
     if not rows:
         return None

@@ -207,7 +207,8 @@ class Store:
     def shorten(self) -> None:
         """Give pages back to the file system where many are free; outside a transaction."""
         if self._db.execute("PRAGMA freelist_count").fetchone()[0] > 2 * FREE_PAGES:
-            self._db.execute(f"PRAGMA incremental_vacuum({FREE_PAGES})").fetchall()
+            # execute() would stop after the first page: the pragma gives a row without columns for each.
+            self._db.executescript(f"PRAGMA incremental_vacuum({FREE_PAGES})")
 
     def close(self, *, tidy: bool) -> None:
         """Close; ``tidy`` leaves a single file that any account with read permission can open."""
