@@ -1,0 +1,138 @@
+"""What the service manager is told, and the unit it runs us by."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tuner.config.checks import worst_tick_seconds
+from tuner.config.schema import Config
+from tuner.systemd import Notifier, watchdog_seconds
+
+UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "innobrim.service"
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[socket.socket]:
+    """Return a service manager's end of the socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+        end.bind(str(tmp_path / "notify"))
+        end.settimeout(5.0)
+        yield end
+
+
+def heard(end: socket.socket) -> dict[str, str]:
+    """Return one message's assignments."""
+    return dict(line.split("=", 1) for line in end.recv(4096).decode().splitlines())
+
+
+def test_what_is_sent_arrives(manager: socket.socket) -> None:
+    """Ready, alive, reloading, stopping, each with its assignments, a status always on one line."""
+    notifier = Notifier({"NOTIFY_SOCKET": str(manager.getsockname())})
+
+    assert notifier.ready("mode=active\nage=61%")
+    assert heard(manager) == {"READY": "1", "STATUS": "mode=active age=61%"}
+    assert notifier.alive("age=62%")
+    assert heard(manager) == {"WATCHDOG": "1", "STATUS": "age=62%"}
+    assert notifier.reloading()
+    told = heard(manager)
+    assert told["RELOADING"] == "1"
+    assert int(told["MONOTONIC_USEC"]) > 0
+    assert notifier.stopping("parked")
+    assert heard(manager) == {"STOPPING": "1", "STATUS": "parked"}
+    notifier.close()
+    assert not notifier.alive("gone")
+
+
+def test_an_abstract_socket_is_found() -> None:
+    """A leading @ stands for the abstract name space."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+        name = f"innobrim-test-{os.getpid()}"
+        end.bind("\0" + name)
+        end.settimeout(5.0)
+        notifier = Notifier({"NOTIFY_SOCKET": "@" + name})
+
+        assert notifier.ready("up")
+        assert heard(end)["READY"] == "1"
+        notifier.close()
+
+
+def test_a_deaf_manager_costs_nothing(manager: socket.socket) -> None:
+    """A full socket, a missing one and none at all: no wait, no error."""
+    notifier = Notifier({"NOTIFY_SOCKET": str(manager.getsockname())})
+    while notifier.alive("x" * 1000):
+        pass
+    notifier.close()
+
+    assert not Notifier({}).ready("up")
+    lost = Notifier({"NOTIFY_SOCKET": "/nowhere/at/all"})
+    assert not lost.ready("up")
+    lost.close()
+
+
+@pytest.mark.parametrize(
+    ("environ", "seconds"),
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": "15000000"}, 15.0),
+        ({"WATCHDOG_USEC": "15000000", "WATCHDOG_PID": "77"}, 15.0),
+        ({"WATCHDOG_USEC": "15000000", "WATCHDOG_PID": "78"}, None),
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+    ],
+)
+def test_the_watchdog_is_ours_or_not_there(environ: dict[str, str], seconds: float | None) -> None:
+    """Only a watchdog that watches this very process counts."""
+    assert watchdog_seconds(environ, pid=77) == seconds
+
+
+@pytest.fixture
+def unit() -> configparser.ConfigParser:
+    """Return the unit that we ship."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(UNIT)
+    return parser
+
+
+def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -> None:
+    """With default time-outs, the slowest tick is below half of the watchdog's time."""
+    assert worst_tick_seconds(Config()) < float(unit["Service"]["WatchdogSec"]) / 2
+
+
+def test_the_unit_says_what_the_daemon_relies_on(unit: configparser.ConfigParser) -> None:
+    """A static account, a state directory, reload by SIGHUP, and a child's death that is not ours."""
+    service = unit["Service"]
+
+    assert service["Type"] == "notify"
+    assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    assert service["Restart"] == "on-failure"
+    assert service["User"] == service["Group"] == service["StateDirectory"] == "innobrim"
+    assert service["OOMPolicy"] == "continue"
+    assert "MALLOC_ARENA_MAX=1" in service["Environment"]
+    assert Config().daemon.state_directory == "/var/lib/" + service["StateDirectory"]
+    assert "DynamicUser" not in service
+
+
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+    """``systemd-analyze verify`` has nothing to say, once the programme is where the unit says."""
+    tool = shutil.which("systemd-analyze")
+    if tool is None:
+        pytest.skip("systemd-analyze is missing (Debian package: systemd)")
+    copy = tmp_path / UNIT.name
+    copy.write_text(UNIT.read_text().replace("/opt/innobrim/bin/innobrim", sys.executable))
+    done = subprocess.run(
+        [tool, "verify", "--man=no", str(copy)], capture_output=True, text=True, check=False
+    )  # noqa: S603 - our own unit
+
+    ours = [line for line in (done.stdout + done.stderr).splitlines() if "innobrim" in line]
+    assert ours == []
+    assert done.returncode == 0

@@ -1,0 +1,249 @@
+"""What the daemon says: one canonical record per decision or change, and one per minute otherwise.
+
+Pretty on a terminal, JSON elsewhere. Lines go out from a thread of their own, so that a
+terminal stopped with Ctrl-S or a full pipe never stops the loop.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import queue
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, TextIO
+
+import msgspec
+
+from tuner.records import Capacity, Decision, DecisionKind, Missed, Sample, TickRecord
+
+
+@contextmanager
+def _hidden(module: str) -> Iterator[None]:
+    """Make one import fail: structlog takes rich along wherever it is installed, 3 MB for nothing here."""
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None  # type: ignore[assignment]  # None makes an import fail, as documented
+    try:
+        yield
+    finally:
+        del sys.modules[module]
+
+
+with _hidden("rich"):
+    import structlog
+
+get_logger = structlog.get_logger
+
+MINUTE = 60.0
+LINES = 1000
+"""Lines held while nobody takes them; what comes after that is counted and lost."""
+
+NEWS = 0.05
+"""An advised M that moved by less than this share is no news."""
+
+Level = Literal["debug", "info", "warning", "error"]
+Style = Literal["auto", "json", "pretty"]
+
+log = structlog.get_logger("innobrim")
+
+
+class Sink:
+    """Takes lines at once and writes them from its own thread."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lines: queue.Queue[str | None] = queue.Queue(LINES)
+        self._lost = 0
+        self._thread = threading.Thread(target=self._work, name="log", daemon=True)
+        self._thread.start()
+
+    def msg(self, line: str) -> None:
+        """Take a line; never blocks."""
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self._lost += 1
+
+    debug = info = warning = error = critical = exception = fatal = log = msg
+
+    def close(self, timeout: float) -> None:
+        """Write what is left, for at most so many seconds."""
+        try:
+            self._lines.put(None, timeout=timeout)
+        except queue.Full:
+            return
+        self._thread.join(timeout)
+
+    def _work(self) -> None:
+        while (line := self._lines.get()) is not None:
+            self._write(line)
+            if self._lost and self._lines.empty():
+                lost, self._lost = self._lost, 0
+                self._write(f"{lost} lines were lost because nobody took them")
+
+    def _write(self, line: str) -> None:
+        data = f"{line}\n"
+        try:
+            number = self._stream.fileno()
+        except (OSError, ValueError):
+            number = -1
+        try:
+            if number < 0:
+                self._stream.write(data)
+                return
+            # Not through the stream: a thread that hangs in it would keep its lock beyond our end.
+            left = data.encode(errors="replace")
+            while left:
+                left = left[os.write(number, left) :]
+        except (OSError, ValueError):
+            self._lost += 1
+
+
+class _Bridge(logging.Handler):
+    """Hands what libraries log to the same sink."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info is not None:
+            text = f"{text}: {record.exc_info[1]!r}"
+        log.log(record.levelno, text, library=record.name)
+
+
+class _Configured:
+    """What ``configure_logs`` set up last."""
+
+    sink: Sink | None = None
+
+
+def configure_logs(*, level: Level, style: Style, stream: TextIO | None = None) -> None:
+    """Set logging up for the whole process; call again to change it.
+
+    Args:
+        level: lowest level said.
+        style: auto is pretty on a terminal and JSON elsewhere.
+        stream: where to; default: standard error.
+    """
+    out = sys.stderr if stream is None else stream
+    close_logs()
+    _Configured.sink = sink = Sink(out)
+    pretty = style == "pretty" or (style == "auto" and out.isatty())
+    last: list[Any] = (
+        [structlog.dev.ConsoleRenderer(colors=out.isatty(), sort_keys=False)]
+        if pretty
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_to_json)]
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *last,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=lambda *_: sink,
+    )
+    logging.basicConfig(handlers=[_Bridge()], level=logging.WARNING, force=True)
+    _records.reset()
+
+
+def close_logs(timeout: float = 0.5) -> None:
+    """Write what is left, for at most so many seconds; also done at exit."""
+    if _Configured.sink is not None:
+        _Configured.sink.close(timeout)
+        _Configured.sink = None
+
+
+atexit.register(close_logs)
+
+
+def _to_json(value: object, **_: object) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def log_record(record: TickRecord) -> None:
+    """Say what is new in a tick; silent where nothing is, except once a minute."""
+    _records.say(record)
+
+
+class RecordLog:
+    """Knows what was said last, so that nothing is said twice."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was said."""
+        self._said_at: float | None = None
+        self._advice: tuple[str, Capacity | None] = ("", None)
+        self._state: tuple[object, ...] = ()
+
+    def say(self, record: TickRecord) -> None:
+        """Log one tick where it is worth it."""
+        decision = record.decision
+        state = (record.mode, record.lifecycle, tuple(hold.code for hold in record.holds))
+        decided = decision.kind is not DecisionKind.KEEP
+        advised = decision.would is not None and self._is_news(decision)
+        changed = state != self._state or bool(record.events)
+        due = self._said_at is None or record.tick.now - self._said_at >= MINUTE
+        if not (decided or advised or changed or due):
+            return
+        self._said_at = record.tick.now
+        self._state = state
+        if decision.would is not None:
+            self._advice = (decision.reason, decision.would)
+        name = decision.kind.value if decided else "advice" if advised else "change" if changed else "minute"
+        worrying = decision.kind is DecisionKind.EMERGENCY or any(
+            event.code.startswith("hold_") for event in record.events
+        )
+        (log.warning if worrying else log.info)(name, **canonical(record))
+
+    def _is_news(self, decision: Decision) -> bool:
+        reason, before = self._advice
+        if decision.would is None or before is None or reason != decision.reason:
+            return True
+        moved = abs(decision.would.io_capacity_max - before.io_capacity_max)
+        return moved > NEWS * before.io_capacity_max
+
+
+_records = RecordLog()
+
+
+def canonical(record: TickRecord) -> dict[str, object]:
+    """Return the one set of fields that every record of a tick has; rates rounded to four digits."""
+    decision, reading, found = record.decision, record.tick.reading, record.estimate
+    fields: dict[str, object] = {
+        "why": "; ".join(event.message for event in record.events) or decision.detail,
+        "reason": decision.reason,
+        "mode": record.mode.value,
+        "tick": record.tick.number,
+    }
+    if isinstance(reading, Sample):
+        fields |= {"io_capacity": reading.io_capacity, "io_capacity_max": reading.io_capacity_max}
+    elif isinstance(reading, Missed):
+        fields["missed"] = reading.reason
+    if decision.steps and decision.target is not None:
+        fields["set_to"] = _pair(decision.target)
+    if decision.would is not None:
+        fields["would_set"] = _pair(decision.would)
+    if found is not None:
+        names = ("age_ratio", "redo_rate", "demand", "flush_rate", "row_rate")
+        fields |= {name: _round(getattr(found, name)) for name in names}
+    if decision.set_point is not None:
+        fields["set_point"] = _round(decision.set_point)
+    if record.holds:
+        fields["holds"] = [hold.code.value for hold in record.holds]
+    if record.events:
+        fields["events"] = [event.code for event in record.events]
+    return fields
+
+
+def _pair(capacity: Capacity) -> str:
+    return f"{capacity.io_capacity}/{capacity.io_capacity_max}"
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")
