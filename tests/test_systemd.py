@@ -129,9 +129,8 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
         pytest.skip("systemd-analyze is missing (Debian package: systemd)")
     copy = tmp_path / UNIT.name
     copy.write_text(UNIT.read_text().replace("/opt/innobrim/bin/innobrim", sys.executable))
-    done = subprocess.run(
-        [tool, "verify", "--man=no", str(copy)], capture_output=True, text=True, check=False
-    )  # noqa: S603 - our own unit
+    command = [tool, "verify", "--man=no", str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own unit
 
     ours = [line for line in (done.stdout + done.stderr).splitlines() if "innobrim" in line]
     assert ours == []
