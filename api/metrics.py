@@ -143,8 +143,8 @@ class _Source(Collector):
         yield _one("innobrim_failed_changes", tally.failures)
         if tally.success:
             yield _labelled("innobrim_last_success_timestamp_seconds", "stage", dict(tally.success))
-        if tally.published is not None:
-            yield _one("innobrim_tick_age_seconds", max(0.0, self._about.monotonic() - tally.published))
+        if tally.alive is not None:
+            yield _one("innobrim_tick_age_seconds", max(0.0, self._about.monotonic() - tally.alive))
 
 
 class MetricsPage:

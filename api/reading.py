@@ -31,9 +31,8 @@ def newest(board: Board) -> TickRecord:
     """
     record = board.last()
     if record is None:
-        raise ApiError(
-            "unavailable", "the loop has not made its first tick yet", headers={"Retry-After": "1"}
-        )
+        why = board.tally().waiting or "the loop has not made its first tick yet"
+        raise ApiError("unavailable", why, headers={"Retry-After": "2"})
     return record
 
 

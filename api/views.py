@@ -42,6 +42,16 @@ class OverrideInForce(Struct, frozen=True):
     seconds_left: Annotated[float, Meta(description="seconds until it ends")]
 
 
+class HoldInForce(Struct, frozen=True):
+    """One reason why nothing is written."""
+
+    code: HoldCode
+    since: Annotated[float, Meta(description="Unix time")]
+    seconds: Annotated[float, Meta(description="how long it has held")]
+    reason: str
+    clears: Annotated[str, Meta(description="who or what ends it")]
+
+
 class Status(Struct, frozen=True):
     """The loop in one look."""
 
@@ -51,7 +61,7 @@ class Status(Struct, frozen=True):
     tick: Annotated[int, Meta(description="the tick's number")]
     lifecycle: Lifecycle
     mode: Mode
-    holds: tuple[Hold, ...]
+    holds: tuple[HoldInForce, ...]
     decision: Decision
     set_point: Annotated[float | None, Meta(description="f, the age ratio that the loop holds")]
     in_force: Annotated[Capacity | None, Meta(description="C and M as read; none when the reading failed")]
@@ -157,7 +167,7 @@ def status_of(
         tick=record.tick.number,
         lifecycle=record.lifecycle,
         mode=record.mode,
-        holds=record.holds,
+        holds=tuple(_hold_of(record, hold) for hold in record.holds),
         decision=record.decision,
         set_point=record.decision.set_point,
         in_force=sample.capacity if sample else None,
@@ -194,12 +204,24 @@ def state_of(record: TickRecord) -> State:
     )
 
 
+def _hold_of(record: TickRecord, hold: Hold) -> HoldInForce:
+    """Turn the monotonic time of a hold into one that people know."""
+    seconds = max(0.0, record.tick.now - hold.since)
+    return HoldInForce(
+        code=hold.code,
+        since=record.tick.wall - seconds,
+        seconds=round(seconds, 3),
+        reason=hold.reason,
+        clears=hold.clears,
+    )
+
+
 def _override_of(record: TickRecord) -> OverrideInForce | None:
     if record.override_ends is None:
         return None
     left = max(0.0, record.override_ends - record.tick.now)
     decision = record.decision
-    target = decision.target if decision.source == "override" else None
+    target = decision.target if decision.source == "person" else None
     return OverrideInForce(
         io_capacity_max=target.io_capacity_max if target else None,
         ends=record.tick.wall + left,

@@ -11,7 +11,7 @@ from tuner.board import Board
 from tuner.records import HoldCode, Lifecycle, Sample
 
 STARTUP_SECONDS = 15.0
-"""How long the first tick may take: connecting, reading the originals, the journal's last run."""
+"""How long the first tick, or an attempt to reach the server before it, may take."""
 
 
 class Health(Struct, frozen=True):
@@ -20,7 +20,7 @@ class Health(Struct, frozen=True):
     ok: Annotated[bool, Meta(description="the probe's answer")]
     reason: Annotated[str, Meta(description="why, in words")]
     tick_age_seconds: Annotated[
-        float | None, Meta(description="seconds since the last tick; none before the first")
+        float | None, Meta(description="seconds since the last sign of life; none before the first")
     ]
     limit_seconds: Annotated[float, Meta(description="a tick older than this means that the loop is dead")]
 
@@ -51,20 +51,20 @@ class Vitals:
         return 2 * self._about.interval + 1.0
 
     def live(self) -> Health:
-        """Say whether the loop's thread still ticks."""
-        published = self._board.tally().published
+        """Say whether the loop's thread still ticks, or waits for its server with a sign of life."""
+        tally = self._board.tally()
         now = self._about.monotonic()
-        if published is None:
-            patience = self.limit + STARTUP_SECONDS
+        if tally.alive is None:
             waited = now - self._begun
-            if waited > patience:
+            if waited > self.limit + STARTUP_SECONDS:
                 return self._health(f"no tick since the start {waited:.1f} s ago", ok=False)
             return self._health("starting: no tick yet", ok=True)
-        age = now - published
-        if age > self.limit:
-            reason = f"the loop is dead: its last tick was {age:.1f} s ago, {self.limit:.1f} s is the limit"
+        age = now - tally.alive
+        limit = self.limit + (STARTUP_SECONDS if tally.waiting else 0.0)
+        if age > limit:
+            reason = f"the loop is dead: its last tick was {age:.1f} s ago, {limit:.1f} s is the limit"
             return self._health(reason, age, ok=False)
-        return self._health("the loop ticks", age, ok=True)
+        return self._health(tally.waiting or "the loop ticks", age, ok=True)
 
     def ready(self) -> Health:
         """Say whether the loop lives and has a fresh good sample of its server."""
@@ -72,8 +72,9 @@ class Vitals:
         if not live.ok:
             return live
         record = self._board.last()
-        if record is None:
-            return self._health("starting: no tick yet", ok=False)
+        waiting = self._board.tally().waiting
+        if record is None or waiting:
+            return self._health(waiting or "starting: no tick yet", live.tick_age_seconds, ok=False)
         age = live.tick_age_seconds
         if record.lifecycle is not Lifecycle.RUNNING:
             return self._health(f"the daemon is {record.lifecycle.value}", age, ok=False)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tuner.history import History
 from tuner.records import Acknowledgement, Command, Event, Facts, Sample, TickRecord
@@ -35,7 +36,8 @@ class Tally(Struct, frozen=True):
     """What has happened since the board was made.
 
     Attributes:
-        published: when the last tick was published, on ``time.monotonic``; None before the first.
+        alive: when the loop last gave a sign of life, on ``time.monotonic``; None before the first.
+        waiting: what the loop waits for instead of ticking; empty while it ticks.
         ticks: ticks published.
         missed: ticks whose reading failed.
         changes: writes that the server accepted.
@@ -43,7 +45,8 @@ class Tally(Struct, frozen=True):
         success: Unix time of the last success of each stage: read, decide, write.
     """
 
-    published: float | None = None
+    alive: float | None = None
+    waiting: str = ""
     ticks: int = 0
     missed: int = 0
     changes: int = 0
@@ -61,7 +64,7 @@ class Tally(Struct, frozen=True):
         if wrote:
             success["write"] = record.tick.wall
         return Tally(
-            published=time.monotonic(),
+            alive=time.monotonic(),
             ticks=self.ticks + 1,
             missed=self.missed + (not read),
             changes=self.changes + wrote,
@@ -121,6 +124,11 @@ class Board:
         with self._changed:
             return self._facts
 
+    def waiting(self, reason: str) -> None:
+        """Give a sign of life from a loop that cannot tick yet, with what it waits for; every few seconds."""
+        with self._changed:
+            self._tally = replace(self._tally, alive=time.monotonic(), waiting=reason)
+
     def tally(self) -> Tally:
         """Return the counts since start and when the loop last published."""
         with self._changed:
@@ -145,7 +153,7 @@ class Board:
     def submit(self, command: Command) -> int:
         """Hand a command to the loop at once; return its number for ``answer``."""
         number = next(self._numbers)
-        self.inbox.put(msgspec.structs.replace(command, number=number))
+        self.inbox.put(replace(command, number=number))
         return number
 
     def answer(self, number: int, *, timeout: float) -> Acknowledgement | None:

@@ -1,0 +1,88 @@
+"""The status as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from api.views import Status
+from tuner.records import Capacity
+
+_MIB = 1024 * 1024
+
+
+def table(status: Status) -> str:
+    """Return the status as aligned lines."""
+    rows = list(_rows(status))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the two units that matter."""
+    whole = round(seconds)
+    for size, unit, smaller, letter in ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size}{unit}" + (f" {rest}{letter}" if rest else "")
+    return f"{seconds:.1f} s" if seconds < 1 else f"{whole} s"
+
+
+def _rows(status: Status) -> Iterator[tuple[str, str]]:
+    if status.source == "journal":
+        yield "daemon", f"not reachable; this is its last tick on disk, {duration(status.seconds_old)} old"
+    ago = f"tick {status.tick}, {duration(status.seconds_old)} ago"
+    yield "mode", f"{status.mode.value}; {status.lifecycle.value}; {ago}"
+    if not status.holds:
+        yield "holds", "none"
+    for hold in status.holds:
+        yield "hold", f"{hold.code.value} for {duration(hold.seconds)}: {hold.reason}; ends by {hold.clears}"
+    decision = status.decision
+    yield "decision", f"{decision.kind.value} ({decision.reason}): {decision.detail}"
+    if decision.would is not None:
+        yield "would set", _pair(decision.would)
+    yield "io_capacity", f"{_pair(status.in_force)}; originals {_pair(status.originals)}"
+    if status.missed is not None:
+        yield "reading", f"failed: {status.missed}"
+    yield from _measured(status)
+    if status.override is not None:
+        value = (
+            "held back" if status.override.io_capacity_max is None else f"M {status.override.io_capacity_max}"
+        )
+        yield "override", f"{value}, {duration(status.override.seconds_left)} left"
+    yield "changes", f"{status.changes_last_hour} in the last hour"
+    if status.server is not None:
+        server = status.server
+        yield "server", f"{server.family} {server.version} at {server.endpoint} ({server.identity})"
+    if status.process is not None:
+        process = status.process
+        memory = f"{process.resident_bytes / _MIB:.1f} MiB resident"
+        share = f"{100 * process.core_share:.2f} % of a core at a tick every {process.interval:g} s"
+        yield "daemon", f"InnoBrim {process.version}, {memory}, {share}"
+
+
+def _measured(status: Status) -> Iterator[tuple[str, str]]:
+    found, limits = status.estimate, status.limits
+    if found is None or limits is None:
+        return
+    set_point = "unknown" if status.set_point is None else f"{status.set_point:.3f}"
+    yield "age ratio", f"{found.age_ratio:.3f}; set-point {set_point}; flush limit {_mib(limits.flush_limit)}"
+    age = f"{_mib(found.checkpoint_age)} of {_mib(limits.stall_point)} max checkpoint age"
+    yield "uncheckpointed", f"{age}; redo capacity {_mib(limits.redo_capacity)}"
+    yield "redo", f"{_mib(found.redo_rate)}/s; {found.row_rate:,.0f} row changes/s"
+    capacity = "not reached" if found.sustained_capacity is None else f"{found.sustained_capacity:,.0f}"
+    rates = f"demand {found.demand:,.0f}; flushed {found.flush_rate:,.0f}; sustained capacity {capacity}"
+    yield "pages/s", f"{rates}; authority {found.authority:.2f}"
+    sync, stall = _left(found.seconds_to_sync), _left(found.seconds_to_stall)
+    yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
+
+
+def _left(seconds: float | None) -> str:
+    return "not in sight" if seconds is None else duration(seconds)
+
+
+def _mib(count: float) -> str:
+    return f"{count / _MIB:,.1f} MiB"
+
+
+def _pair(pair: Capacity | None) -> str:
+    return "unknown" if pair is None else f"C {pair.io_capacity}, M {pair.io_capacity_max}"
