@@ -18,7 +18,8 @@ from typing import Any, Literal, TextIO
 
 import msgspec
 
-from tuner.records import Capacity, Decision, DecisionKind, Missed, Sample, TickRecord
+from tuner.journal.items import Advice, advice_of
+from tuner.records import Capacity, DecisionKind, Missed, Sample, TickRecord
 
 
 @contextmanager
@@ -42,9 +43,6 @@ get_logger = structlog.get_logger
 MINUTE = 60.0
 LINES = 1000
 """Lines held while nobody takes them; what comes after that is counted and lost."""
-
-NEWS = 0.05
-"""An advised M that moved by less than this share is no news."""
 
 Level = Literal["debug", "info", "warning", "error"]
 Style = Literal["auto", "json", "pretty"]
@@ -178,7 +176,7 @@ class RecordLog:
     def reset(self) -> None:
         """Forget what was said."""
         self._said_at: float | None = None
-        self._advice: tuple[str, Capacity | None] = ("", None)
+        self._advice: Advice | None = None
         self._state: tuple[object, ...] = ()
 
     def say(self, record: TickRecord) -> None:
@@ -186,27 +184,20 @@ class RecordLog:
         decision = record.decision
         state = (record.mode, record.lifecycle, tuple(hold.code for hold in record.holds))
         decided = decision.kind is not DecisionKind.KEEP
-        advised = decision.would is not None and self._is_news(decision)
+        advice = advice_of(record)
+        advised = advice is not None and advice.is_news(self._advice)
         changed = state != self._state or bool(record.events)
         due = self._said_at is None or record.tick.now - self._said_at >= MINUTE
         if not (decided or advised or changed or due):
             return
         self._said_at = record.tick.now
         self._state = state
-        if decision.would is not None:
-            self._advice = (decision.reason, decision.would)
+        self._advice = advice or self._advice
         name = decision.kind.value if decided else "advice" if advised else "change" if changed else "minute"
         worrying = decision.kind is DecisionKind.EMERGENCY or any(
             event.code.startswith("hold_") for event in record.events
         )
         (log.warning if worrying else log.info)(name, **canonical(record))
-
-    def _is_news(self, decision: Decision) -> bool:
-        reason, before = self._advice
-        if decision.would is None or before is None or reason != decision.reason:
-            return True
-        moved = abs(decision.would.io_capacity_max - before.io_capacity_max)
-        return moved > NEWS * before.io_capacity_max
 
 
 _records = RecordLog()

@@ -158,6 +158,12 @@ def facts() -> Facts:
 
 
 @pytest.fixture
+def keep_decision() -> Decision:
+    """Return a decision that leaves things as they are."""
+    return KEEP
+
+
+@pytest.fixture
 def set_decision() -> Decision:
     """Return a decision that writes."""
     return SET

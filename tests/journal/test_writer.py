@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tuner.journal.reader import last_record, learned, originals, runs, trace
 from tuner.journal.store import Store
@@ -113,16 +114,20 @@ def test_decisions_and_events_can_be_read_with_any_tool(
 
 
 def test_the_same_advice_every_second_is_one_row(
-    writer: MakeWriter, record: MakeRecord, set_decision: Decision, tmp_path: Path
+    writer: MakeWriter, record: MakeRecord, keep_decision: Decision, tmp_path: Path
 ) -> None:
     """Advisory repeats itself each tick; the table of decisions does not."""
     journal = writer()
-    advice = type(set_decision)(set_decision.kind, "demand", "same", would=Capacity(250, 500))
-    for number in range(1, 30):
-        journal.record(record(number, advice))
+    for number in range(1, 60):
+        wanted = 500 + number % 10 if number < 30 else 900
+        would = Capacity(wanted // 2, wanted)
+        journal.record(record(number, replace(keep_decision, reason="advisory", would=would)))
     assert journal.flush(SOON)
 
-    assert rows(tmp_path, "SELECT count(*) FROM decisions") == [(1,)]
+    assert rows(tmp_path, "SELECT tick, written, reason, new_io_capacity_max FROM decisions") == [
+        (1, 0, "advisory", 501),
+        (30, 0, "advisory", 900),
+    ]
 
 
 def test_the_ring_keeps_the_file_small(

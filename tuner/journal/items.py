@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tuner.journal.codec import encode
 from tuner.journal.tables import Originals
 from tuner.records import Capacity, DecisionKind, Facts, Sample, TickRecord
 from tuner.settings import Settings
+
+NEWS = 0.05
+"""An advised M that moved by less than this share is no news."""
 
 Row = tuple[str | int | float | None, ...]
 
@@ -31,11 +35,13 @@ class RowsItem:
         tick: number of the tick.
         decision: columns of its row in ``decisions`` after run and tick; None when nothing was decided.
         events: columns of its rows in ``events`` after run and tick.
+        urgent: should be on disk now rather than with the next batch.
     """
 
     tick: int
     decision: Row | None
     events: tuple[Row, ...]
+    urgent: bool
 
 
 @dataclass(slots=True)
@@ -84,33 +90,53 @@ class BarrierItem:
 Item = TickItem | RowsItem | RunItem | SnapshotItem | OriginalsItem | LearnedItem | BarrierItem
 
 
+class Advice(NamedTuple):
+    """What an active loop would have set, and why it was not."""
+
+    reason: str
+    io_capacity_max: int
+
+    def is_news(self, before: Advice | None) -> bool:
+        """Tell whether this is worth a row after the one before: another reason, or another M by far."""
+        if before is None or self.reason != before.reason:
+            return True
+        return abs(self.io_capacity_max - before.io_capacity_max) > NEWS * before.io_capacity_max
+
+
+def advice_of(record: TickRecord) -> Advice | None:
+    """Return the advice in a record; None where there is none."""
+    would = record.decision.would
+    return None if would is None else Advice(record.decision.reason, would.io_capacity_max)
+
+
 def tick_item(record: TickRecord) -> TickItem:
     """Return what is stored of a whole tick."""
     return TickItem(record.tick.number, record.tick.wall, encode(record))
 
 
-def rows_item(record: TickRecord, last: Row | None) -> RowsItem | None:
+def rows_item(record: TickRecord, advice: Advice | None) -> RowsItem | None:
     """Return the rows that a tick leaves beside its record; None when it leaves none.
 
     Args:
         record: the tick's record.
-        last: the decision row before it, so that one advice repeated every second is one row.
+        advice: the last one that became a row.
     """
-    decision = _decision_row(record)
-    if decision is not None and not record.decision.steps and last is not None and decision[1:] == last[1:]:
-        decision = None
-    if decision is None and not record.events:
+    decision = record.decision
+    given = advice_of(record)
+    if decision.kind is DecisionKind.KEEP and (given is None or not given.is_news(advice)):
+        row = None
+    else:
+        row = _decision_row(record)
+    if row is None and not record.events:
         return None
     events = tuple((event.wall, event.code, event.message, event.who) for event in record.events)
-    return RowsItem(record.tick.number, decision, events)
+    return RowsItem(
+        record.tick.number, row, events, urgent=bool(events) or decision.kind is not DecisionKind.KEEP
+    )
 
 
-def _decision_row(record: TickRecord) -> Row | None:
-    decision = record.decision
-    if decision.kind is DecisionKind.KEEP:
-        return None
-    reading = record.tick.reading
-    old = _pair(reading.capacity if isinstance(reading, Sample) else None)
+def _decision_row(record: TickRecord) -> Row:
+    decision, reading = record.decision, record.tick.reading
     return (
         record.tick.wall,
         record.mode.value,
@@ -119,7 +145,7 @@ def _decision_row(record: TickRecord) -> Row | None:
         decision.detail,
         decision.source,
         int(bool(decision.steps)),
-        *old,
+        *_pair(reading.capacity if isinstance(reading, Sample) else None),
         *_pair(decision.would or decision.target),
     )
 

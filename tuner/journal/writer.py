@@ -9,13 +9,14 @@ from pathlib import Path
 
 from tuner.journal.backlog import TICKS, Backlog
 from tuner.journal.items import (
+    Advice,
     BarrierItem,
     Item,
     LearnedItem,
     OriginalsItem,
-    Row,
     RunItem,
     SnapshotItem,
+    advice_of,
     rows_item,
     tick_item,
 )
@@ -59,7 +60,7 @@ class JournalWriter:
         self._keeper = Keeper(directory, keep_ticks=keep_ticks, on_error=on_error)
         self._wake = threading.Event()
         self._closing = False
-        self._last_row: Row | None = None
+        self._advice: Advice | None = None
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
 
     @property
@@ -89,10 +90,11 @@ class JournalWriter:
     def record(self, record: TickRecord) -> None:
         """Take one tick; the oldest is dropped where the disk has taken none for long."""
         self._put(tick_item(record), urgent=False)
-        rows = rows_item(record, self._last_row)
+        rows = rows_item(record, self._advice)
         if rows is not None:
-            self._last_row = rows.decision or self._last_row
-            self._put(rows, urgent=True)
+            if rows.decision is not None:
+                self._advice = advice_of(record)
+            self._put(rows, urgent=rows.urgent)
 
     def snapshot(self, tick_number: int, blob: bytes) -> None:
         """Take the loop's encoded state after a tick; a replay can begin there."""
