@@ -104,8 +104,8 @@ class LoadParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     timeline: Annotated[tuple[LoadChange, ...], Meta(min_length=1)] = (LoadChange(0.0, 16),)
-    hot_pages: Positive = 22_400.0
-    redo_bytes_per_commit: Positive = 560.0
+    hot_pages: Positive = 23_000.0
+    redo_bytes_per_commit: Positive = 546.0
     group_operations: Positive = 3.872
     group_limit: Annotated[int, Meta(ge=1)] = 64
     commit_seconds: Positive = 0.0011

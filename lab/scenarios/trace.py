@@ -1,0 +1,140 @@
+"""What a simulated run amounts to, by the definitions that policies and static settings share."""
+
+from __future__ import annotations
+
+import statistics
+from array import array
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from lab.prove.statistics import percentile
+
+if TYPE_CHECKING:
+    from tuner.records import Sample
+
+SETTLED_WITHIN = 0.03
+"""Distance of the age ratio from its final mean that counts as settled."""
+
+SETTLED_OVER = 30
+"""Seconds over which the age ratio is averaged for that."""
+
+
+class Outcome(Struct, frozen=True):
+    """One run from ``measured_from`` to its end.
+
+    Attributes:
+        throughput_mean: commits/s.
+        throughput_median: commits/s.
+        throughput_p1: first percentile of the commits in one second.
+        age_ratio_mean: modified age over flush limit.
+        age_ratio_max: the highest of these.
+        checkpoint_age_max: highest checkpoint age as a share of the redo capacity.
+        sync_flush_seconds: seconds in which a page was sync-flushed.
+        stall_seconds: seconds that all writers waited for redo space.
+        pages_per_commit: flush-list pages written per commit.
+        settling_seconds: when the age ratio's 30-second mean comes within 0.03 of the mean
+            over the last third of the whole run, for good; None when it never does.
+        redo_rate_before: redo bytes/s from the start to ``measured_from``.
+    """
+
+    throughput_mean: float
+    throughput_median: float
+    throughput_p1: float
+    age_ratio_mean: float
+    age_ratio_max: float
+    checkpoint_age_max: float
+    sync_flush_seconds: int
+    stall_seconds: float
+    pages_per_commit: float
+    settling_seconds: float | None
+    redo_rate_before: float
+
+
+class Trace:
+    """The few numbers of every reading that the outcome is made of."""
+
+    def __init__(self) -> None:
+        """Start without a reading."""
+        self._moment = array("d")
+        self._commits = array("q")
+        self._pages = array("q")
+        self._sync = array("q")
+        self._lsn = array("q")
+        self._age_ratio = array("d")
+        self._checkpoint = array("d")
+        self._stalled = array("d")
+
+    def __len__(self) -> int:
+        """Return the number of readings."""
+        return len(self._moment)
+
+    def add(self, sample: Sample, stalled: float) -> None:
+        """Note one reading.
+
+        Args:
+            sample: the reading.
+            stalled: seconds that writers have waited for redo space so far.
+        """
+        self._moment.append(sample.monotonic)
+        self._commits.append(sample.commits)
+        self._pages.append(sample.pages_adaptive + sample.pages_sync + sample.pages_background)
+        self._sync.append(sample.pages_sync)
+        self._lsn.append(sample.lsn_current)
+        self._age_ratio.append(sample.age_ratio)
+        self._checkpoint.append(sample.checkpoint_age / sample.redo_capacity)
+        self._stalled.append(stalled)
+
+    def outcome(self, measured_from: float) -> Outcome:
+        """Return what the readings from a moment on amount to.
+
+        Args:
+            measured_from: seconds after the first reading.
+
+        Raises:
+            ValueError: fewer than two readings from there on.
+        """
+        start = self._moment[0] + measured_from
+        first = next((i for i, moment in enumerate(self._moment) if moment >= start), len(self))
+        last = len(self) - 1
+        if last - first < 1:
+            raise ValueError(
+                f"{max(0, last - first + 1)} readings from second {measured_from:g} on; two are needed"
+            )
+        commits, sync, moment = self._commits, self._sync, self._moment
+        rates = [
+            (commits[i] - commits[i - 1]) / (moment[i] - moment[i - 1]) for i in range(first + 1, last + 1)
+        ]
+        done = commits[last] - commits[first]
+        ratios = self._age_ratio[first + 1 :]
+        before = moment[first] - moment[0]
+        return Outcome(
+            throughput_mean=done / (moment[last] - moment[first]),
+            throughput_median=statistics.median(rates),
+            throughput_p1=percentile(rates, 1),
+            age_ratio_mean=statistics.fmean(ratios),
+            age_ratio_max=max(ratios),
+            checkpoint_age_max=max(self._checkpoint[first + 1 :]),
+            sync_flush_seconds=sum(sync[i] > sync[i - 1] for i in range(first + 1, last + 1)),
+            stall_seconds=self._stalled[last] - self._stalled[first],
+            pages_per_commit=(self._pages[last] - self._pages[first]) / done if done else 0.0,
+            settling_seconds=self.settling(),
+            redo_rate_before=(self._lsn[first] - self._lsn[0]) / before if before > 0.0 else 0.0,
+        )
+
+    def settling(self) -> float | None:
+        """Return the seconds after which the age ratio stays where it ends, None when it never does."""
+        ratios = self._age_ratio
+        count = len(ratios)
+        if count < 3 * SETTLED_OVER:
+            return None
+        final = statistics.fmean(ratios[count - count // 3 :])
+        window = sum(ratios[count - SETTLED_OVER :])
+        settled: int | None = None
+        for end in range(count, SETTLED_OVER - 1, -1):
+            if abs(window / SETTLED_OVER - final) > SETTLED_WITHIN:
+                break
+            settled = end - 1
+            if end > SETTLED_OVER:
+                window += ratios[end - SETTLED_OVER - 1] - ratios[end - 1]
+        return None if settled is None else self._moment[settled] - self._moment[0]

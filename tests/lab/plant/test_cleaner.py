@@ -1,0 +1,181 @@
+"""The simulated page cleaner against the server's arithmetic and against the inverse law."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.plant.cleaner import Batch, Cleaner
+from lab.plant.clock import SimClock
+from lab.plant.pages import Ledger
+from lab.plant.parameters import (
+    DiskChange,
+    DiskParameters,
+    LoadChange,
+    LoadParameters,
+    PlantParameters,
+    ServerParameters,
+)
+from lab.plant.redo import FLUSH_ORDER_LAG, Redo
+from lab.plant.server import SimulatedServer
+from policies.flushlaw import LEGACY
+
+if TYPE_CHECKING:
+    from tuner.records import Sample
+
+
+def _cleaner(
+    io_capacity: int, io_capacity_max: int, *, age_ratio: float, pages: float
+) -> tuple[Cleaner, Redo, Ledger]:
+    """Return a cleaner over a log whose dirty pages lie evenly up to an age."""
+    parameters = ServerParameters(io_capacity=io_capacity, io_capacity_max=io_capacity_max)
+    redo = Redo(capacity=parameters.redo_capacity, lsn=1e9, now=0.0)
+    cleaner = Cleaner(parameters, redo, now=0.0)
+    ledger = Ledger(hot_pages=1e9, lsn=1e9)
+    redo.lsn += age_ratio * redo.flush_limit
+    ledger.update(updates=pages, lsn=redo.lsn)
+    return cleaner, redo, ledger
+
+
+def _samples(parameters: PlantParameters, seconds: int) -> list[Sample]:
+    """Return one reading a second."""
+    clock = SimClock()
+    server = SimulatedServer(parameters, clock, seed=3)
+    found = [server.read()]
+    for second in range(1, seconds + 1):
+        clock.advance_to(float(second))
+        found.append(server.read())
+    return found
+
+
+@given(
+    age_ratio=st.floats(0.12, 1.0),
+    io_capacity=st.integers(100, 20_000),
+    gain=st.floats(1.0, 12.0),
+)
+def test_percentage_agrees_with_the_policies_law(age_ratio: float, io_capacity: int, gain: float) -> None:
+    """The percentage that the simulated server reports is the one that the model gate expects, within one."""
+    io_capacity_max = int(io_capacity * gain)
+    cleaner, redo, ledger = _cleaner(io_capacity, io_capacity_max, age_ratio=age_ratio, pages=1000.0)
+    cleaner.wake(1.0, redo, ledger, 1.0)
+    expected = LEGACY.percentage(
+        age=redo.lsn - ledger.oldest(redo.lsn),
+        flush_limit=redo.flush_limit,
+        io_capacity=io_capacity,
+        io_capacity_max=io_capacity_max,
+    )
+    assert abs(cleaner.pct_for_lsn - expected) <= 1
+
+
+def test_percentage_by_hand() -> None:
+    """At half the flush limit and k = 2 the law says floor(2 * 50^1.5 / 7.5) = 94 percent of C."""
+    cleaner, redo, ledger = _cleaner(1000, 2000, age_ratio=0.5, pages=1000.0)
+    cleaner.wake(1.0, redo, ledger, 1.0)
+    assert cleaner.pct_for_lsn == 94
+    assert cleaner.by_age == 1  # no average redo rate yet: nothing lies in the next three seconds
+    assert cleaner.requested == (940 + 0 + 1) // 3
+
+
+def test_an_integer_ratio_wastes_the_rest_of_m() -> None:
+    """With M one page short of 2 C the server's gain is halved, as k = M div C is 1."""
+    cleaner, redo, ledger = _cleaner(1000, 1999, age_ratio=0.5, pages=1000.0)
+    cleaner.wake(1.0, redo, ledger, 1.0)
+    assert cleaner.pct_for_lsn == 47
+
+
+def test_below_the_low_water_mark_age_asks_for_nothing() -> None:
+    """Below innodb_adaptive_flushing_lwm the LSN percentage is 0."""
+    cleaner, redo, ledger = _cleaner(1000, 2000, age_ratio=0.10, pages=1000.0)
+    cleaner.wake(1.0, redo, ledger, 1.0)
+    assert cleaner.pct_for_lsn == 0
+
+
+@given(io_capacity=st.integers(100, 3000), gain=st.integers(1, 6), age_ratio=st.floats(0.2, 1.04))
+def test_adaptive_flushing_never_asks_for_more_than_m(io_capacity: int, gain: int, age_ratio: float) -> None:
+    """Below the sync point M is the most that one loop asks for."""
+    cleaner, redo, ledger = _cleaner(io_capacity, gain * io_capacity, age_ratio=age_ratio, pages=2e5)
+    for second in range(1, 70):
+        cleaner.wake(float(second), redo, ledger, float(second))
+        assert cleaner.batch is Batch.ADAPTIVE
+        assert cleaner.requested <= cleaner.io_capacity_max
+        cleaner.finish(second + 0.5)
+        redo.lsn += 1.0
+
+
+def test_sync_rounds_follow_each_other_and_are_at_least_c() -> None:
+    """Over the sync point the cleaner flushes C to 2 M pages a round and does not sleep in between."""
+    cleaner, redo, ledger = _cleaner(300, 600, age_ratio=1.10, pages=30_000.0)
+    cleaner.wake(1.0, redo, ledger, 1.0)
+    rounds = 0
+    now = 1.0
+    while cleaner.batch is Batch.SYNC and cleaner.left > 0.0:
+        assert 300 <= cleaner.requested <= 1200
+        taken = ledger.take(cleaner.left)
+        cleaner.wrote(taken)
+        now += 0.01
+        cleaner.finish(now)
+        assert cleaner.wake_at == now
+        cleaner.wake(now, redo, ledger, 1.0)
+        rounds += 1
+    assert rounds >= 2
+    assert redo.lsn - ledger.oldest(redo.lsn) <= redo.sync_trigger
+    assert cleaner.wake_at == 2.0
+
+
+def test_sync_flushing_starts_two_mebibytes_early() -> None:
+    """Sync flushing looks at the LSN available for a checkpoint, so it starts 2 MiB early."""
+    redo = Redo(capacity=104_857_600, lsn=1e9, now=0.0)
+    point = redo.limits.sync_point - FLUSH_ORDER_LAG
+    assert redo.sync_flush_lsn(redo.lsn - point) is None
+    assert redo.sync_flush_lsn(redo.lsn - point - 1) is not None
+
+
+def test_an_idle_server_flushes_c_pages_a_second() -> None:
+    """With no commits the cleaner flushes C pages/s, counted as background, until nothing is dirty."""
+    parameters = PlantParameters(
+        server=ServerParameters(io_capacity=200, io_capacity_max=2000),
+        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(20.0, 0)), noise=0.0),
+        disk=DiskParameters(timeline=(DiskChange(0.0, 5000.0),)),
+    )
+    samples = _samples(parameters, 400)
+    rates = [b.pages_background - a.pages_background for a, b in itertools.pairwise(samples[25:60])]
+    assert all(abs(rate - 200) <= 1 for rate in rates)
+    assert samples[-1].pages_dirty == 0
+    assert samples[-1].modified_age == 0
+    assert samples[-1].checkpoint_age == 0
+
+
+@pytest.mark.parametrize(("io_capacity_max", "threads"), [(2000, 1), (2000, 2), (4000, 2), (8000, 2)])
+def test_fixed_point_is_the_inverse_laws(io_capacity_max: int, threads: int) -> None:
+    """Without write combining the age settles where policies.flushlaw says, 0.8255 (P/K)^(2/3)."""
+    parameters = PlantParameters(
+        server=ServerParameters(
+            io_capacity=io_capacity_max // 2, io_capacity_max=io_capacity_max, buffer_pool_pages=10**9
+        ),
+        load=LoadParameters(timeline=(LoadChange(0.0, threads),), hot_pages=1e9, noise=0.0),
+        disk=DiskParameters(timeline=(DiskChange(0.0, 50_000.0),)),
+    )
+    samples = _samples(parameters, 900)
+    demand = (samples[-1].commits - samples[600].commits) / 300
+    settled = sum(sample.age_ratio for sample in samples[600:]) / len(samples[600:])
+    expected = LEGACY.steady_ratio(demand=demand, io_capacity_max=io_capacity_max)
+    assert settled == pytest.approx(expected, abs=0.015)
+
+
+@pytest.mark.parametrize("io_capacity_max", [600, 1200, 2400])
+def test_fixed_point_holds_with_write_combining(io_capacity_max: int) -> None:
+    """On the measured load too, the settled age is the inverse law's for the pages/s really flushed."""
+    parameters = PlantParameters(
+        server=ServerParameters(io_capacity=io_capacity_max // 2, io_capacity_max=io_capacity_max),
+        load=LoadParameters(noise=0.0),
+    )
+    samples = _samples(parameters, 1200)
+    window = samples[800:]
+    demand = (window[-1].pages_adaptive - window[0].pages_adaptive) / (len(window) - 1)
+    settled = sum(sample.age_ratio for sample in window) / len(window)
+    expected = LEGACY.steady_ratio(demand=demand, io_capacity_max=io_capacity_max)
+    assert settled == pytest.approx(expected, abs=0.02)

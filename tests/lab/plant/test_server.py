@@ -1,0 +1,252 @@
+"""The simulated server behind the loop's port."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab.plant.clock import SimClock
+from lab.plant.parameters import (
+    DiskChange,
+    DiskParameters,
+    LoadChange,
+    LoadParameters,
+    PlantParameters,
+    ServerParameters,
+)
+from lab.plant.server import SimulatedServer
+from tuner.records import Capacity
+
+if TYPE_CHECKING:
+    from tuner.records import Sample
+    from tuner.servers.port import Server
+
+C = "innodb_io_capacity"
+M = "innodb_io_capacity_max"
+
+COUNTERS = (
+    "lsn_current",
+    "lsn_oldest",
+    "lsn_checkpoint",
+    "pages_adaptive",
+    "pages_sync",
+    "pages_background",
+    "redo_space_waits",
+    "row_changes",
+    "commits",
+)
+
+
+def _run(parameters: PlantParameters, seconds: int, *, seed: int = 1) -> tuple[SimulatedServer, list[Sample]]:
+    """Return a server and its readings, one a second."""
+    clock = SimClock()
+    server = SimulatedServer(parameters, clock, seed=seed)
+    samples = [server.read()]
+    for second in range(1, seconds + 1):
+        clock.advance_to(float(second))
+        samples.append(server.read())
+    return server, samples
+
+
+PLANTS = st.builds(
+    PlantParameters,
+    server=st.builds(
+        ServerParameters,
+        redo_capacity=st.sampled_from([8_388_608, 33_554_432, 104_857_600]),
+        io_capacity=st.integers(100, 3000),
+        io_capacity_max=st.integers(100, 20_000),
+        flush_sync=st.booleans(),
+        flushing_avg_loops=st.integers(1, 60),
+    ),
+    disk=st.builds(
+        DiskParameters,
+        timeline=st.tuples(
+            st.builds(DiskChange, at=st.just(0.0), write_iops=st.floats(100, 60_000)),
+            st.builds(DiskChange, at=st.floats(1.0, 100.0), write_iops=st.floats(100, 60_000)),
+        ),
+    ),
+    load=st.builds(
+        LoadParameters,
+        timeline=st.tuples(
+            st.builds(LoadChange, at=st.just(0.0), threads=st.integers(0, 200)),
+            st.builds(LoadChange, at=st.floats(1.0, 100.0), threads=st.integers(0, 200)),
+        ),
+        hot_pages=st.floats(10.0, 1e5),
+        redo_bytes_per_commit=st.floats(50.0, 50_000.0),
+    ),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(parameters=PLANTS, seed=st.integers(0, 10))
+def test_no_load_or_setting_breaks_the_log(parameters: PlantParameters, seed: int) -> None:
+    """Counters and LSNs never go back, ages stay inside the log, and no page is lost, whatever is asked."""
+    server, samples = _run(parameters, 150, seed=seed)
+    for before, after in itertools.pairwise(samples):
+        for counter in COUNTERS:
+            assert getattr(after, counter) >= getattr(before, counter), counter
+    for sample in samples:
+        assert sample.lsn_checkpoint <= sample.lsn_oldest <= sample.lsn_current
+        assert sample.checkpoint_age <= sample.stall_point + 2
+        assert sample.checkpoint_age < sample.redo_capacity
+        assert 0 <= sample.pages_dirty <= parameters.load.hot_pages
+        assert sample.flush_requested <= 2 * max(sample.io_capacity_max, sample.io_capacity)
+    ledger = server.engine.ledger
+    flushed = sum(server.engine.cleaner.totals)
+    assert ledger.dirtied == pytest.approx(flushed + ledger.dirty, rel=1e-9, abs=1e-3)
+
+
+def test_same_seed_same_trace() -> None:
+    """Two runs with one seed give the same readings to the last bit; another seed gives others."""
+    parameters = PlantParameters(server=ServerParameters(io_capacity=175, io_capacity_max=350))
+    _, first = _run(parameters, 300, seed=5)
+    _, second = _run(parameters, 300, seed=5)
+    _, other = _run(parameters, 300, seed=6)
+    assert first == second
+    assert [sample.commits for sample in first] != [sample.commits for sample in other]
+    assert first[0].identity == second[0].identity != other[0].identity
+
+
+def test_reading_twice_changes_nothing() -> None:
+    """A reading takes no simulated time and leaves the server as it was."""
+    clock = SimClock()
+    server = SimulatedServer(PlantParameters(), clock)
+    clock.advance_to(30.0)
+    assert server.read() == server.read()
+
+
+def test_it_is_a_server_of_the_port() -> None:
+    """The loop can use it as any server, and can see that it is none."""
+    clock = SimClock()
+    server: Server = SimulatedServer(PlantParameters(), clock, seed=4)
+    facts = server.facts()
+    assert facts.family == "simulated"
+    assert facts.version == "9.7 (simulated)"
+    assert facts.flush_law == "legacy"
+    assert (facts.capacity_minimum, facts.capacity_maximum) == (100, 4_294_967_295)
+    assert facts.identity == SimulatedServer(PlantParameters(), SimClock(), seed=4).facts().identity
+    server.close()
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("steps", "in_force"),
+    [
+        (((C, 30_000),), (20_000, 20_000)),
+        (((M, 5_000),), (10_000, 10_000)),
+        (((C, 200), (M, 400)), (200, 400)),
+        (((M, 400), (C, 200)), (200, 10_000)),
+        (((C, 50), (M, 70)), (100, 100)),
+        (((M, 5_000_000_000),), (10_000, 4_294_967_295)),
+    ],
+)
+def test_set_clamps_as_mysql_does(steps: tuple[tuple[str, int], ...], in_force: tuple[int, int]) -> None:
+    """A SET that does not fit is carried out with another value and no error, and is read back."""
+    clock = SimClock()
+    server = SimulatedServer(PlantParameters(), clock)
+    receipt = server.apply(steps, Capacity(200, 400))
+    assert receipt.in_force == Capacity(*in_force)
+    assert receipt.done == len(steps)
+    assert receipt.error == ""
+    assert server.read().capacity == Capacity(*in_force)
+
+
+def test_an_unknown_variable_is_an_error() -> None:
+    """A statement that MySQL would refuse ends the sequence with its error in the receipt."""
+    server = SimulatedServer(PlantParameters(), SimClock())
+    receipt = server.apply(((C, 500), ("innodb_io_capactiy_max", 600), (M, 700)), Capacity(500, 700))
+    assert receipt.done == 1
+    assert "innodb_io_capactiy_max" in receipt.error
+    assert receipt.in_force == Capacity(500, 20_000)
+
+
+def test_a_set_is_obeyed_within_a_second() -> None:
+    """The page cleaner uses new values in its next loop, at most one second later."""
+    clock = SimClock()
+    server = SimulatedServer(PlantParameters(), clock)
+    clock.advance_to(60.0)
+    server.read()
+    server.apply(((C, 100), (M, 100)), Capacity(100, 100))
+    clock.advance_to(61.0)
+    assert server.read().flush_requested <= 100
+
+
+def test_without_sync_flushing_a_low_m_stalls_writers() -> None:
+    """With innodb_flush_sync off and M below the demand, the log fills up and writers wait."""
+    parameters = PlantParameters(
+        server=ServerParameters(io_capacity=100, io_capacity_max=200, flush_sync=False),
+        load=LoadParameters(noise=0.0),
+    )
+    server, samples = _run(parameters, 400)
+    last = samples[-1]
+    assert last.pages_sync == 0
+    assert last.redo_space_waits > 0
+    assert server.engine.stalled > 100.0
+    assert last.checkpoint_age > 0.98 * last.stall_point
+    waiting = [b.pages_adaptive - a.pages_adaptive for a, b in itertools.pairwise(samples[-60:])]
+    assert max(waiting) <= 205
+
+
+def test_with_sync_flushing_a_low_m_makes_waves_but_no_stall() -> None:
+    """With innodb_flush_sync on the same M costs sync-flushed pages; writers go on."""
+    parameters = PlantParameters(server=ServerParameters(io_capacity=100, io_capacity_max=200))
+    server, samples = _run(parameters, 400)
+    assert samples[-1].pages_sync > 10_000
+    assert server.engine.stalled == 0.0
+    assert max(sample.age_ratio for sample in samples) < 1.12
+
+
+def test_checkpoints_are_seven_seconds_apart_and_two_mebibytes_behind() -> None:
+    """Under load a checkpoint is written every 7 s, at the oldest modification less 2 MiB."""
+    _, samples = _run(PlantParameters(server=ServerParameters(io_capacity=600, io_capacity_max=1200)), 200)
+    moments = [
+        after.monotonic
+        for before, after in itertools.pairwise(samples)
+        if after.lsn_checkpoint != before.lsn_checkpoint and after.monotonic > 60
+    ]
+    assert {later - earlier for earlier, later in itertools.pairwise(moments)} == {7.0}
+    assert min(s.lsn_oldest - s.lsn_checkpoint for s in samples[60:]) >= 2 * 1024 * 1024
+
+
+def test_throughput_never_rises_when_the_disk_gets_slower() -> None:
+    """At the same setting a slower disk gives no more commits, outside the regime of sync waves."""
+    means = []
+    for write_iops in (800.0, 1200.0, 2400.0, 4800.0):
+        parameters = PlantParameters(
+            server=ServerParameters(io_capacity=1000, io_capacity_max=2000),
+            disk=DiskParameters(timeline=(DiskChange(0.0, write_iops),)),
+        )
+        _, samples = _run(parameters, 600)
+        means.append((samples[-1].commits - samples[300].commits) / 300)
+    assert all(slower <= 1.01 * faster for slower, faster in itertools.pairwise(means))
+
+
+def test_more_threads_commit_more() -> None:
+    """A closed load's commits grow with its threads although the disk is the limit: they share writes."""
+    means = []
+    for threads in (1, 4, 8, 16, 32):
+        parameters = PlantParameters(
+            server=ServerParameters(io_capacity=400, io_capacity_max=800),
+            load=LoadParameters(timeline=(LoadChange(0.0, threads),)),
+        )
+        _, samples = _run(parameters, 300)
+        means.append((samples[-1].commits - samples[100].commits) / 200)
+    assert means == sorted(means)
+
+
+def test_a_reading_costs_little() -> None:
+    """A simulated second with its reading takes well under the 60 µs that a simulated day in 30 s allows."""
+    parameters = PlantParameters(server=ServerParameters(io_capacity=240, io_capacity_max=480))
+    best = min(_seconds_for(parameters, 1000) for _ in range(5))
+    assert best / 1000 < 60e-6 * 2  # a busy machine may be twice as slow
+
+
+def _seconds_for(parameters: PlantParameters, seconds: int) -> float:
+    began = time.perf_counter()
+    _run(parameters, seconds)
+    return time.perf_counter() - began
