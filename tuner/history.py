@@ -75,7 +75,7 @@ class History:
             KeyError: a column that is not kept.
         """
         step = max(step, (end - start) / MAX_POINTS, 1.0)
-        points = max(0, math.ceil((end - start) / step))
+        points = min(MAX_POINTS, max(0, math.ceil((end - start) / step)))
         with self._lock:  # copies only: the loop's thread waits for this lock
             times = self._time[:]
             columns = {name: self._columns[name][:] for name in names}

@@ -1,0 +1,32 @@
+"""A board with a loop that answers, and clients to ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.api.factory import AnsweringLoop, answering
+from tuner.board import Board
+from tuner.records import Command
+
+
+@pytest.fixture
+def board() -> Board:
+    """Return an empty board."""
+    return Board()
+
+
+@pytest.fixture
+def loop(board: Board) -> Iterator[AnsweringLoop]:
+    """Run a loop that accepts every command."""
+    with answering(board) as found:
+        yield found
+
+
+@pytest.fixture
+def refusing(board: Board) -> Iterator[AnsweringLoop]:
+    """Run a loop that refuses every command."""
+    judge: Callable[[Command], str | None] = lambda command: f"the mode is advisory: no {command.name}"  # noqa: E731
+    with answering(board, judge) as found:
+        yield found

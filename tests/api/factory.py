@@ -1,0 +1,284 @@
+"""Records made by hand, and a loop that only answers: what the API's tests put on a board."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+from msgspec.structs import replace
+
+from api.about import About
+from api.app import create_app
+from api.gate import Marked, Transport
+from tuner.board import Board
+from tuner.config.schema import Config
+from tuner.findings import Finding
+from tuner.records import (
+    Acknowledgement,
+    Capacity,
+    Command,
+    Decision,
+    DecisionKind,
+    Estimate,
+    Event,
+    Facts,
+    Hold,
+    HoldCode,
+    Lifecycle,
+    Missed,
+    Sample,
+    Tick,
+    TickRecord,
+)
+from tuner.settings import Mode, Settings
+
+TOKEN = "a-token-of-more-than-thirty-two-characters"  # noqa: S105 - of these tests alone
+START = 1_700_000_000.0
+
+FACTS = Facts(
+    identity="11111111-2222-3333-4444-555555555555",
+    endpoint="127.0.0.1:3306",
+    version="9.7.4",
+    version_comment="MySQL Community Server - GPL",
+    family="mysql",
+    flush_law="adaptive",
+    page_size=16384,
+    capacity_minimum=100,
+    capacity_maximum=4_294_967_295,
+    started=START - 86_400,
+)
+FINDING = Finding(
+    id="set-io-capacity-max",
+    severity="info",
+    title="Set innodb_io_capacity_max to 450",
+    reason="page demand is 410 pages/s at an age ratio of 0.72",
+    sql=("SET GLOBAL innodb_io_capacity = 225;", "SET GLOBAL innodb_io_capacity_max = 450;"),
+)
+
+
+def sample(number: int = 1, **changes: Any) -> Sample:  # noqa: ANN401 - any field
+    """Return a good reading of a server with 100 MiB of redo."""
+    made = Sample(
+        monotonic=100.0 + number,
+        wall=START + number,
+        read_seconds=0.001,
+        identity=FACTS.identity,
+        uptime=86_400.0 + number,
+        io_capacity=225,
+        io_capacity_max=450,
+        redo_capacity=104_857_600,
+        flush_limit=85_000_000,
+        sync_point=85_000_000,
+        stall_point=92_000_000,
+        lsn_current=10_000_000_000 + number * 1_000_000,
+        lsn_oldest=9_940_000_000 + number * 1_000_000,
+        lsn_checkpoint=9_939_000_000 + number * 1_000_000,
+        redo_logical_size=61_000_000,
+        redo_enabled=True,
+        resizing=False,
+        adaptive_flushing=True,
+        adaptive_flushing_lwm=10.0,
+        flush_sync=True,
+        pages_adaptive=1_000 + 400 * number,
+        pages_sync=0,
+        pages_background=10,
+        pages_lru=20,
+        pages_neighbour=0,
+        pages_dirty=30_000,
+        pages_total=65_536,
+        flush_percentage=120,
+        flush_requested=400,
+        flush_by_age=400,
+        lsn_average_rate=1_000_000,
+        free_page_waits=0,
+        redo_space_waits=0,
+        row_changes=5_000 + 3_000 * number,
+        commits=1_000 * number,
+    )
+    return replace(made, **changes)
+
+
+def estimate(**changes: Any) -> Estimate:  # noqa: ANN401 - any field
+    """Return what the loop makes of such readings."""
+    made = Estimate(
+        modified_age=60_000_000.0,
+        checkpoint_age=61_000_000.0,
+        age_ratio=60 / 85,
+        age_slope=0.0,
+        redo_rate=1_000_000.0,
+        row_rate=3_000.0,
+        flush_rate=400.0,
+        sync_rate=0.0,
+        lru_rate=0.0,
+        demand=410.0,
+        demand_ahead=410.0,
+        demand_density=0.0004,
+        ledger=True,
+        combining_exponent=0.5,
+        sustained_capacity=None,
+        authority=1.0,
+        burstiness=0.1,
+        burst_bytes=1_000_000.0,
+        checkpoint_lag=1_000_000.0,
+        seconds_to_sync=None,
+        seconds_to_stall=None,
+    )
+    return replace(made, **changes)
+
+
+def record(number: int = 1, *, reading: Sample | Missed | None = None, **changes: Any) -> TickRecord:  # noqa: ANN401 - any field
+    """Return the record of one quiet tick."""
+    made = TickRecord(
+        tick=Tick(number=number, now=100.0 + number, wall=START + number, reading=reading or sample(number)),
+        lifecycle=Lifecycle.RUNNING,
+        mode=Mode.ADVISORY,
+        estimate=estimate(),
+        decision=Decision(
+            kind=DecisionKind.KEEP,
+            reason="within_dead_band",
+            detail="450 pages/s hold the age",
+            target=Capacity(225, 450),
+            policy="feedforward",
+            set_point=0.72,
+            source="policy",
+        ),
+        originals=Capacity(10_000, 20_000),
+    )
+    return replace(made, **changes)
+
+
+def missed(number: int) -> Missed:
+    """Return a reading that failed."""
+    return Missed(
+        monotonic=100.0 + number, wall=START + number, reason="127.0.0.1:3306 did not answer within 1 s"
+    )
+
+
+class AnsweringLoop:
+    """Publishes a record for each command, as the loop does: accepts what ``judge`` does not refuse."""
+
+    def __init__(self, board: Board, judge: Callable[[Command], str | None] = lambda _: None) -> None:
+        self.board = board
+        self.commands: list[Command] = []
+        self._judge = judge
+        self._number = 1
+        self._mode = Mode.ADVISORY
+        self._paused = False
+        self._override: tuple[int, float] | None = None
+
+    def publish(self, *, events: tuple[Event, ...] = (), answers: tuple[Acknowledgement, ...] = ()) -> None:
+        """Put the next tick on the board."""
+        self._number += 1
+        made = record(self._number)
+        holds = (Hold(HoldCode.PAUSED, made.tick.now, "a person asked", "resume"),) if self._paused else ()
+        decision = made.decision
+        if self._override:
+            value = self._override[0]
+            decision = replace(decision, source="person", target=Capacity(value // 2, value))
+        self.board.publish(
+            replace(
+                made,
+                mode=self._mode,
+                holds=holds,
+                decision=decision,
+                override_ends=made.tick.now + self._override[1] if self._override else None,
+                events=events,
+                acknowledgements=answers,
+            ),
+            Settings(),
+            FACTS,
+        )
+
+    def serve(self, stop: threading.Event) -> None:
+        """Answer commands until told to stop."""
+        while not stop.is_set():
+            try:
+                message = self.board.inbox.get(timeout=0.02)
+            except Exception:  # noqa: BLE001, S112 - queue.Empty: nobody asked
+                continue
+            if isinstance(message, Command):
+                self._take(message)
+
+    def _take(self, command: Command) -> None:
+        self.commands.append(command)
+        refusal = self._judge(command)
+        if refusal is None:
+            if command.name == "mode":
+                self._mode = Mode(str(command.value))
+            elif command.name in {"pause", "resume"}:
+                self._paused = command.name == "pause"
+            elif command.name == "override":
+                self._override = (int(command.value or 0), command.ttl or 0.0)
+            elif command.name == "cancel_override":
+                self._override = None
+        message = refusal or f"{command.name} accepted"
+        self.publish(
+            events=(Event(START, command.name, message, command.who),),
+            answers=(Acknowledgement(command.number, refusal is None, message),),
+        )
+
+
+@contextmanager
+def answering(
+    board: Board, judge: Callable[[Command], str | None] = lambda _: None
+) -> Iterator[AnsweringLoop]:
+    """Run such a loop in a thread; publish its first tick before anybody asks."""
+    loop = AnsweringLoop(board, judge)
+    loop.publish()
+    stop = threading.Event()
+    thread = threading.Thread(target=loop.serve, args=(stop,))
+    thread.start()
+    try:
+        yield loop
+    finally:
+        stop.set()
+        thread.join()
+
+
+def about(**changes: Any) -> About:  # noqa: ANN401 - any field
+    """Return a daemon at 1 Hz whose wall clock stands at the records' hour."""
+    values: dict[str, Any] = {
+        "version": "0.1.0",
+        "interval": 1.0,
+        "started": START,
+        "configuration": Config,
+        "wall": lambda: START + 60.0,
+    }
+    return About(**(values | changes))
+
+
+def application(board: Board, **changes: Any) -> FastAPI:  # noqa: ANN401 - any field
+    """Return the application over a board, with the tests' token."""
+    values: dict[str, Any] = {
+        "token_sha256": "",
+        "about": about(),
+        "advice": lambda: [FINDING],
+    }
+    import hashlib  # noqa: PLC0415
+
+    values["token_sha256"] = hashlib.sha256(TOKEN.encode()).hexdigest()
+    return create_app(board, **(values | changes))
+
+
+def browser(app: FastAPI, transport: Transport = "tcp", **changes: Any) -> httpx.AsyncClient:  # noqa: ANN401 - any field
+    """Return a client that calls the application in this process, as if over a listener."""
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(Marked(app, transport), raise_app_exceptions=False),
+        base_url="http://localhost:8633",
+        **changes,
+    )
+
+
+def bearer(token: str = TOKEN) -> dict[str, str]:
+    """Return the header that proves who may change things."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def now() -> float:
+    """Return the monotonic clock that liveness is judged on."""
+    return time.monotonic()

@@ -1,0 +1,308 @@
+"""What everybody may see."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from fastapi import FastAPI
+from msgspec.structs import replace
+
+from api.views import Status
+from tests.api.factory import (
+    FACTS,
+    FINDING,
+    START,
+    AnsweringLoop,
+    about,
+    application,
+    browser,
+    missed,
+    record,
+)
+from tuner.board import Board
+from tuner.history import MAX_POINTS
+from tuner.records import Decision, DecisionKind, Event, Hold, HoldCode
+from tuner.settings import Settings
+
+
+def get(app: FastAPI, path: str, **request: Any) -> httpx.Response:  # noqa: ANN401 - any argument of a request
+    """Return the answer to one GET."""
+
+    async def once() -> httpx.Response:
+        async with browser(app) as client:
+            return await client.get(path, **request)
+
+    return asyncio.run(once())
+
+
+def fill(board: Board, ticks: int = 60) -> None:
+    """Put ticks 1 to so many on the board; number 30 was missed."""
+    for number in range(1, ticks + 1):
+        made = record(number, reading=missed(number)) if number == 30 else record(number)
+        board.publish(made, Settings(), FACTS)
+
+
+def test_status_is_complete(board: Board) -> None:
+    """Status shows loop, server, estimate, limits, originals and the daemon's own memory and processor time."""
+    fill(board, 3)
+
+    found = msgspec.json.decode(get(application(board), "/v1/status").content, type=Status)
+
+    assert found.in_force == record().tick.reading.capacity  # type: ignore[union-attr] # a good reading
+    assert found.server == FACTS
+    assert found.estimate is not None
+    assert found.limits is not None
+    assert found.originals is not None
+    assert found.seconds_old == 57.0
+    assert found.process is not None
+    assert found.process.resident_bytes > 2**20
+    assert found.process.cpu_seconds > 0
+
+
+def test_status_tells_how_long_a_hold_lasts(board: Board) -> None:
+    """A hold is shown with its age and who clears it, in people's time."""
+    held = record(10, holds=(Hold(HoldCode.PAUSED, 105.0, "a person asked", "innobrim resume"),))
+    board.publish(held, Settings(), FACTS)
+
+    (hold,) = get(application(board), "/v1/status").json()["holds"]
+
+    assert hold["seconds"] == 5.0
+    assert hold["since"] == START + 5.0
+    assert hold["clears"] == "innobrim resume"
+
+
+def test_missed_reading_is_said(board: Board) -> None:
+    """After a failed reading status shows the reason instead of old values."""
+    board.publish(record(1, reading=missed(1), estimate=None), Settings(), FACTS)
+
+    found = get(application(board), "/v1/status").json()
+
+    assert "did not answer" in found["missed"]
+    assert found["in_force"] is None
+
+
+def test_reading_before_the_first_tick_says_so(board: Board) -> None:
+    """Before the first tick status is 503 with a reason, not an empty answer."""
+    answer = get(application(board), "/v1/status")
+
+    assert answer.status_code == 503
+    assert "first tick" in answer.json()["detail"]
+
+
+def test_history_keeps_gaps(board: Board) -> None:
+    """A second in which nothing was read is a gap in every column."""
+    fill(board)
+
+    found = get(application(board), "/v1/history?start=-60&columns=age_ratio,demand").json()
+
+    assert found["columns"]["age_ratio"][30] is None
+    assert found["columns"]["age_ratio"][31] == pytest.approx(60 / 85)
+    assert len(found["columns"]["time"]) == 60
+    assert found["units"] == {"age_ratio": "ratio", "demand": "pages/s"}
+
+
+def test_history_takes_unix_time(board: Board) -> None:
+    """A range may be given in Unix time, with a step."""
+    fill(board)
+
+    found = get(application(board), f"/v1/history?start={START}&end={START + 20}&step=10").json()
+
+    assert found["columns"]["time"] == [START, START + 10]
+    assert len(found["columns"]) == 18
+
+
+def test_history_is_capped(board: Board) -> None:
+    """However long the range, the answer has at most so many points."""
+    fill(board)
+
+    found = get(application(board), "/v1/history?start=1&step=0.001&columns=age_ratio").json()
+
+    assert len(found["columns"]["time"]) <= MAX_POINTS
+    assert found["step"] == pytest.approx((START + 59) / MAX_POINTS)
+
+
+def test_history_as_csv(board: Board) -> None:
+    """CSV has a header of column names, one row a step, and empty cells for gaps."""
+    fill(board)
+
+    answer = get(application(board), "/v1/history?start=-60&columns=age_ratio,demand&format=csv")
+
+    rows = list(csv.reader(io.StringIO(answer.text)))
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert rows[0] == ["time", "age_ratio", "demand"]
+    assert rows[31][1:] == ["", ""]
+    assert float(rows[32][2]) == 410.0
+    assert len(rows) == 61
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("columns=age_ration", "columns"),
+        ("start=-10&end=-20", "end"),
+        ("step=0", "step"),
+        ("step=nan", "step"),
+        ("start=inf", "start"),
+        ("format=xml", "format"),
+    ],
+)
+def test_invalid_history_names_the_parameter(board: Board, query: str, field: str) -> None:
+    """A parameter that cannot be used is named, with its value."""
+    answer = get(application(board), f"/v1/history?{query}")
+
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["errors"][0]["field"] == field
+
+
+def test_events_can_be_followed(board: Board) -> None:
+    """Events are numbered, so that a reader asks only for what is new."""
+    for number in range(1, 6):
+        event = Event(START + number, "override", f"event {number}", "uid 0 over the unix socket")
+        board.publish(record(number, events=(event,)), Settings(), FACTS)
+    app = application(board)
+
+    everything = get(app, "/v1/events").json()["events"]
+    newer = get(app, "/v1/events?after=3").json()["events"]
+
+    assert [event["number"] for event in everything] == [1, 2, 3, 4, 5]
+    assert [event["message"] for event in newer] == ["event 4", "event 5"]
+    assert newer[0]["who"] == "uid 0 over the unix socket"
+
+
+def test_decisions_show_only_changes(board: Board) -> None:
+    """A thousand equal decisions are one line."""
+    fill(board, 20)
+    raised = Decision(kind=DecisionKind.SET, reason="raise", detail="")
+    board.publish(record(21, decision=raised), Settings(), FACTS)
+
+    found = get(application(board), "/v1/decisions").json()["decisions"]
+
+    assert [(item["tick"], item["decision"]["kind"]) for item in found] == [(1, "keep"), (21, "set")]
+
+
+def test_config_shows_the_settings_in_force(board: Board) -> None:
+    """The configuration shows what the loop uses now, also after a reload."""
+    board.publish(record(), Settings(set_point=0.6), FACTS)
+
+    found = get(application(board), "/v1/config").json()
+
+    assert found["loop"]["set_point"] == 0.6
+    assert found["api"]["port"] == 8633
+    assert "password" not in str(found)
+
+
+def test_advice_has_sql_and_a_stable_id(board: Board) -> None:
+    """Advice carries a stable id, its reason, and statements to paste."""
+    fill(board, 2)
+
+    (found,) = get(application(board), "/v1/advice").json()["findings"]
+
+    assert found["id"] == FINDING.id
+    assert found["sql"] == list(FINDING.sql)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example:8633", "localhost@evil.example", "[::2]", "", "127.0.0.1:80:80"],
+)
+def test_foreign_host_is_refused(board: Board, loop: AnsweringLoop, host: str) -> None:
+    """A page whose name was bound to this machine's address gets nothing, not even to read."""
+    answer = get(application(board), "/v1/status", headers={"Host": host})
+
+    assert answer.status_code == 421
+    assert answer.json()["type"] == "/docs#foreign-host"
+    assert loop.commands == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8633", "127.0.0.1:1", "[::1]:8633", "127.0.0.5:8633"])
+def test_own_names_are_answered(board: Board, host: str) -> None:
+    """The daemon answers to loopback's names and to the address it listens on."""
+    fill(board, 1)
+    app = application(board, host="127.0.0.5")
+
+    assert get(app, "/v1/status", headers={"Host": host}).status_code == 200
+
+
+def test_unknown_path_and_method_are_problems(board: Board) -> None:
+    """A wrong path or method is answered as a problem, with the methods that exist."""
+    app = application(board)
+
+    async def ask() -> tuple[httpx.Response, httpx.Response]:
+        async with browser(app, "unix") as client:
+            return await client.get("/v1/nothing"), await client.post("/v1/override")
+
+    nothing, method = asyncio.run(ask())
+
+    assert (nothing.status_code, nothing.json()["type"]) == (404, "/docs#not-found")
+    assert method.status_code == 405
+    assert method.headers["allow"] == "DELETE, PUT"
+
+
+def test_defect_is_a_problem_without_details(board: Board) -> None:
+    """An error that nobody foresaw is a 500 problem that tells no internals; the log has them."""
+    fill(board, 1)
+
+    def broken() -> list[Any]:
+        raise RuntimeError("secret internals")
+
+    answer = get(application(board, advice=broken), "/v1/advice")
+
+    assert answer.status_code == 500
+    assert answer.json()["type"] == "/docs#internal"
+    assert "secret" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_documentation_works_offline(board: Board) -> None:
+    """The page names every route and loads nothing: no script, no other host."""
+    app = application(board)
+
+    page = get(app, "/docs")
+    document = get(app, "/openapi.json").json()
+
+    for path in document["paths"]:
+        assert path in page.text
+    assert "<script" not in page.text
+    assert "http://" not in page.text
+    assert "https://" not in page.text
+    assert "style-src 'sha256-" in page.headers["content-security-policy"]
+    assert document["openapi"].startswith("3.1")
+
+
+def test_every_reference_in_the_document_resolves(board: Board) -> None:
+    """The OpenAPI document refers to no schema that it does not have."""
+    text = get(application(board), "/openapi.json").text
+    document = msgspec.json.decode(text)
+
+    names = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert names
+    assert names <= set(document["components"]["schemas"])
+
+
+def test_every_change_is_documented_with_its_token(board: Board) -> None:
+    """Each route that changes something says that it needs the token, and each has examples or answers."""
+    document = msgspec.json.decode(get(application(board), "/openapi.json").content)
+
+    for methods in document["paths"].values():
+        for method, route in methods.items():
+            assert "200" in route["responses"]
+            if method != "get":
+                assert {"token": []} in route["security"]
+                assert "401" in route["responses"]
+                assert "409" in route["responses"]
+
+
+def test_status_survives_numbers_that_are_none(board: Board) -> None:
+    """A value that is not a number is null, so that every reader can parse the answer."""
+    made = record(1)
+    assert made.estimate is not None
+    board.publish(replace(made, estimate=replace(made.estimate, authority=float("nan"))), Settings(), FACTS)
+
+    assert get(application(board, about=about()), "/v1/status").json()["estimate"]["authority"] is None

@@ -1,0 +1,232 @@
+"""Who may change what, and what they are told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api import steering
+from api.gate import LARGEST_BODY, Transport
+from tests.api.factory import AnsweringLoop, about, application, bearer, browser
+from tuner.board import Board
+
+CHANGES = [
+    ("PUT", "/v1/mode", {"mode": "active"}),
+    ("PUT", "/v1/override", {"io_capacity_max": 4000, "ttl": 600}),
+    ("DELETE", "/v1/override", None),
+    ("POST", "/v1/pause", {"reason": "backup"}),
+    ("POST", "/v1/resume", None),
+    ("POST", "/v1/park", None),
+    ("POST", "/v1/restore", None),
+]
+
+
+def ask(
+    app: FastAPI,
+    method: str,
+    path: str,
+    *,
+    transport: Transport = "tcp",
+    **request: Any,  # noqa: ANN401 - any argument of a request
+) -> httpx.Response:
+    """Return the answer to one request."""
+
+    async def once() -> httpx.Response:
+        async with browser(app, transport) as client:
+            return await client.request(method, path, **request)
+
+    return asyncio.run(once())
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CHANGES)
+def test_change_over_tcp_needs_the_token(
+    board: Board, loop: AnsweringLoop, method: str, path: str, body: dict[str, object] | None
+) -> None:
+    """Nobody changes anything over TCP with no token, a wrong one, or another scheme."""
+    app = application(board)
+
+    for headers in ({}, bearer("wrong"), {"Authorization": "Basic abc"}, {"Authorization": "Bearer "}):
+        answer = ask(app, method, path, json=body, headers=headers)
+
+        assert answer.status_code == 401
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert loop.commands == []
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CHANGES)
+def test_change_is_carried_out_with_the_token(
+    board: Board, loop: AnsweringLoop, method: str, path: str, body: dict[str, object] | None
+) -> None:
+    """Whoever has the token gets the loop's own answer, with the state before and after."""
+    answer = ask(application(board), method, path, json=body, headers=bearer())
+
+    assert answer.status_code == 200
+    assert answer.json()["message"].endswith("accepted")
+    assert set(answer.json()) == {"command", "message", "old", "new"}
+    assert loop.commands[0].who == "the token from 127.0.0.1"
+
+
+def test_unix_socket_needs_no_token(board: Board, loop: AnsweringLoop) -> None:
+    """Over the unix socket the file's permission is enough."""
+    answer = ask(application(board), "POST", "/v1/pause", transport="unix")
+
+    assert answer.status_code == 200
+    assert loop.commands[0].who.endswith("over the unix socket")
+
+
+def test_headers_cannot_claim_the_unix_socket(board: Board, loop: AnsweringLoop) -> None:
+    """No header makes a TCP request pass for one over the unix socket."""
+    claims = {
+        "X-Forwarded-For": "unix:",
+        "X-Forwarded-Proto": "unix",
+        "Forwarded": "for=unix",
+        "innobrim.transport": "unix",
+    }
+
+    assert ask(application(board), "POST", "/v1/pause", headers=claims).status_code == 401
+    assert loop.commands == []
+
+
+def test_daemon_without_token_refuses_changes_over_tcp(board: Board, loop: AnsweringLoop) -> None:
+    """A daemon that has no token takes no change over TCP at all."""
+    app = application(board, token_sha256=None)
+
+    assert ask(app, "POST", "/v1/pause", headers=bearer("")).status_code == 401
+    assert ask(app, "POST", "/v1/pause", transport="unix").status_code == 200
+    assert len(loop.commands) == 1
+
+
+def test_override_shows_old_and_new(board: Board, loop: AnsweringLoop) -> None:
+    """An override's answer says what was and what will be, and status shows the time left."""
+    app = application(board)
+
+    answer = ask(app, "PUT", "/v1/override", json={"io_capacity_max": 4000, "ttl": 600}, headers=bearer()).json()
+    status = ask(app, "GET", "/v1/status").json()
+
+    assert answer["old"]["override_seconds_left"] is None
+    assert answer["new"]["override_seconds_left"] == 600
+    assert answer["new"]["target"] == {"io_capacity": 2000, "io_capacity_max": 4000}
+    assert status["override"]["io_capacity_max"] == 4000
+    assert (loop.commands[0].value, loop.commands[0].ttl) == (4000, 600.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "value", "hint"),
+    [
+        ({"io_capacity_max": 5, "ttl": 600}, "io_capacity_max", 5, "at least 100"),
+        ({"io_capacity_max": "4000", "ttl": 600}, "io_capacity_max", "4000", "whole number"),
+        ({"io_capacity_max": 4000.5, "ttl": 600}, "io_capacity_max", 4000.5, "whole number"),
+        ({"io_capacity_max": 4000}, "ttl", None, "seconds"),
+        ({"io_capacity_max": 4000, "ttl": -1}, "ttl", -1, "above 0"),
+        ({"io_capacity_max": 4000, "ttl": 1e9}, "ttl", 1e9, "at most 604800"),
+        ({"io_capacity_max": 4000, "ttl": 60, "reason": "x" * 600}, "reason", "x" * 600, "at most 500"),
+        ({"io_capacity_max": 4000, "tll": 600, "ttl": 60}, "tll", 600, "ttl"),
+        ([1], "body", [1], "an object"),
+    ],
+)
+def test_invalid_override_names_field_value_and_fix(
+    board: Board, loop: AnsweringLoop, body: object, field: str, value: object, hint: str
+) -> None:
+    """A bad override is refused as a problem that names the field, the value, and what would be right."""
+    answer = ask(application(board), "PUT", "/v1/override", json=body, headers=bearer())
+
+    problem = answer.json()
+    assert (answer.status_code, problem["status"]) == (422, 422)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["errors"][0]["field"] == field
+    assert problem["errors"][0]["value"] == value
+    assert hint in problem["errors"][0]["expected"]
+    assert field in problem["detail"]
+    assert loop.commands == []
+
+
+def test_unknown_mode_names_the_known_ones(board: Board, loop: AnsweringLoop) -> None:
+    """A mode that does not exist is answered with those that do."""
+    problem = ask(application(board), "PUT", "/v1/mode", json={"mode": "on"}, headers=bearer()).json()
+
+    assert "active" in problem["errors"][0]["expected"]
+    assert "advisory" in problem["errors"][0]["expected"]
+    assert loop.commands == []
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b'{"io_capacity_max": "x", ', "application/json", 400),
+        (b"\xff\xfe", "application/json", 400),
+        (b"{}", "text/plain", 415),
+        (b'{"reason": "' + b"x" * LARGEST_BODY, "application/json", 413),
+    ],
+)
+def test_unreadable_body_is_a_problem(
+    board: Board, loop: AnsweringLoop, content: bytes, media_type: str, status: int
+) -> None:
+    """A body that is no JSON, no JSON type or too large is refused with the reason, never with a 500."""
+    headers = bearer() | {"Content-Type": media_type}
+
+    answer = ask(application(board), "PUT", "/v1/override", content=content, headers=headers)
+
+    assert answer.status_code == status
+    assert answer.json()["status"] == status
+    assert loop.commands == []
+
+
+def test_body_that_hides_its_size_is_cut_off(board: Board, loop: AnsweringLoop) -> None:
+    """A chunked body is refused once it grows beyond the limit."""
+
+    async def chunks() -> Any:  # noqa: ANN401 - an async generator
+        for _ in range(20):
+            yield b"x" * 1024
+
+    headers = bearer() | {"Content-Type": "application/json"}
+
+    assert ask(application(board), "POST", "/v1/pause", content=chunks(), headers=headers).status_code == 413
+    assert loop.commands == []
+
+
+def test_refusal_carries_the_loops_reason(board: Board, refusing: AnsweringLoop) -> None:
+    """A command that the loop refuses ends in 409 with the loop's own words."""
+    answer = ask(application(board), "POST", "/v1/park", headers=bearer())
+
+    assert answer.status_code == 409
+    assert answer.json()["detail"] == "the mode is advisory: no park"
+    assert len(refusing.commands) == 1
+
+
+def test_silent_loop_is_reported_in_time(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that lives but does not answer ends in 504, which says that the command may still happen."""
+    monkeypatch.setattr(steering, "ANSWER_SECONDS", 0.1)
+    AnsweringLoop(board).publish()
+
+    answer = ask(application(board), "POST", "/v1/pause", headers=bearer())
+
+    assert answer.status_code == 504
+    assert "may still be carried out" in answer.json()["detail"]
+
+
+def test_dead_loop_gets_no_command(board: Board) -> None:
+    """A command to a dead loop is refused at once and not left behind for a loop that comes back."""
+    AnsweringLoop(board).publish()
+    late = about(monotonic=lambda: 1e12)
+
+    answer = ask(application(board, about=late), "POST", "/v1/pause", headers=bearer())
+
+    assert answer.status_code == 503
+    assert board.inbox.empty()
+
+
+def test_command_before_the_first_tick_is_refused(board: Board) -> None:
+    """Before the first tick a command is answered with what the daemon waits for."""
+    board.waiting("waiting for the server: refused")
+
+    answer = ask(application(board), "POST", "/v1/pause", headers=bearer())
+
+    assert answer.status_code == 503
+    assert answer.json()["detail"] == "waiting for the server: refused"
+    assert board.inbox.empty()

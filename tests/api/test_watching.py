@@ -1,0 +1,194 @@
+"""Probes and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from msgspec.structs import replace
+from prometheus_client.parser import text_string_to_metric_families
+
+from api.metrics import FIELD_METRICS, STATE_METRICS
+from tests.api.factory import FACTS, about, application, browser, estimate, missed, record
+from tuner.board import Board
+from tuner.records import Capacity, Hold, HoldCode, Lifecycle, Receipt
+from tuner.settings import Settings
+
+
+def get(app: FastAPI, path: str) -> httpx.Response:
+    """Return the answer to one GET."""
+
+    async def once() -> httpx.Response:
+        async with browser(app) as client:
+            return await client.get(path)
+
+    return asyncio.run(once())
+
+
+def after(board: Board, seconds: float) -> FastAPI:
+    """Return the application as it is so many seconds from now."""
+    return application(board, about=about(monotonic=lambda: time.monotonic() + seconds))
+
+
+def values(app: FastAPI) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Return every sample of a scrape; a name and labels that come twice are an error."""
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    for family in text_string_to_metric_families(get(app, "/metrics").text):
+        for line in family.samples:
+            key = (line.name, tuple(sorted(line.labels.items())))
+            assert key not in found
+            found[key] = line.value
+    return found
+
+
+def test_living_loop_is_live_and_ready(board: Board) -> None:
+    """A loop that ticks with good readings is live and ready."""
+    board.publish(record(), Settings(), FACTS)
+    app = application(board)
+
+    assert get(app, "/livez").status_code == 200
+    assert get(app, "/readyz").status_code == 200
+    assert get(app, "/readyz").json()["ok"] is True
+
+
+def test_dead_loop_is_reported_within_three_seconds(board: Board) -> None:
+    """At one tick a second a loop that stopped is reported once its last tick is over three seconds old."""
+    board.publish(record(), Settings(), FACTS)
+
+    assert get(after(board, 2.5), "/livez").status_code == 200
+    answer = get(after(board, 3.5), "/livez")
+
+    assert answer.status_code == 503
+    assert "dead" in answer.json()["reason"]
+    assert get(after(board, 3.5), "/readyz").status_code == 503
+
+
+def test_start_is_given_time_but_not_for_ever(board: Board) -> None:
+    """Before the first tick the daemon is live but not ready, and dead when that lasts."""
+    clock = [100.0]
+    app = application(board, about=about(monotonic=lambda: clock[0]))
+
+    assert get(app, "/livez").status_code == 200
+    assert get(app, "/readyz").status_code == 503
+
+    clock[0] += 60.0
+
+    assert get(app, "/livez").status_code == 503
+
+
+def test_waiting_for_the_server_is_life(board: Board) -> None:
+    """A daemon whose server is not there yet is live, is not ready, and says what it waits for."""
+    board.waiting("waiting for the server: connection refused")
+    app = after(board, 6.0)
+
+    assert get(app, "/livez").status_code == 200
+    answer = get(app, "/readyz")
+
+    assert answer.status_code == 503
+    assert "connection refused" in answer.json()["reason"]
+    assert get(after(board, 60.0), "/livez").status_code == 503
+
+
+@pytest.mark.parametrize("case", ["missed", "stale", "stopping"])
+def test_blind_loop_is_live_and_not_ready(board: Board, case: str) -> None:
+    """A loop that ticks and cannot see its server is live; it is not ready, and says why."""
+    made = {
+        "missed": record(2, reading=missed(2)),
+        "stale": record(2, holds=(Hold(HoldCode.STALE, 95.0, "no good sample for 7 s", "a good sample"),)),
+        "stopping": record(2, lifecycle=Lifecycle.STOPPING),
+    }[case]
+    board.publish(made, Settings(), FACTS)
+    app = application(board)
+
+    assert get(app, "/livez").status_code == 200
+    answer = get(app, "/readyz")
+
+    assert answer.status_code == 503
+    assert answer.json()["reason"]
+
+
+def test_metrics_parse_without_duplicates(board: Board) -> None:
+    """A scrape is valid, has every field once, with help, a base unit, and counters that end in _total."""
+    full = estimate(sustained_capacity=1200.0, seconds_to_sync=30.0, seconds_to_stall=90.0)
+    made = record(1, estimate=full, override_ends=200.0)
+    board.publish(made, Settings(), FACTS)
+    text = get(application(board), "/metrics").text
+
+    families = list(text_string_to_metric_families(text))
+    names = [family.name for family in families]
+
+    assert len(names) == len(set(names))
+    assert {metric.name for metric in FIELD_METRICS} <= set(names)
+    assert set(STATE_METRICS) <= set(names)
+    for family in families:
+        assert re.fullmatch(r"innobrim_[a-z_]+", family.name)
+        assert family.documentation
+        if family.type == "counter":
+            assert all(line.name.endswith("_total") for line in family.samples)
+
+
+def test_metrics_carry_pmm_legends(board: Board) -> None:
+    """What PMM charts is found under PMM's legend in the help."""
+    board.publish(record(), Settings(), FACTS)
+    text = get(application(board), "/metrics").text
+
+    for legend in ("Uncheckpointed Bytes", "Max Checkpoint Age"):
+        assert f'PMM: "{legend}"' in text
+
+
+def test_metrics_carry_the_values(board: Board) -> None:
+    """Values are those of the record, in base units."""
+    board.publish(record(), Settings(), FACTS)
+    found = values(application(board))
+
+    assert found["innobrim_up", ()] == 1.0
+    assert found["innobrim_io_capacity_max_pages_per_second", ()] == 450.0
+    assert found["innobrim_checkpoint_age_bytes", ()] == 61_000_000.0
+    assert found["innobrim_lsn_flush_ratio", ()] == pytest.approx(1.2)
+    assert found["innobrim_mode", (("mode", "advisory"),)] == 1.0
+    assert found["innobrim_mode", (("mode", "active"),)] == 0.0
+    assert found["innobrim_set_point_ratio", ()] == 0.72
+    assert found["innobrim_build_info", (("version", "0.1.0"),)] == 1.0
+
+
+def test_missing_value_is_left_out(board: Board) -> None:
+    """What is not known, or not a number, is not exported: no zero that lies."""
+    board.publish(record(1, estimate=estimate(authority=float("nan"))), Settings(), FACTS)
+    found = {name for name, _ in values(application(board))}
+
+    assert "innobrim_sustained_capacity_pages_per_second" not in found
+    assert "innobrim_time_to_stall_seconds" not in found
+    assert "innobrim_authority_ratio" not in found
+    assert "innobrim_demand_pages_per_second" in found
+
+
+def test_blind_or_dead_loop_exports_no_old_numbers(board: Board) -> None:
+    """With a failed reading or a dead loop, up is 0 and the server's numbers are gone."""
+    board.publish(record(1), Settings(), FACTS)
+    dead = values(after(board, 60.0))
+    board.publish(record(2, reading=missed(2)), Settings(), FACTS)
+    blind = values(application(board))
+
+    for found in (dead, blind):
+        assert found["innobrim_up", ()] == 0.0
+        assert ("innobrim_age_ratio", ()) not in found
+        assert found["innobrim_last_success_timestamp_seconds", (("stage", "read"),)] == record(1).tick.wall
+    assert blind["innobrim_missed_readings_total", ()] == 1.0
+    assert ("innobrim_mode", (("mode", "advisory"),)) not in dead
+
+
+def test_changes_are_counted(board: Board) -> None:
+    """Writes that the server took, and those that failed, are counted apart."""
+    good = Receipt(1.0, Capacity(225, 450), Capacity(225, 450), 2, 0.01)
+    for number, receipt in enumerate((None, good, good, replace(good, done=0, error="denied")), start=1):
+        made = record(number)
+        board.publish(replace(made, tick=replace(made.tick, receipt=receipt)), Settings(), FACTS)
+    found = values(application(board))
+
+    assert found["innobrim_changes_total", ()] == 2.0
+    assert found["innobrim_failed_changes_total", ()] == 1.0
+    assert found["innobrim_ticks_total", ()] == 4.0
