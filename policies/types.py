@@ -25,6 +25,7 @@ class Situation:
         age_slope: smoothed growth of the modified age, bytes/s.
         demand: P, pages/s that hold the age still now.
         horizon: seconds that an error may take to go; see ``horizon``.
+        age_ahead: modified age at the end of the horizon if M stays as it is, bytes.
         pages_due: dirty pages to flush within ``horizon`` so that the age ends at the
             set-point; 0 when it must grow.
         combining_exponent: b, 0 to 1.
@@ -43,6 +44,7 @@ class Situation:
     age_slope: float
     demand: float
     horizon: float
+    age_ahead: float
     pages_due: float
     combining_exponent: float
     flush_rate: float
@@ -63,8 +65,8 @@ class Situation:
 
     @property
     def error_ahead(self) -> float:
-        """Return the error that the present slope leads to at the end of the horizon."""
-        return self.error + self.age_slope * self.horizon / self.flush_limit
+        """Return the error that the present M leads to at the end of the horizon."""
+        return self.age_ahead / self.flush_limit - self.set_point
 
 
 def horizon(*, set_point: float, flush_limit: float, redo_rate: float) -> float:

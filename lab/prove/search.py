@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from lab.prove.ledger import Ledger
 
-COARSE = (360, 400, 440, 480, 520, 560)
+COARSE = (300, 320, 340, 360, 400)
 FINE_STEP = 10
 SETTLE = (90.0, 120.0)
 COUNTED = 120.0

@@ -103,6 +103,11 @@ def _wanted(state: State, sample: Sample, found: Estimate, *, now: float) -> tup
         )
     x, f = found.age_ratio, situation.set_point
     where = f"age ratio {x:.3f}, set-point {f:.3f}"
+    window = state.estimator.window
+    if window[-1].at - window[0].at < estimator.RATE_SECONDS - 1.0:
+        return state, Wanted(
+            DecisionKind.KEEP, sample.io_capacity_max, "warming_up", "rates need ten seconds of readings", "policy"
+        )
     if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
         return state, Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", "next to no redo is written", "policy")
     if not proposal.act:
@@ -135,6 +140,7 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         age_slope=found.age_slope,
         demand=found.demand,
         horizon=ahead,
+        age_ahead=estimator.age_ahead(state.estimator, sample, found, ahead),
         pages_due=estimator.pages_ahead(state.estimator, sample, span),
         combining_exponent=found.combining_exponent,
         flush_rate=found.flush_rate,

@@ -33,6 +33,9 @@ CAPACITY_MEMORY_SECONDS = 1800.0
 COMBINING_MEMORY_SECONDS = 900.0
 COMBINING_PRIOR = 0.5
 COMBINING_PRIOR_VARIANCE = 0.01
+CAPPED_SHARE = 0.97
+"""The law asks for all that M allows when it asks for this share of M."""
+
 LIMITED_AUTHORITY = 0.85
 """Below this share of the pages asked for, the device is the limit."""
 
@@ -112,6 +115,20 @@ def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
     if not state.ledger.covers(sample.lsn_oldest):
         return state.density * span
     return state.ledger.between(sample.lsn_oldest, sample.lsn_oldest + span)
+
+
+def age_ahead(state: EstimatorState, sample: Sample, found: Estimate, seconds: float) -> float:
+    """Return the modified age that the present M leads to, bytes, walking the tail through the ledger.
+
+    Without a ledger that reaches the tail the present slope is drawn out.
+    """
+    if not state.ledger.covers(sample.lsn_oldest):
+        return max(0.0, found.modified_age + found.age_slope * seconds)
+    capped = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
+    full = float(sample.io_capacity_max) * min(1.0, found.authority)
+    rate = full if capped else min(full, found.flush_rate)
+    tail = state.ledger.after(sample.lsn_oldest, rate * seconds)
+    return max(0.0, sample.lsn_current + found.redo_rate * seconds - tail)
 
 
 def _restart(state: EstimatorState, sample: Sample) -> EstimatorState:

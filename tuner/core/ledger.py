@@ -50,6 +50,20 @@ class Ledger(Struct, frozen=True):
         """Return the pages that were dirtied between two LSNs."""
         return max(0.0, self._at(end) - self._at(start))
 
+    def after(self, start: float, pages: float) -> float:
+        """Return the LSN that the tail reaches from ``start`` by flushing so many pages."""
+        if not self.lsns:
+            return start
+        goal = self._at(start) + pages
+        index = bisect_left(self.pages, goal)
+        if index >= len(self.pages):
+            return self.lsns[-1]
+        if index == 0:
+            return max(start, self.lsns[0])
+        low, high = self.pages[index - 1], self.pages[index]
+        share = (goal - low) / (high - low) if high > low else 1.0
+        return max(start, self.lsns[index - 1] + share * (self.lsns[index] - self.lsns[index - 1]))
+
     def _at(self, lsn: float) -> float:
         if not self.lsns:
             return 0.0

@@ -13,7 +13,7 @@ from tuner.records import Capacity, Facts, Missed, Receipt, Sample
 from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import COUNTERS, ENABLE_COUNTERS, detect
 from tuner.servers.limits import RedoLimits, redo_limits
-from tuner.servers.port import ServerError, Unreachable
+from tuner.servers.port import ServerError
 
 WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
 """The variables that the loop may write; with ``enable_counters`` also innodb_monitor_enable."""
@@ -67,6 +67,7 @@ class MySQLServer:
 
     Attributes:
         claims_writer: take the writer lock at the next reading and keep it; set in active mode.
+        enables_counters: turn counters on that are found off; only where the operator allowed it.
     """
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
@@ -75,10 +76,14 @@ class MySQLServer:
         self._page_size = 16_384
         self._claimed_by: object | None = None
         self.claims_writer = False
+        self.enables_counters = False
 
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
         facts = detect(self._session, wall=self._clock.wall())
+        if facts.disabled_counters and self.enables_counters:
+            self.enable_counters()
+            facts = detect(self._session, wall=self._clock.wall())
         self._page_size = facts.page_size
         return facts
 
@@ -101,10 +106,11 @@ class MySQLServer:
         try:
             counters = {str(name): int(count) for name, count in self._session.query(_COUNTER_QUERY)}
             now, wall = self._clock.monotonic(), self._clock.wall()
+            self._check_counters(counters)
             self._claim()
             status = {str(name): _text(value) for name, value in self._session.query(_STATUS_QUERY)}
             return self._sample(counters, status, monotonic=now, wall=wall, started=started)
-        except Unreachable as error:
+        except ServerError as error:
             reason = str(error)
         except pymysql.MySQLError as error:
             reason = f"{self._session.endpoint}: {error.args[-1]}"
@@ -143,6 +149,19 @@ class MySQLServer:
         """Give the connection back."""
         self._session.close()
 
+    def _check_counters(self, counters: dict[str, int]) -> None:
+        """Turn counters on where allowed, as after a restart of mysqld; this reading is lost all the same.
+
+        Raises:
+            ServerError: some are off; the message names them and the statements that turn them on.
+        """
+        off = [name for name in COUNTERS if name not in counters]
+        if not off:
+            return
+        if self.enables_counters:
+            self.enable_counters()
+        raise ServerError(f"counters are off: {', '.join(off)}; turn them on: {'; '.join(ENABLE_COUNTERS)}")
+
     def _claim(self) -> None:
         """Take the writer lock once per session; a server that refuses named locks is written without one."""
         if not self.claims_writer or self._claimed_by is self._session.current:
@@ -154,9 +173,6 @@ class MySQLServer:
     def _sample(
         self, counters: dict[str, int], status: dict[str, str], *, monotonic: float, wall: float, started: float
     ) -> Sample:
-        off = [name for name in COUNTERS if name not in counters]
-        if off:
-            raise ValueError(f"counters are off: {', '.join(off)}; turn them on: {'; '.join(ENABLE_COUNTERS)}")
         limits = _limits(
             int(status["Innodb_redo_log_capacity_resized"]),
             self._page_size,

@@ -1,0 +1,141 @@
+"""What a person could do now: the loop's own wish as SQL, and what else it noticed."""
+
+from __future__ import annotations
+
+from tuner.board import Board
+from tuner.core.plan import Steps, plan
+from tuner.findings import Finding
+from tuner.records import Capacity, DecisionKind, Estimate, Facts, Sample, TickRecord
+from tuner.servers.detect import ENABLE_COUNTERS
+from tuner.settings import Mode, Settings
+
+SMALL_REDO_SECONDS = 30.0
+"""A redo log that the load fills faster than this leaves no room to tune in."""
+
+
+def advise_now(board: Board) -> list[Finding]:
+    """Return the advice that the newest tick supports; empty before the first."""
+    record, settings, facts = board.last(), board.settings(), board.facts()
+    if record is None or settings is None or facts is None:
+        return []
+    return advise(record, facts, settings)
+
+
+def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding]:
+    """Return what follows from one tick, the most useful first; ids are stable across ticks."""
+    found: list[Finding] = []
+    sample = record.tick.reading if isinstance(record.tick.reading, Sample) else None
+    estimate = record.estimate
+    if sample is not None and estimate is not None:
+        wish = _wish(record, sample, estimate)
+        if wish is not None:
+            found.append(wish)
+        found += _noticed(sample, estimate, settings)
+    found += [
+        Finding(
+            id=f"hold-{hold.code.value.replace('_', '-')}",
+            severity="warning",
+            title=f"held: {hold.code.value.replace('_', ' ')}",
+            reason=hold.reason,
+            effect="nothing is written while this lasts" if record.mode is Mode.ACTIVE else "",
+            fix=f"cleared by {hold.clears}",
+        )
+        for hold in record.holds
+    ]
+    if facts.disabled_counters:
+        found.append(counters_off(facts))
+    return found
+
+
+def counters_off(facts: Facts) -> Finding:
+    """Return the finding for counters that the loop needs and that are off."""
+    return Finding(
+        id="counters-off",
+        severity="problem",
+        title=f"{len(facts.disabled_counters)} InnoDB counters that the loop needs are off",
+        reason=", ".join(facts.disabled_counters),
+        effect="the age that the flush law looks at becomes visible; costs next to nothing",
+        fix="turn them on now, and in my.cnf for the next start: innodb_monitor_enable = module_log,module_buffer",
+        sql=ENABLE_COUNTERS,
+    )
+
+
+def statements(old: Capacity, new: Capacity) -> tuple[str, ...]:
+    """Return the SETs between two pairs as SQL to paste, in the order that is safe."""
+    steps: Steps = plan(old, new)
+    return tuple(f"SET GLOBAL {name} = {value}" for name, value in steps)
+
+
+def expected_effect(estimate: Estimate, set_point: float) -> str:
+    """Return what holding the set-point should bring, from the write combining measured."""
+    if estimate.age_ratio <= 0 or estimate.combining_exponent <= 0:
+        return "no effect can be predicted yet: too little write combining was seen"
+    saved = 1.0 - (estimate.age_ratio / set_point) ** estimate.combining_exponent
+    if abs(saved) < 0.01:  # noqa: PLR2004 - a percent is inside the noise of any server
+        return "the age is where it should be; the number of page writes stays"
+    change = "fewer" if saved > 0 else "more, in exchange for room before sync flushing"
+    return (
+        f"about {abs(saved):.0%} {change} page writes per byte of redo "
+        f"(age ratio {estimate.age_ratio:.2f} → {set_point:.2f}, combining exponent {estimate.combining_exponent:.2f})"
+    )
+
+
+def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | None:
+    decision = record.decision
+    wanted = decision.would
+    if wanted is None and decision.kind is not DecisionKind.KEEP:
+        wanted = decision.target
+    if wanted is None or wanted == sample.capacity or decision.set_point is None:
+        return None
+    return Finding(
+        id="set-io-capacity",
+        severity="info",
+        title=f"set innodb_io_capacity(_max) to {wanted.io_capacity}/{wanted.io_capacity_max}",
+        reason=decision.detail,
+        effect=expected_effect(estimate, decision.set_point),
+        fix="paste the statements in this order, or let active mode do it; the best value moves with the load",
+        sql=statements(sample.capacity, wanted),
+    )
+
+
+def _noticed(sample: Sample, estimate: Estimate, settings: Settings) -> list[Finding]:
+    found: list[Finding] = []
+    if sample.io_capacity_max % sample.io_capacity:
+        gain = sample.io_capacity * (sample.io_capacity_max // sample.io_capacity)
+        found.append(
+            Finding(
+                id="ratio-not-whole",
+                severity="warning",
+                title="innodb_io_capacity_max is no whole multiple of innodb_io_capacity",
+                reason=f"{sample.io_capacity_max} / {sample.io_capacity} is cut to a whole number by the server: "
+                f"the flush law works with {gain}, not {sample.io_capacity_max}",
+                effect="the flush law gets the gain that the setting says",
+                fix=f"make it {settings.ratio} × innodb_io_capacity",
+                sql=statements(
+                    sample.capacity,
+                    Capacity(
+                        max(100, round(sample.io_capacity_max / settings.ratio)),
+                        max(100, round(sample.io_capacity_max / settings.ratio)) * settings.ratio,
+                    ),
+                ),
+            )
+        )
+    if estimate.redo_rate > 0 and sample.redo_capacity / estimate.redo_rate < SMALL_REDO_SECONDS:
+        seconds = sample.redo_capacity / estimate.redo_rate
+        found.append(
+            Finding(
+                id="redo-too-small",
+                severity="warning",
+                title="the redo log is too small for this load",
+                reason=f"{sample.redo_capacity} bytes are filled in {seconds:.0f} s; checkpoints alone come every 7 s",
+                effect="more write combining, fewer page writes, room for bursts; longer crash recovery",
+                fix="raise innodb_redo_log_capacity; it is dynamic",
+                sql=(f"SET GLOBAL innodb_redo_log_capacity = {_grown(sample.redo_capacity)}",),
+            )
+        )
+    return found
+
+
+def _grown(capacity: int) -> int:
+    """Return a capacity four times as large, in whole MiB as the server wants it."""
+    return capacity * 4 // 1_048_576 * 1_048_576

@@ -1,0 +1,180 @@
+"""Every precondition of control, each in one line with its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from tuner.advice import counters_off, statements
+from tuner.records import Capacity, Facts, Missed, Sample
+from tuner.servers.port import Server, Unreachable, Unsupported
+
+Outcome = Literal["ok", "warning", "problem", "untested"]
+
+SMALL_REDO = 256 * 1024 * 1024
+"""Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
+
+
+class Line(Struct, frozen=True):
+    """One precondition.
+
+    Attributes:
+        name: stable id.
+        outcome: ok; warning: works, but worse than it could; problem: control is impossible;
+            untested: only active mode may try it.
+        message: what was found.
+        fix: what to do; empty where nothing is to be done.
+        sql: statements to paste.
+    """
+
+    name: str
+    outcome: Outcome
+    message: str
+    fix: str = ""
+    sql: tuple[str, ...] = ()
+
+
+class Report(Struct, frozen=True):
+    """All lines, and whether the server could be reached at all."""
+
+    lines: tuple[Line, ...]
+    reachable: bool
+
+    @property
+    def controllable(self) -> bool:
+        """Tell whether nothing stands in the way of control."""
+        return not any(line.outcome == "problem" for line in self.lines)
+
+
+def check(server: Server, *, active: bool, ratio: int) -> Report:
+    """Look at every precondition; writes the current value back only where ``active``.
+
+    Args:
+        server: the server asked about.
+        active: prove the privilege to write, by writing what is already there.
+        ratio: k that M should be a multiple of.
+    """
+    try:
+        facts = server.facts()
+    except Unreachable as error:
+        return Report((Line("reachable", "problem", str(error), "start the server, or correct address and account"),), reachable=False)
+    except Unsupported as error:
+        return Report(
+            (Line("reachable", "ok", "the server answers"), Line("supported", "problem", str(error))), reachable=True
+        )
+    lines = [
+        Line("reachable", "ok", f"{facts.endpoint} answers"),
+        Line("supported", "ok", f"{facts.version_comment} {facts.version}: {facts.flush_law} flush law"),
+        *(_blocker(reason) for reason in facts.blockers),
+    ]
+    if facts.disabled_counters:
+        finding = counters_off(facts)
+        lines.append(Line("counters", "problem", f"{finding.title}: {finding.reason}", finding.fix, finding.sql))
+        return Report(tuple(lines), reachable=True)
+    lines.append(Line("counters", "ok", "all InnoDB counters that a sample needs are on"))
+    sample = server.read()
+    if isinstance(sample, Missed):
+        lines.append(Line("sample", "problem", f"no sample: {sample.reason}"))
+        return Report(tuple(lines), reachable=True)
+    lines += [probe(sample) for probe in _PROBES]
+    lines.append(_ratio(sample, ratio))
+    lines.append(_privilege(server, sample, facts, active=active))
+    return Report(tuple(lines), reachable=True)
+
+
+def _blocker(reason: str) -> Line:
+    return Line("blocked", "problem", reason, "control is not possible while this is so")
+
+
+def _redo_enabled(sample: Sample) -> Line:
+    if sample.redo_enabled:
+        return Line("redo_enabled", "ok", "redo logging is on")
+    return Line(
+        "redo_enabled",
+        "problem",
+        "redo logging is disabled: there is no checkpoint age to hold, and a crash loses the instance",
+        "turn it on",
+        ("ALTER INSTANCE ENABLE INNODB REDO_LOG",),
+    )
+
+
+def _redo_capacity(sample: Sample) -> Line:
+    size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB, flush limit {sample.flush_limit / 2**20:.1f} MiB"
+    if sample.resizing:
+        return Line("redo_capacity", "warning", f"{size}; a resize is under way", "wait until it is done")
+    if sample.redo_capacity < SMALL_REDO:
+        return Line(
+            "redo_capacity",
+            "warning",
+            f"{size}: little room for write combining and bursts",
+            "larger is dynamic and costs disk space and recovery time; for example",
+            ("SET GLOBAL innodb_redo_log_capacity = 1073741824",),
+        )
+    return Line("redo_capacity", "ok", size)
+
+
+def _adaptive_flushing(sample: Sample) -> Line:
+    if sample.adaptive_flushing:
+        return Line("adaptive_flushing", "ok", "innodb_adaptive_flushing is ON")
+    return Line(
+        "adaptive_flushing",
+        "problem",
+        "innodb_adaptive_flushing is OFF: the flush law ignores the age",
+        "turn it on",
+        ("SET GLOBAL innodb_adaptive_flushing = ON",),
+    )
+
+
+def _flush_sync(sample: Sample) -> Line:
+    if sample.flush_sync:
+        return Line("flush_sync", "ok", "innodb_flush_sync is ON: past the sync point the server saves itself")
+    return Line(
+        "flush_sync",
+        "warning",
+        "innodb_flush_sync is OFF: M caps flushing even in an emergency, and writers stall when it is too low",
+        "turn it on unless the device must be protected",
+        ("SET GLOBAL innodb_flush_sync = ON",),
+    )
+
+
+def _writer(sample: Sample) -> Line:
+    if sample.writer:
+        return Line("writer", "ok", "no other InnoBrim holds the writer lock")
+    return Line("writer", "warning", "another InnoBrim holds the writer lock; a second one stays advisory")
+
+
+_PROBES: tuple[Callable[[Sample], Line], ...] = (
+    _redo_enabled,
+    _redo_capacity,
+    _adaptive_flushing,
+    _flush_sync,
+    _writer,
+)
+
+
+def _ratio(sample: Sample, ratio: int) -> Line:
+    capacity, maximum = sample.io_capacity, sample.io_capacity_max
+    if maximum % capacity == 0:
+        return Line("ratio", "ok", f"M = {maximum} is {maximum // capacity} × C = {capacity}")
+    wanted = max(100, round(maximum / ratio))
+    return Line(
+        "ratio",
+        "warning",
+        f"M = {maximum} is no whole multiple of C = {capacity}: the server works with {capacity * (maximum // capacity)}",
+        "active mode mends it with its first write; by hand",
+        statements(sample.capacity, Capacity(wanted, wanted * ratio)),
+    )
+
+
+def _privilege(server: Server, sample: Sample, facts: Facts, *, active: bool) -> Line:
+    grant = "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO the account (or a definer procedure)"
+    if not active:
+        return Line("write", "untested", "advisory: not tried; check --active writes the current value back", grant)
+    if not sample.writer:
+        return Line("write", "untested", "not tried: another InnoBrim holds the writer lock")
+    receipt = server.apply((("innodb_io_capacity", sample.io_capacity),), sample.capacity)
+    if receipt.error:
+        return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", grant)
+    return Line("write", "ok", f"wrote innodb_io_capacity = {sample.io_capacity} back, {receipt.seconds * 1000:.0f} ms")

@@ -1,0 +1,54 @@
+"""``innobrim check``: may this server be controlled, and what is in the way."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import msgspec
+
+from tuner.check import Report
+from tuner.check import check as look
+from tuner.cli.exits import FINE, NO, UNREACHABLE
+from tuner.cli.options import configuration, real_server, server_options
+from tuner.clock import SystemClock
+
+MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
+
+
+@click.command()
+@server_options
+@click.option("--active", is_flag=True, help="Prove the privilege to write by writing the current value back.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+def check(config_path: str | None, *, active: bool, as_json: bool, **server_flags: object) -> None:
+    """Say in one line each whether this server can be controlled, with the fix.
+
+    Exit 0: it can. Exit 1: it cannot, and the line marked PROBLEM says why. Exit 3: nothing answers.
+
+    Example: innobrim check --socket /run/mysqld/mysqld.sock --user innobrim
+    """
+    config = configuration(config_path, server_flags)
+    server = real_server(config, SystemClock())
+    try:
+        report = look(server, active=active, ratio=config.loop.ratio)
+    finally:
+        server.close()
+    if as_json:
+        click.echo(msgspec.json.encode({"controllable": report.controllable, **msgspec.to_builtins(report)}))
+    else:
+        show(report)
+    sys.exit(UNREACHABLE if not report.reachable else FINE if report.controllable else NO)
+
+
+def show(report: Report) -> None:
+    """Print a line for each precondition, its fix and its SQL below it."""
+    for line in report.lines:
+        click.echo(f"{MARKS[line.outcome]} {line.name}: {line.message}")
+        if line.fix:
+            click.echo(f"           → {line.fix}")
+        for statement in line.sql:
+            click.echo(f"             {statement};")
+    if report.controllable:
+        click.echo("this server can be controlled")
+    elif report.reachable:
+        click.echo("this server cannot be controlled as it is")

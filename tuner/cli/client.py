@@ -1,0 +1,264 @@
+"""Commands that speak to a running daemon: status, pause, resume, override, park, restore."""
+
+from __future__ import annotations
+
+import functools
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from api.views import Change, State, Status, status_of
+from tuner.cli.api_client import (
+    CommandError,
+    Daemon,
+    NoDaemon,
+    Where,
+    configuration,
+    connection_options,
+)
+from tuner.cli.exits import NO, UNREACHABLE, USAGE
+from tuner.cli.status_table import table
+from tuner.config.schema import Config
+from tuner.journal.reader import last_record, originals, runs
+from tuner.journal.tables import JournalError
+from tuner.records import Capacity, Facts
+from tuner.settings import Mode
+
+WAIT_SECONDS = 300.0
+POLL_SECONDS = 0.5
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 30s, 10m, 2h or 1h30m; seconds as a float."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
+        """Return seconds."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip().lower()
+        if not _DURATION.fullmatch(text):
+            self.fail(f"{value!r} is no duration: write 30s, 10m, 2h or 1h30m", param, ctx)
+        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+
+
+def _options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the connection's options and hand them over as one ``where``."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:  # noqa: ANN401 - click hands over every option
+        where = Where(**{field.name: given.pop(field.name) for field in fields(Where)})
+        function(where, **given)
+
+    return connection_options(command)
+
+
+_reason = click.option("--reason", default="", help="Why, for the record.")
+_wait = click.option("--wait", is_flag=True, help=f"Wait until it is done, at most {WAIT_SECONDS:.0f} s.")
+
+
+@click.command()
+@_options
+def status(where: Where, *, as_json: bool) -> None:
+    """Show what the loop does and why; without a daemon, its last tick from the journal.
+
+    Example: innobrim status --json
+    """
+    with _answering(as_json=as_json):
+        config = configuration(where)
+        try:
+            found = Daemon(where, config).get("/v1/status", Status)
+        except NoDaemon as nobody:
+            if where.explicit:
+                raise
+            found = _from_journal(config, nobody)
+        print(msgspec.json.encode(found).decode() if as_json else table(found))
+
+
+@click.command()
+@_reason
+@_options
+def pause(where: Where, *, reason: str, as_json: bool) -> None:
+    """Park, then write nothing until resumed.
+
+    Example: innobrim pause --reason "restoring a backup"
+    """
+    with _answering(as_json=as_json):
+        _show(_send(where, "POST", "/v1/pause", {"reason": reason}), as_json=as_json)
+
+
+@click.command()
+@_reason
+@_options
+def resume(where: Where, *, reason: str, as_json: bool) -> None:
+    """End a pause, and every hold that waits for a person.
+
+    Example: innobrim resume
+    """
+    with _answering(as_json=as_json):
+        _show(_send(where, "POST", "/v1/resume", {"reason": reason}), as_json=as_json)
+
+
+@click.command()
+@click.option("--io-capacity-max", type=click.IntRange(min=1), help="M to hold, pages/s.")
+@click.option("--ttl", type=Duration(), help="How long: 30s, 10m, 2h.")
+@click.option("--cancel", is_flag=True, help="End the override in force.")
+@_reason
+@_options
+def override(
+    where: Where, *, io_capacity_max: int | None, ttl: float | None, cancel: bool, reason: str, as_json: bool
+) -> None:
+    """Hold an io_capacity_max of your own for a time; the configured limits still apply.
+
+    Example: innobrim override --io-capacity-max 4000 --ttl 10m
+    """
+    if cancel and (io_capacity_max is not None or ttl is not None):
+        raise click.UsageError("--cancel goes without --io-capacity-max and --ttl")
+    if not cancel and (io_capacity_max is None or ttl is None):
+        raise click.UsageError("say --io-capacity-max N and --ttl TIME, or --cancel")
+    with _answering(as_json=as_json):
+        if cancel:
+            change = _send(where, "DELETE", "/v1/override", {"reason": reason})
+        else:
+            body = {"io_capacity_max": io_capacity_max, "ttl": ttl, "reason": reason}
+            change = _send(where, "PUT", "/v1/override", body)
+        _show(change, as_json=as_json)
+
+
+@click.command()
+@_wait
+@_reason
+@_options
+def park(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
+    """Write a setting that is safe without a daemon, then keep hands off until resumed.
+
+    Example: innobrim park --wait
+    """
+    with _answering(as_json=as_json):
+        change = _send(where, "POST", "/v1/park", {"reason": reason})
+        target = change.new.target
+        if wait:
+            _wait_for(where, lambda now: now.in_force is not None and now.in_force == target, "parked")
+        _show(change, as_json=as_json)
+
+
+@click.command()
+@_wait
+@_reason
+@_options
+def restore(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
+    """Go back to the original values in steps; without a daemon, from the journal.
+
+    Without a daemon it connects to the server itself; say how where no configuration file does.
+
+    Example: innobrim restore --wait
+    """
+    with _answering(as_json=as_json):
+        config = configuration(where)
+        try:
+            change = Daemon(where, config).send("POST", "/v1/restore", {"reason": reason}, Change)
+        except NoDaemon as nobody:
+            if where.explicit:
+                raise
+            _restore_offline(config, nobody, as_json=as_json)
+            return
+        if wait:
+            _wait_for(where, _restored, "restored")
+        _show(change, as_json=as_json)
+
+
+def _send(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
+    return Daemon(where, configuration(where)).send(method, path, body, Change)
+
+
+@contextmanager
+def _answering(*, as_json: bool) -> Iterator[None]:
+    """End with the error's exit code; with --json, print the daemon's own problem as well."""
+    try:
+        yield
+    except CommandError as error:
+        if as_json:
+            problem = error.problem or {"title": "Not done", "detail": error.message}
+            print(msgspec.json.encode(problem).decode())
+        raise
+
+
+def _show(change: Change, *, as_json: bool) -> None:
+    if as_json:
+        print(msgspec.json.encode(change).decode())
+        return
+    print(change.message)
+    before, after = _described(change.old), _described(change.new)
+    for name, old in before.items():
+        if old != after[name]:
+            print(f"  {name}: {old} → {after[name]}")
+
+
+def _described(state: State) -> dict[str, str]:
+    left = state.override_seconds_left
+    return {
+        "mode": state.mode.value,
+        "holds": ", ".join(code.value for code in state.holds) or "none",
+        "target": _pair(state.target),
+        "override": "none" if left is None else f"{left:.0f} s left",
+    }
+
+
+def _pair(pair: Capacity | None) -> str:
+    return "unknown" if pair is None else f"C {pair.io_capacity}, M {pair.io_capacity_max}"
+
+
+def _wait_for(where: Where, done: Callable[[Status], bool], word: str) -> None:
+    """Ask for the status until it says so.
+
+    Raises:
+        CommandError: it did not in time.
+    """
+    daemon = Daemon(where, configuration(where))
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not done(now := daemon.get("/v1/status", Status)):
+        if time.monotonic() >= deadline:
+            raise CommandError(
+                f"not {word} within {WAIT_SECONDS:.0f} s; in force: {_pair(now.in_force)}; "
+                f"last decision: {now.decision.detail}",
+                NO,
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def _restored(now: Status) -> bool:
+    return now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == now.originals
+
+
+def _from_journal(config: Config, nobody: NoDaemon) -> Status:
+    """Return the last tick on disk.
+
+    Raises:
+        CommandError: there is none, or it cannot be read.
+    """
+    directory = Path(config.daemon.state_directory)
+    try:
+        record = last_record(directory)
+        facts = _facts(directory)
+    except (JournalError, OSError) as error:
+        raise CommandError(f"{nobody.message}; nor can its journal be read: {error}", UNREACHABLE) from error
+    if record is None:
+        raise CommandError(f"{nobody.message}; there is no journal in {directory} either", UNREACHABLE)
+    return status_of(record, facts=facts, wall=time.time(), process=None, source="journal")
+
+
+def _facts(directory: Path) -> Facts | None:
+    known = runs(directory)
+    return known[-1].facts if known else None

@@ -1,0 +1,108 @@
+"""Options that several commands share, and what is made of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import NoReturn, TypeVar
+
+import click
+
+from tuner.cli.exits import USAGE
+from tuner.clock import Clock
+from tuner.config.credentials import read_credentials
+from tuner.config.errors import ConfigError
+from tuner.config.load import load_config
+from tuner.config.schema import Config
+from tuner.servers.connect import Endpoint
+from tuner.servers.mysql import MySQLServer
+
+F = TypeVar("F", bound=Callable[..., object])
+
+SERVER_FLAGS = {
+    "socket": "server.socket",
+    "host": "server.host",
+    "port": "server.port",
+    "user": "server.user",
+    "defaults_file": "server.defaults_file",
+    "state_directory": "daemon.state_directory",
+}
+
+
+def server_options(command: F) -> F:
+    """Add the options that say which server is meant."""
+    for option in reversed(
+        (
+            click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML)."),
+            click.option("--socket", metavar="PATH", help="mysqld's unix socket."),
+            click.option("--host", help="Host name or address of the server."),
+            click.option("--port", type=int, help="TCP port of the server."),
+            click.option("--user", help="Account; the password comes from an option file or INNOBRIM_PASSWORD."),
+            click.option("--defaults-file", metavar="FILE", help="MySQL option file with a [client] group."),
+            click.option("--state-directory", metavar="DIR", help="Where journal and token live."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def configuration(config_path: str | None, flags: Mapping[str, object]) -> Config:
+    """Return the configuration from file, environment and flags; exit 2 with the reason where it is wrong.
+
+    Args:
+        config_path: the file, None for the default one.
+        flags: option values by option name or dotted key; None values are left out.
+    """
+    try:
+        return reread(config_path, flags)
+    except ConfigError as error:
+        usage(str(error))
+
+
+def reread(config_path: str | None, flags: Mapping[str, object]) -> Config:
+    """Return the configuration as ``configuration`` does.
+
+    Raises:
+        ConfigError: it is wrong.
+    """
+    dotted = {SERVER_FLAGS.get(name, name): value for name, value in flags.items() if value is not None}
+    return load_config(config_path, environ=os.environ, flags=dotted)
+
+
+def endpoint(config: Config) -> Endpoint:
+    """Return where and as whom to connect; exit 2 where the credentials cannot be read."""
+    try:
+        found = read_credentials(config.server, environ=os.environ)
+    except ConfigError as error:
+        usage(str(error))
+    for warning in found.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    return Endpoint(
+        user=found.user,
+        password=found.password,
+        socket=found.socket,
+        host=found.host,
+        port=found.port,
+        tls=config.server.tls,
+        tls_ca=config.server.tls_ca,
+        connect_timeout=config.server.connect_timeout,
+        query_timeout=config.server.query_timeout,
+    )
+
+
+def real_server(config: Config, clock: Clock) -> MySQLServer:
+    """Return the server that the configuration names."""
+    return MySQLServer(endpoint(config), clock)
+
+
+def usage(message: str) -> NoReturn:
+    """Say what is wrong and exit 2."""
+    click.echo(f"innobrim: {message}", err=True)
+    sys.exit(USAGE)
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say why and exit with that code."""
+    click.echo(f"innobrim: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,123 @@
+"""Writes the reference of every configuration key from the schema.
+
+``python -m tuner.config.reference > docs/configuration.md``
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from typing import get_type_hints
+
+from tuner.config.keys import KEYS, PASSWORD_VARIABLE, Key
+from tuner.config.load import DEFAULT_PATH
+from tuner.config.schema import Config
+
+COMMAND = "python -m tuner.config.reference > docs/configuration.md"
+
+_INTRODUCTION = f"""\
+<!-- Generated: {COMMAND} -->
+# Configuration
+
+There are {len(KEYS)} keys, and all of them have defaults: an empty file, or none, is a valid
+configuration. Values come from, each beating the one before:
+
+1. a TOML file, `{DEFAULT_PATH}` or the one given with `--config`;
+2. environment variables, `INNOBRIM_` + section + `_` + key. An empty one counts as absent; `none`
+   empties a key that may be left out;
+3. flags of the command.
+
+An unknown key or variable is refused with the nearest name that exists. All problems of a
+configuration are reported at once, each with its source, and the command exits 2. SIGHUP reads
+everything again and refuses it whole, with the reason, where anything is wrong; `[loop]` and
+`daemon.on_stop` take effect then, the rest at the next start.
+
+## Who it is to the server
+
+Never on the command line. The password is the first of these that exists:
+
+1. the variable `{PASSWORD_VARIABLE}`;
+2. the systemd credential `mysql-password` (`LoadCredential=mysql-password:…`);
+3. `password` in the `[client]` group of a MySQL option file: `server.defaults_file`, or the systemd
+   credential `my.cnf`.
+
+An option file also gives `user`, `host`, `port` and `socket` where the configuration leaves them at
+their defaults. It is read by MySQL's own rules for quotes, comments and escapes; `!include` is not
+followed. A file with a password that other accounts can read is used with a warning.
+"""
+
+_RULES = """\
+## What must hold together
+
+Checked at every start and reload:
+
+- `loop.min_io_capacity_max` is at most `loop.max_io_capacity_max`, and at least 100 × `loop.ratio`, so
+  that innodb_io_capacity never falls below the server's minimum of 100;
+- with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them;
+- `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
+- `server.tls = "off"` and `server.tls_ca` exclude each other;
+- `api.host` is a loopback address where a TCP port is served;
+- under a watchdog, connect + 2 reads + 3 statements of a write, each as long as its limit
+  (`server.connect_timeout` + 5 × `server.query_timeout`), take less than half of `WatchdogSec=`.
+"""
+
+
+def document() -> str:
+    """Return the whole page, Markdown."""
+    parts = [_INTRODUCTION, *_sections(), _RULES, _example()]
+    return "\n".join(parts)
+
+
+def example() -> str:
+    """Return a configuration file that says the defaults; what may be left out is a comment."""
+    lines: list[str] = []
+    for section in get_type_hints(Config):
+        lines += ["", f"[{section}]"] if lines else [f"[{section}]"]
+        for key in _keys(section):
+            comment = "# " if key.default is None else ""
+            value = '"…"' if key.default is None and key.kind is str else _literal(key.default, key)
+            lines.append(f"{comment}{key.name} = {value}")
+    return "\n".join(lines) + "\n"
+
+
+def _example() -> str:
+    return f"## A file with every default\n\n```toml\n{example()}```\n"
+
+
+def _sections() -> Iterator[str]:
+    for section, kind in get_type_hints(Config).items():
+        rows = [
+            f"| `{key.name}` | {key.description} | {_accepts(key)} | {_default(key)} | `{key.variable}` |"
+            for key in _keys(section)
+        ]
+        about = (kind.__doc__ or "").strip().splitlines()[0]
+        head = [f"## [{section}]", "", about, "", "| key | meaning | takes | default | variable |"]
+        yield "\n".join([*head, "| --- | --- | --- | --- | --- |", *rows, ""])
+
+
+def _keys(section: str) -> list[Key]:
+    return [key for key in KEYS.values() if key.section == section]
+
+
+def _accepts(key: Key) -> str:
+    return " ".join(f"`{word}`" for word in key.choices) or key.accepts
+
+
+def _default(key: Key) -> str:
+    return "left out" if key.default is None else f"`{_literal(key.default, key)}`"
+
+
+def _literal(value: object, key: Key) -> str:
+    """Return a value as TOML; for a number without default, a number that is allowed."""
+    if value is None:
+        return str(key.bounds.le)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enum):
+        return f'"{value.value}"'
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())
