@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
 from lab.plant import compare
+from lab.plant.parameters import PlantParameters
+
+DOCS = Path(__file__).parents[3] / "docs" / "simulate.md"
 
 
 @pytest.mark.parametrize("row", compare.STEADY, ids=lambda row: f"M={row.io_capacity_max}")
@@ -50,3 +54,8 @@ def test_the_report_has_every_row() -> None:
     lines = "\n".join(compare.report())
     assert "10000/20000" in lines
     assert "500/1000" in lines
+
+
+def test_the_published_error_is_of_this_plant() -> None:
+    """docs/simulate.md prints the comparison of the parameters in force, not of older ones."""
+    assert f"Plant {PlantParameters().fingerprint()}," in DOCS.read_text(encoding="utf-8")
