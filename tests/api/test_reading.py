@@ -31,12 +31,12 @@ from tuner.records import Decision, DecisionKind, Event, Hold, HoldCode
 from tuner.settings import Settings
 
 
-def get(app: FastAPI, path: str, **request: Any) -> httpx.Response:  # noqa: ANN401 - any argument of a request
+def get(app: FastAPI, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
     """Return the answer to one GET."""
 
     async def once() -> httpx.Response:
         async with browser(app) as client:
-            return await client.get(path, **request)
+            return await client.get(path, headers=headers)
 
     return asyncio.run(once())
 
@@ -221,7 +221,9 @@ def test_foreign_host_is_refused(board: Board, loop: AnsweringLoop, host: str) -
     assert loop.commands == []
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8633", "127.0.0.1:1", "[::1]:8633", "127.0.0.5:8633"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8633", "127.0.0.1:1", "[::1]:8633", "127.0.0.5:8633"]
+)
 def test_own_names_are_answered(board: Board, host: str) -> None:
     """The daemon answers to loopback's names and to the address it listens on."""
     fill(board, 1)

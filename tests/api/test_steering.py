@@ -105,7 +105,9 @@ def test_override_shows_old_and_new(board: Board, loop: AnsweringLoop) -> None:
     """An override's answer says what was and what will be, and status shows the time left."""
     app = application(board)
 
-    answer = ask(app, "PUT", "/v1/override", json={"io_capacity_max": 4000, "ttl": 600}, headers=bearer()).json()
+    answer = ask(
+        app, "PUT", "/v1/override", json={"io_capacity_max": 4000, "ttl": 600}, headers=bearer()
+    ).json()
     status = ask(app, "GET", "/v1/status").json()
 
     assert answer["old"]["override_seconds_left"] is None
@@ -116,7 +118,7 @@ def test_override_shows_old_and_new(board: Board, loop: AnsweringLoop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "field", "value", "hint"),
+    "case",
     [
         ({"io_capacity_max": 5, "ttl": 600}, "io_capacity_max", 5, "at least 100"),
         ({"io_capacity_max": "4000", "ttl": 600}, "io_capacity_max", "4000", "whole number"),
@@ -130,9 +132,11 @@ def test_override_shows_old_and_new(board: Board, loop: AnsweringLoop) -> None:
     ],
 )
 def test_invalid_override_names_field_value_and_fix(
-    board: Board, loop: AnsweringLoop, body: object, field: str, value: object, hint: str
+    board: Board, loop: AnsweringLoop, case: tuple[object, str, object, str]
 ) -> None:
     """A bad override is refused as a problem that names the field, the value, and what would be right."""
+    body, field, value, hint = case
+
     answer = ask(application(board), "PUT", "/v1/override", json=body, headers=bearer())
 
     problem = answer.json()
