@@ -32,7 +32,7 @@ def document() -> str:
     for record, title in (("sample", "What the server says"), ("estimate", "What follows from it")):
         parts += [f"\n## {title}\n", _table("name", "kind", "meaning", "PMM")]
         parts += [
-            f"| `{metric.exposed}` | {metric.field.kind} | {metric.field.help} | {metric.field.pmm or '–'} |"
+            f"| `{metric.exposed}` | {metric.field.kind} | {metric.field.help} | {metric.field.pmm} |"
             for metric in FIELD_METRICS
             if metric.field.record == record
         ]

@@ -52,14 +52,14 @@ _RULES = """\
 
 Checked at every start and reload:
 
-- `loop.min_io_capacity_max` is at most `loop.max_io_capacity_max`, and at least 100 × `loop.ratio`, so
+- `loop.min_io_capacity_max` is at most `loop.max_io_capacity_max`, and at least 100 times `loop.ratio`, so
   that innodb_io_capacity never falls below the server's minimum of 100;
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them;
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
 - `server.tls = "off"` and `server.tls_ca` exclude each other;
 - `api.host` is a loopback address where a TCP port is served;
 - under a watchdog, connect + 2 reads + 3 statements of a write, each as long as its limit
-  (`server.connect_timeout` + 5 × `server.query_timeout`), take less than half of `WatchdogSec=`.
+  (`server.connect_timeout` + 5 times `server.query_timeout`), take less than half of `WatchdogSec=`.
 """
 
 
@@ -75,9 +75,10 @@ def example() -> str:
     for section in get_type_hints(Config):
         lines += ["", f"[{section}]"] if lines else [f"[{section}]"]
         for key in _keys(section):
-            comment = "# " if key.default is None else ""
-            value = '"…"' if key.default is None and key.kind is str else _literal(key.default, key)
-            lines.append(f"{comment}{key.name} = {value}")
+            if key.default is None:
+                lines.append(f"# {key.name} = …")
+            else:
+                lines.append(f"{key.name} = {_literal(key.default)}")
     return "\n".join(lines) + "\n"
 
 
@@ -105,13 +106,11 @@ def _accepts(key: Key) -> str:
 
 
 def _default(key: Key) -> str:
-    return "left out" if key.default is None else f"`{_literal(key.default, key)}`"
+    return "left out" if key.default is None else f"`{_literal(key.default)}`"
 
 
-def _literal(value: object, key: Key) -> str:
-    """Return a value as TOML; for a number without default, a number that is allowed."""
-    if value is None:
-        return str(key.bounds.le)
+def _literal(value: object) -> str:
+    """Return a value as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Enum):

@@ -1,0 +1,153 @@
+"""Who we are to the server, and that nobody else learns it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.config.credentials import read_credentials
+from tuner.config.errors import ConfigError
+from tuner.config.optionfile import OptionFileError, read_options
+from tuner.config.schema import ServerSection
+
+SECRET = "swordfish #1"  # noqa: S105 - made up
+
+
+def password_of(section: ServerSection, environ: dict[str, str]) -> str:
+    """Return the password that is found."""
+    return read_credentials(section, environ=environ).password
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Path:
+    """Return an option file as a careful operator writes it."""
+    path = tmp_path / "my.cnf"
+    path.write_text(f'[client]\nuser = tuner\npassword = "{SECRET}"\nsocket=/run/m.sock\nport=3307\n')
+    path.chmod(0o600)
+    return path
+
+
+def test_an_option_file_says_it_all(options: Path) -> None:
+    """User, password, socket and port come from [client]; no warning where there is nothing to warn of."""
+    found = read_credentials(ServerSection(defaults_file=str(options)), environ={})
+
+    assert (found.user, found.password, found.socket, found.port) == ("tuner", SECRET, "/run/m.sock", 3307)
+    assert (found.host, found.password_from, found.warnings) == ("127.0.0.1", str(options), ())
+
+
+def test_the_password_is_never_shown(options: Path) -> None:
+    """Not in repr, not in str, not in an error about the file."""
+    found = read_credentials(ServerSection(defaults_file=str(options)), environ={})
+    assert SECRET not in f"{found!r} {found}"
+
+    options.write_text(f"password = {SECRET}\n")
+    with pytest.raises(ConfigError) as caught:
+        read_credentials(ServerSection(defaults_file=str(options)), environ={})
+    assert SECRET not in str(caught.value)
+
+
+def test_our_own_configuration_beats_the_option_file(options: Path) -> None:
+    """An address or a user that is said here is meant; the password still comes from the file."""
+    section = ServerSection(host="db1", user="other", defaults_file=str(options))
+    found = read_credentials(section, environ={})
+
+    assert (found.user, found.socket, found.host, found.port) == ("other", None, "db1", 3306)
+    assert found.password == SECRET
+
+
+def test_the_nearest_source_of_a_password_wins(options: Path, tmp_path: Path) -> None:
+    """Environment, then the systemd credential, then the option file."""
+    section = ServerSection(defaults_file=str(options))
+    (tmp_path / "mysql-password").write_text("from systemd\n")
+    directory = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+
+    assert password_of(section, {**directory, "INNOBRIM_PASSWORD": "env"}) == "env"
+    assert password_of(section, directory) == "from systemd"
+    (tmp_path / "mysql-password").unlink()
+    assert password_of(ServerSection(), directory) == SECRET
+    assert password_of(ServerSection(), {}) == ""
+
+
+def test_a_file_that_others_can_read_is_said(options: Path) -> None:
+    """It is used all the same, with a warning."""
+    options.chmod(0o644)
+    found = read_credentials(ServerSection(defaults_file=str(options)), environ={})
+
+    (warning,) = found.warnings
+    assert "other accounts can read" in warning
+    assert "0644" in warning
+
+
+def test_what_is_not_followed_or_empty_is_said(options: Path) -> None:
+    """An include that MySQL would follow, and a file without anything for us."""
+    options.write_text("!includedir /etc/mysql/conf.d\n[mysqld]\npassword=no\n")
+    found = read_credentials(ServerSection(defaults_file=str(options)), environ={})
+
+    assert [warning.partition(": ")[2] for warning in found.warnings] == [
+        "!includedir is not followed",
+        "no user, password, host or socket in a [client] group",
+    ]
+
+
+def test_broken_files_are_refused_with_the_reason(tmp_path: Path) -> None:
+    """Missing, no text, and a port that is none."""
+    path = tmp_path / "my.cnf"
+    section = ServerSection(defaults_file=str(path))
+    with pytest.raises(ConfigError, match="no such file"):
+        read_credentials(section, environ={})
+    path.write_bytes(b"[client]\npassword=\xff\n")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        read_credentials(section, environ={})
+    path.write_text("[client]\nport=70000\n")
+    with pytest.raises(ConfigError, match="port = 70000"):
+        read_credentials(section, environ={})
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("password=plain", "plain"),
+        ("password = spaced out  ", "spaced out"),
+        ("password=abc # comment", "abc"),
+        ("password='abc # no comment'", "abc # no comment"),
+        ('password="it\'s"', "it's"),
+        (r"password=a\\b", "a\\b"),
+        (r"password=a\sb\tc", "a b\tc"),
+        (r"password=C:\new", "C:\new"),
+        (r"password=C:\windows", r"C:\windows"),
+        (r'password="say \"hi\""', 'say "hi"'),
+        ("password=a=b", "a=b"),
+        ("password='", "'"),
+        ('password="unbalanced', '"unbalanced'),
+        ("password=", ""),
+        ("password", ""),
+        ("loose-password = x", "x"),
+        ("password=one\npassword=two", "two"),
+        ("password=a\r", "a"),
+    ],
+)
+def test_option_files_are_read_by_mysqls_rules(line: str, value: str) -> None:
+    """Quotes, escapes, comments and repetitions mean what they mean to mysql."""
+    assert read_options(f"[client]\n{line}\n", "client")["password"] == value
+
+
+def test_groups_and_names() -> None:
+    """Only our group counts; dashes are underscores; comments and directives are skipped."""
+    text = "\ufeff# c\n; c\n[mysqld]\nport=1\n[client] # c\nssl-ca=/x\n!include /y\n"
+    text += "[ client ]\nport=2\n[mysql]\nport=3\n"
+
+    assert read_options(text, "client") == {"ssl_ca": "/x", "port": "2"}
+    for broken in ("port=1\n", "[client\nport=1\n"):
+        with pytest.raises(OptionFileError, match="line 1"):
+            read_options(broken, "client")
+
+
+@given(st.text(st.characters(blacklist_categories=("Cs", "Cc")) | st.sampled_from("\n\t\"'\\# ;[")))
+def test_any_password_can_be_written_down(password: str) -> None:
+    """With quotes around it and backslashes escaped, every password comes back."""
+    escaped = password.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+
+    assert read_options(f'[client]\npassword="{escaped}"\n', "client")["password"] == password

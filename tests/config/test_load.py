@@ -1,0 +1,248 @@
+"""Where values come from, and what is said when they are wrong."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.config import load, reference
+from tuner.config.keys import BY_VARIABLE, KEYS, Key
+from tuner.config.load import ConfigError, load_config
+from tuner.config.schema import Config
+from tuner.settings import Mode
+
+Refused = Callable[..., tuple[str, ...]]
+
+
+@pytest.fixture(autouse=True)
+def _no_file_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(load, "DEFAULT_PATH", str(tmp_path / "none.toml"))
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Refused:
+    """Return what is said against a configuration, file given as text."""
+
+    def ask(
+        text: str = "", environ: dict[str, str] | None = None, flags: dict[str, object] | None = None
+    ) -> tuple[str, ...]:
+        path = tmp_path / "c.toml"
+        path.write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            load_config(str(path), environ=environ or {}, flags=flags or {})
+        assert str(caught.value) == "\n".join(caught.value.problems)
+        return tuple(problem.replace(str(path), "FILE") for problem in caught.value.problems)
+
+    return ask
+
+
+def test_nothing_at_all_is_the_defaults() -> None:
+    """Without file, variable or flag the daemon is advisory and complete."""
+    assert load_config(None, environ={"PATH": "/bin"}, flags={}) == Config()
+    assert Config().loop.mode is Mode.ADVISORY
+
+
+def test_there_are_at_most_forty_keys() -> None:
+    """A configuration that nobody can learn is none."""
+    assert len(KEYS) <= 40
+
+
+def test_flags_beat_variables_beat_the_file(tmp_path: Path) -> None:
+    """Each source overrules the one before; a flag that was not given does not."""
+    path = tmp_path / "c.toml"
+    path.write_text('[loop]\nratio = 3\nmin_io_capacity_max = 900\nset_point = 0.5\npolicy = "pid"\n')
+    config = load_config(
+        str(path),
+        environ={
+            "INNOBRIM_LOOP_RATIO": "4",
+            "INNOBRIM_LOOP_SET_POINT": "0.6",
+            "INNOBRIM_API_ENABLED": "false",
+        },
+        flags={"loop.ratio": 5, "loop.set_point": None, "loop.mode": "active"},
+    )
+
+    assert (config.loop.ratio, config.loop.set_point, config.loop.policy) == (5, 0.6, "pid")
+    assert (config.loop.mode, config.api.enabled) == (Mode.ACTIVE, False)
+
+
+def test_the_default_file_is_read_where_there_is_one(tmp_path: Path) -> None:
+    """No --config needed; a file that was asked for must exist."""
+    (tmp_path / "none.toml").write_text("[api]\nport = 9000\n")
+    assert load_config(None, environ={}, flags={}).api.port == 9000
+
+    with pytest.raises(ConfigError, match=r"other\.toml: no such file"):
+        load_config(str(tmp_path / "other.toml"), environ={}, flags={})
+
+
+def test_a_variable_can_empty_what_the_file_sets(tmp_path: Path) -> None:
+    """ "none" leaves an optional key out; an empty variable is no variable."""
+    path = tmp_path / "c.toml"
+    path.write_text("[loop]\nset_point = 0.7\n")
+    given = {"INNOBRIM_LOOP_SET_POINT": "none"}
+
+    assert load_config(str(path), environ=given, flags={}).loop.set_point is None
+    assert load_config(str(path), environ={"INNOBRIM_LOOP_SET_POINT": ""}, flags={}).loop.set_point == 0.7
+
+
+def test_everything_wrong_is_said_at_once(refused: Refused) -> None:
+    """Source, value and what would be right, for each of them."""
+    text = """
+    mode = "active"
+    [loop]
+    set_pont = 0.8
+    mode = "activ"
+    ratio = 2.5
+    [serve]
+    x = 1
+    [server]
+    password = "swordfish"
+    port = 99999
+    """
+    problems = refused(
+        text, {"INNOBRIM_SETPIONT": "0.7", "INNOBRIM_LOOP_SET_POINT": "nan"}, {"loop.mod": "x"}
+    )
+
+    assert problems == (
+        "FILE: mode: stands outside a section; did you mean mode in [loop]?",
+        "FILE:loop.set_pont: unknown key; did you mean set_point in [loop]?",
+        'FILE:loop.mode = "activ": must be one of advisory, active; did you mean active?',
+        "FILE:loop.ratio = 2.5: must be a whole number from 1 up to 20",
+        "FILE: [serve]: unknown section; did you mean [server]? There are [server], [loop], [daemon], [api], [log]",
+        "FILE:server.password: no place for a secret; put the password into a MySQL option file "
+        "(server.defaults_file), a systemd credential named mysql-password, or INNOBRIM_PASSWORD",
+        "FILE:server.port = 99999: must be a whole number from 1 up to 65,535",
+        "INNOBRIM_SETPIONT: unknown variable; did you mean INNOBRIM_LOOP_SET_POINT?",
+        "INNOBRIM_LOOP_SET_POINT=nan: must be a number above 0.2 up to 1.0",
+        "flag loop.mod: unknown key; did you mean loop.mode?",
+    )
+    assert "swordfish" not in "".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("INNOBRIM_SETPOINT", "INNOBRIM_LOOP_SET_POINT"),
+        ("INNOBRIM_MODE", "INNOBRIM_LOOP_MODE"),
+        ("INNOBRIM_PASWORD", "INNOBRIM_PASSWORD"),
+        ("INNOBRIM_SERVER_PASSWORD", "INNOBRIM_PASSWORD"),
+        ("INNOBRIM_LOOP_MAX_IO_CAPACITY", "INNOBRIM_LOOP_MAX_IO_CAPACITY_MAX"),
+        ("INNOBRIM_", "INNOBRIM_"),
+    ],
+)
+def test_a_misspelt_variable_is_refused_with_the_nearest(refused: Refused, wrong: str, right: str) -> None:
+    """Silence would leave the operator believing that it took effect."""
+    (problem,) = refused(environ={wrong: "0.7"})
+
+    assert problem.startswith(f"{wrong}: unknown variable; did you mean {right}")
+
+
+@given(st.sampled_from(sorted(KEYS)), st.data())
+def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> None:
+    """A key with two neighbouring letters swapped, or one left out, is recognised."""
+    section, _, name = dotted.partition(".")
+    place = data.draw(st.integers(0, len(name) - 2))
+    swapped = name[:place] + name[place + 1] + name[place] + name[place + 2 :]
+    dropped = name[:place] + name[place + 1 :]
+    slip = data.draw(st.sampled_from([swapped, dropped]))
+    if f"{section}.{slip}" not in KEYS and len(name) > 4:
+        assert load.nearest_key(f"{section}.{slip}") == dotted
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_every_key_can_be_set_by_file_and_variable(key: Key, tmp_path: Path) -> None:
+    """A text in the environment means the same as its value in the file."""
+    samples: dict[object, tuple[str, str]] = {
+        bool: ("true", "true"),
+        int: (str(key.bounds.le or 5), str(key.bounds.le or 5)),
+        float: (str(key.bounds.le), str(key.bounds.le)),
+        str: ('"localhost"', "localhost"),
+    }
+    word = key.choices[-1] if key.choices else ""
+    in_file, in_variable = (f'"{word}"', word) if word else samples[key.kind]
+    helpers = "[loop]\nmax_io_capacity_max = 4000000000\nmin_io_capacity_max = 4000000000\n"
+    helpers += "fixed_io_capacity_max = 4000000000\nstale_seconds = 300\nemergency_seconds = 120\n"
+    base = tomllib.loads(helpers)["loop"]
+    if key.section == "loop":
+        base.pop(key.name, None)
+    others = {f"INNOBRIM_LOOP_{name}".upper(): str(value) for name, value in base.items()}
+    path = tmp_path / "c.toml"
+    path.write_text(f"[{key.section}]\n{key.name} = {in_file}\n")
+
+    by_file = load_config(str(path), environ=others, flags={})
+    assert load_config(None, environ={**others, key.variable: in_variable}, flags={}) == by_file
+    assert BY_VARIABLE[key.variable] is key
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[loop]\nmin_io_capacity_max = 30000", "is above loop.max_io_capacity_max = 20000 (default)"),
+        ("[loop]\nratio = 3", "must be at least 300"),
+        (
+            '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 100',
+            "is outside loop.min_io_capacity_max = 200",
+        ),
+        (
+            "[daemon]\ninterval = 5.0\n[loop]\nemergency_seconds = 20",
+            "loop.stale_seconds = 5.0 (default) is too short",
+        ),
+        ("[daemon]\ninterval = 5.0\n[loop]\nstale_seconds = 20", "must be at least 10"),
+        ('[server]\ntls = "off"\ntls_ca = "/ca.pem"', "has no effect"),
+        ('[api]\nhost = "0.0.0.0"', "is not a loopback address"),
+        ('[api]\nhost = "db1"', "is not a loopback address"),
+        ("[server]\nport = ", "not TOML"),
+        ("[loop]\nset_point = nan", "must be a number above 0.2 up to 1.0"),
+        ("[loop]\nratio = true", "must be a whole number"),
+        ("loop = 3", "did you mean"),
+    ],
+)
+def test_contradictions_are_refused(refused: Refused, text: str, said: str) -> None:
+    """What cannot work is said before the daemon starts, not after."""
+    (problem,) = refused(text)
+
+    assert said in problem
+
+
+def test_the_watchdog_outlives_the_slowest_tick(refused: Refused) -> None:
+    """connect + 2 reads + 3 statements must stay below half of the watchdog's time."""
+    assert load_config(None, environ={"WATCHDOG_USEC": "15000000"}, flags={}) == Config()
+
+    (problem,) = refused("[server]\nquery_timeout = 2", {"WATCHDOG_USEC": "15000000"})
+    assert "let one tick take 11 s" in problem
+    assert "raise WatchdogSec above 22" in problem
+
+
+def test_loopback_is_loopback(tmp_path: Path) -> None:
+    """The names and addresses of this machine are fine, and so is anything that nobody can reach."""
+    path = tmp_path / "c.toml"
+    for text in (
+        'host = "::1"',
+        'host = "localhost"',
+        'host = "0.0.0.0"\nport = 0',
+        'host = "0.0.0.0"\nenabled = false',
+    ):
+        path.write_text(f"[api]\n{text}\n")
+        assert load_config(str(path), environ={}, flags={})
+
+
+def test_an_unreadable_file_says_why(tmp_path: Path) -> None:
+    """A directory and bytes that are no text."""
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_config(str(tmp_path), environ={}, flags={})
+    path = tmp_path / "c.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not UTF-8 at byte 0"):
+        load_config(str(path), environ={}, flags={})
+
+
+def test_the_example_in_the_reference_is_the_defaults(tmp_path: Path) -> None:
+    """Whoever copies it changes nothing."""
+    path = tmp_path / "c.toml"
+    path.write_text(reference.example())
+
+    assert load_config(str(path), environ={}, flags={}) == Config()
