@@ -29,6 +29,9 @@ def test_no_journal_is_no_news(tmp_path: Path) -> None:
     """Before the first start there is nothing, which is not an error."""
     assert last_record(tmp_path) is None
     assert originals(tmp_path) == []
+    (tmp_path / "journal.db").touch()
+    assert last_record(tmp_path) is None
+    assert originals(tmp_path) == []
 
 
 def test_a_run_comes_back_as_it_was(
@@ -175,7 +178,25 @@ def test_another_format_names_the_version_that_wrote_it(
         db.execute(change)
         db.commit()
 
-    for read in (last_record, runs, lambda path: list(trace(path))):
+    for read in (last_record, lambda path: list(trace(path))):
         with pytest.raises(JournalError, match=r"written by InnoBrim 12\.3\.4"):
             read(tmp_path)
     assert [kept.identity for kept in originals(tmp_path)] == ["u"]
+
+
+def test_an_upgraded_daemon_goes_on_in_the_same_journal(
+    writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path
+) -> None:
+    """Runs of the older version are passed over; the newer one's are read."""
+    for number in (1, 2):
+        journal = writer()
+        journal.begin_run(settings=Settings(), facts=facts, state=b"", tick_number=0, wall=1.0)
+        journal.record(record(number))
+        assert journal.close(SOON)
+        if number == 1:
+            with closing(sqlite3.connect(tmp_path / "journal.db")) as db:
+                db.execute("UPDATE runs SET fingerprint = 'older'")
+                db.commit()
+
+    assert [run.number for run in runs(tmp_path)] == [2]
+    assert last_record(tmp_path) == record(2)

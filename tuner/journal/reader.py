@@ -44,7 +44,7 @@ def last_record(state_directory: Path) -> TickRecord | None:
         JournalError: damaged, or written with other records than this version's.
     """
     path = journal_path(state_directory)
-    if not path.exists():
+    if not _is_there(path):
         return None
     with _Journal(path) as journal:
         rows = journal.rows(
@@ -66,7 +66,7 @@ def originals(state_directory: Path) -> list[Originals]:
         JournalError: damaged.
     """
     path = journal_path(state_directory)
-    return read_originals(path) if path.exists() else []
+    return read_originals(path) if _is_there(path) else []
 
 
 def learned(state_directory: Path, identity: str) -> bytes | None:
@@ -76,7 +76,7 @@ def learned(state_directory: Path, identity: str) -> bytes | None:
         JournalError: damaged.
     """
     path = journal_path(state_directory)
-    if not path.exists():
+    if not _is_there(path):
         return None
     with _Journal(path) as journal:
         rows = journal.rows("SELECT state FROM learned WHERE identity = ?", (identity,))
@@ -84,14 +84,15 @@ def learned(state_directory: Path, identity: str) -> bytes | None:
 
 
 def runs(path_or_directory: Path) -> list[Run]:
-    """Return the starts of all runs that are still known, oldest first.
+    """Return the starts of all runs written with this version's records, oldest first.
 
     Raises:
-        JournalError: no journal, damaged, or a run that this version cannot read.
+        JournalError: no journal, or damaged.
     """
     path = journal_path(path_or_directory)
     with _Journal(path) as journal:
-        return [_run(path, row) for row in journal.rows("SELECT * FROM runs ORDER BY run")]
+        rows = journal.rows("SELECT * FROM runs WHERE fingerprint = ? ORDER BY run", (RECORDS,))
+        return [_run(path, row) for row in rows]
 
 
 def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Snapshot | TickRecord]:
@@ -140,6 +141,11 @@ def read_originals(path: Path) -> list[Originals]:
             Originals(identity, Capacity(low, high), started, version, taken_at)
             for identity, low, high, started, version, taken_at in journal.rows(query + " ORDER BY identity")
         ]
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether there is a journal; one that is just being made has no content yet."""
+    return path.exists() and path.stat().st_size > 0
 
 
 class _Journal:
