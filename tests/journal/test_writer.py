@@ -366,3 +366,17 @@ def test_closing_writes_what_is_left(writer: MakeWriter, record: MakeRecord, tmp
 
     assert last_record(tmp_path) == record(7)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal.db", "journal.lock"]
+
+
+def test_a_clock_that_races_loses_nothing(writer: MakeWriter, record: MakeRecord, tmp_path: Path) -> None:
+    """Simulated seconds come faster than batches; a queue that fills up is emptied before it is full."""
+    journal = writer(queue_ticks=100)
+    assert journal.flush(SOON)
+    for start in range(1, 601, 60):
+        for number in range(start, start + 60):
+            journal.record(record(number))
+        deadline = time.monotonic() + SOON
+        while rows(tmp_path, "SELECT count(*) FROM ticks") < [(start + 50,)]:
+            assert time.monotonic() < deadline
+
+    assert journal.dropped == 0

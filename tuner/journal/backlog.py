@@ -50,13 +50,15 @@ class Backlog:
         self._lock = threading.Lock()
         self._next = 0
 
-    def put(self, item: Item) -> None:
-        """Add an item; takes microseconds, whatever the disk does."""
+    def put(self, item: Item) -> bool:
+        """Add an item, in microseconds, whatever the disk does; tell whether its lane is getting full."""
         with self._lock:
-            lane = self._lanes[type(item)]
+            kind = type(item)
+            lane = self._lanes[kind]
             lane.append((self._next, item))
             self._next += 1
-            self._cut(type(item), lane)
+            self._cut(kind, lane)
+            return 2 * len(lane) > self._limits[kind]
 
     def take(self) -> list[Numbered]:
         """Take everything, in the order it was put."""

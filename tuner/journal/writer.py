@@ -139,8 +139,7 @@ class JournalWriter:
         return not self._thread.is_alive() and not self._keeper.trouble
 
     def _put(self, item: Item, *, urgent: bool) -> None:
-        self._backlog.put(item)
-        if urgent:
+        if self._backlog.put(item) or urgent:
             self._wake.set()
 
     def _work(self) -> None:
