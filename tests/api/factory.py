@@ -165,6 +165,7 @@ class AnsweringLoop:
     def __init__(self, board: Board, judge: Callable[[Command], str | None] = lambda _: None) -> None:
         self.board = board
         self.commands: list[Command] = []
+        self.template: TickRecord | None = None
         self._judge = judge
         self._number = 1
         self._mode = Mode.ADVISORY
@@ -174,7 +175,7 @@ class AnsweringLoop:
     def publish(self, *, events: tuple[Event, ...] = (), answers: tuple[Acknowledgement, ...] = ()) -> None:
         """Put the next tick on the board."""
         self._number += 1
-        made = record(self._number)
+        made = self.template or record(self._number)
         holds = (Hold(HoldCode.PAUSED, made.tick.now, "a person asked", "resume"),) if self._paused else ()
         decision = made.decision
         if self._override:

@@ -49,7 +49,7 @@ def fill(board: Board, ticks: int = 60) -> None:
 
 
 def test_status_is_complete(board: Board) -> None:
-    """Status shows loop, server, estimate, limits, originals and the daemon's own memory and processor time."""
+    """Status shows loop, server, estimate, limits, originals and what the daemon itself costs."""
     fill(board, 3)
 
     found = msgspec.json.decode(get(application(board), "/v1/status").content, type=Status)

@@ -13,11 +13,11 @@ import httpx
 import msgspec
 
 from tuner.cli.exits import NO, UNREACHABLE, USAGE
+from tuner.cli.serve import socket_path
 from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
 from tuner.config.schema import Config
 
-SOCKET_NAME = "api.sock"
 TOKEN_NAME = "token"  # noqa: S105 - a file's name
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 10.0
@@ -36,17 +36,34 @@ class CommandError(click.ClickException):
         problem: the daemon's own answer, where it gave one.
     """
 
-    def __init__(self, message: str, exit_code: int, problem: dict[str, Any] | None = None) -> None:
+    def __init__(self, message: str, problem: dict[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
         self.problem = problem
 
 
-class NoDaemon(CommandError):  # noqa: N818 - reads as the state it names
+class Refused(CommandError):  # noqa: N818 - reads as the state it names
+    """The answer is no."""
+
+    exit_code = NO
+
+
+class Unusable(CommandError):  # noqa: N818 - reads as the state it names
+    """Options, configuration or token are wrong."""
+
+    exit_code = USAGE
+
+
+class Unreachable(CommandError):  # noqa: N818 - reads as the state it names
+    """Daemon or server does not answer; the message says which."""
+
+    exit_code = UNREACHABLE
+
+
+class NoDaemon(Unreachable):
     """No daemon answers anywhere it could be."""
 
     def __init__(self, tried: list[str]) -> None:
-        super().__init__(f"the daemon cannot be reached: {'; '.join(tried)}", UNREACHABLE)
+        super().__init__(f"the daemon cannot be reached: {'; '.join(tried) or 'the API is switched off'}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +121,7 @@ def configuration(where: Where, flags: Mapping[str, object] | None = None) -> Co
         all_flags = {"daemon.state_directory": where.state_directory, **(flags or {})}
         return load_config(where.config, environ=os.environ, flags=all_flags)
     except ConfigError as error:
-        raise CommandError(f"the configuration cannot be used:\n{error}", USAGE) from error
+        raise Unusable(f"the configuration cannot be used:\n{error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +170,8 @@ class Daemon:
             if response is not None:
                 return response
         if denied is not None:
-            raise CommandError(
-                f"the unix socket {denied} is not for this user; be the daemon's user or in its group", USAGE
+            raise Unusable(
+                f"the unix socket {denied} is not for this user; be the daemon's user or in its group"
             )
         raise NoDaemon(tried)
 
@@ -189,13 +206,11 @@ class Daemon:
         if _send(_Request("GET", "/livez"), url=url, name=url, tried=tried) is None:
             return None
         before = "".join(f"{line}; " for line in tried)
-        raise CommandError(f"{before}a change over TCP needs the token: {why}; see --token-file", USAGE)
+        raise Unusable(f"{before}a change over TCP needs the token: {why}; see --token-file")
 
     def _socket(self) -> Path | None:
-        named = self._where.socket or self._config.api.socket
-        if named == "-":
-            return None
-        return Path(named) if named else Path(self._config.daemon.state_directory) / SOCKET_NAME
+        found = self._where.socket or socket_path(self._config)
+        return None if found is None else Path(found)
 
     def _url(self) -> str | None:
         if self._where.url is not None:
@@ -218,13 +233,13 @@ def _decoded(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
         try:
             return msgspec.json.decode(response.content, type=answer)
         except msgspec.DecodeError as error:
-            raise CommandError(f"the daemon's answer is not this version's: {error}", USAGE) from None
+            raise Unusable(f"the daemon's answer is not this version's: {error}") from None
     try:
         problem = msgspec.json.decode(response.content, type=dict[str, Any])
     except msgspec.DecodeError:
         problem = {"status": response.status_code, "title": response.reason_phrase}
     said = str(problem.get("detail") or problem.get("title"))
-    raise CommandError(said, _exit_code(response.status_code), problem)
+    raise _failure(response.status_code)(said, problem)
 
 
 def _send(
@@ -247,11 +262,9 @@ def _send(
         tried.append(f"{name}: {_plain(error)}")
         return None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-        raise CommandError(f"{url!r} is no URL of an API: {error}", USAGE) from error
+        raise Unusable(f"{url!r} is no URL of an API: {error}") from error
     except httpx.TransportError as error:
-        raise CommandError(
-            f"the daemon at {name} was reached and did not answer: {_plain(error)}", UNREACHABLE
-        ) from error
+        raise Unreachable(f"the daemon at {name} was reached and did not answer: {_plain(error)}") from error
 
 
 def _plain(error: Exception) -> str:
@@ -260,7 +273,7 @@ def _plain(error: Exception) -> str:
     return (text.partition("] ")[2] if text.startswith("[Errno") else text).lower()
 
 
-def _exit_code(status: int) -> int:
+def _failure(status: int) -> type[CommandError]:
     if status == _CONFLICT:
-        return NO
-    return UNREACHABLE if status >= _FIRST_SERVER_ERROR else USAGE
+        return Refused
+    return Unreachable if status >= _FIRST_SERVER_ERROR else Unusable

@@ -8,31 +8,36 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from api.views import Change, State, Status, status_of
+from api.views import Change, State, Status
 from tuner.cli.api_client import (
     CommandError,
     Daemon,
     NoDaemon,
+    Refused,
     Where,
     configuration,
     connection_options,
 )
-from tuner.cli.exits import NO, UNREACHABLE, USAGE
+from tuner.cli.offline import restore_without_daemon, status_from_journal
 from tuner.cli.status_table import table
-from tuner.config.schema import Config
-from tuner.journal.reader import last_record, originals, runs
-from tuner.journal.tables import JournalError
-from tuner.records import Capacity, Facts
+from tuner.records import Capacity
 from tuner.settings import Mode
 
 WAIT_SECONDS = 300.0
 POLL_SECONDS = 0.5
+
+_SERVER_KEYS = {
+    "host": "server.host",
+    "port": "server.port",
+    "server_socket": "server.socket",
+    "user": "server.user",
+    "defaults_file": "server.defaults_file",
+}
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
@@ -83,7 +88,7 @@ def status(where: Where, *, as_json: bool) -> None:
         except NoDaemon as nobody:
             if where.explicit:
                 raise
-            found = _from_journal(config, nobody)
+            found = status_from_journal(config, nobody)
         print(msgspec.json.encode(found).decode() if as_json else table(found))
 
 
@@ -157,22 +162,32 @@ def park(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
 @click.command()
 @_wait
 @_reason
+@click.option("--host", help="Without a daemon: host name or address of the server.")
+@click.option("--port", type=int, help="Without a daemon: TCP port of the server.")
+@click.option("--server-socket", metavar="PATH", help="Without a daemon: mysqld's unix socket.")
+@click.option("--user", help="Without a daemon: account of the server.")
+@click.option(
+    "--defaults-file", metavar="FILE", help="Without a daemon: MySQL option file with a [client] group."
+)
 @_options
-def restore(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
-    """Go back to the original values in steps; without a daemon, from the journal.
+def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: object) -> None:
+    """Go back to the original values in steps.
 
-    Without a daemon it connects to the server itself; say how where no configuration file does.
+    Without a daemon the originals come from its journal, and a connection of this command's own
+    puts them back; it waits until that is done.
 
     Example: innobrim restore --wait
     """
+    flags = {_SERVER_KEYS[name]: value for name, value in server.items()}
     with _answering(as_json=as_json):
-        config = configuration(where)
+        config = configuration(where, flags)
         try:
             change = Daemon(where, config).send("POST", "/v1/restore", {"reason": reason}, Change)
         except NoDaemon as nobody:
             if where.explicit:
                 raise
-            _restore_offline(config, nobody, as_json=as_json)
+            done = restore_without_daemon(config, nobody, say=lambda line: click.echo(line, err=True))
+            print(msgspec.json.encode({"command": "restore", "message": done}).decode() if as_json else done)
             return
         if wait:
             _wait_for(where, _restored, "restored")
@@ -230,35 +245,12 @@ def _wait_for(where: Where, done: Callable[[Status], bool], word: str) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
     while not done(now := daemon.get("/v1/status", Status)):
         if time.monotonic() >= deadline:
-            raise CommandError(
+            raise Refused(
                 f"not {word} within {WAIT_SECONDS:.0f} s; in force: {_pair(now.in_force)}; "
-                f"last decision: {now.decision.detail}",
-                NO,
+                f"last decision: {now.decision.detail}"
             )
         time.sleep(POLL_SECONDS)
 
 
 def _restored(now: Status) -> bool:
     return now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == now.originals
-
-
-def _from_journal(config: Config, nobody: NoDaemon) -> Status:
-    """Return the last tick on disk.
-
-    Raises:
-        CommandError: there is none, or it cannot be read.
-    """
-    directory = Path(config.daemon.state_directory)
-    try:
-        record = last_record(directory)
-        facts = _facts(directory)
-    except (JournalError, OSError) as error:
-        raise CommandError(f"{nobody.message}; nor can its journal be read: {error}", UNREACHABLE) from error
-    if record is None:
-        raise CommandError(f"{nobody.message}; there is no journal in {directory} either", UNREACHABLE)
-    return status_of(record, facts=facts, wall=time.time(), process=None, source="journal")
-
-
-def _facts(directory: Path) -> Facts | None:
-    known = runs(directory)
-    return known[-1].facts if known else None

@@ -1,0 +1,103 @@
+"""What ``status`` and ``restore`` do where no daemon answers: the journal, and a connection of their own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from api.views import Status, status_of
+from tuner.cli.api_client import NoDaemon, Refused, Unreachable
+from tuner.cli.options import real_server
+from tuner.clock import SystemClock
+from tuner.config.schema import Config
+from tuner.daemon import SAME_START_SECONDS
+from tuner.journal.reader import last_record, originals, runs
+from tuner.journal.tables import JournalError, Originals
+from tuner.records import Facts
+from tuner.restore import restore_offline
+from tuner.servers.port import ServerError
+
+
+def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
+    """Return the last tick on disk.
+
+    Args:
+        config: names the state directory.
+        nobody: why no daemon answered, for the message.
+
+    Raises:
+        Unreachable: there is no journal, or it cannot be read.
+    """
+    directory = Path(config.daemon.state_directory)
+    try:
+        record = last_record(directory)
+        facts = _facts(directory)
+    except (JournalError, OSError) as error:
+        raise Unreachable(f"{nobody.message}; nor can its journal be read: {error}") from error
+    if record is None:
+        raise Unreachable(f"{nobody.message}; there is no journal in {directory} either")
+    return status_of(record, facts=facts, wall=time.time(), process=None, source="journal")
+
+
+def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
+    """Put the originals back over a connection of our own; return what was done.
+
+    Args:
+        config: names the state directory and the server.
+        nobody: why no daemon answered, for the message.
+        say: told each step in one line.
+
+    Raises:
+        Unreachable: no originals, or the server does not answer.
+        Refused: the server or its journal says no.
+    """
+    directory = Path(config.daemon.state_directory)
+    try:
+        known = originals(directory)
+    except (JournalError, OSError) as error:
+        raise Unreachable(f"{nobody.message}; nor can its journal be read: {error}") from error
+    if not known:
+        raise Unreachable(
+            f"{nobody.message}; and the journal in {directory} holds no originals: no daemon that keeps its "
+            "state there has written to a server"
+        )
+    server = real_server(config, SystemClock())
+    try:
+        facts = _reached(server.facts)
+        found = _originals_of(facts, known, directory)
+        if abs(found.started - facts.started) > SAME_START_SECONDS:
+            return (
+                f"nothing to restore: {facts.endpoint} was restarted since a daemon wrote to it, "
+                "and runs with the values of its own configuration"
+            )
+        server.claims_writer = True
+        try:
+            restore_offline(server, found.capacity, say=say)
+        except ServerError as error:
+            raise Refused(str(error)) from error
+    finally:
+        server.close()
+    return f"restored C {found.capacity.io_capacity}, M {found.capacity.io_capacity_max} on {facts.endpoint}"
+
+
+def _reached(facts: Callable[[], Facts]) -> Facts:
+    try:
+        return facts()
+    except ServerError as error:
+        raise Unreachable(f"the server cannot be reached: {error}") from error
+
+
+def _originals_of(facts: Facts, known: list[Originals], directory: Path) -> Originals:
+    for one in known:
+        if one.identity == facts.identity:
+            return one
+    raise Refused(
+        f"the journal in {directory} has no originals of {facts.endpoint} ({facts.identity}); "
+        f"it knows {', '.join(one.identity for one in known)}"
+    )
+
+
+def _facts(directory: Path) -> Facts | None:
+    known = runs(directory)
+    return known[-1].facts if known else None
