@@ -83,8 +83,6 @@ def command(server: LabServer, load: Load, action: str, *extra: str) -> list[str
     )
     # The load dies with the thread that started it, whatever ends that thread.
     guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-    if os.geteuid() == 0:
-        guard = ["nice", "-n", "-10", *guard]  # other work on the machine is not what is measured
     return [
         *guard,
         program,
@@ -129,8 +127,18 @@ class SysbenchRun:
     Start it from a thread that lives as long as the load should: it is killed when that thread ends.
     """
 
-    def __init__(self, server: LabServer, load: Load | None = None, *extra: str) -> None:
-        """Prepare, without starting anything; ``extra`` are further sysbench arguments."""
+    def __init__(
+        self, server: LabServer, load: Load | None = None, *extra: str, favoured: bool = False
+    ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            server: what is loaded.
+            load: which load.
+            extra: further sysbench arguments.
+            favoured: run it before other work on the machine where that is allowed, for benches.
+        """
+        self._nice = ["nice", "-n", "-10"] if favoured and os.geteuid() == 0 else []
         self._server = server
         self._load = load or Load()
         self._extra = extra
@@ -152,17 +160,15 @@ class SysbenchRun:
     def start(self) -> None:
         """Start the load and return at once."""
         self._server.query("SELECT 1")
+        arguments = [
+            f"--threads={self._load.threads}",
+            f"--rate={self._load.rate}",
+            "--time=0",
+            "--report-interval=1",
+            *self._extra,
+        ]
         self._process = subprocess.Popen(
-            command(
-                self._server,
-                self._load,
-                "run",
-                f"--threads={self._load.threads}",
-                f"--rate={self._load.rate}",
-                "--time=0",
-                "--report-interval=1",
-                *self._extra,
-            ),
+            [*self._nice, *command(self._server, self._load, "run", *arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
