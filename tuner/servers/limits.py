@@ -12,6 +12,7 @@ from msgspec import Struct
 
 FILES = 32
 FILE_HEADER = 2048
+FLUSH_ORDER_LAG = 2 * 1024 * 1024
 BLOCK = 512
 BLOCK_PAYLOAD = 496
 WRITER_SAFETY = 131_072
@@ -43,8 +44,12 @@ class RedoLimits(Struct, frozen=True):
 
     @property
     def sync_point(self) -> int:
-        """Return the modified age above which sync flushing starts."""
-        return self.raw_sync - self.margin
+        """Return the modified age above which sync flushing starts.
+
+        ``log_sync_flush_lsn`` compares the LSN available for a checkpoint, which stays the flush
+        order lag behind the oldest modification.
+        """
+        return self.raw_sync - self.margin - FLUSH_ORDER_LAG
 
     @property
     def stall_point(self) -> int:
