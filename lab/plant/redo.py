@@ -53,7 +53,7 @@ class Redo:
         self.due = now + BUSY_CHECKPOINT_SECONDS
         self.stall_point = float(self.limits.stall_point)
         self.flush_limit = float(self.limits.flush_limit)
-        self.sync_trigger = float(self.limits.sync_point - FLUSH_ORDER_LAG)
+        self.sync_trigger = float(self.limits.sync_point)
 
     def make_available(self, oldest: float) -> None:
         """Learn the oldest modification (``log_update_available_for_checkpoint_lsn``); it never goes back."""
