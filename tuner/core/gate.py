@@ -1,7 +1,9 @@
 """The model gate: our flush law must say what the server's own counter says.
 
 The server computes the percentage once a second, right before it flushes, so the age that it
-used lies within about a second and a half of redo around the age of our reading.
+used lies within about a second and a half of redo around the age of our reading. Below the
+low-water mark the server says 0; a percentage above 0 is what tells, and a server with a
+large M hovers around that mark.
 """
 
 from __future__ import annotations
@@ -49,18 +51,23 @@ def update(
         return state
     apart = SECONDS_APART * max(estimate.redo_rate, sample.lsn_oldest - last.lsn_oldest, 0.0)
     low_water = sample.stall_point * sample.adaptive_flushing_lwm / 100.0
-    low = _percentage(law, sample, sample.modified_age - apart, low_water) - 1
-    high = _percentage(law, sample, sample.modified_age + apart, low_water) + 1
-    match = low <= sample.flush_percentage <= high
-    telling = state.telling + 1 if match and sample.flush_percentage > 0 and low >= 0 else state.telling
+    youngest, oldest = sample.modified_age - apart, sample.modified_age + apart
+    low = _percentage(law, sample, max(youngest, low_water)) - 1
+    high = _percentage(law, sample, oldest) + 1
+    said = sample.flush_percentage
+    if said > 0:
+        match = oldest >= low_water and low <= said <= high
+    else:
+        match = youngest < low_water or low <= 0
+    telling = state.telling + 1 if said > 0 else state.telling
     recent = (*state.recent, match)[-REMEMBERED:]
     wrong = recent.count(False)
     return GateState(
-        verified=state.verified or (telling >= NEEDED and match),
+        verified=state.verified or (match and telling >= NEEDED),
         telling=telling if match else 0,
         recent=recent,
         mismatched=wrong >= MISMATCHES if not state.mismatched else wrong > REMEMBERED - MISMATCHES,
-        expected=(max(0, low), high),
+        expected=(0 if youngest < low_water else max(0, low), high),
     )
 
 
@@ -82,8 +89,8 @@ def _comparable(last: Sample, sample: Sample) -> bool:
     )
 
 
-def _percentage(law: FlushLaw, sample: Sample, age: float, low_water: float) -> int:
-    if age < low_water or age <= 0:
+def _percentage(law: FlushLaw, sample: Sample, age: float) -> int:
+    if age <= 0:
         return 0
     return law.percentage(
         age=age,
