@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HIGHEST = 0.95
+HIGHEST = 0.93
 LOWEST = 0.30
 NOISE = 0.03
 """What the age ratio wanders around the set-point in the steady state."""
