@@ -53,15 +53,23 @@ class Api(Protocol):
 class BoardInbox:
     """The loop's only wait: the board's queue, with a deadline."""
 
-    def __init__(self, board: Board, clock: Clock) -> None:
+    def __init__(self, board: Board, clock: Clock, *, speed: float = 1.0) -> None:
+        """Wait on a board's queue.
+
+        Args:
+            board: whose queue.
+            clock: on which deadlines are given.
+            speed: seconds on that clock in one real second.
+        """
         self._queue: queue.SimpleQueue[Message] = board.inbox
         self._clock = clock
+        self._speed = speed
 
     def take(self, *, until: float) -> tuple[Command, ...]:
         """Wait until the deadline or until a command comes; return all that is there."""
         found: list[Command] = []
         while True:
-            left = until - self._clock.monotonic()
+            left = (until - self._clock.monotonic()) / self._speed
             try:
                 message = self._queue.get(timeout=max(0.0, left)) if left > 0 and not found else self._queue.get_nowait()
             except queue.Empty:
@@ -85,6 +93,7 @@ class Daemon:
         on_mode: Callable[[Mode], None] | None = None,
         api: Api | None = None,
         watch: Callable[[State, TickRecord], None] | None = None,
+        speed: float = 1.0,
     ) -> None:
         """Put the parts together; nothing starts yet.
 
@@ -98,6 +107,7 @@ class Daemon:
             on_mode: told which mode is in force, at every tick.
             api: the HTTP side, None without one.
             watch: sees every tick as well, for a demo or a test.
+            speed: seconds on the clock in one real second, for a simulated server.
         """
         self.config = config
         self._server = server
@@ -108,6 +118,7 @@ class Daemon:
         self._on_mode = on_mode
         self._api = api
         self._watch = watch
+        self._speed = speed
         self._chores: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._journal = JournalWriter(
             Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks, on_error=self._journal_trouble
@@ -160,7 +171,7 @@ class Daemon:
         drive(
             self._server,
             self._clock,
-            BoardInbox(self._board, self._clock),
+            BoardInbox(self._board, self._clock, speed=self._speed),
             state,
             interval=self.config.daemon.interval,
             publish=self._publish,
@@ -170,7 +181,7 @@ class Daemon:
     def _reach(self) -> Facts | None:
         """Wait for the server; None when told to stop meanwhile."""
         said = ""
-        inbox = BoardInbox(self._board, self._clock)
+        inbox = BoardInbox(self._board, self._clock, speed=self._speed)
         while True:
             try:
                 return self._server.facts()

@@ -1,0 +1,207 @@
+"""The demo: one daemon beside one server under load, advisory first, active after, and what changed."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from lab.plant.parameters import PlantParameters
+from lab.plant.server import SimulatedServer
+from lab.servers.base import LabServer, ServerSpec
+from lab.servers.choose import Choice
+from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from tuner.clock import Clock
+
+from tuner.records import DecisionKind, Sample, TickRecord
+
+WRITE_IOPS = 1200
+SIMULATED_SPEED = 10.0
+"""Simulated seconds in one real second."""
+
+SPEC = ServerSpec()
+HEADER_EVERY = 20
+HEADER = (
+    "  time  mode      age ratio  set-point       C       M  redo MB/s  demand  flushed   rows/s  sync  what and why"
+)
+
+
+class ScaledClock:
+    """A clock that runs faster than the machine's."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._monotonic = time.monotonic()
+        self._wall = time.time()
+
+    def monotonic(self) -> float:
+        """Return the clock's own seconds."""
+        return self._monotonic + (time.monotonic() - self._monotonic) * self._speed
+
+    def wall(self) -> float:
+        """Return Unix time at the clock's own pace."""
+        return self._wall + self.monotonic() - self._monotonic
+
+
+@dataclass
+class Phase:
+    """The readings of one phase of the demo."""
+
+    records: list[TickRecord] = field(default_factory=list)
+
+    def last(self, seconds: float) -> list[TickRecord]:
+        """Return the records of the last so many seconds that have an estimate."""
+        if not self.records:
+            return []
+        end = self.records[-1].tick.now
+        return [one for one in self.records if one.estimate is not None and one.tick.now > end - seconds]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a window of readings comes to; rates per second.
+
+    Attributes:
+        rows: row changes per second.
+        worst: lowest ten-second mean of them.
+        pages: pages flushed per second.
+        pages_per_row: pages flushed per row change.
+        age_ratio: mean age ratio.
+        sync_pages: pages flushed by sync flushing in the window.
+    """
+
+    rows: float
+    worst: float
+    pages: float
+    pages_per_row: float
+    age_ratio: float
+    sync_pages: int
+
+
+def figures(records: list[TickRecord]) -> Figures | None:
+    """Return a window's figures from the server's own counters; None without two readings."""
+    samples = [one.tick.reading for one in records if isinstance(one.tick.reading, Sample)]
+    estimates = [one.estimate for one in records if one.estimate is not None]
+    if len(samples) < 2 or not estimates:  # noqa: PLR2004 - a rate needs two readings
+        return None
+    first, last = samples[0], samples[-1]
+    seconds = last.monotonic - first.monotonic
+    rows = last.row_changes - first.row_changes
+    pages = _flushed(last) - _flushed(first)
+    return Figures(
+        rows=rows / seconds,
+        worst=min(one.row_rate for one in estimates),
+        pages=pages / seconds,
+        pages_per_row=pages / rows if rows else 0.0,
+        age_ratio=statistics.fmean(one.age_ratio for one in estimates),
+        sync_pages=last.pages_sync - first.pages_sync,
+    )
+
+
+def summary(before: Figures, after: Figures, *, default: str, changes: int) -> list[str]:
+    """Return the before/after table as lines."""
+    lines = [
+        f"{'':26}{default:>16}{'InnoBrim':>12}{'ratio':>9}",
+        _row("row changes/s", before.rows, after.rows, "{:.0f}"),
+        _row("slowest ten seconds", before.worst, after.worst, "{:.0f}"),
+        _row("pages flushed/s", before.pages, after.pages, "{:.0f}"),
+        _row("pages per row change", before.pages_per_row, after.pages_per_row, "{:.3f}"),
+        _row("age ratio", before.age_ratio, after.age_ratio, "{:.3f}"),
+        f"{'sync-flushed pages':26}{before.sync_pages:>16}{after.sync_pages:>12}",
+        f"{'changes of M':26}{0:>16}{changes:>12}",
+    ]
+    return lines
+
+
+class Table:
+    """The live table: a line now and then, and every event as it happens."""
+
+    def __init__(self, say: Callable[[str], None], clock: Clock, *, every: float) -> None:
+        """Start an empty table.
+
+        Args:
+            say: prints one line.
+            clock: the loop's.
+            every: seconds on that clock between two lines.
+        """
+        self._say = say
+        self._began = clock.monotonic()
+        self._every = every
+        self._due = 0.0
+        self._lines = 0
+
+    def show(self, record: TickRecord) -> None:
+        """Print what one tick brought, when it is time or when something happened."""
+        at = record.tick.now - self._began
+        for event in record.events:
+            self._say(f"{at:6.0f}  ** {event.code}: {event.message}")
+        if at < self._due:
+            return
+        self._due = at + self._every
+        if self._lines % HEADER_EVERY == 0:
+            self._say(HEADER)
+        self._lines += 1
+        self._say(f"{at:6.0f}  {line(record)}")
+
+
+def line(record: TickRecord) -> str:
+    """Return one tick as a line of the table."""
+    reading, found, decision = record.tick.reading, record.estimate, record.decision
+    if not isinstance(reading, Sample):
+        return f"{record.mode:9} no reading: {reading.reason}"
+    held = ",".join(hold.code.value for hold in record.holds)
+    why = f"held: {held}; {decision.detail}" if held else f"{decision.reason}: {decision.detail}"
+    if found is None:
+        return f"{record.mode:9} {why}"
+    set_point = f"{decision.set_point:.3f}" if decision.set_point is not None else "-"
+    return (
+        f"{record.mode:9} {found.age_ratio:9.3f}  {set_point:>9}  {reading.io_capacity:6d}  {reading.io_capacity_max:6d}"
+        f"  {found.redo_rate / 1e6:9.2f}  {found.demand:6.0f}  {found.flush_rate:7.0f}  {found.row_rate:7.0f}"
+        f"  {found.sync_rate:4.0f}  {why}"
+    )
+
+
+def changes(records: list[TickRecord]) -> int:
+    """Return how many ticks wrote."""
+    return sum(1 for one in records if one.decision.kind is not DecisionKind.KEEP)
+
+
+@contextlib.contextmanager
+def real_server(choice: Choice, say: Callable[[str], None]) -> Iterator[LabServer]:
+    """Start the chosen server, fill it, limit its disk and put it under load; all gone on exit.
+
+    Raises:
+        LabServerError: it could not be had after all.
+    """
+    load = Load()
+    with choice.server(SPEC) as server:
+        version = server.query("SELECT VERSION()")[0][0]
+        say(f"MySQL {version} is up; filling {load.tables} tables of {load.rows} rows")
+        prepare(server, load)
+        refusal = server.limit_write_iops(WRITE_IOPS)
+        if refusal is None:
+            say(f"its disk is limited to {WRITE_IOPS} writes per second, as a cloud volume is")
+        else:
+            say(f"its disk is NOT limited, so expect little to gain: {refusal}")
+        with SysbenchRun(server, load) as running:
+            running.wait_seconds(2, 30.0)
+            say(f"sysbench {load.script} runs with {load.threads} threads")
+            yield server
+
+
+def simulated_server(clock: Clock, seed: int) -> SimulatedServer:
+    """Return a simulated server under the same load and disk limit."""
+    return SimulatedServer(PlantParameters(), clock, seed=seed)
+
+
+def _flushed(sample: Sample) -> int:
+    return sample.pages_adaptive + sample.pages_sync + sample.pages_background + sample.pages_lru
+
+
+def _row(name: str, before: float, after: float, shape: str) -> str:
+    ratio = f"{after / before:.2f}" if before else "-"
+    return f"{name:26}{shape.format(before):>16}{shape.format(after):>12}{ratio:>9}"
+
+

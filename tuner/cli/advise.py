@@ -1,0 +1,161 @@
+"""``innobrim advise``: watch for a while, then say what would be set and why; writes nothing."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import threading
+
+import click
+import msgspec
+
+from policies.registry import LAWS
+from tuner.advice import advise as advise_on
+from tuner.advice import expected_effect, statements
+from tuner.cli.exits import FINE, NO, UNREACHABLE
+from tuner.cli.options import configuration, fail, real_server, server_options
+from tuner.clock import Clock, SystemClock
+from tuner.core.observe import bounds
+from tuner.core.parking import PARKED_RATIO, parked
+from tuner.core.state import State
+from tuner.core.step import start
+from tuner.findings import Finding
+from tuner.loop import drive
+from tuner.records import Command, Facts, Missed, Sample, TickRecord
+from tuner.servers.port import Unreachable, Unsupported
+from tuner.settings import Mode
+
+PROGRESS_TICKS = 10
+
+
+class Wait:
+    """An inbox that nobody writes to."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._never = threading.Event()
+
+    def take(self, *, until: float) -> tuple[Command, ...]:
+        """Wait until the deadline."""
+        self._never.wait(max(0.0, until - self._clock.monotonic()))
+        return ()
+
+
+class Watched:
+    """What a time of watching brought."""
+
+    def __init__(self) -> None:
+        self.records: list[TickRecord] = []
+        self.state: State | None = None
+
+    def publish(self, state: State, record: TickRecord) -> None:
+        """Keep one tick and say how it goes."""
+        self.state = state
+        self.records.append(record)
+        found = record.estimate
+        if found is not None and record.tick.number % PROGRESS_TICKS == 0:
+            click.echo(
+                f"{record.tick.number:4d} s  age ratio {found.age_ratio:.3f}  redo {found.redo_rate / 1e6:.2f} MB/s  "
+                f"demand {found.demand:.0f} pages/s  {record.decision.detail}",
+                err=True,
+            )
+
+
+@click.command()
+@server_options
+@click.option("--seconds", type=click.IntRange(15, 86_400), default=60, show_default=True, help="How long to watch.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_flags: object) -> None:
+    """Watch a server, then say what to set, why, and what to expect. Writes nothing.
+
+    Each advice has a stable id and SQL to paste. Exit 0: there is advice, or all is well. Exit 1: this
+    server cannot be advised on. Exit 3: nothing answers.
+
+    Example: innobrim advise --socket /run/mysqld/mysqld.sock --user innobrim --seconds 120
+    """
+    config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
+    clock = SystemClock()
+    server = real_server(config, clock)
+    watched = Watched()
+    try:
+        facts = server.facts()
+        state = start(msgspec.structs.replace(config.loop, mode=Mode.ADVISORY), facts)
+        drive(
+            server,
+            clock,
+            Wait(clock),
+            state,
+            interval=1.0,
+            publish=watched.publish,
+            until=clock.monotonic() + seconds,
+        )
+    except Unreachable as error:
+        fail(str(error), UNREACHABLE)
+    except Unsupported as error:
+        fail(str(error), NO)
+    finally:
+        server.close()
+    _answer(watched, facts, as_json=as_json)
+
+
+def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
+    last = next((record for record in reversed(watched.records) if record.estimate is not None), None)
+    if last is None or watched.state is None:
+        reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
+        fail(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}", NO)
+    found = advise_on(last, facts, watched.state.settings)
+    static = static_value(watched.records, watched.state)
+    if static is not None:
+        found.append(static)
+    if as_json:
+        click.echo(msgspec.json.encode({"advice": found, "seconds": len(watched.records)}))
+    else:
+        for finding in found:
+            show(finding)
+        if not found:
+            click.echo("nothing to advise: what is set suits what was seen")
+    sys.exit(FINE)
+
+
+def static_value(records: list[TickRecord], state: State) -> Finding | None:
+    """Return the one M that suits the window seen, with room for its busiest ten seconds; None without load."""
+    demands = [r.estimate.demand for r in records if r.estimate is not None and r.estimate.redo_rate > 0]
+    last = next((r for r in reversed(records) if r.estimate is not None), None)
+    if not demands or last is None or last.estimate is None:
+        return None
+    sample = last.tick.reading
+    if not isinstance(sample, Sample):
+        return None
+    now = last.estimate
+    busiest = max(1.0, max(demands) / max(1.0, now.demand))
+    lowest, highest = bounds(state)
+    pair = parked(
+        now,
+        LAWS[state.facts.flush_law],
+        msgspec.structs.replace(state.settings, park_slack=busiest),
+        current=lowest,
+        lowest=lowest,
+        highest=highest,
+    )
+    return Finding(
+        id="static-io-capacity",
+        severity="info",
+        title=f"one static setting for the load seen: {pair.io_capacity}/{pair.io_capacity_max}",
+        reason=f"holds about {PARKED_RATIO:.0%} of the flush limit at {max(demands):.0f} pages/s, the highest demand "
+        f"in {len(records)} s (mean {statistics.fmean(demands):.0f})",
+        effect=f"{expected_effect(now, PARKED_RATIO)}; a static value cannot follow load or device",
+        fix="for a server that is not to be controlled; put it into my.cnf as well",
+        sql=statements(sample.capacity, pair),
+    )
+
+
+def show(finding: Finding) -> None:
+    """Print one finding: id and title, why, what to expect, SQL."""
+    click.echo(f"[{finding.id}] {finding.title}")
+    click.echo(f"  why:    {finding.reason}")
+    if finding.effect:
+        click.echo(f"  expect: {finding.effect}")
+    if finding.fix:
+        click.echo(f"  how:    {finding.fix}")
+    for statement in finding.sql:
+        click.echo(f"          {statement};")

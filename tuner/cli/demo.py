@@ -1,0 +1,212 @@
+"""``innobrim demo``: see the loop at work on a server of your own, a throw-away one, or a simulated one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import click
+
+from lab import demo as show
+from lab.servers.base import LabServerError
+from lab.servers.choose import choose
+from tuner.board import Board
+from tuner.cli.exits import NO, UNREACHABLE
+from tuner.cli.options import fail, usage
+from tuner.cli.serve import make_api
+from tuner.clock import Clock, SystemClock
+from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
+from tuner.core.state import State
+from tuner.daemon import Daemon
+from tuner.logs import configure_logs
+from tuner.records import Command, TickRecord
+from tuner.restore import restore_offline
+from tuner.servers.connect import Endpoint
+from tuner.servers.mysql import MySQLServer
+from tuner.servers.port import Server, ServerError, Unreachable, Unsupported
+from tuner.settings import Mode, Settings
+from tuner.systemd import Notifier
+
+BEFORE_SECONDS = 30.0
+AFTER_SECONDS = 60.0
+LINE_SECONDS = 5.0
+SIMULATED_LINE_SECONDS = 20.0
+DEFAULT_SECONDS = {"real": 240, "simulated": 60}
+
+
+@click.command()
+@click.option(
+    "--server",
+    "kind",
+    type=click.Choice(["auto", "simulated", "mysql", "mariadb"]),
+    default="auto",
+    show_default=True,
+    help="auto: a real MySQL where one can be had without installing anything, else the simulated one.",
+)
+@click.option("--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is WRITTEN to, and restored at the end.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing to the server named by --dsn.")
+@click.option("--seconds", type=click.IntRange(60, 86_400), help="How long, in real seconds.")
+@click.option("--port", type=click.IntRange(1, 65_535), default=8633, show_default=True, help="Port of the API.")
+def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: int) -> None:
+    """Show the loop at work: half a minute of the default setting, then InnoBrim, then both side by side.
+
+    Example: innobrim demo --server simulated --seconds 60
+    """
+    configure_logs(level="error", style="auto")
+    if kind == "mariadb":
+        fail("MariaDB is not supported yet; take --server mysql or --server simulated", NO)
+    with contextlib.ExitStack() as stack:
+        try:
+            if dsn is not None:
+                stack.enter_context(_own(dsn, yes=yes, seconds=seconds, port=port))
+            elif kind != "simulated" and _real(stack, must=kind == "mysql", seconds=seconds, port=port):
+                return
+            else:
+                _simulated(seconds or DEFAULT_SECONDS["simulated"], port)
+        except LabServerError as error:
+            fail(str(error), UNREACHABLE)
+        except Unreachable as error:
+            fail(str(error), UNREACHABLE)
+        except (Unsupported, ServerError) as error:
+            fail(str(error), NO)
+
+
+def _real(stack: contextlib.ExitStack, *, must: bool, seconds: int | None, port: int) -> bool:
+    """Run beside a real throw-away server; False where none can be had and the simulated one may do."""
+    choice = choose()
+    for refusal in choice.refusals:
+        click.echo(f"not taken: {refusal}")
+    if choice.kind == "none":
+        if must:
+            fail(f"no real MySQL can be had here: {choice.why}", NO)
+        click.echo(f"no real MySQL can be had here ({choice.why}); taking the simulated one")
+        return False
+    click.echo(f"server: MySQL, because {choice.why}")
+    server = stack.enter_context(show.real_server(choice, click.echo))
+    clock = SystemClock()
+    endpoint = Endpoint(
+        user=server.daemon.user, password=server.daemon.password, host=server.host, port=server.port
+    )
+    real = MySQLServer(endpoint, clock)
+    real.claims_writer = True
+    _present(real, clock, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
+    return True
+
+
+def _simulated(seconds: int, port: int) -> None:
+    click.echo(f"server: simulated MySQL 9.7, {show.SIMULATED_SPEED:.0f} × as fast as real time")
+    clock = show.ScaledClock(show.SIMULATED_SPEED)
+    _present(show.simulated_server(clock, seed=1), clock, seconds=seconds, port=port, speed=show.SIMULATED_SPEED)
+
+
+@contextlib.contextmanager
+def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[None]:
+    """Run beside the user's own server under its own load, after asking; put the originals back."""
+    endpoint = parse_dsn(dsn)
+    click.secho(f"THIS WRITES innodb_io_capacity AND innodb_io_capacity_max ON {endpoint}.", bold=True)
+    click.echo("It starts no load of its own; the values found are put back at the end.")
+    if not yes and not click.confirm("Go on?"):
+        sys.exit(NO)
+    clock = SystemClock()
+    server = MySQLServer(endpoint, clock)
+    server.claims_writer = True
+    facts = server.facts()
+    if facts.disabled_counters:
+        fail("counters are off; see: innobrim check", NO)
+    reading = server.read()
+    originals = getattr(reading, "capacity", None)
+    if originals is None:
+        fail(f"no sample: {getattr(reading, 'reason', '')}", UNREACHABLE)
+    try:
+        _present(server, clock, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
+        yield
+    finally:
+        click.echo("putting the originals back")
+        again = MySQLServer(endpoint, clock)
+        restore_offline(again, originals, say=click.echo)
+        again.close()
+
+
+def parse_dsn(dsn: str) -> Endpoint:
+    """Return the endpoint that ``mysql://user@host:port`` or ``mysql://user@/path/to/socket`` names.
+
+    The password is taken from INNOBRIM_PASSWORD, never from the command line; exit 2 where the DSN is wrong.
+    """
+    parts = urlsplit(dsn)
+    shape = "write mysql://USER@HOST:PORT or mysql://USER@/PATH/TO/SOCKET"
+    if parts.scheme != "mysql" or not parts.username:
+        usage(f"--dsn {dsn!r}: {shape}")
+    if parts.password:
+        usage("--dsn: a password on the command line can be seen by everybody; put it into INNOBRIM_PASSWORD")
+    password = os.environ.get("INNOBRIM_PASSWORD", "")
+    try:
+        number = parts.port or 3306
+    except ValueError:
+        usage(f"--dsn {dsn!r}: the port is no number from 1 to 65535; {shape}")
+    user = unquote(parts.username)
+    if not parts.hostname:
+        return Endpoint(user=user, password=password, socket=unquote(parts.path))
+    return Endpoint(user=user, password=password, host=parts.hostname, port=number)
+
+
+def _present(server: Server, clock: Clock, *, seconds: int, port: int, speed: float) -> None:
+    """Run a daemon in the foreground: advisory, then active; print the table and the summary."""
+    board = Board()
+    before, after = show.Phase(), show.Phase()
+    began = clock.monotonic()
+    table = show.Table(
+        click.echo, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS
+    )
+    asked: list[bool] = []
+
+    def watch(_state: State, record: TickRecord) -> None:
+        table.show(record)
+        (after if record.mode is Mode.ACTIVE else before).records.append(record)
+        if not asked and record.tick.now - began >= BEFORE_SECONDS * (speed**0.5):
+            asked.append(True)
+            board.submit(Command(name="mode", who="demo", value=Mode.ACTIVE.value))
+
+    with tempfile.TemporaryDirectory(prefix="innobrim-demo-") as directory:
+        config = Config(
+            loop=Settings(),
+            daemon=DaemonSection(state_directory=directory, interval=1.0),
+            api=ApiSection(port=port),
+            log=LogSection(level="error"),
+        )
+        daemon = Daemon(
+            config,
+            server,
+            clock,
+            board=board,
+            notifier=Notifier({}),
+            reload=lambda: config,
+            api=make_api(config, board, configuration=lambda: config),
+            watch=watch,
+            speed=speed,
+        )
+        click.echo(f"API: http://127.0.0.1:{port}/docs   token: {Path(directory) / 'token'}")
+        click.echo(f"try: innobrim status --url http://127.0.0.1:{port}")
+        daemon.run(until=began + seconds * speed)
+    _conclude(before, after)
+
+
+def _conclude(before: show.Phase, after: show.Phase) -> None:
+    first = next((one.tick.reading for one in before.records), None)
+    left = show.figures(before.last(BEFORE_SECONDS * 0.7))
+    right = show.figures(after.last(AFTER_SECONDS))
+    if left is None or right is None:
+        click.echo("too short for a summary")
+        return
+    default = "as it was"
+    if first is not None and hasattr(first, "io_capacity"):
+        default = f"{first.io_capacity}/{first.io_capacity_max}"
+    click.echo("")
+    for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
+        click.echo(text)
+
+
