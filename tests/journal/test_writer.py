@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -380,3 +381,16 @@ def test_a_clock_that_races_loses_nothing(writer: MakeWriter, record: MakeRecord
             assert time.monotonic() < deadline
 
     assert journal.dropped == 0
+
+
+def test_the_version_on_record_is_the_installed_one(writer: MakeWriter, facts: Facts, tmp_path: Path) -> None:
+    """Found without the library that finds versions, which is heavy."""
+    try:
+        installed = version("innobrim")
+    except PackageNotFoundError:
+        installed = "not installed"
+    journal = writer()
+    begin(journal, facts)
+    assert journal.flush(SOON)
+
+    assert runs(tmp_path)[0].program == installed
