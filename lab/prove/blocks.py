@@ -78,6 +78,8 @@ def _row(bench: Bench, contender: str, best_static: int) -> dict[str, Any]:
         bench.watch(SECONDS, daemon.check if daemon else None)
         ended = time.monotonic()
         resident = daemon.resident() if daemon else None
+        if daemon and bench.window(began, ended)["knob_changes"] == 0:
+            raise LabServerError(f"ours changed nothing in {SECONDS:.0f} s:\n{daemon.log()}")
     counted_from = ended - COUNTED
     settling = bench.window(began, counted_from)
     return {

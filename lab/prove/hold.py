@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lab.prove.conditions import Bench, say
 from lab.prove.daemon import Daemon
+from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,8 @@ def run(ledger: Ledger, image: str) -> None:
         waited, steady = bench.settle(*SETTLE)
         daemon.check()
         began = time.monotonic()
+        if bench.window(began - waited, began)["knob_changes"] == 0:
+            raise LabServerError(f"ours changed nothing while settling:\n{daemon.log()}")
         while (left := COUNTED - (time.monotonic() - began)) > 0:
             bench.watch(min(left, PROGRESS), daemon.check)
             so_far = bench.window(began, time.monotonic())
