@@ -33,7 +33,6 @@ class About:
         resident_bytes: returns the daemon's resident memory, bytes.
         cpu_seconds: returns the processor time spent so far, seconds.
         monotonic: the clock that liveness is measured on, seconds.
-        wall: Unix time, seconds; what relative times in a query refer to.
     """
 
     version: str
@@ -43,4 +42,3 @@ class About:
     resident_bytes: Callable[[], int] = resident_bytes
     cpu_seconds: Callable[[], float] = time.process_time
     monotonic: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time

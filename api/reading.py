@@ -36,6 +36,16 @@ def newest(board: Board) -> TickRecord:
     return record
 
 
+def loop_now(board: Board, about: About) -> float:
+    """Return the loop's own Unix time: its last tick's, and what has passed since; a demo's clock runs faster.
+
+    Raises:
+        ApiError: there was no tick yet.
+    """
+    record, alive = newest(board), board.tally().alive
+    return record.tick.wall + (max(0.0, about.monotonic() - alive) if alive is not None else 0.0)
+
+
 def reading_routes(
     board: Board, about: About, vitals: Vitals, advice: Callable[[], list[Finding]]
 ) -> APIRouter:
@@ -46,7 +56,9 @@ def reading_routes(
     async def status() -> Response:
         """Return lifecycle, mode, holds, last decision, estimate, server and the daemon's own cost."""
         record = newest(board)
-        return encoded(status_of(record, facts=board.facts(), wall=about.wall(), process=vitals.process()))
+        return encoded(
+            status_of(record, facts=board.facts(), wall=loop_now(board, about), process=vitals.process())
+        )
 
     @routes.get("/config", responses=answers(Config, "The configuration in force."))
     async def config() -> Response:

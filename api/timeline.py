@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,7 +14,7 @@ from msgspec import Struct
 from api.about import About
 from api.openapi import Responses, answers
 from api.problems import FieldProblem, validation_error
-from api.reading import encoded
+from api.reading import encoded, loop_now
 from api.views import DecisionAt, Decisions, Events, HistoryAnswer, NumberedEvent
 from tuner.board import RING_EVENTS, RING_TICKS, Board
 from tuner.fields import BY_NAME
@@ -24,7 +25,9 @@ HISTORY_COLUMNS = (*COLUMNS, "set_point")
 UNITS = {name: BY_NAME[name].unit if name in BY_NAME else "ratio" for name in HISTORY_COLUMNS}
 
 _FAR = 1e11
-_NUMBERS: Responses = answers(HistoryAnswer, "Numbers over time, one list a column.", "validation")
+_NUMBERS: Responses = answers(
+    HistoryAnswer, "Numbers over time, one list a column.", "validation", "unavailable"
+)
 _NUMBERS[200]["content"]["text/csv"] = {"schema": {"type": "string"}}
 
 
@@ -70,7 +73,7 @@ def timeline_routes(board: Board, about: About) -> APIRouter:
         ] = "json",
     ) -> Response:
         """Return the mean of each column over each step; a gap is where nothing was read."""
-        answer = _history(board, about.wall(), start=start, end=end, step=step, columns=columns)
+        answer = _history(board, loop_now(board, about), start=start, end=end, step=step, columns=columns)
         if format == "csv":
             return Response(_csv(answer), media_type="text/csv; charset=utf-8")
         return encoded(answer)
@@ -125,7 +128,8 @@ def _history(
         expected = f"some of {', '.join(HISTORY_COLUMNS)}"
         raise validation_error([FieldProblem("columns", name, expected) for name in unknown])
     names = list(dict.fromkeys(names))
-    wide = max(step, (last - first) / MAX_POINTS, 1.0)
+    wide = max(step, (last - first) / (MAX_POINTS - 2), 1.0)
+    first, last = math.floor(first / wide) * wide, math.ceil(last / wide) * wide  # points that stay put
     found = board.history.query(start=first, end=last, step=wide, names=names)
     return HistoryAnswer(
         start=first, end=last, step=wide, columns=found, units={name: UNITS[name] for name in names}

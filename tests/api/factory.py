@@ -242,13 +242,12 @@ def answering(
 
 
 def about(**changes: Any) -> About:  # noqa: ANN401 - any field
-    """Return a daemon at 1 Hz whose wall clock stands at the records' hour."""
+    """Return the description of a daemon that ticks once a second."""
     values: dict[str, Any] = {
         "version": "0.1.0",
         "interval": 1.0,
         "started": START,
         "configuration": Config,
-        "wall": lambda: START + 60.0,
     }
     return About(**(values | changes))
 

