@@ -37,7 +37,7 @@ def newest(board: Board) -> TickRecord:
 
 
 def loop_now(board: Board, about: About) -> float:
-    """Return the loop's own Unix time: its last tick's, and what has passed since; a demo's clock runs faster.
+    """Return the loop's own Unix time: its last tick's and what passed since; a demo's clock runs faster.
 
     Raises:
         ApiError: there was no tick yet.
