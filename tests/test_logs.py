@@ -51,7 +51,6 @@ def stream() -> Iterator[io.StringIO]:
     yield out
     logs.close_logs()
     structlog.reset_defaults()
-    logging.basicConfig(handlers=[logging.NullHandler()], force=True)
 
 
 def lines(out: io.StringIO) -> list[dict[str, Any]]:

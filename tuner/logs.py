@@ -144,7 +144,10 @@ def configure_logs(*, level: Level, style: Style, stream: TextIO | None = None) 
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: sink,
     )
-    logging.basicConfig(handlers=[_Bridge()], level=logging.WARNING, force=True)
+    root = logging.getLogger()
+    if not any(isinstance(handler, _Bridge) for handler in root.handlers):
+        root.addHandler(_Bridge())
+        root.setLevel(logging.WARNING)
     _records.reset()
 
 
