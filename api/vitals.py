@@ -33,7 +33,7 @@ class Process(Struct, frozen=True):
     interval: Annotated[float, Meta(description="seconds between two ticks")]
     resident_bytes: Annotated[int, Meta(description="resident memory, bytes")]
     cpu_seconds: Annotated[float, Meta(description="processor time since the process started, seconds")]
-    core_share: Annotated[float, Meta(description="share of one core since the start-up ended, 0 to 1")]
+    core_share: Annotated[float, Meta(description="share of one core since the first tick, 0 to 1")]
 
 
 class Vitals:
@@ -43,7 +43,6 @@ class Vitals:
         self._board = board
         self._about = about
         self._begun = about.monotonic()
-        self._cpu_begun = about.cpu_seconds()
 
     @property
     def limit(self) -> float:
@@ -89,8 +88,9 @@ class Vitals:
         """Return what the daemon itself costs."""
         about = self._about
         spent = about.cpu_seconds()
-        lived = about.monotonic() - self._begun
-        share = (spent - self._cpu_begun) / lived if lived > 0 else 0.0
+        since, spent_before = self._board.tally().begun or (about.monotonic(), spent)
+        lived = about.monotonic() - since
+        share = (spent - spent_before) / lived if lived > 0 else 0.0
         return Process(
             version=about.version,
             started=about.started,

@@ -38,6 +38,8 @@ class Tally(Struct, frozen=True):
     Attributes:
         alive: when the loop last gave a sign of life, on ``time.monotonic``; None before the first.
         waiting: what the loop waits for instead of ticking; empty while it ticks.
+        begun: when the first tick was published, on ``time.monotonic``, and the processor time spent
+            until then, seconds; None before.
         ticks: ticks published.
         missed: ticks whose reading failed.
         changes: writes that the server accepted.
@@ -47,6 +49,7 @@ class Tally(Struct, frozen=True):
 
     alive: float | None = None
     waiting: str = ""
+    begun: tuple[float, float] | None = None
     ticks: int = 0
     missed: int = 0
     changes: int = 0
@@ -65,6 +68,7 @@ class Tally(Struct, frozen=True):
             success["write"] = record.tick.wall
         return Tally(
             alive=time.monotonic(),
+            begun=self.begun or (time.monotonic(), time.process_time()),
             ticks=self.ticks + 1,
             missed=self.missed + (not read),
             changes=self.changes + wrote,

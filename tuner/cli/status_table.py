@@ -44,7 +44,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     if status.missed is not None:
         yield "reading", f"failed: {status.missed}"
     yield from _measured(status)
-    if status.override is not None:
+    if status.override is not None and status.source == "daemon":
         value = (
             "held back" if status.override.io_capacity_max is None else f"M {status.override.io_capacity_max}"
         )
