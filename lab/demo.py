@@ -14,7 +14,6 @@ from lab.servers.base import LabServer, ServerSpec
 from lab.servers.choose import Choice
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 from tuner.clock import Clock
-
 from tuner.records import DecisionKind, Sample, TickRecord
 
 WRITE_IOPS = 1200
@@ -24,7 +23,8 @@ SIMULATED_SPEED = 10.0
 SPEC = ServerSpec()
 HEADER_EVERY = 20
 HEADER = (
-    "  time  mode      age ratio  set-point       C       M  redo MB/s  demand  flushed   rows/s  sync  what and why"
+    "  time  mode      age ratio  set-point       C       M"
+    "  redo MB/s  demand  flushed   rows/s  sync  what and why"
 )
 
 
@@ -102,7 +102,7 @@ def figures(records: list[TickRecord]) -> Figures | None:
 
 def summary(before: Figures, after: Figures, *, default: str, changes: int) -> list[str]:
     """Return the before/after table as lines."""
-    lines = [
+    return [
         f"{'':26}{default:>16}{'InnoBrim':>12}{'ratio':>9}",
         _row("row changes/s", before.rows, after.rows, "{:.0f}"),
         _row("slowest ten seconds", before.worst, after.worst, "{:.0f}"),
@@ -112,7 +112,6 @@ def summary(before: Figures, after: Figures, *, default: str, changes: int) -> l
         f"{'sync-flushed pages':26}{before.sync_pages:>16}{after.sync_pages:>12}",
         f"{'changes of M':26}{0:>16}{changes:>12}",
     ]
-    return lines
 
 
 class Table:
@@ -157,7 +156,8 @@ def line(record: TickRecord) -> str:
         return f"{record.mode:9} {why}"
     set_point = f"{decision.set_point:.3f}" if decision.set_point is not None else "-"
     return (
-        f"{record.mode:9} {found.age_ratio:9.3f}  {set_point:>9}  {reading.io_capacity:6d}  {reading.io_capacity_max:6d}"
+        f"{record.mode:9} {found.age_ratio:9.3f}  {set_point:>9}"
+        f"  {reading.io_capacity:6d}  {reading.io_capacity_max:6d}"
         f"  {found.redo_rate / 1e6:9.2f}  {found.demand:6.0f}  {found.flush_rate:7.0f}  {found.row_rate:7.0f}"
         f"  {found.sync_rate:4.0f}  {why}"
     )
@@ -203,5 +203,3 @@ def _flushed(sample: Sample) -> int:
 def _row(name: str, before: float, after: float, shape: str) -> str:
     ratio = f"{after / before:.2f}" if before else "-"
     return f"{name:26}{shape.format(before):>16}{shape.format(after):>12}{ratio:>9}"
-
-

@@ -55,7 +55,8 @@ def counters_off(facts: Facts) -> Finding:
         title=f"{len(facts.disabled_counters)} InnoDB counters that the loop needs are off",
         reason=", ".join(facts.disabled_counters),
         effect="the age that the flush law looks at becomes visible; costs next to nothing",
-        fix="turn them on now, and in my.cnf for the next start: innodb_monitor_enable = module_log,module_buffer",
+        fix="turn them on now, and in my.cnf for the next start: "
+        "innodb_monitor_enable = module_log,module_buffer",
         sql=ENABLE_COUNTERS,
     )
 
@@ -76,7 +77,8 @@ def expected_effect(estimate: Estimate, set_point: float) -> str:
     change = "fewer" if saved > 0 else "more, in exchange for room before sync flushing"
     return (
         f"about {abs(saved):.0%} {change} page writes per byte of redo "
-        f"(age ratio {estimate.age_ratio:.2f} → {set_point:.2f}, combining exponent {estimate.combining_exponent:.2f})"
+        f"(age ratio {estimate.age_ratio:.2f} → {set_point:.2f}, "
+        f"combining exponent {estimate.combining_exponent:.2f})"
     )
 
 
@@ -93,7 +95,8 @@ def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | N
         title=f"set innodb_io_capacity(_max) to {wanted.io_capacity}/{wanted.io_capacity_max}",
         reason=decision.detail,
         effect=expected_effect(estimate, decision.set_point),
-        fix="paste the statements in this order, or let active mode do it; the best value moves with the load",
+        fix="paste the statements in this order, or let active mode do it; "
+        "the best value moves with the load",
         sql=statements(sample.capacity, wanted),
     )
 
@@ -107,7 +110,8 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings) -> list[Fin
                 id="ratio-not-whole",
                 severity="warning",
                 title="innodb_io_capacity_max is no whole multiple of innodb_io_capacity",
-                reason=f"{sample.io_capacity_max} / {sample.io_capacity} is cut to a whole number by the server: "
+                reason=f"{sample.io_capacity_max} / {sample.io_capacity} is cut to a whole number "
+                f"by the server: "
                 f"the flush law works with {gain}, not {sample.io_capacity_max}",
                 effect="the flush law gets the gain that the setting says",
                 fix=f"make it {settings.ratio} × innodb_io_capacity",
@@ -127,7 +131,8 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings) -> list[Fin
                 id="redo-too-small",
                 severity="warning",
                 title="the redo log is too small for this load",
-                reason=f"{sample.redo_capacity} bytes are filled in {seconds:.0f} s; checkpoints alone come every 7 s",
+                reason=f"{sample.redo_capacity} bytes are filled in {seconds:.0f} s; "
+                "checkpoints alone come every 7 s",
                 effect="more write combining, fewer page writes, room for bursts; longer crash recovery",
                 fix="raise innodb_redo_log_capacity; it is dynamic",
                 sql=(f"SET GLOBAL innodb_redo_log_capacity = {_grown(sample.redo_capacity)}",),

@@ -59,10 +59,14 @@ def check(server: Server, *, active: bool, ratio: int) -> Report:
     try:
         facts = server.facts()
     except Unreachable as error:
-        return Report((Line("reachable", "problem", str(error), "start the server, or correct address and account"),), reachable=False)
+        return Report(
+            (Line("reachable", "problem", str(error), "start the server, or correct address and account"),),
+            reachable=False,
+        )
     except Unsupported as error:
         return Report(
-            (Line("reachable", "ok", "the server answers"), Line("supported", "problem", str(error))), reachable=True
+            (Line("reachable", "ok", "the server answers"), Line("supported", "problem", str(error))),
+            reachable=True,
         )
     lines = [
         Line("reachable", "ok", f"{facts.endpoint} answers"),
@@ -71,7 +75,9 @@ def check(server: Server, *, active: bool, ratio: int) -> Report:
     ]
     if facts.disabled_counters:
         finding = counters_off(facts)
-        lines.append(Line("counters", "problem", f"{finding.title}: {finding.reason}", finding.fix, finding.sql))
+        lines.append(
+            Line("counters", "problem", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
+        )
         return Report(tuple(lines), reachable=True)
     lines.append(Line("counters", "ok", "all InnoDB counters that a sample needs are on"))
     sample = server.read()
@@ -101,7 +107,8 @@ def _redo_enabled(sample: Sample) -> Line:
 
 
 def _redo_capacity(sample: Sample) -> Line:
-    size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB, flush limit {sample.flush_limit / 2**20:.1f} MiB"
+    size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB"
+    size += f", flush limit {sample.flush_limit / 2**20:.1f} MiB"
     if sample.resizing:
         return Line("redo_capacity", "warning", f"{size}; a resize is under way", "wait until it is done")
     if sample.redo_capacity < SMALL_REDO:
@@ -129,11 +136,14 @@ def _adaptive_flushing(sample: Sample) -> Line:
 
 def _flush_sync(sample: Sample) -> Line:
     if sample.flush_sync:
-        return Line("flush_sync", "ok", "innodb_flush_sync is ON: past the sync point the server saves itself")
+        return Line(
+            "flush_sync", "ok", "innodb_flush_sync is ON: past the sync point the server saves itself"
+        )
     return Line(
         "flush_sync",
         "warning",
-        "innodb_flush_sync is OFF: M caps flushing even in an emergency, and writers stall when it is too low",
+        "innodb_flush_sync is OFF: M caps flushing even in an emergency, and writers stall "
+        "when it is too low",
         "turn it on unless the device must be protected",
         ("SET GLOBAL innodb_flush_sync = ON",),
     )
@@ -162,7 +172,8 @@ def _ratio(sample: Sample, ratio: int) -> Line:
     return Line(
         "ratio",
         "warning",
-        f"M = {maximum} is no whole multiple of C = {capacity}: the server works with {capacity * (maximum // capacity)}",
+        f"M = {maximum} is no whole multiple of C = {capacity}: "
+        f"the server works with {capacity * (maximum // capacity)}",
         "active mode mends it with its first write; by hand",
         statements(sample.capacity, Capacity(wanted, wanted * ratio)),
     )
@@ -171,10 +182,16 @@ def _ratio(sample: Sample, ratio: int) -> Line:
 def _privilege(server: Server, sample: Sample, facts: Facts, *, active: bool) -> Line:
     grant = "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO the account (or a definer procedure)"
     if not active:
-        return Line("write", "untested", "advisory: not tried; check --active writes the current value back", grant)
+        return Line(
+            "write", "untested", "advisory: not tried; check --active writes the current value back", grant
+        )
     if not sample.writer:
         return Line("write", "untested", "not tried: another InnoBrim holds the writer lock")
     receipt = server.apply((("innodb_io_capacity", sample.io_capacity),), sample.capacity)
     if receipt.error:
         return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", grant)
-    return Line("write", "ok", f"wrote innodb_io_capacity = {sample.io_capacity} back, {receipt.seconds * 1000:.0f} ms")
+    return Line(
+        "write",
+        "ok",
+        f"wrote innodb_io_capacity = {sample.io_capacity} back, {receipt.seconds * 1000:.0f} ms",
+    )

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-import structlog
-
 from tuner.board import Board, Message
 from tuner.clock import Clock
 from tuner.config.errors import ConfigError
@@ -22,10 +20,11 @@ from tuner.core.step import start
 from tuner.journal.reader import originals as kept_originals
 from tuner.journal.tables import JournalError
 from tuner.journal.writer import JournalWriter
-from tuner.logs import log_record
+from tuner.logs import get_logger, log_record
 from tuner.loop import drive
-from tuner.records import Capacity, Command, Facts, Lifecycle, Mode, Sample, TickRecord
+from tuner.records import Capacity, Command, Facts, Lifecycle, Sample, TickRecord
 from tuner.servers.port import Server, Unreachable
+from tuner.settings import Mode
 from tuner.systemd import Notifier
 
 SNAPSHOT_TICKS = 600
@@ -34,8 +33,10 @@ SAME_START_SECONDS = 5.0
 """A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
 
 CLOSE_SECONDS = 0.7
+JOURNAL_SECONDS = 2.0
+"""Wait for the journal at the start: a damaged one is set aside and its originals are carried over first."""
 
-log = structlog.get_logger("innobrim")
+log = get_logger("innobrim")
 
 
 class Api(Protocol):
@@ -71,7 +72,11 @@ class BoardInbox:
         while True:
             left = (until - self._clock.monotonic()) / self._speed
             try:
-                message = self._queue.get(timeout=max(0.0, left)) if left > 0 and not found else self._queue.get_nowait()
+                message = (
+                    self._queue.get(timeout=max(0.0, left))
+                    if left > 0 and not found
+                    else self._queue.get_nowait()
+                )
             except queue.Empty:
                 return tuple(found)
             if isinstance(message, Command):
@@ -121,7 +126,9 @@ class Daemon:
         self._speed = speed
         self._chores: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._journal = JournalWriter(
-            Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks, on_error=self._journal_trouble
+            Path(config.daemon.state_directory),
+            keep_ticks=config.daemon.keep_ticks,
+            on_error=self._journal_trouble,
         )
         self._facts: Facts | None = None
         self._ready = False
@@ -190,11 +197,15 @@ class Daemon:
                     said = str(error)
                     log.warning("waiting for the server", reason=said)
                 self._notifier.alive(f"waiting for the server: {said}")
-            if any(command.name == "stop" for command in inbox.take(until=self._clock.monotonic() + RETRY_SECONDS)):
+            if any(
+                command.name == "stop"
+                for command in inbox.take(until=self._clock.monotonic() + RETRY_SECONDS)
+            ):
                 return None
 
     def _known_originals(self, facts: Facts) -> Capacity | None:
         """Return the originals of an earlier run on this very start of this very server."""
+        self._journal.flush(JOURNAL_SECONDS)
         try:
             kept = kept_originals(Path(self.config.daemon.state_directory))
         except (JournalError, OSError) as error:
@@ -261,7 +272,7 @@ class Daemon:
             try:
                 config = self._reload()
             except ConfigError as error:
-                log.error("configuration refused, the old one stays in force", reason=str(error))
+                log.warning("configuration refused, the old one stays in force", reason=str(error))
             else:
                 fixed = _needs_restart(self.config, config)
                 if fixed:

@@ -71,10 +71,16 @@ class Facts(Struct, frozen=True):
     family: Annotated[str, _field("mysql, simulated")]
     flush_law: Annotated[str, _field("name of the adaptive flush law in force")]
     page_size: Annotated[int, _field("InnoDB page size", "bytes")]
-    capacity_minimum: Annotated[int, _field("lowest value that the server accepts for either knob", "pages/s")]
-    capacity_maximum: Annotated[int, _field("highest value that the server accepts for either knob", "pages/s")]
+    capacity_minimum: Annotated[
+        int, _field("lowest value that the server accepts for either knob", "pages/s")
+    ]
+    capacity_maximum: Annotated[
+        int, _field("highest value that the server accepts for either knob", "pages/s")
+    ]
     started: Annotated[float, _field("when the server started, Unix time", "seconds")]
-    disabled_counters: Annotated[tuple[str, ...], _field("InnoDB counters that the loop needs and that are off")] = ()
+    disabled_counters: Annotated[
+        tuple[str, ...], _field("InnoDB counters that the loop needs and that are off")
+    ] = ()
     blockers: Annotated[tuple[str, ...], _field("reasons why this server cannot be controlled at all")] = ()
 
 
@@ -95,7 +101,9 @@ class Sample(Struct, frozen=True):
         int, _field("checkpoint age where writers block", "bytes", "gauge", "Max Checkpoint Age")
     ]
     lsn_current: Annotated[int, _field("current LSN", "bytes", "counter")]
-    lsn_oldest: Annotated[int, _field("oldest modification in the flush lists; current LSN when none is dirty", "bytes")]
+    lsn_oldest: Annotated[
+        int, _field("oldest modification in the flush lists; current LSN when none is dirty", "bytes")
+    ]
     lsn_checkpoint: Annotated[int, _field("last checkpoint LSN", "bytes")]
     redo_logical_size: Annotated[int, _field("redo held for any consumer", "bytes", "gauge")]
     redo_enabled: Annotated[bool, _field("redo logging is on")]
@@ -111,14 +119,19 @@ class Sample(Struct, frozen=True):
     pages_dirty: Annotated[int, _field("dirty pages in the buffer pool", "pages", "gauge")]
     pages_total: Annotated[int, _field("pages in the buffer pool", "pages", "gauge")]
     flush_percentage: Annotated[
-        int, _field("the server's own LSN flush percentage (buffer_flush_pct_for_lsn)", "percent of C", "gauge")
+        int,
+        _field("the server's own LSN flush percentage (buffer_flush_pct_for_lsn)", "percent of C", "gauge"),
     ]
-    flush_requested: Annotated[int, _field("pages the flush law asked for in its last round", "pages", "gauge")]
+    flush_requested: Annotated[
+        int, _field("pages the flush law asked for in its last round", "pages", "gauge")
+    ]
     flush_by_age: Annotated[int, _field("pages the server expects to flush for age", "pages", "gauge")]
     lsn_average_rate: Annotated[int, _field("the server's smoothed redo rate", "bytes/s", "gauge")]
     free_page_waits: Annotated[int, _field("waits for a free page", "1", "counter")]
     redo_space_waits: Annotated[int, _field("writers that waited for redo space", "1", "counter")]
-    row_changes: Annotated[int, _field("rows inserted, updated and deleted", "rows", "counter", "Row Changes")]
+    row_changes: Annotated[
+        int, _field("rows inserted, updated and deleted", "rows", "counter", "Row Changes")
+    ]
     commits: Annotated[int, _field("engine commits", "1", "counter")]
     writer: Annotated[bool, _field("no other daemon holds the server's writer lock")] = True
 
@@ -175,10 +188,18 @@ class Estimate(Struct, frozen=True):
     ]
     authority: Annotated[float, _field("pages flushed per page asked for", "ratio", "gauge")]
     burstiness: Annotated[float, _field("standard deviation of R over its mean", "ratio", "gauge")]
-    burst_bytes: Annotated[float, _field("redo a burst added beyond the device, 99th percentile", "bytes", "gauge")]
-    checkpoint_lag: Annotated[float, _field("highest recent checkpoint age beyond modified age", "bytes", "gauge")]
-    seconds_to_sync: Annotated[float | None, _field("time to the sync point at this slope", "seconds", "gauge")]
-    seconds_to_stall: Annotated[float | None, _field("time to the stall point at this slope", "seconds", "gauge")]
+    burst_bytes: Annotated[
+        float, _field("redo a burst added beyond the device, 99th percentile", "bytes", "gauge")
+    ]
+    checkpoint_lag: Annotated[
+        float, _field("highest recent checkpoint age beyond modified age", "bytes", "gauge")
+    ]
+    seconds_to_sync: Annotated[
+        float | None, _field("time to the sync point at this slope", "seconds", "gauge")
+    ]
+    seconds_to_stall: Annotated[
+        float | None, _field("time to the stall point at this slope", "seconds", "gauge")
+    ]
 
 
 class Hold(Struct, frozen=True):

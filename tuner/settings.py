@@ -64,5 +64,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=2.0, le=300.0, description="hold when the last good sample is older than this")
     ] = 5.0
     park_slack: Annotated[
-        float, Meta(ge=1.0, le=10.0, description="load growth that a parked setting leaves room for, as a factor")
+        float,
+        Meta(ge=1.0, le=10.0, description="load growth that a parked setting leaves room for, as a factor"),
     ] = 1.5

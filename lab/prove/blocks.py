@@ -24,8 +24,9 @@ BUDGET = 60.0 * 60.0
 WARM_SECONDS = 75.0
 WARM_RATIO = 0.8
 RESET = (
-    f"before best static M goes to half of it until the age ratio is {WARM_RATIO}, at most {WARM_SECONDS:.0f} s,"
-    f" which spares it its slow settling; before the others C/M go to {DEFAULT_PAIR[0]}/{DEFAULT_PAIR[1]} under load until the age"
+    f"before best static M goes to half of it until the age ratio is {WARM_RATIO}, at most"
+    f" {WARM_SECONDS:.0f} s, which spares it its slow settling; before the others C/M go to"
+    f" {DEFAULT_PAIR[0]}/{DEFAULT_PAIR[1]} under load until the age"
     f" ratio is below {RESET_RATIO}, at most {RESET_SECONDS:.0f} s"
 )
 

@@ -55,7 +55,8 @@ class Watched:
         found = record.estimate
         if found is not None and record.tick.number % PROGRESS_TICKS == 0:
             click.echo(
-                f"{record.tick.number:4d} s  age ratio {found.age_ratio:.3f}  redo {found.redo_rate / 1e6:.2f} MB/s  "
+                f"{record.tick.number:4d} s  age ratio {found.age_ratio:.3f}  "
+                f"redo {found.redo_rate / 1e6:.2f} MB/s  "
                 f"demand {found.demand:.0f} pages/s  {record.decision.detail}",
                 err=True,
             )
@@ -63,7 +64,9 @@ class Watched:
 
 @click.command()
 @server_options
-@click.option("--seconds", type=click.IntRange(15, 86_400), default=60, show_default=True, help="How long to watch.")
+@click.option(
+    "--seconds", type=click.IntRange(15, 86_400), default=60, show_default=True, help="How long to watch."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
 def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_flags: object) -> None:
     """Watch a server, then say what to set, why, and what to expect. Writes nothing.
@@ -118,7 +121,7 @@ def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
 
 
 def static_value(records: list[TickRecord], state: State) -> Finding | None:
-    """Return the one M that suits the window seen, with room for its busiest ten seconds; None without load."""
+    """Return the one M that suits the window seen, its busiest seconds included; None without load."""
     demands = [r.estimate.demand for r in records if r.estimate is not None and r.estimate.redo_rate > 0]
     last = next((r for r in reversed(records) if r.estimate is not None), None)
     if not demands or last is None or last.estimate is None:
@@ -141,7 +144,8 @@ def static_value(records: list[TickRecord], state: State) -> Finding | None:
         id="static-io-capacity",
         severity="info",
         title=f"one static setting for the load seen: {pair.io_capacity}/{pair.io_capacity_max}",
-        reason=f"holds about {PARKED_RATIO:.0%} of the flush limit at {max(demands):.0f} pages/s, the highest demand "
+        reason=f"holds about {PARKED_RATIO:.0%} of the flush limit at {max(demands):.0f} pages/s, "
+        f"the highest demand "
         f"in {len(records)} s (mean {statistics.fmean(demands):.0f})",
         effect=f"{expected_effect(now, PARKED_RATIO)}; a static value cannot follow load or device",
         fix="for a server that is not to be controlled; put it into my.cnf as well",

@@ -18,7 +18,9 @@ MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untest
 
 @click.command()
 @server_options
-@click.option("--active", is_flag=True, help="Prove the privilege to write by writing the current value back.")
+@click.option(
+    "--active", is_flag=True, help="Prove the privilege to write by writing the current value back."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
 def check(config_path: str | None, *, active: bool, as_json: bool, **server_flags: object) -> None:
     """Say in one line each whether this server can be controlled, with the fix.

@@ -24,7 +24,7 @@ from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
 from tuner.core.state import State
 from tuner.daemon import Daemon
 from tuner.logs import configure_logs
-from tuner.records import Command, TickRecord
+from tuner.records import Command, Sample, TickRecord
 from tuner.restore import restore_offline
 from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
@@ -48,10 +48,16 @@ DEFAULT_SECONDS = {"real": 240, "simulated": 60}
     show_default=True,
     help="auto: a real MySQL where one can be had without installing anything, else the simulated one.",
 )
-@click.option("--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is WRITTEN to, and restored at the end.")
+@click.option(
+    "--dsn",
+    metavar="mysql://USER@HOST:PORT",
+    help="A server of your own; it is WRITTEN to, and restored at the end.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask before writing to the server named by --dsn.")
 @click.option("--seconds", type=click.IntRange(60, 86_400), help="How long, in real seconds.")
-@click.option("--port", type=click.IntRange(1, 65_535), default=8633, show_default=True, help="Port of the API.")
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), default=8633, show_default=True, help="Port of the API."
+)
 def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: int) -> None:
     """Show the loop at work: half a minute of the default setting, then InnoBrim, then both side by side.
 
@@ -101,7 +107,9 @@ def _real(stack: contextlib.ExitStack, *, must: bool, seconds: int | None, port:
 def _simulated(seconds: int, port: int) -> None:
     click.echo(f"server: simulated MySQL 9.7, {show.SIMULATED_SPEED:.0f} × as fast as real time")
     clock = show.ScaledClock(show.SIMULATED_SPEED)
-    _present(show.simulated_server(clock, seed=1), clock, seconds=seconds, port=port, speed=show.SIMULATED_SPEED)
+    _present(
+        show.simulated_server(clock, seed=1), clock, seconds=seconds, port=port, speed=show.SIMULATED_SPEED
+    )
 
 
 @contextlib.contextmanager
@@ -159,9 +167,7 @@ def _present(server: Server, clock: Clock, *, seconds: int, port: int, speed: fl
     board = Board()
     before, after = show.Phase(), show.Phase()
     began = clock.monotonic()
-    table = show.Table(
-        click.echo, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS
-    )
+    table = show.Table(click.echo, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS)
     asked: list[bool] = []
 
     def watch(_state: State, record: TickRecord) -> None:
@@ -203,10 +209,8 @@ def _conclude(before: show.Phase, after: show.Phase) -> None:
         click.echo("too short for a summary")
         return
     default = "as it was"
-    if first is not None and hasattr(first, "io_capacity"):
+    if first is not None and isinstance(first, Sample):
         default = f"{first.io_capacity}/{first.io_capacity_max}"
     click.echo("")
     for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
         click.echo(text)
-
-

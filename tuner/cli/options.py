@@ -38,7 +38,9 @@ def server_options(command: F) -> F:
             click.option("--socket", metavar="PATH", help="mysqld's unix socket."),
             click.option("--host", help="Host name or address of the server."),
             click.option("--port", type=int, help="TCP port of the server."),
-            click.option("--user", help="Account; the password comes from an option file or INNOBRIM_PASSWORD."),
+            click.option(
+                "--user", help="Account; the password comes from an option file or INNOBRIM_PASSWORD."
+            ),
             click.option("--defaults-file", metavar="FILE", help="MySQL option file with a [client] group."),
             click.option("--state-directory", metavar="DIR", help="Where journal and token live."),
         )

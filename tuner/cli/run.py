@@ -12,7 +12,6 @@ from tuner.cli.exits import NO, USAGE
 from tuner.cli.options import configuration, endpoint, fail, reread, server_options
 from tuner.cli.serve import make_api
 from tuner.clock import SystemClock
-from tuner.config.schema import Config
 from tuner.daemon import Daemon
 from tuner.logs import configure_logs
 from tuner.servers.mysql import MySQLServer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 from tuner.board import Board
@@ -12,6 +11,7 @@ from tuner.cli.exits import USAGE
 from tuner.cli.options import fail
 from tuner.config.schema import Config
 from tuner.daemon import Api
+from tuner.version import program_version
 
 SOCKET_NAME = "api.sock"
 
@@ -35,7 +35,7 @@ def make_api(config: Config, board: Board, *, configuration: Callable[[], Config
     except TokenError as error:
         fail(str(error), USAGE)
     about = About(
-        version=version("innobrim"),
+        version=program_version(),
         interval=config.daemon.interval,
         started=time.time(),
         configuration=configuration,

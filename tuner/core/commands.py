@@ -72,7 +72,9 @@ def _resume(state: State, asked: Asked) -> Outcome:
     latches = state.latches
     if latches.paused is None and latches.foreign is None and latches.not_writer is None:
         return _refused(state, "nothing to resume: not paused, and no hold waits for a person")
-    cleared = [hold.code.value for hold in (latches.paused, latches.foreign, latches.not_writer) if hold is not None]
+    cleared = [
+        hold.code.value for hold in (latches.paused, latches.foreign, latches.not_writer) if hold is not None
+    ]
     expected = asked.sample.capacity if asked.sample is not None else None
     own = state.writes.own if state.writes.own == expected else None
     state = replace(
@@ -99,7 +101,9 @@ def _override(state: State, asked: Asked) -> Outcome:
         return _refused(state, f"io_capacity_max {wanted} is outside the limits {low} to {high}")
     override = Override(io_capacity_max=wanted, ends=asked.now + ttl, who=command.who)
     return Outcome(
-        replace(state, override=override, restoring=""), f"override to {wanted} for {ttl:.0f} s", event="override"
+        replace(state, override=override, restoring=""),
+        f"override to {wanted} for {ttl:.0f} s",
+        event="override",
     )
 
 
@@ -117,7 +121,10 @@ def _park(state: State, asked: Asked) -> Outcome:
     if state.park_target is None:
         return _refused(state, "no estimate yet, so no parked setting is known")
     hold = Hold(
-        code=HoldCode.PAUSED, since=asked.now, reason=f"parked by {asked.command.who}", clears="innobrim resume"
+        code=HoldCode.PAUSED,
+        since=asked.now,
+        reason=f"parked by {asked.command.who}",
+        clears="innobrim resume",
     )
     state = replace(
         state,
@@ -128,7 +135,9 @@ def _park(state: State, asked: Asked) -> Outcome:
     )
     pair = state.park_target
     assert pair is not None  # noqa: S101 - checked above; tells the type checker
-    return Outcome(state, f"parking at {pair.io_capacity}/{pair.io_capacity_max}; hands off until resumed", event="park")
+    return Outcome(
+        state, f"parking at {pair.io_capacity}/{pair.io_capacity_max}; hands off until resumed", event="park"
+    )
 
 
 def _restore(state: State, asked: Asked) -> Outcome:
@@ -148,7 +157,10 @@ def _restore(state: State, asked: Asked) -> Outcome:
 
 def _cannot_write(state: State, asked: Asked) -> str:
     if state.mode is not Mode.ACTIVE:
-        return "the mode is advisory, which writes nothing; stop the daemon and use innobrim restore, or set the mode to active"
+        return (
+            "the mode is advisory, which writes nothing; stop the daemon and use innobrim restore, "
+            "or set the mode to active"
+        )
     if asked.sample is None:
         return "the server does not answer"
     if not asked.sample.writer:
@@ -161,7 +173,9 @@ def _mode(state: State, asked: Asked) -> Outcome:
         mode = Mode(str(asked.command.value))
     except ValueError:
         return _refused(state, f"mode {asked.command.value!r} is not one of: {', '.join(Mode)}")
-    return Outcome(change_mode(state, mode), f"mode {state.mode} → {mode}", event="mode" if mode != state.mode else "")
+    return Outcome(
+        change_mode(state, mode), f"mode {state.mode} → {mode}", event="mode" if mode != state.mode else ""
+    )
 
 
 def change_mode(state: State, mode: Mode) -> State:
@@ -183,7 +197,9 @@ def _settings(state: State, asked: Asked) -> Outcome:
         return Outcome(state, "settings unchanged")
     if settings.policy != before.policy or settings.fixed_io_capacity_max != before.fixed_io_capacity_max:
         state = replace(state, policy=None)
-    changed = [name for name in settings.__struct_fields__ if getattr(settings, name) != getattr(before, name)]
+    changed = [
+        name for name in settings.__struct_fields__ if getattr(settings, name) != getattr(before, name)
+    ]
     said = ", ".join(f"{name} {getattr(before, name)} → {getattr(settings, name)}" for name in changed)
     state = replace(state, settings=settings, set_point=None)
     if settings.mode is not before.mode:
@@ -195,7 +211,9 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a
     if state.originals is None or state.originals.saved:
         return Outcome(state, "no originals were waiting")
     return Outcome(
-        replace(state, originals=replace(state.originals, saved=True)), "originals are on disk", event="originals_saved"
+        replace(state, originals=replace(state.originals, saved=True)),
+        "originals are on disk",
+        event="originals_saved",
     )
 
 

@@ -48,7 +48,9 @@ class Wanted(Struct, frozen=True):
     terms: dict[str, float] = {}
 
 
-def decide(state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float) -> tuple[State, Decision]:
+def decide(
+    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float
+) -> tuple[State, Decision]:
     """Return what this tick does; the steps are empty wherever nothing may be written."""
     if sample is None:
         return state, _keep(state, None, "missed", "no reading at this tick")
@@ -61,13 +63,27 @@ def decide(state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now:
     state, wanted = _wanted(state, sample, found, now=now)
     if state.mode is Mode.ACTIVE and not holds and state.restoring:
         return _restore(state, current, now=now)
-    wish, wanted = _guarded(state, wanted, current, found, now=now)
+    return _carry_out(state, wanted, current, found, holds, now=now)
+
+
+def _carry_out(
+    state: State,
+    wanted: Wanted,
+    current: Capacity,
+    found: Estimate,
+    holds: tuple[Hold, ...],
+    *,
+    now: float,
+) -> tuple[State, Decision]:
+    """Pass the winning wish through guards, mode and holds; plan its SETs when it gets through."""
     base = _keep(state, current, wanted.reason, wanted.detail)
-    base = replace(base, source=wanted.source, terms=wanted.terms, guards=wish.touched)
-    if wish.refused:
-        return state, replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
+    base = replace(base, source=wanted.source, terms=wanted.terms)
     if wanted.kind is DecisionKind.KEEP:
         return state, base
+    wish = _guarded(state, wanted, current, found, now=now)
+    base = replace(base, guards=wish.touched)
+    if wish.refused:
+        return state, replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
     target = Capacity(round(wish.io_capacity_max) // state.settings.ratio, round(wish.io_capacity_max))
     if target == current:
         return state, base
@@ -75,10 +91,10 @@ def decide(state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now:
     if why is not None:
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
-    state = _written(state, target, now=now, counts=wanted.kind in {DecisionKind.SET, DecisionKind.EMERGENCY})
-    policy = _policy(state)
+    counts = wanted.kind in {DecisionKind.SET, DecisionKind.EMERGENCY}
+    state = _written(state, target, now=now, counts=counts)
     if wanted.kind is DecisionKind.SET:
-        state = replace(state, policy=policy.wrote(state.policy, target.io_capacity_max))
+        state = replace(state, policy=_policy(state).wrote(state.policy, target.io_capacity_max))
     return state, replace(base, kind=wanted.kind, target=target, steps=plan(current, target))
 
 
@@ -98,7 +114,8 @@ def _wanted(state: State, sample: Sample, found: Estimate, *, now: float) -> tup
             kind=DecisionKind.OVERRIDE,
             io_capacity_max=float(override.io_capacity_max),
             reason="override",
-            detail=f"{override.who} holds M at {override.io_capacity_max} for {override.ends - now:.0f} s more",
+            detail=f"{override.who} holds M at {override.io_capacity_max} "
+            f"for {override.ends - now:.0f} s more",
             source="person",
         )
     x, f = found.age_ratio, situation.set_point
@@ -106,21 +123,33 @@ def _wanted(state: State, sample: Sample, found: Estimate, *, now: float) -> tup
     window = state.estimator.window
     if window[-1].at - window[0].at < estimator.RATE_SECONDS - 1.0:
         return state, Wanted(
-            DecisionKind.KEEP, sample.io_capacity_max, "warming_up", "rates need ten seconds of readings", "policy"
+            DecisionKind.KEEP,
+            sample.io_capacity_max,
+            "warming_up",
+            "rates need ten seconds of readings",
+            "policy",
         )
     if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
-        return state, Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", "next to no redo is written", "policy")
+        return state, Wanted(
+            DecisionKind.KEEP, sample.io_capacity_max, "idle", "next to no redo is written", "policy"
+        )
     if not proposal.act:
         reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
         return state, Wanted(
-            DecisionKind.KEEP, proposal.io_capacity_max, reason, f"{where}: on course", "policy", proposal.terms
+            DecisionKind.KEEP,
+            proposal.io_capacity_max,
+            reason,
+            f"{where}: on course",
+            "policy",
+            proposal.terms,
         )
     up = proposal.io_capacity_max > sample.io_capacity_max
     return state, Wanted(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,
         reason="raise" if up else "lower",
-        detail=f"{where}, heading for {f + situation.error_ahead:.3f}: {policy.name} wants M at {proposal.io_capacity_max:.0f}",
+        detail=f"{where}, heading for {f + situation.error_ahead:.3f}: "
+        f"{policy.name} wants M at {proposal.io_capacity_max:.0f}",
         source="policy",
         terms=proposal.terms,
     )
@@ -176,12 +205,8 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
     )
 
 
-def _guarded(
-    state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float
-) -> tuple[guards.Wish, Wanted]:
+def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float) -> guards.Wish:
     wish = guards.Wish(kind=wanted.kind, io_capacity_max=wanted.io_capacity_max)
-    if wanted.kind is DecisionKind.KEEP:
-        return wish, wanted
     lowest, highest = bounds(state)
     context = guards.Context(
         now=now,
@@ -194,7 +219,7 @@ def _guarded(
         authority=found.authority,
         sustained_capacity=found.sustained_capacity,
     )
-    return guards.guard(wish, context), wanted
+    return guards.guard(wish, context)
 
 
 def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | None:

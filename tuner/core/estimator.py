@@ -109,7 +109,7 @@ def update(state: EstimatorState, sample: Sample) -> tuple[EstimatorState, Estim
 
 
 def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
-    """Return the dirty pages in the oldest ``span`` bytes of the flush lists, from the ledger where it reaches."""
+    """Return the dirty pages in the oldest ``span`` bytes, from the ledger where it reaches."""
     if span <= 0:
         return 0.0
     if not state.ledger.covers(sample.lsn_oldest):
@@ -191,7 +191,9 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
     demand = redo_rate * density
     half_residence = 0.5 * age
     ahead = (
-        pages_ahead(state, sample, half_residence) / half_residence * redo_rate if half_residence > 0 else demand
+        pages_ahead(state, sample, half_residence) / half_residence * redo_rate
+        if half_residence > 0
+        else demand
     )
     authority = _authority(window)
     state = replace(state, density=density)
@@ -201,7 +203,9 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
     lag = float(sample.checkpoint_age - sample.modified_age)
     state = replace(
         state,
-        checkpoint_lag=max(lag, state.checkpoint_lag + (lag - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)),
+        checkpoint_lag=max(
+            lag, state.checkpoint_lag + (lag - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)
+        ),
     )
     return state, Estimate(
         modified_age=age,
@@ -270,7 +274,9 @@ def _authority(window: tuple[Point, ...]) -> float:
     return min(1.5, flushed / asked)
 
 
-def _follow_device(state: EstimatorState, flush_rate: float, authority: float, elapsed: float) -> EstimatorState:
+def _follow_device(
+    state: EstimatorState, flush_rate: float, authority: float, elapsed: float
+) -> EstimatorState:
     """Learn D where the device was the limit; forget it slowly where it was not."""
     sustained = state.sustained
     if authority < LIMITED_AUTHORITY and flush_rate > 0:
@@ -305,7 +311,9 @@ def _burstiness(state: EstimatorState) -> float:
     return math.sqrt(variance) / state.rate_mean if state.rate_mean > 0 else 0.0
 
 
-def _follow_combining(state: EstimatorState, new: Point, old: Point, ratio: float, elapsed: float) -> EstimatorState:
+def _follow_combining(
+    state: EstimatorState, new: Point, old: Point, ratio: float, elapsed: float
+) -> EstimatorState:
     """Fit ln(new dirty pages per redo byte) against ln(age), forgetting slowly."""
     redo, dirtied = new.lsn - old.lsn, new.dirtied - old.dirtied
     if redo <= 0 or dirtied <= 0 or ratio <= 0:

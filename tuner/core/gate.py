@@ -43,9 +43,7 @@ class GateState(Struct, frozen=True):
     expected: tuple[int, int] = (0, 0)
 
 
-def update(
-    state: GateState, law: FlushLaw, last: Sample, sample: Sample, estimate: Estimate
-) -> GateState:
+def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estimate: Estimate) -> GateState:
     """Compare one reading, where it can be compared."""
     if not _comparable(last, sample):
         return state
@@ -55,10 +53,7 @@ def update(
     low = _percentage(law, sample, max(youngest, low_water)) - 1
     high = _percentage(law, sample, oldest) + 1
     said = sample.flush_percentage
-    if said > 0:
-        match = oldest >= low_water and low <= said <= high
-    else:
-        match = youngest < low_water or low <= 0
+    match = (oldest >= low_water and low <= said <= high) if said > 0 else (youngest < low_water or low <= 0)
     telling = state.telling + 1 if said > 0 else state.telling
     recent = (*state.recent, match)[-REMEMBERED:]
     wrong = recent.count(False)

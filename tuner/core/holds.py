@@ -29,7 +29,11 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
         if latched is not None
     )
     if state.last_good is None or now - state.last_good > state.settings.stale_seconds:
-        age = "no good sample yet" if state.last_good is None else f"last good sample {now - state.last_good:.0f} s ago"
+        age = (
+            "no good sample yet"
+            if state.last_good is None
+            else f"last good sample {now - state.last_good:.0f} s ago"
+        )
         hold(HoldCode.STALE, age, "a good sample")
     if sample is None:
         found.extend(old for old in state.holds if old.code in {HoldCode.INERT, HoldCode.RESIZING})
@@ -40,7 +44,9 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
         if sample.resizing:
             hold(HoldCode.RESIZING, "a redo capacity change is under way", "the server, when it is done")
         if not sample.writer and latches.not_writer is None:
-            hold(HoldCode.NOT_WRITER, "another InnoBrim holds this server's writer lock", "the other one's end")
+            hold(
+                HoldCode.NOT_WRITER, "another InnoBrim holds this server's writer lock", "the other one's end"
+            )
     if state.gate.mismatched:
         low, high = state.gate.expected
         hold(
@@ -51,7 +57,8 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
     elif not state.gate.verified:
         hold(
             HoldCode.MODEL_MISMATCH,
-            f"the flush law is not verified yet: {state.gate.telling} of {NEEDED} readings with flushing by age",
+            f"the flush law is not verified yet: {state.gate.telling} of {NEEDED} readings "
+            "with flushing by age",
             "matching readings under load",
         )
     return tuple(found)
@@ -70,5 +77,8 @@ def inert_reason(state: State, sample: Sample, estimate: Estimate | None) -> str
         and estimate.lru_rate > LRU_FLOOR
         and estimate.lru_rate > LRU_SHARE * max(estimate.flush_rate, 1.0)
     ):
-        return "the buffer pool is short of free pages: LRU flushing does the writing, which C and M do not limit"
+        return (
+            "the buffer pool is short of free pages: LRU flushing does the writing, "
+            "which C and M do not limit"
+        )
     return ""

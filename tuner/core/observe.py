@@ -19,7 +19,9 @@ FAILURES_LATCHED = 3
 """Writes refused in a row before the loop stops trying and waits for a person."""
 
 
-def take_receipt(state: State, receipt: Receipt | None, *, now: float, wall: float) -> tuple[State, list[Event]]:
+def take_receipt(
+    state: State, receipt: Receipt | None, *, now: float, wall: float
+) -> tuple[State, list[Event]]:
     """Note what became of the last write."""
     if receipt is None:
         return state, []
@@ -59,15 +61,20 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
             Event(
                 wall=wall,
                 code="other_server",
-                message=f"server {sample.identity} answers now; mode is advisory until a person says otherwise",
+                message=f"server {sample.identity} answers now; "
+                "the mode is advisory until a person says otherwise",
             )
         )
     elif last is not None and _restarted(sample, last):
         state = _restart(state, sample, now=now)
-        events.append(Event(wall=wall, code="restarted", message="mysqld was restarted; its values are its own again"))
+        events.append(
+            Event(wall=wall, code="restarted", message="mysqld was restarted; its values are its own again")
+        )
     state, found, quality = _estimate(state, sample)
     if quality is estimator.Quality.REVERSED:
-        events.append(Event(wall=wall, code="reversed", message="a counter went back; estimates start afresh"))
+        events.append(
+            Event(wall=wall, code="reversed", message="a counter went back; estimates start afresh")
+        )
     state = replace(
         state, last_good=sample.monotonic, estimate=found, good_since_restart=state.good_since_restart + 1
     )
@@ -123,7 +130,9 @@ def _restart(state: State, sample: Sample, *, now: float) -> State:
 def _other_server(state: State, sample: Sample) -> State:
     return replace(
         state,
-        facts=replace(state.facts, identity=sample.identity, started=float(round(sample.wall - sample.uptime))),
+        facts=replace(
+            state.facts, identity=sample.identity, started=float(round(sample.wall - sample.uptime))
+        ),
         mode=Mode.ADVISORY,
         estimator=estimator.EstimatorState(),
         gate=gate.GateState(),
@@ -153,7 +162,9 @@ def _follow_targets(state: State, sample: Sample) -> State:
         highest=highest,
     )
     if state.settings.set_point is not None:
-        return replace(state, park_target=target, set_point=state.settings.set_point, set_point_source="person")
+        return replace(
+            state, park_target=target, set_point=state.settings.set_point, set_point_source="person"
+        )
     derived, source = highest_ratio(
         Headroom(
             flush_limit=sample.flush_limit,
@@ -187,7 +198,7 @@ def _compare_values(state: State, sample: Sample, *, now: float, wall: float) ->
 
 
 def _take_originals(state: State, sample: Sample, *, wall: float) -> tuple[State, list[Event]]:
-    """Note what the server was set to when active mode is entered; lift the restart hold when all is known."""
+    """Note what was in force when active mode is entered; lift the restart hold when all is known."""
     events: list[Event] = []
     if state.mode is Mode.ACTIVE and state.originals is None:
         state = replace(state, originals=Originals(capacity=sample.capacity))

@@ -18,7 +18,7 @@ RESTORE_SECONDS = 5.0
 def parked(
     estimate: Estimate, law: FlushLaw, settings: Settings, *, current: int, lowest: int, highest: int
 ) -> Capacity:
-    """Return the pair that holds a load ``park_slack`` times as high below the line where sync flushing starts.
+    """Return the pair that holds a load ``park_slack`` times as high clear of sync flushing.
 
     The demand at the parked age follows from write combining, ``P * (x / 0.7) ** b``; the gain
     from the server's own law. Never below what is in force.

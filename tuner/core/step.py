@@ -57,7 +57,9 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
     state, decision = decide.decide(state, sample, found, now=now)
     if state.mode is not mode_before and decision.reason == "restored":
-        events.append(Event(wall=wall, code="restored", message="originals are in force; the mode is advisory"))
+        events.append(
+            Event(wall=wall, code="restored", message="originals are in force; the mode is advisory")
+        )
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
         pair = decision.target
         events.append(
@@ -101,7 +103,11 @@ def _hold(
     before = {hold.code for hold in state.holds}
     after = {hold.code for hold in found}
     events = [
-        Event(wall=wall, code=f"hold_{hold.code.value}", message=f"held: {hold.reason}; cleared by {hold.clears}")
+        Event(
+            wall=wall,
+            code=f"hold_{hold.code.value}",
+            message=f"held: {hold.reason}; cleared by {hold.clears}",
+        )
         for hold in found
         if hold.code not in before
     ]

@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from tuner.journal.items import Item, OriginalsItem, RunItem
 from tuner.journal.store import Damaged, Store, is_damage, set_aside
 from tuner.journal.tables import FILE_NAME, LOCK_NAME, Originals
+from tuner.version import program_version
 
 
 class Claimed(Exception):  # noqa: N818 - reads as the state it names
@@ -118,7 +118,9 @@ class Keeper:
         return self._open_store()
 
     def _open_store(self) -> Store:
-        return Store(self._directory, keep_ticks=self._keep_ticks, program=_program(), run=self._run_number)
+        return Store(
+            self._directory, keep_ticks=self._keep_ticks, program=program_version(), run=self._run_number
+        )
 
     def _claim_directory(self) -> None:
         if self._claim is not None:
@@ -181,11 +183,3 @@ class Keeper:
             with contextlib.suppress(sqlite3.Error):
                 self._store.close(tidy=tidy)
             self._store = None
-
-
-def _program() -> str:
-    """Return the installed version by its directory's name: importlib.metadata would cost 4 MB."""
-    for place in sys.path:
-        for found in Path(place).glob("innobrim-*.dist-info"):
-            return found.name.removeprefix("innobrim-").removesuffix(".dist-info")
-    return "not installed"

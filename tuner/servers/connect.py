@@ -146,7 +146,8 @@ class Session:
         lost, self._lost = self._lost, None
         with contextlib.suppress(pymysql.MySQLError), connection.cursor() as cursor:
             cursor.execute(
-                "SELECT 1 FROM information_schema.processlist WHERE id = %s AND user = SUBSTRING_INDEX(USER(), '@', 1)"
+                "SELECT 1 FROM information_schema.processlist WHERE id = %s"
+                " AND user = SUBSTRING_INDEX(USER(), '@', 1)"
                 " AND id <> CONNECTION_ID()",
                 (lost,),
             )
@@ -155,7 +156,7 @@ class Session:
 
 
 def _is_refusal(error: pymysql.OperationalError) -> bool:
-    """Tell a statement that the server refused from a connection that broke (client errors are 2000 to 2999)."""
+    """Tell a refused statement from a broken connection (client errors are 2000 to 2999)."""
     number = error.args[0] if error.args else 0
     return isinstance(number, int) and not 2000 <= number < 3000 and number != 0  # noqa: PLR2004 - see above
 
@@ -166,7 +167,8 @@ def _words(error: BaseException) -> str:
     text = str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__
     if "cryptography" in text:
         return (
-            f"{text}; use the unix socket, a server with TLS, or install the extra: pip install 'innobrim[rsa]'"
+            f"{text}; use the unix socket, a server with TLS, "
+            "or install the extra: pip install 'innobrim[rsa]'"
         )
     if number in ACCESS_DENIED:
         return f"{text} (error {number}): check user and password"

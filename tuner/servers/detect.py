@@ -124,7 +124,8 @@ def _refuse_other_families(version: str, comment: str, variables: dict[str, str]
         raise Unsupported(f"{name}: MariaDB is not supported yet; {supported}")
     if "aurora_version" in variables:
         raise Unsupported(
-            f"{name}: Aurora {variables['aurora_version']} flushes no pages from the instance, so io_capacity has no effect"
+            f"{name}: Aurora {variables['aurora_version']} flushes no pages "
+            "from the instance, so io_capacity has no effect"
         )
     if "innodb_cleaner_lsn_age_factor" in variables:
         raise Unsupported(f"{name}: Percona Server is not supported yet; {supported}")
@@ -147,8 +148,7 @@ def _limits_mismatch(session: Session, variables: dict[str, str], states: dict[s
         )
     }
     status = {
-        str(name): str(value)
-        for name, value in session.query("SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_%'")
+        str(name): str(value) for name, value in session.query("SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_%'")
     }
     if status.get("Innodb_redo_log_resize_status", "OK") != "OK":
         return ""
@@ -162,7 +162,8 @@ def _limits_mismatch(session: Session, variables: dict[str, str], states: dict[s
     for name, value in zip(_LIMIT_COUNTERS, computed, strict=True):
         if exported[name] != value:
             return (
-                f"{name} is {exported[name]} on the server and {value} by our arithmetic for a redo capacity of "
+                f"{name} is {exported[name]} on the server and {value} by our arithmetic "
+                f"for a redo capacity of "
                 f"{capacity}: this build is not understood"
             )
     return ""

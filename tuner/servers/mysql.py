@@ -127,8 +127,7 @@ class MySQLServer:
         in_force: Capacity | None = None
         try:
             for name, value in steps:
-                if name not in WRITABLE:
-                    raise ServerError(f"{name} is not a variable that may be written; these are: {', '.join(WRITABLE)}")  # noqa: TRY301 - one place turns errors into a receipt
+                _must_be_writable(name)
                 self._session.query(f"SET GLOBAL {name} = {int(value)}")
                 done += 1
         except ServerError as failure:
@@ -136,13 +135,20 @@ class MySQLServer:
         except pymysql.MySQLError as failure:
             error = f"{failure.args[-1]} (error {failure.args[0]})"
         try:
-            row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[0]
+            row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
+                0
+            ]
             in_force = Capacity(int(row[0]), int(row[1]))
         except (ServerError, pymysql.MySQLError) as failure:
             error = error or f"read back: {failure}"
         ended = self._clock.monotonic()
         return Receipt(
-            monotonic=ended, requested=wanted, in_force=in_force, done=done, seconds=ended - started, error=error
+            monotonic=ended,
+            requested=wanted,
+            in_force=in_force,
+            done=done,
+            seconds=ended - started,
+            error=error,
         )
 
     def close(self) -> None:
@@ -171,7 +177,13 @@ class MySQLServer:
             self._claimed_by = self._session.current if rows[0][0] == 1 else None
 
     def _sample(
-        self, counters: dict[str, int], status: dict[str, str], *, monotonic: float, wall: float, started: float
+        self,
+        counters: dict[str, int],
+        status: dict[str, str],
+        *,
+        monotonic: float,
+        wall: float,
+        started: float,
     ) -> Sample:
         limits = _limits(
             int(status["Innodb_redo_log_capacity_resized"]),
@@ -212,10 +224,18 @@ class MySQLServer:
             lsn_average_rate=counters["buffer_flush_lsn_avg_rate"],
             free_page_waits=int(status["Innodb_buffer_pool_wait_free"]),
             redo_space_waits=counters["log_on_file_space_waits"],
-            row_changes=sum(int(status[f"Innodb_rows_{what}"]) for what in ("inserted", "updated", "deleted")),
+            row_changes=sum(
+                int(status[f"Innodb_rows_{what}"]) for what in ("inserted", "updated", "deleted")
+            ),
             commits=int(status["Handler_commit"]),
             writer=status["writer"] == "1",
         )
+
+
+def _must_be_writable(name: str) -> None:
+    """Refuse any variable that is not on the published list."""
+    if name not in WRITABLE:
+        raise ServerError(f"{name} may not be written; what may: {', '.join(WRITABLE)}")
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - the driver returns str, bytes or numbers
