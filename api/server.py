@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from api.gate import Marked, Transport
+from tuner.board import ApiFailure
 
 CONNECTIONS = 64
 """Connections at a time, for each of the two listeners: a flood over TCP leaves the socket free."""
@@ -28,7 +29,7 @@ _LONGEST_SOCKET_PATH = 107
 _START_SECONDS = 5.0
 
 
-class ApiServerError(Exception):
+class ApiServerError(ApiFailure):
     """The API cannot be served; the message says why and what to do."""
 
 

@@ -25,6 +25,10 @@ RING_TICKS = 600
 RING_EVENTS = 1000
 
 
+class ApiFailure(Exception):  # noqa: N818 - reads as the state it names
+    """The HTTP side cannot start; the message says why and what to do."""
+
+
 class Wake(Struct, frozen=True):
     """A message that only ends the loop's wait."""
 

@@ -43,7 +43,11 @@ class Api(Protocol):
     """The HTTP side, seen from here."""
 
     def start(self) -> None:
-        """Listen and serve from threads of its own."""
+        """Listen and serve from threads of its own.
+
+        Raises:
+            ApiFailure: it cannot.
+        """
         ...
 
     def stop(self, timeout: float) -> bool:
@@ -197,6 +201,7 @@ class Daemon:
                     said = str(error)
                     log.warning("waiting for the server", reason=said)
                 self._notifier.alive(f"waiting for the server: {said}")
+                self._board.waiting(f"waiting for the server: {said}")
             if any(
                 command.name == "stop"
                 for command in inbox.take(until=self._clock.monotonic() + RETRY_SECONDS)

@@ -15,7 +15,7 @@ import click
 from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import choose
-from tuner.board import Board
+from tuner.board import ApiFailure, Board
 from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.serve import make_api
@@ -78,6 +78,8 @@ def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: in
             fail(str(error), UNREACHABLE)
         except Unreachable as error:
             fail(str(error), UNREACHABLE)
+        except ApiFailure as error:
+            usage(str(error))
         except (Unsupported, ServerError) as error:
             fail(str(error), NO)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tuner.board import Board
+from tuner.board import ApiFailure, Board
 from tuner.cli.exits import NO, USAGE
 from tuner.cli.options import configuration, endpoint, fail, reread, server_options
 from tuner.cli.serve import make_api
@@ -83,5 +83,7 @@ def run(
     state.append(daemon)
     try:
         daemon.run()
+    except ApiFailure as error:
+        fail(str(error), USAGE)
     except Unsupported as error:
         fail(str(error), NO)
