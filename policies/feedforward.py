@@ -8,7 +8,9 @@ Holding: near the set-point the age settles by itself where the demand equals wh
 through, because write combining makes demand fall with age. What remains is an integral
 term in velocity form: ``d ln M = g * (s + b) * ln(x / f)`` moves that equilibrium onto the
 set-point, with s the exponent of the server's law where the law decides and 0 where M is
-the cap. It acts once per settling time, so that a write can show what it does.
+the cap. It acts on the mean error, once per settling time, so that a write can show what it
+does. How near "near" is depends on the load's own unrest: what a load does all the time by
+itself is no reason for a write.
 """
 
 from __future__ import annotations
@@ -20,13 +22,19 @@ from policies.flushlaw import FlushLaw
 from policies.types import Proposal, Situation
 
 BAND = 0.03
-"""Error in the age ratio that is left alone while holding."""
+"""Mean error in the age ratio that is left alone while holding."""
 
-DRIFT = 0.07
+DRIFT = 0.15
 """Error at the end of the horizon that ends holding: the load has changed."""
 
-REACH = 0.08
+REACH = 0.12
 """Farther than this from the set-point the law travels."""
+
+UNREST = 1.5
+"""A load that moves the age by its spread within a horizon widens drift and reach to so many of them."""
+
+WIDEST = 0.15
+"""Farther than this from the set-point the law travels, however restless the load."""
 
 CLIMB_FLOOR = 0.4
 """Share of the demand that is flushed at least while the age still has to grow."""
@@ -51,10 +59,14 @@ class FeedforwardState:
     Attributes:
         at: time of the last tick, seconds.
         wrote_at: time of the last write of ours, seconds; negative before the first.
+        mean_error: error over about half a settling time while holding.
+        holding: the last tick held.
     """
 
     at: float = 0.0
     wrote_at: float = -1e9
+    mean_error: float = 0.0
+    holding: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +82,18 @@ class Feedforward:
 
     def propose(self, state: FeedforwardState, situation: Situation) -> tuple[FeedforwardState, Proposal]:
         """Return the M that brings the age to the set-point, or holds it there."""
+        elapsed = situation.now - state.at
         state = replace(state, at=situation.now)
-        if abs(situation.error) < REACH and abs(situation.error_ahead) < DRIFT:
-            return state, self._hold(state, situation)
-        return state, self._travel(situation)
+        unrest = min(WIDEST, UNREST * situation.spread)
+        if abs(situation.error) >= max(REACH, unrest) or abs(situation.error_ahead) >= max(DRIFT, unrest):
+            return replace(state, holding=False), self._travel(situation)
+        settling = self._settling(situation)
+        mean = situation.error
+        if state.holding:
+            weight = min(1.0, 2.0 * elapsed / settling)
+            mean = state.mean_error + weight * (situation.error - state.mean_error)
+        state = replace(state, mean_error=mean, holding=True)
+        return state, self._hold(state, situation, settling)
 
     def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:  # noqa: ARG002 - the protocol's
         """Remember when, so that the write is given its time."""
@@ -100,17 +120,27 @@ class Feedforward:
             act=abs(ahead) > max(BAND, 0.5 * abs(error)),
         )
 
-    def _hold(self, state: FeedforwardState, situation: Situation) -> Proposal:
+    def _settling(self, situation: Situation) -> float:
+        """Return the seconds after which a write has shown what it does."""
+        combining = max(LEAST_COMBINING, situation.combining_exponent)
+        return max(1.0, SETTLING_SHARE * situation.age / (combining * max(situation.redo_rate, 1.0)))
+
+    def _hold(self, state: FeedforwardState, situation: Situation, settling: float) -> Proposal:
         """Shift the equilibrium by the error that is left, once per settling time."""
-        error, ahead = situation.error, situation.error_ahead
+        error, mean = situation.error, state.mean_error
         combining = max(LEAST_COMBINING, situation.combining_exponent)
         by_law = self.law.exponent if situation.set_point < self.law.full_rate_ratio else 0.0
-        move = HOLD_GAIN * (by_law + combining) * math.log(situation.age_ratio / situation.set_point)
-        settling = SETTLING_SHARE * situation.age / (combining * max(situation.redo_rate, 1.0))
-        shrinking = error * ahead > 0 and abs(ahead) < 0.8 * abs(error)
+        move = HOLD_GAIN * (by_law + combining) * math.log1p(mean / situation.set_point)
+        lasting = abs(mean) > BAND and error * mean > 0 and abs(error) > BAND
         settled = situation.now - state.wrote_at >= settling
         return Proposal(
             io_capacity_max=situation.io_capacity_max * math.exp(move),
-            terms={"error": error, "error_ahead": ahead, "move": move, "settling": settling},
-            act=abs(error) > BAND and settled and not shrinking,
+            terms={
+                "error": error,
+                "error_ahead": situation.error_ahead,
+                "mean_error": mean,
+                "move": move,
+                "settling": settling,
+            },
+            act=lasting and settled,
         )

@@ -20,7 +20,9 @@ class Fixed:
     def propose(self, state: None, situation: Situation) -> tuple[None, Proposal]:
         """Return the value it was made with."""
         wanted = float(self.io_capacity_max)
-        return state, Proposal(wanted, {"fixed": wanted}, act=situation.io_capacity_max != self.io_capacity_max)
+        return state, Proposal(
+            wanted, {"fixed": wanted}, act=situation.io_capacity_max != self.io_capacity_max
+        )
 
     def wrote(self, state: None, io_capacity_max: int) -> None:
         """Forget what was written."""

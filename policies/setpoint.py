@@ -41,7 +41,9 @@ class Headroom:
 
 def highest_ratio(headroom: Headroom) -> tuple[float, str]:
     """Return the highest age ratio that all bounds allow, and which of them decided."""
-    burst = (headroom.sync_point - headroom.burst_bytes - REACTION_SECONDS * headroom.redo_rate) / headroom.flush_limit
+    burst = (
+        headroom.sync_point - headroom.burst_bytes - REACTION_SECONDS * headroom.redo_rate
+    ) / headroom.flush_limit
     alarm = (
         headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.checkpoint_lag
     ) / headroom.flush_limit
