@@ -94,7 +94,7 @@ def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | N
         severity="info",
         title=f"set innodb_io_capacity(_max) to {wanted.io_capacity}/{wanted.io_capacity_max}",
         reason=decision.detail,
-        effect=expected_effect(estimate, decision.set_point),
+        effect=f"one step on the way; at the set-point {expected_effect(estimate, decision.set_point)}",
         fix="paste the statements in this order, or let active mode do it; "
         "the best value moves with the load",
         sql=statements(sample.capacity, wanted),
