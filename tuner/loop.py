@@ -8,7 +8,7 @@ from tuner.clock import Clock
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.inbox import Inbox
-from tuner.records import Command, Lifecycle, Receipt, Tick, TickRecord
+from tuner.records import Command, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
 from tuner.servers.port import Server
 
 Publish = Callable[[State, TickRecord], None]
@@ -43,10 +43,15 @@ def drive(
     """
     receipt: Receipt | None = None
     commands: tuple[Command, ...] = ()
+    reading: Sample | Missed | None = None
     due = clock.monotonic()
     while until is None or clock.monotonic() < until:
         number += 1
-        reading = server.read()
+        stopping = any(command.name == "stop" for command in commands)
+        if stopping and isinstance(reading, Missed):
+            reading = Missed(clock.monotonic(), clock.wall(), "not read again: stopping")
+        else:
+            reading = server.read()
         tick = Tick(
             number=number,
             now=clock.monotonic(),

@@ -218,7 +218,8 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a
 
 
 def _stop(state: State, asked: Asked) -> Outcome:
-    owed = "stopping" if asked.command.value != "leave" and state.writes.own is not None else ""
+    ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.holds
+    owed = "stopping" if ours and asked.command.value != "leave" else ""
     return Outcome(
         replace(state, lifecycle=Lifecycle.STOPPING, park_owed=owed, override=None, restoring=""),
         "stopping",

@@ -17,7 +17,7 @@ from tuner.core import estimator, guards, parking
 from tuner.core.observe import bounds
 from tuner.core.plan import Steps, plan
 from tuner.core.state import State
-from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Sample
+from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, HoldCode, Sample
 from tuner.settings import Mode
 
 EMERGENCY_RELIEF_SECONDS = 5.0
@@ -61,7 +61,8 @@ def decide(
     if found is None:
         return state, _keep(state, current, "no_estimate", "rates need a second good reading")
     state, wanted = _wanted(state, sample, found, now=now)
-    if state.mode is Mode.ACTIVE and not holds and state.restoring:
+    refused = any(hold.code is HoldCode.NOT_WRITER for hold in holds)
+    if state.mode is Mode.ACTIVE and state.restoring and not refused:
         return _restore(state, current, now=now)
     return _carry_out(state, wanted, current, found, holds, now=now)
 
@@ -93,6 +94,8 @@ def _carry_out(
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
     counts = wanted.kind in {DecisionKind.SET, DecisionKind.EMERGENCY}
     state = _written(state, target, now=now, counts=counts)
+    if wanted.kind is DecisionKind.EMERGENCY:
+        state = replace(state, override=None)
     if wanted.kind is DecisionKind.SET:
         state = replace(state, policy=_policy(state).wrote(state.policy, target.io_capacity_max))
     return state, replace(base, kind=wanted.kind, target=target, steps=plan(current, target))

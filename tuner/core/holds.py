@@ -34,7 +34,7 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
             if state.last_good is None
             else f"last good sample {now - state.last_good:.0f} s ago"
         )
-        hold(HoldCode.STALE, age, "a good sample")
+        hold(HoldCode.STALE, f"{age}: {state.missed}" if state.missed else age, "a good sample")
     if sample is None:
         found.extend(old for old in state.holds if old.code in {HoldCode.INERT, HoldCode.RESIZING})
     else:

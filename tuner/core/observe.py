@@ -26,9 +26,15 @@ def take_receipt(
     if receipt is None:
         return state, []
     writes, events = state.writes, []
-    own = receipt.in_force if receipt.done else writes.own
     failures = writes.failures + 1 if receipt.error else 0
-    writes = replace(writes, expected=receipt.in_force, own=own, pending=None, failures=failures)
+    unread = receipt.in_force is None and receipt.done > 0
+    writes = replace(
+        writes,
+        expected=receipt.in_force,
+        own=receipt.in_force if receipt.done else writes.own,
+        pending=receipt.requested if unread else None,
+        failures=failures,
+    )
     state = replace(state, writes=writes)
     if receipt.error:
         events.append(Event(wall=wall, code="write_failed", message=receipt.error))
@@ -186,7 +192,9 @@ def _compare_values(state: State, sample: Sample, *, now: float, wall: float) ->
     expected = state.writes.expected
     if expected == sample.capacity:
         return state, []
-    state = replace(state, writes=replace(state.writes, expected=sample.capacity))
+    ours = expected is None and state.writes.pending is not None
+    writes = replace(state.writes, expected=sample.capacity, pending=None)
+    state = replace(state, writes=replace(writes, own=sample.capacity) if ours else writes)
     if expected is None:
         return state, []
     message = f"C/M were {_pair(expected)} and are {_pair(sample.capacity)}, and it was not us"

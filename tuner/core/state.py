@@ -32,7 +32,7 @@ class Writes(Struct, frozen=True):
     Attributes:
         expected: the pair that should be in force; None when unknown.
         own: the pair in force where our last write made it; None otherwise.
-        pending: the pair asked for, until its receipt is there.
+        pending: the pair of a write whose outcome could not be read; the next reading shows what it left.
         last: monotonic time of the last write, None before the first.
         counted: times of the writes of the last hour that count for the budget.
         failures: writes that failed in a row.
@@ -89,4 +89,5 @@ class State(Struct, frozen=True):
     park_owed: str = ""
     restoring: str = ""
     last_good: float | None = None
+    missed: str = ""
     good_since_restart: int = 0

@@ -16,6 +16,7 @@ from tuner.records import (
     Hold,
     HoldCode,
     Lifecycle,
+    Missed,
     Sample,
     Tick,
     TickRecord,
@@ -51,11 +52,16 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if sample is not None:
         state, said_by_sample = observe.take_sample(state, sample, now=now, wall=wall)
         events.extend(said_by_sample)
+    else:
+        state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
     state, found, changed = _hold(state, sample, now=now, wall=wall)
     events.extend(changed)
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
+    overridden = state.override is not None
     state, decision = decide.decide(state, sample, found, now=now)
+    if overridden and state.override is None:
+        events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
     if state.mode is not mode_before and decision.reason == "restored":
         events.append(
             Event(wall=wall, code="restored", message="originals are in force; the mode is advisory")
