@@ -1,0 +1,91 @@
+"""One real MySQL with its load for all tests, and one long run that several tests judge."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from lab.servers.base import LabServer, LabServerError, ServerSpec
+from lab.servers.choose import choose
+from lab.workloads.sysbench import prepare
+from tests.real.recording import Recording, record
+from tests.real.support import DEFAULT, LOAD, Innobrim, Install, Work, under_load
+
+FIGURES = pytest.StashKey[list[str]]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was measured along the way."""
+    for line in terminalreporter.config.stash.get(FIGURES, []):
+        terminalreporter.write_line(f"measured: {line}")
+
+
+@pytest.fixture
+def figures(pytestconfig: pytest.Config) -> list[str]:
+    """Return the list of lines to print at the end."""
+    return pytestconfig.stash.setdefault(FIGURES, [])
+
+
+def missing(what: str) -> NoReturn:
+    """Skip, naming what is missing; where the servers were promised, fail."""
+    if os.environ.get("CI", "").lower() in {"1", "true"}:
+        pytest.fail(f"missing, and CI promises it: {what}", pytrace=False)
+    pytest.skip(f"missing: {what}")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[LabServer]:
+    """Yield a MySQL 9.7 with redo 100 MiB, 10000/20000 and the load's tables."""
+    choice = choose()
+    if choice.kind == "none":
+        missing("; ".join((choice.why, *map(str, choice.refusals))))
+    spec = ServerSpec(io_capacity=DEFAULT.io_capacity, io_capacity_max=DEFAULT.io_capacity_max)
+    try:
+        found = choice.server(spec)
+        found.__enter__()
+    except LabServerError as error:
+        missing(str(error))
+    try:
+        version = str(found.query("SELECT VERSION()")[0][0])
+        if not version.startswith("9.7."):
+            missing(f"MySQL 9.7; there is {version} from {choice.name}")
+        prepare(found, LOAD)
+        refusal = found.limit_write_iops(None)
+        if refusal is not None:
+            missing(f"a disk that can be limited: {refusal}")
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.fixture(scope="session")
+def work(server: LabServer) -> Iterator[Work]:
+    """Yield the load's switch; no load at first."""
+    found = Work(server)
+    yield found
+    found.at(None)
+
+
+@pytest.fixture
+def install(server: LabServer, tmp_path: Path) -> Iterator[Install]:
+    """Return what makes an installation beside the server; whatever it started is gone at the end."""
+    made: list[Innobrim] = []
+
+    def make(**how: object) -> Innobrim:
+        made.append(Innobrim(server, tmp_path / f"daemon{len(made)}", **how))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.__exit__()
+
+
+@pytest.fixture(scope="session")
+def recording(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """Return one run of the loop from the default setting until it has held its set-point for a while."""
+    under_load(server, work, DEFAULT)
+    return record(server, tmp_path_factory.mktemp("recording"))

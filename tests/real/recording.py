@@ -1,0 +1,153 @@
+"""One long run of the loop beside a real server, which several tests judge."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.prove.sampler import Reading, Sampler
+from lab.servers.base import LabServer
+from tests.real.support import Ended, Innobrim, new_account, until
+from tuner.records import TickRecord
+
+BAND = 0.05
+SETTLE_LIMIT = 200.0
+REACHED_TICKS = 15
+WINDOW = 90.0
+START_RATIO = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one daemon cost in the window.
+
+    Attributes:
+        resident: memory at its end, bytes.
+        cpu: processor time, seconds.
+        seconds: length of the window.
+    """
+
+    resident: int
+    cpu: float
+    seconds: float
+
+    @property
+    def share(self) -> float:
+        """Return the share of one core."""
+        return self.cpu / self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What was seen.
+
+    Attributes:
+        state: the daemon's state directory, with its journal.
+        settled_after: seconds from its start until it had reached its set-point.
+        ticks: the daemon's ticks within the window, from its journal.
+        readings: the window as seen over another connection.
+        with_api: what the writing daemon cost, which served the API.
+        without_api: what a second daemon cost, which served none.
+        status: what ``innobrim status --json`` said at the end of the window.
+        status_text: what ``innobrim status`` said then.
+        ended: how the writing daemon ended when asked to.
+        second_ticks: the second daemon's ticks.
+        second_sets: SET statements of the second daemon's account, by the server's count, and the
+            same for one connection that does nothing else, times the account's connections.
+    """
+
+    state: Path
+    settled_after: float
+    ticks: list[TickRecord]
+    readings: list[Reading]
+    with_api: Footprint
+    without_api: Footprint
+    status: dict[str, Any]
+    status_text: str
+    ended: Ended
+    second_ticks: list[TickRecord]
+    second_sets: tuple[int, int]
+
+
+def error_of(record: TickRecord) -> float | None:
+    """Return how far the age ratio of a tick is from its set-point; None where either is unknown."""
+    if record.estimate is None or record.decision.set_point is None:
+        return None
+    return record.estimate.age_ratio - record.decision.set_point
+
+
+def record(server: LabServer, directory: Path) -> Recording:
+    """Carry the run out beside a server under load; both daemons are asked to write, and one may."""
+    second_account = new_account(server, "innobrim_second", "SYSTEM_VARIABLES_ADMIN")
+    with (
+        Sampler(server) as sampler,
+        Innobrim(server, directory / "first") as first,
+        Innobrim(server, directory / "second", account=second_account, api=False) as second,
+    ):
+        until(
+            lambda: sampler.readings() and sampler.readings()[-1].age_ratio < START_RATIO,
+            60.0,
+            "the age that belongs to the default setting",
+        )
+        began = time.monotonic()
+        first.start("--active")
+        first.await_status(lambda found: found["tick"] > 0, 20.0, "the first tick")
+        second.start("--active")
+        until(lambda: reached(first), SETTLE_LIMIT, "the set-point reached")
+        settled_after = time.monotonic() - began
+        sets_at_first = _sets(server, second_account.user)
+        started = (time.monotonic(), first.cpu_seconds(), second.cpu_seconds())
+        opened = time.time()
+        until(lambda: _watch(started[0], first, second), WINDOW + 30.0, "the end of the window")
+        closed = time.time()
+        ended_at = time.monotonic()
+        footprints = (
+            Footprint(first.resident(), first.cpu_seconds() - started[1], ended_at - started[0]),
+            Footprint(second.resident(), second.cpu_seconds() - started[2], ended_at - started[0]),
+        )
+        status = json.loads(first.command("status", "--json").stdout)
+        status_text = first.command("status").stdout
+        sets = _sets(server, second_account.user)
+        second.terminate()
+        ended = first.terminate()
+        return Recording(
+            state=first.state,
+            settled_after=settled_after,
+            ticks=[one for one in first.records() if opened < one.tick.wall <= closed],
+            readings=sampler.readings(started[0], ended_at),
+            with_api=footprints[0],
+            without_api=footprints[1],
+            status=status,
+            status_text=status_text,
+            ended=ended,
+            second_ticks=second.records(),
+            second_sets=(sets[0], sets_at_first[0] // sets_at_first[1] * sets[1]),
+        )
+
+
+def reached(daemon: Innobrim) -> bool:
+    """Return whether the last ticks on disk are all within the band around the set-point."""
+    daemon.running()
+    errors = [error_of(one) for one in daemon.records()[-REACHED_TICKS:]]
+    return len(errors) == REACHED_TICKS and all(one is not None and abs(one) <= BAND for one in errors)
+
+
+def _watch(began: float, *daemons: Innobrim) -> bool:
+    for one in daemons:
+        one.running()
+    return time.monotonic() - began >= WINDOW
+
+
+def _sets(server: LabServer, user: str) -> tuple[int, int]:
+    """Return how many SET statements the server counted for an account, and its connections so far."""
+    sets = server.query(
+        "SELECT count_star FROM performance_schema.events_statements_summary_by_user_by_event_name"
+        f" WHERE user = '{user}' AND event_name = 'statement/sql/set_option'"
+    )
+    connections = server.query(
+        f"SELECT total_connections FROM performance_schema.users WHERE user = '{user}'"
+    )
+    return int(sets[0][0]), int(connections[0][0])

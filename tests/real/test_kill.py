@@ -1,0 +1,75 @@
+"""A daemon that is killed between its two SETs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from lab.servers.base import LabServer
+from tests.real.proxy import Proxy
+from tests.real.support import Innobrim, Work, in_force, pair, under_load
+from tuner.core.plan import gain
+from tuner.journal.reader import originals
+from tuner.records import Capacity
+
+pytestmark = pytest.mark.real
+
+KNOB = "SET GLOBAL innodb_io_capacity"
+
+
+class Killer:
+    """Lets one SET of a knob through and kills its victim instead of the second."""
+
+    def __init__(self) -> None:
+        self.victim: int | None = None
+        self.sets: list[str] = []
+
+    def __call__(self, statement: str) -> bool:
+        """Say whether a statement goes through."""
+        if self.victim is None or not statement.startswith(KNOB):
+            return True
+        self.sets.append(statement)
+        if len(self.sets) == 1:
+            return True
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.victim, signal.SIGKILL)
+        return False
+
+
+@pytest.mark.parametrize(
+    ("old", "target"),
+    [(Capacity(2000, 4000), Capacity(1000, 2000)), (Capacity(1000, 2000), Capacity(2000, 4000))],
+    ids=["lower", "raise"],
+)
+def test_a_kill_between_the_two_sets(
+    server: LabServer, work: Work, tmp_path: Path, old: Capacity, target: Capacity
+) -> None:
+    """Killed between its two SETs, the daemon leaves a legal pair, and its next start knows the originals."""
+    under_load(server, work, old)
+    with contextlib.closing(server.connect(server.daemon)):
+        pass  # from here on this account needs neither TLS nor key exchange: the proxy can read along
+    killer = Killer()
+    with Proxy(server.port, killer) as proxy, Innobrim(server, tmp_path / "one", port=proxy.port) as daemon:
+        daemon.configure(
+            tls="off", mode="active", policy="fixed", fixed_io_capacity_max=target.io_capacity_max
+        )
+        daemon.start()
+        killer.victim = daemon.pid
+        assert daemon.wait(60.0) == -signal.SIGKILL, daemon.log()
+        assert len(killer.sets) == 2
+        assert [one for one in proxy.passed if one.startswith(KNOB)] == killer.sets[:1]
+        left = in_force(server)
+        assert left not in {old, target}
+        assert left.io_capacity <= left.io_capacity_max
+        low, high = sorted((gain(old), gain(target)))
+        assert low <= gain(left) <= high
+        assert [one.capacity for one in originals(daemon.state)] == [old]
+        daemon.configure(tls="off", mode="active")
+        killer.victim = None
+        daemon.start()
+        now = daemon.await_status(lambda now: now["tick"] > 0, 20.0, "the first tick of the next start")
+        assert pair(now["originals"]) == old

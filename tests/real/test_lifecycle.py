@@ -1,0 +1,246 @@
+"""From check to the end: signals, restarts, other people's changes, and life without a daemon."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from lab.servers.base import LabServer
+from lab.servers.ports import free_port
+from tests.real.support import (
+    DEFAULT,
+    LOAD,
+    Innobrim,
+    Install,
+    Work,
+    global_sets,
+    in_force,
+    innobrim,
+    new_account,
+    pair,
+    under_load,
+    until,
+    variables,
+)
+from tuner.journal.reader import originals
+from tuner.records import Capacity, DecisionKind
+
+pytestmark = pytest.mark.real
+
+STOP_LIMIT = 2.0
+CHANGED = Capacity(6000, 12_000)
+
+
+# check
+
+
+def test_check_says_yes(server: LabServer, work: Work, install: Install) -> None:
+    """``innobrim check`` exits 0 on a server that can be controlled, and wrote nothing."""
+    work.at(None)
+    before = global_sets(server)
+    done = install().command("check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "this server can be controlled" in done.stdout
+    assert global_sets(server) == before
+
+
+def test_check_active_proves_the_privilege(server: LabServer, work: Work, install: Install) -> None:
+    """``innobrim check --active`` writes back what is there, and nothing else."""
+    work.at(None)
+    before = in_force(server)
+    done = install().command("check", "--active")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"wrote innodb_io_capacity = {before.io_capacity} back" in done.stdout
+    assert in_force(server) == before
+
+
+def test_check_names_the_missing_privilege(server: LabServer, work: Work, install: Install) -> None:
+    """An account that may look but not write is told which GRANT it lacks, and the exit code is 1."""
+    work.at(None)
+    one = install(account=new_account(server, "innobrim_reader"))
+    assert one.command("check").returncode == 0
+    done = one.command("check", "--active")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "GRANT SYSTEM_VARIABLES_ADMIN" in done.stdout
+
+
+def test_check_names_the_statement_for_counters(server: LabServer, work: Work, install: Install) -> None:
+    """With counters off, check exits 1 and prints statements that make it exit 0."""
+    work.at(None)
+    one = install()
+    server.query("SET GLOBAL innodb_monitor_disable = 'module_log'")
+    try:
+        done = one.command("check")
+        assert done.returncode == 1, done.stdout + done.stderr
+        found = [line.strip() for line in done.stdout.splitlines() if line.strip().startswith("SET GLOBAL")]
+        assert found
+    finally:
+        server.query("SET GLOBAL innodb_monitor_enable = 'module_log'")
+    server.query("SET GLOBAL innodb_monitor_disable = 'module_buffer'")
+    for statement in found:
+        server.query(statement)
+    assert one.command("check").returncode == 0
+
+
+def test_check_names_the_statement_for_adaptive_flushing(
+    server: LabServer, work: Work, install: Install
+) -> None:
+    """Where io_capacity_max has no say, check exits 1 and prints the statement that gives it one."""
+    work.at(None)
+    one = install()
+    with variables(server, innodb_adaptive_flushing="OFF"):
+        done = one.command("check")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "SET GLOBAL innodb_adaptive_flushing = ON;" in done.stdout
+
+
+def test_check_finds_redo_disabled(server: LabServer, work: Work, install: Install) -> None:
+    """Without redo there is no age to hold: check exits 1 and prints the statement that turns it on."""
+    work.at(None)
+    one = install()
+    server.query("ALTER INSTANCE DISABLE INNODB REDO_LOG")
+    try:
+        done = one.command("check")
+    finally:
+        server.query("ALTER INSTANCE ENABLE INNODB REDO_LOG")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "ALTER INSTANCE ENABLE INNODB REDO_LOG;" in done.stdout
+
+
+def test_check_where_nothing_answers(install: Install) -> None:
+    """Where nothing answers, check says so with the address and exits 3."""
+    port = free_port()
+    done = install(port=port).command("check")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert str(port) in done.stdout
+
+
+# one daemon's life, in order
+
+
+@pytest.fixture(scope="module")
+def daemon(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Innobrim]:
+    """Yield a daemon in active mode beside a server under load."""
+    under_load(server, work, CHANGED)
+    with Innobrim(server, tmp_path_factory.mktemp("life")) as found:
+        found.configure(mode="active")
+        found.start()
+        yield found
+
+
+def test_reload(daemon: Innobrim) -> None:
+    """SIGHUP brings a valid file into force and keeps the loop's state; an invalid one is refused whole."""
+    before = daemon.await_status(lambda now: not now["holds"], 60.0, "no hold")
+    daemon.configure(mode="active", set_point=0.55)
+    daemon.hang_up()
+    now = daemon.await_status(lambda now: now["set_point"] == 0.55, 10.0, "the new set-point")
+    assert now["tick"] > before["tick"]
+    assert now["originals"] == before["originals"] == {"io_capacity": 6000, "io_capacity_max": 12_000}
+
+    daemon.configure(mode="active", set_point=0.65, dwel_seconds=20)
+    daemon.hang_up()
+    until(lambda: "configuration refused" in daemon.log(), 10.0, "the refusal in the log")
+    refusal = next(line for line in daemon.log().splitlines() if "configuration refused" in line)
+    assert "dwel_seconds" in refusal
+    assert "dwell_seconds" in refusal
+    assert daemon.await_ticks(2)["set_point"] == 0.55
+    daemon.configure(mode="active", set_point=0.55)
+
+
+def test_a_foreign_change_is_yielded_to(server: LabServer, daemon: Innobrim) -> None:
+    """When somebody else sets M, the loop stops writing, says so, and goes on only when a person says so."""
+    theirs = Capacity(2222, 4444)
+    server.set_capacity(theirs.io_capacity, theirs.io_capacity_max)
+    now = daemon.await_status(lambda now: now["holds"], 10.0, "the hold")
+    assert [hold["code"] for hold in now["holds"]] == ["foreign_change"]
+    assert "2222/4444" in now["holds"][0]["reason"]
+    sets = global_sets(server)
+    assert "foreign_change" in daemon.log()
+    daemon.await_ticks(5)
+    assert in_force(server) == theirs
+    assert global_sets(server) == sets
+    shown = daemon.command("status")
+    assert "foreign_change" in shown.stdout
+    assert daemon.command("resume").returncode == 0
+    daemon.await_status(lambda now: not now["holds"], 10.0, "no hold any more")
+
+
+def test_a_restart_of_the_server(server: LabServer, work: Work, daemon: Innobrim) -> None:
+    """When mysqld restarts, the loop holds, takes the originals anew and goes on by itself."""
+    writes = len(daemon.records("set", "emergency"))
+    work.at(None)
+    server.kill()
+    server.start()
+    server.wait_ready()
+    work.at(LOAD)
+    now = daemon.await_status(
+        lambda now: pair(now["originals"]) == DEFAULT, 30.0, "the originals that the server started with"
+    )
+    assert "restarted" in [hold["code"] for hold in now["holds"]]
+    daemon.await_status(lambda now: not now["holds"], 60.0, "no hold any more")
+    daemon.await_own_write()
+    assert len(daemon.records("set", "emergency")) > writes
+    assert [one.capacity for one in originals(daemon.state)] == [DEFAULT]
+    events = daemon.events()
+    assert events.index("hold_restarted") < events.index("clear_restarted")
+
+
+def test_stop(server: LabServer, daemon: Innobrim) -> None:
+    """SIGTERM leaves a parked setting; the daemon is gone within two seconds with exit code 0."""
+    daemon.await_status(lambda now: not now["holds"], 60.0, "no hold")
+    before = in_force(server)
+    ended = daemon.terminate()
+    assert ended.code == 0, daemon.log()
+    assert ended.seconds <= STOP_LIMIT
+    last = daemon.records()[-1]
+    assert last.lifecycle.value == "stopping"
+    parked = last.decision.target
+    assert parked is not None
+    assert in_force(server) == parked
+    assert parked.io_capacity_max >= before.io_capacity_max
+    assert last.decision.kind is DecisionKind.PARK or parked == before
+
+
+def test_status_without_a_daemon(server: LabServer, daemon: Innobrim) -> None:
+    """Without a daemon, status reads the journal and says that it does."""
+    done = daemon.command("status", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["source"] == "journal"
+    assert [pair(found["originals"])] == [one.capacity for one in originals(daemon.state)]
+    assert pair(found["decision"]["target"]) == in_force(server)
+    assert "not reachable" in daemon.command("status").stdout
+
+
+def test_restore_without_a_daemon(server: LabServer, daemon: Innobrim) -> None:
+    """Without a daemon, restore goes back to the originals in steps, from the journal."""
+    known = originals(daemon.state)[0].capacity
+    server.set_capacity(known.io_capacity * 7 // 10, known.io_capacity_max * 7 // 10)
+    done = daemon.command("restore")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert in_force(server) == known
+    steps = [line for line in done.stderr.splitlines() if re.fullmatch(r"\d+/\d+", line)]
+    assert len(steps) == 2
+    assert steps[-1] == f"{known.io_capacity}/{known.io_capacity_max}"
+
+
+def test_without_daemon_and_journal(install: Install) -> None:
+    """Where there is neither daemon nor journal, status and restore say so and exit 3."""
+    one = install()
+    for name in ("status", "restore"):
+        done = one.command(name)
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert "journal" in done.stderr
+
+
+def test_a_daemon_waits_for_its_server(install: Install) -> None:
+    """A daemon that finds no server waits, says which, and still ends within two seconds."""
+    one = install(port=free_port()).start()
+    until(lambda: "waiting for the server" in one.log(), 15.0, "the daemon says that it waits")
+    ended = one.terminate()
+    assert ended.code == 0
+    assert ended.seconds <= STOP_LIMIT
+    assert innobrim("status", "--state-directory", str(one.state)).returncode == 3
