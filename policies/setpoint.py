@@ -12,8 +12,9 @@ NOISE = 0.03
 REACTION_SECONDS = 4.0
 """Sampling, decision, write, and the server's next cleaner loop."""
 
-RAISE_STEP = 0.02
-"""A set-point that may rise by less than this stays; it falls at once by more than half of it."""
+RAISE_STEP = 0.03
+FALL_STEP = 0.015
+"""A set-point moves only by more than this, so that it causes no writes by itself; down sooner than up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,6 @@ def highest_ratio(headroom: Headroom) -> tuple[float, str]:
 
 def follow(held: float | None, wanted: float) -> float:
     """Return the set-point to hold next: down at once, up only when it is worth it."""
-    if held is None or wanted < held - RAISE_STEP / 2 or wanted > held + RAISE_STEP:
+    if held is None or wanted < held - FALL_STEP or wanted > held + RAISE_STEP:
         return wanted
     return held

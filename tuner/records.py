@@ -192,7 +192,7 @@ class Estimate(Struct, frozen=True):
         float, _field("redo a burst added beyond the device, 99th percentile", "bytes", "gauge")
     ]
     checkpoint_lag: Annotated[
-        float, _field("highest recent checkpoint age beyond modified age", "bytes", "gauge")
+        float, _field("highest recent checkpoint age beyond the highest modified age", "bytes", "gauge")
     ]
     seconds_to_sync: Annotated[
         float | None, _field("time to the sync point at this slope", "seconds", "gauge")

@@ -60,6 +60,7 @@ class Point(Struct, frozen=True):
     rows: int
     requested: int
     dirtied: float
+    checkpoint_age: int
 
 
 class EstimatorState(Struct, frozen=True):
@@ -173,6 +174,7 @@ def _point(sample: Sample, *, dirtied: float) -> Point:
         rows=sample.row_changes,
         requested=sample.flush_requested,
         dirtied=dirtied,
+        checkpoint_age=sample.checkpoint_age,
     )
 
 
@@ -200,13 +202,9 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
     state = _follow_combining(state, new, old, age / sample.flush_limit, elapsed)
     state = _follow_device(state, flush_rate, authority, elapsed)
     state = _follow_bursts(state, redo_rate, demand, elapsed)
-    lag = float(sample.checkpoint_age - sample.modified_age)
-    state = replace(
-        state,
-        checkpoint_lag=max(
-            lag, state.checkpoint_lag + (lag - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)
-        ),
-    )
+    peak = max(p.checkpoint_age for p in window) - max(p.lsn - p.oldest for p in window)
+    fading = state.checkpoint_lag + (peak - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)
+    state = replace(state, checkpoint_lag=max(float(peak), fading))
     return state, Estimate(
         modified_age=age,
         checkpoint_age=float(sample.checkpoint_age),
