@@ -48,6 +48,9 @@ HOLD_GAIN = 0.6
 NEAR_GAIN = 1.5
 """Close to the set-point a write moves ln M by no more than this times the error ahead."""
 
+FARTHEST = 2.0
+"""An error ahead larger than this moves M no further: no step may be that large, and exp stays finite."""
+
 LEAST_COMBINING = 0.3
 """Write combining that is reckoned with at least; bounds the settling time and the gain."""
 
@@ -106,7 +109,7 @@ class Feedforward:
         gain = self.law.gain_over_demand(situation.set_point)
         wanted = gain * rate
         if abs(error) < REACH:
-            reach = math.exp(NEAR_GAIN * abs(ahead))
+            reach = math.exp(NEAR_GAIN * min(FARTHEST, abs(ahead)))
             wanted = min(situation.io_capacity_max * reach, max(situation.io_capacity_max / reach, wanted))
         return Proposal(
             io_capacity_max=wanted,
