@@ -1,0 +1,248 @@
+"""The default law: what it wants in single situations, and where it leads a small plant by itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.feedforward import BAND, Feedforward
+from policies.flushlaw import LEGACY
+from policies.pid import Pid
+from policies.types import Policy, Proposal, Situation, horizon
+from tests.factory import A, situation
+
+LAW = Feedforward(LEGACY)
+
+
+def ask(**changes: Any) -> Proposal:  # noqa: ANN401 - any field
+    """Return what the law wants, asked for the first time."""
+    return LAW.propose(LAW.start(), situation(**changes))[1]
+
+
+def test_travelling_up_flushes_less_than_the_demand() -> None:
+    """Far below the set-point it asks for less than holds the age, but never so little that nothing flows."""
+    wanted = ask(age=0.1 * A, age_ahead=0.1 * A, pages_due=0.0, io_capacity_max=20_000)
+
+    assert wanted.act
+    assert 0.3 * 400 < wanted.io_capacity_max < 400
+
+
+def test_travelling_down_flushes_what_is_due() -> None:
+    """Far above, M is the rate that gets the due pages out within the horizon, through the inverse law."""
+    wanted = ask(age=1.0 * A, age_ahead=1.1 * A, pages_due=24_000.0)
+
+    assert wanted.act
+    assert wanted.io_capacity_max == pytest.approx(LEGACY.gain_over_demand(0.8) * 24_000.0 / 30.0)
+
+
+def test_travelling_leaves_a_shrinking_error_alone() -> None:
+    """Nothing is written while the present M already halves the error within the horizon."""
+    assert not ask(age=1.0 * A, age_ahead=0.85 * A, pages_due=24_000.0).act
+    assert not ask(age=0.3 * A, age_ahead=0.7 * A, pages_due=0.0).act
+
+
+def test_close_by_a_change_of_load_moves_m_in_proportion() -> None:
+    """Near the set-point an error that lies ahead moves M no further than it is wide."""
+    wanted = ask(age=0.82 * A, age_ahead=1.02 * A, pages_due=1e6)
+
+    assert wanted.act
+    assert wanted.io_capacity_max == pytest.approx(450 * math.exp(1.5 * 0.22))
+
+
+def test_holding_inside_the_band_writes_nothing() -> None:
+    """At the set-point it is content."""
+    inside = 0.8 + 0.9 * BAND
+
+    assert not ask(age=inside * A, age_ahead=inside * A).act
+
+
+@pytest.mark.parametrize(("ratio", "sign"), [(0.86, 1.0), (0.74, -1.0)])
+def test_holding_shifts_the_equilibrium_against_the_error(ratio: float, sign: float) -> None:
+    """A lasting error moves M: up where the age is too high, down where it is too low."""
+    wanted = ask(age=ratio * A, age_ahead=ratio * A)
+
+    assert wanted.act
+    assert sign * math.log(wanted.io_capacity_max / 450) > 0.0
+
+
+def test_holding_gives_a_write_its_time() -> None:
+    """After a write the same error leads to no second one before the plant can have answered."""
+    shown = situation(age=0.86 * A, age_ahead=0.86 * A)
+    state, first = LAW.propose(LAW.start(), shown)
+    state = LAW.wrote(state, round(first.io_capacity_max))
+    settling = first.terms["settling"]
+    state, soon = LAW.propose(state, situation(now=1000.0 + 0.9 * settling, age=0.86 * A, age_ahead=0.86 * A))
+    _, late = LAW.propose(state, situation(now=1000.0 + 1.1 * settling, age=0.86 * A, age_ahead=0.86 * A))
+
+    assert first.act
+    assert not soon.act
+    assert late.act
+
+
+def test_a_restless_load_is_left_alone() -> None:
+    """What the load does all the time by itself is no reason for a write."""
+    calm = ask(age=0.93 * A, age_ahead=0.93 * A)
+    restless = ask(age=0.93 * A, age_ahead=0.93 * A, burstiness=0.3)
+
+    assert calm.terms.keys() >= {"horizon"}
+    assert "settling" in restless.terms
+
+
+def test_above_full_rate_only_write_combining_is_reckoned_with() -> None:
+    """Where the cap decides, the same error asks for a smaller move than where the law decides."""
+    by_law = ask(set_point=0.7, age=0.76 * A, age_ahead=0.76 * A)
+    by_cap = ask(set_point=0.9, age=0.96 * A, age_ahead=0.96 * A)
+
+    assert by_law.terms["move"] > by_cap.terms["move"] > 0.0
+
+
+class Plant:
+    """A server with write combining: demand falls with age, flushing follows the averaged law.
+
+    Attributes:
+        io_capacity_max: M in force.
+        ratio: age over flush limit.
+    """
+
+    DEMAND = 600.0
+    COMBINING = 0.6
+    RATE = 1.5e6
+
+    def __init__(self, ratio: float, io_capacity_max: int) -> None:
+        self.ratio, self.io_capacity_max = ratio, io_capacity_max
+        self.load = 1.0
+        self.average = self.demand(ratio)
+
+    def demand(self, ratio: float) -> float:
+        """Return the pages per second that hold the age still."""
+        return self.DEMAND * self.load * max(ratio, 0.02) ** -self.COMBINING
+
+    def flush(self, ratio: float, average: float) -> float:
+        """Return the pages per second that the law flushes."""
+        by_age = self.io_capacity_max * (100.0 * ratio) ** 1.5 / 750.0 if ratio > 0.11 else 0.0
+        return min(float(self.io_capacity_max), (by_age + average + self.demand(ratio)) / 3.0)
+
+    def second(self, ratio: float, average: float) -> tuple[float, float]:
+        """Return age ratio and average a second later."""
+        flushed = self.flush(ratio, average)
+        rate = self.RATE * self.load
+        ratio += rate * (1.0 - flushed / self.demand(ratio)) / A
+        return min(1.076, max(0.02, ratio)), average + (flushed - average) / 30.0
+
+    def live(self) -> None:
+        """Let a second pass."""
+        self.ratio, self.average = self.second(self.ratio, self.average)
+
+    def situation(self, now: float, set_point: float) -> Situation:
+        """Return what the loop would show the law, with a perfect look ahead."""
+        rate = self.RATE * self.load
+        ahead = horizon(set_point=set_point, flush_limit=A, redo_rate=rate)
+        ratio, average = self.ratio, self.average
+        for _ in range(round(ahead)):
+            ratio, average = self.second(ratio, average)
+        due = rate * ahead + (self.ratio - set_point) * A
+        return situation(
+            now=now,
+            age=self.ratio * A,
+            set_point=set_point,
+            redo_rate=rate,
+            demand=self.demand(self.ratio),
+            horizon=ahead,
+            age_ahead=ratio * A,
+            pages_due=max(0.0, due) * self.demand(self.ratio) / rate,
+            combining_exponent=self.COMBINING,
+            flush_rate=self.flush(self.ratio, self.average),
+            io_capacity_max=self.io_capacity_max,
+        )
+
+
+def lead(
+    law: Policy[Any], plant: Plant, *, set_point: float, seconds: int, step_at: int = -1
+) -> tuple[list[float], list[int]]:
+    """Let a law lead a plant, a write every ten seconds at most; return age ratios and times of writes."""
+    state, ratios, writes = law.start(), [], []
+    for second in range(seconds):
+        if second == step_at:
+            plant.load = 1.6
+        plant.live()
+        state, proposal = law.propose(state, plant.situation(float(second), set_point))
+        wanted = min(plant.io_capacity_max * 2.0, max(plant.io_capacity_max / 2.0, proposal.io_capacity_max))
+        due = not writes or second - writes[-1] >= 10
+        if proposal.act and due and round(wanted) != plant.io_capacity_max:
+            plant.io_capacity_max = max(200, min(20_000, round(wanted)))
+            state = law.wrote(state, plant.io_capacity_max)
+            writes.append(second)
+        ratios.append(plant.ratio)
+    return ratios, writes
+
+
+@pytest.mark.parametrize("set_point", [0.5, 0.7, 0.8, 0.9])
+@pytest.mark.parametrize(("ratio", "io_capacity_max"), [(0.12, 20_000), (0.6, 700), (1.05, 300)])
+def test_settles_from_below_and_from_above(ratio: float, io_capacity_max: int, set_point: float) -> None:
+    """From the default as from a flooded log the age ends at the set-point, stays, and writes become rare."""
+    ratios, writes = lead(LAW, Plant(ratio, io_capacity_max), set_point=set_point, seconds=1500)
+
+    assert all(abs(x - set_point) < 0.05 for x in ratios[-600:])
+    assert sum(1 for second in writes if second >= 900) <= 6
+
+
+def test_a_load_half_as_high_again_is_taken_without_sync_flushing() -> None:
+    """After a step in the load the age comes back to the set-point and never reaches the sync point."""
+    ratios, _ = lead(LAW, Plant(0.12, 20_000), set_point=0.8, seconds=2400, step_at=1200)
+
+    assert max(ratios[1200:]) < 1.04
+    assert all(abs(x - 0.8) < 0.05 for x in ratios[-400:])
+
+
+def test_feedback_alone_gets_there_too() -> None:
+    """The PID brings the same plant to its set-point, with neither model nor ledger."""
+    ratios, _ = lead(Pid(), Plant(0.6, 2_000), set_point=0.75, seconds=4000)
+
+    assert all(abs(x - 0.75) < 0.06 for x in ratios[-800:])
+
+
+BYTES = st.floats(0.0, 1e13)
+RATES = st.floats(0.0, 1e11)
+SITUATIONS = st.builds(
+    situation,
+    now=st.floats(0.0, 1e9),
+    age=BYTES,
+    flush_limit=st.floats(1e6, 1e12),
+    set_point=st.floats(0.21, 1.0),
+    redo_rate=RATES,
+    age_slope=st.floats(-1e11, 1e11),
+    burstiness=st.floats(0.0, 1e3),
+    demand=RATES,
+    horizon=st.floats(10.0, 600.0),
+    age_ahead=BYTES,
+    pages_due=BYTES,
+    combining_exponent=st.floats(0.0, 1.0),
+    flush_rate=RATES,
+    authority=st.floats(0.0, 1.5),
+    io_capacity_max=st.integers(100, 2**32),
+    sustained_capacity=st.none() | RATES,
+)
+
+
+@given(situations=st.lists(SITUATIONS, min_size=1, max_size=6), wrote=st.booleans(), pid=st.booleans())
+def test_every_answer_is_a_rate(situations: list[Situation], *, wrote: bool, pid: bool) -> None:
+    """Whatever the readings, in whatever order, M is finite and above zero: it can be bounded and written."""
+    law: Policy[Any] = Pid() if pid else LAW
+    state = law.start()
+    for shown in sorted(situations, key=lambda one: one.now):
+        state, proposal = law.propose(state, shown)
+
+        assert math.isfinite(proposal.io_capacity_max)
+        assert proposal.io_capacity_max >= 0.0
+        assert all(math.isfinite(term) for term in proposal.terms.values())
+        if wrote:
+            state = law.wrote(state, min(2**32, max(100, round(proposal.io_capacity_max))))
+
+
+def test_a_flood_ahead_is_answered() -> None:
+    """Near the set-point with any flood ahead the answer is a rate, as far from the set-point."""
+    assert math.isfinite(ask(age=0.82 * A, age_ahead=600.0 * A, pages_due=1e9).io_capacity_max)

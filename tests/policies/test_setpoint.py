@@ -1,0 +1,99 @@
+"""The set-point: as high as headroom and alarm allow, and steady."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.setpoint import FALL_STEP, HIGHEST, LOWEST, NOISE, RAISE_STEP, Headroom, follow, highest_ratio
+
+MEBIBYTE = 1_048_576.0
+CALM = Headroom(
+    flush_limit=75_805_696.0,
+    sync_point=79_514_532.0,
+    redo_capacity=100 * MEBIBYTE,
+    checkpoint_lag=2 * MEBIBYTE,
+    redo_rate=200_000.0,
+    burst_bytes=0.0,
+    max_checkpoint_age_ratio=0.84,
+)
+
+
+def with_(**changes: float) -> Headroom:
+    """Return the calm load's headroom with some figures changed."""
+    values = {name: getattr(CALM, name) for name in CALM.__slots__}
+    return Headroom(**(values | changes))
+
+
+def test_a_calm_load_is_held_at_the_highest() -> None:
+    """With little redo and no alarm in the way the set-point is as high as it ever gets."""
+    assert highest_ratio(CALM) == (HIGHEST, "highest")
+
+
+def test_the_alarm_caps_the_checkpoint_age() -> None:
+    """At the set-point that the alarm allows, the checkpoint age stays below the operator's share of S."""
+    headroom = with_(max_checkpoint_age_ratio=0.60, checkpoint_lag=8 * MEBIBYTE)
+
+    ratio, why = highest_ratio(headroom)
+
+    assert why == "alarm"
+    peak = (ratio + NOISE) * headroom.flush_limit + headroom.checkpoint_lag
+    assert peak == pytest.approx(0.60 * headroom.redo_capacity)
+
+
+def test_bursts_and_reaction_time_are_kept_free() -> None:
+    """The redo of the worst burst and of a few seconds' reaction fits between set-point and sync point."""
+    headroom = with_(burst_bytes=20 * MEBIBYTE, redo_rate=2e6)
+
+    ratio, why = highest_ratio(headroom)
+
+    assert why == "headroom"
+    room = headroom.sync_point - ratio * headroom.flush_limit
+    assert room >= headroom.burst_bytes + 4.0 * headroom.redo_rate
+
+
+def test_no_load_pushes_it_below_the_lowest() -> None:
+    """However bursty the load, the set-point stays where the flush law still has something to say."""
+    assert highest_ratio(with_(burst_bytes=1e12))[0] == LOWEST
+
+
+def test_it_falls_sooner_than_it_rises_and_rests_in_between() -> None:
+    """Danger lowers the set-point now; what is not worth a write does not move it."""
+    down, up = 0.8 - FALL_STEP, 0.8 + RAISE_STEP
+
+    assert 0.0 < FALL_STEP < RAISE_STEP
+    assert follow(None, 0.8) == 0.8
+    assert follow(0.8, down - 0.001) == down - 0.001
+    assert follow(0.8, down + 0.001) == 0.8
+    assert follow(0.8, up - 0.001) == 0.8
+    assert follow(0.8, up + 0.001) == up + 0.001
+
+
+@given(st.lists(st.floats(0.8 - FALL_STEP / 2, 0.8 + FALL_STEP / 2), min_size=1, max_size=50))
+def test_a_wavering_bound_moves_it_at_most_once(wanted: list[float]) -> None:
+    """Bounds that waver by less than the hysteresis lead to one set-point."""
+    held: float | None = None
+    seen = []
+    for value in wanted:
+        held = follow(held, value)
+        seen.append(held)
+
+    assert len(set(seen)) == 1
+
+
+@given(
+    burst=st.floats(0.0, 1e9),
+    rate=st.floats(0.0, 1e9),
+    lag=st.floats(0.0, 1e9),
+    cap=st.floats(0.11, 0.84),
+    more=st.floats(0.0, 1e8),
+)
+def test_more_danger_never_raises_it(burst: float, rate: float, lag: float, cap: float, more: float) -> None:
+    """More burst, more redo or more lag each lead to the same set-point or a lower one."""
+    base = {"burst_bytes": burst, "redo_rate": rate, "checkpoint_lag": lag, "max_checkpoint_age_ratio": cap}
+    ratio, _ = highest_ratio(with_(**base))
+
+    assert LOWEST <= ratio <= HIGHEST
+    for name in ("burst_bytes", "redo_rate", "checkpoint_lag"):
+        assert highest_ratio(with_(**(base | {name: base[name] + more})))[0] <= ratio
