@@ -20,7 +20,7 @@ from lab.plant.parameters import (
     PlantParameters,
     ServerParameters,
 )
-from lab.plant.redo import FLUSH_ORDER_LAG, Redo
+from lab.plant.redo import Redo
 from lab.plant.server import SimulatedServer
 from policies.flushlaw import LEGACY
 
@@ -126,10 +126,10 @@ def test_sync_rounds_follow_each_other_and_are_at_least_c() -> None:
     assert cleaner.wake_at == 2.0
 
 
-def test_sync_flushing_starts_two_mebibytes_early() -> None:
-    """Sync flushing looks at the LSN available for a checkpoint, so it starts 2 MiB early."""
+def test_sync_flushing_starts_at_the_sync_point() -> None:
+    """Sync flushing starts at the shared sync point, which has the flush-order lag taken off."""
     redo = Redo(capacity=104_857_600, lsn=1e9, now=0.0)
-    point = redo.limits.sync_point - FLUSH_ORDER_LAG
+    point = redo.limits.sync_point
     assert redo.sync_flush_lsn(redo.lsn - point) is None
     assert redo.sync_flush_lsn(redo.lsn - point - 1) is not None
 
