@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from policies.flushlaw import FlushLaw
 from tuner.core.plan import rounded
 from tuner.records import Capacity, Estimate
@@ -13,6 +15,9 @@ PARKED_RATIO = 0.70
 RESTORE_FACTOR = 1.25
 RESTORE_SECONDS = 5.0
 """Restoring moves M by no more than this factor, no more often than this."""
+
+SERVER_MINIMUM = 100
+"""Every server makes this of a lower value, without an error, pages/s."""
 
 
 def parked(
@@ -33,11 +38,15 @@ def parked(
 
 
 def restore_step(current: Capacity, originals: Capacity) -> Capacity:
-    """Return the next pair on the way back to the originals; the originals themselves at the end."""
+    """Return the next pair on the way back to the originals; the originals themselves at the end.
+
+    On the way M is the originals' own multiple of C, or as large a one as the server's minimum for C allows.
+    """
     wanted, now = originals.io_capacity_max, current.io_capacity_max
     low, high = now / RESTORE_FACTOR, now * RESTORE_FACTOR
     if low <= wanted <= high:
         return originals
-    ratio = max(1, originals.io_capacity_max // originals.io_capacity)
-    capacity = round((high if wanted > now else low) / ratio)
-    return Capacity(io_capacity=max(1, capacity), io_capacity_max=max(1, capacity) * ratio)
+    following = high if wanted > now else low
+    ratio = max(1, min(originals.io_capacity_max // originals.io_capacity, int(following) // SERVER_MINIMUM))
+    capacity = math.floor(following / ratio) if wanted > now else math.ceil(following / ratio)
+    return Capacity(io_capacity=capacity, io_capacity_max=capacity * ratio)
