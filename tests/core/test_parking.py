@@ -1,0 +1,103 @@
+"""What is left behind, and the way back to the originals."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from policies.flushlaw import LEGACY
+from tests.factory import ACTIVE, FACTS, FakeServer, estimate
+from tuner.core.parking import PARKED_RATIO, RESTORE_FACTOR, parked, restore_step
+from tuner.core.plan import plan
+from tuner.records import Capacity
+
+CAPACITY = st.integers(100, 20_000)
+WHOLE = st.builds(lambda c: Capacity(c, 2 * c), CAPACITY)
+ANY = st.builds(
+    lambda c, m: Capacity(min(c, m), max(c, m)), st.sampled_from([100, 200, 777, 2000, 10_000]), CAPACITY
+)
+
+
+def park(*, current: int = 200, lowest: int = 200, highest: int = 20_000, **changes: float) -> Capacity:
+    """Return the pair that is left behind after such an estimate."""
+    return parked(estimate(**changes), LEGACY, ACTIVE, current=current, lowest=lowest, highest=highest)
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.5, 0.7, 0.9, 1.0])
+def test_a_parked_setting_holds_half_as_much_load_again(ratio: float) -> None:
+    """At 1.5 times the demand, which falls with age as measured, the age settles clear of sync flushing."""
+    left = park(age_ratio=ratio)
+    at_parked_age = 400.0 * (ratio / PARKED_RATIO) ** 0.5 if ratio < PARKED_RATIO else 400.0
+
+    settled = LEGACY.steady_ratio(demand=1.5 * at_parked_age, io_capacity_max=left.io_capacity_max)
+
+    assert settled <= PARKED_RATIO + 0.005
+
+
+def test_the_largest_demand_known_decides() -> None:
+    """A demand that is still on its way to the tail, or a flush rate above it, is left room for."""
+    usual = park()
+
+    assert park(demand_ahead=800.0).io_capacity_max == pytest.approx(2 * usual.io_capacity_max, abs=4)
+    assert park(flush_rate=800.0).io_capacity_max == pytest.approx(2 * usual.io_capacity_max, abs=4)
+
+
+def test_parking_never_lowers_what_is_in_force() -> None:
+    """A higher setting that is already there stays, inside the limits."""
+    assert park(current=9_000).io_capacity_max == 9_000
+    assert park(current=30_000, highest=20_000).io_capacity_max == 20_000
+
+
+@given(
+    demand=st.floats(0.0, 1e9),
+    ahead=st.floats(0.0, 1e9),
+    ratio=st.floats(0.0, 2.0),
+    combining=st.floats(0.0, 1.0),
+)
+def test_a_parked_setting_is_inside_the_limits(
+    demand: float, ahead: float, ratio: float, combining: float
+) -> None:
+    """Whatever was estimated, what is left behind is a whole ratio inside the limits."""
+    left = park(demand=demand, demand_ahead=ahead, age_ratio=ratio, combining_exponent=combining)
+
+    assert left.io_capacity_max == 2 * left.io_capacity
+    assert 200 <= left.io_capacity_max <= 20_000
+
+
+def way_back(current: Capacity, originals: Capacity) -> list[Capacity]:
+    """Return the pairs in force on the way back, on a server that takes SETs as MySQL does."""
+    server = FakeServer(current)
+    seen = [current]
+    while server.capacity != originals:
+        assert len(seen) < 100, f"no way back: {seen[-3:]}"
+        target = restore_step(server.capacity, originals)
+        server.apply(plan(server.capacity, target), target)
+        assert server.capacity == target, "the server would have changed the pair without an error"
+        seen.append(target)
+    return seen
+
+
+@given(current=WHOLE, originals=ANY)
+@example(current=Capacity(100, 200), originals=Capacity(200, 2_000))
+@example(current=Capacity(100, 200), originals=Capacity(200, 20_000))
+@example(current=Capacity(150, 300), originals=Capacity(100, 20_000))
+@example(current=Capacity(225, 450), originals=Capacity(10_000, 20_000))
+@example(current=Capacity(10_000, 20_000), originals=Capacity(100, 100))
+def test_restoring_ends_at_the_originals_as_they_were(current: Capacity, originals: Capacity) -> None:
+    """From any pair of ours to any originals, odd ones too: M moves one way in small steps and ends there."""
+    seen = way_back(current, originals)
+
+    values = [pair.io_capacity_max for pair in seen]
+    assert seen[-1] == originals
+    assert values == sorted(values, reverse=current.io_capacity_max > originals.io_capacity_max)
+    for old, new in pairwise(values):
+        assert max(old, new) <= RESTORE_FACTOR * min(old, new)
+    assert all(pair.io_capacity >= FACTS.capacity_minimum for pair in seen)
+
+
+def test_going_back_to_the_default_takes_minutes() -> None:
+    """From a small M to 10000/20000 there are enough steps that no flush storm comes of it."""
+    assert 15 <= len(way_back(Capacity(225, 450), Capacity(10_000, 20_000))) <= 30

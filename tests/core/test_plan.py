@@ -1,0 +1,109 @@
+"""The SETs between two pairs: legal and safe wherever they stop."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.factory import C_NAME, FakeServer
+from tuner.core.plan import LONGEST, gain, plan, rounded
+from tuner.records import Capacity
+
+CAPACITY = st.integers(100, 30_000)
+WHOLE = st.builds(lambda c, k: Capacity(c, k * c), CAPACITY, st.integers(1, 20))
+ANY = st.builds(lambda c, more: Capacity(c, c + more), CAPACITY, st.integers(0, 60_000))
+SAME_RATIO = st.builds(
+    lambda k, old, new: (Capacity(old, k * old), Capacity(new, k * new)),
+    st.integers(1, 20),
+    CAPACITY,
+    CAPACITY,
+)
+
+
+def walked(old: Capacity, new: Capacity) -> list[Capacity]:
+    """Return every pair that the server goes through, the first included; SETs as the server takes them."""
+    server = FakeServer(old)
+    seen = [old]
+    for step in plan(old, new):
+        server.apply((step,), new)
+        name, value = step
+        asked = server.capacity.io_capacity if name == C_NAME else server.capacity.io_capacity_max
+        assert asked == value, "the server would have changed the value without an error"
+        seen.append(server.capacity)
+    return seen
+
+
+@given(old=ANY, new=WHOLE)
+@example(old=Capacity(1000, 1999), new=Capacity(1000, 2000))
+@example(old=Capacity(100, 100), new=Capacity(30_000, 30_000))
+def test_every_way_is_safe_at_every_point(old: Capacity, new: Capacity) -> None:
+    """From any pair to a whole ratio: C never above M, the gain always between old and new, the end right."""
+    seen = walked(old, new)
+
+    low, high = sorted((gain(old), gain(new)))
+    assert seen[-1] == new
+    assert len(seen) <= LONGEST + 1
+    assert all(pair.io_capacity <= pair.io_capacity_max for pair in seen)
+    assert all(low <= gain(pair) <= high for pair in seen)
+
+
+@given(pairs=SAME_RATIO)
+def test_two_sets_are_enough_between_whole_ratios(pairs: tuple[Capacity, Capacity]) -> None:
+    """Between two pairs of the same whole ratio there are two SETs, none when they are the same."""
+    old, new = pairs
+
+    assert len(plan(old, new)) == (0 if old == new else 2)
+
+
+@given(old=WHOLE, new=WHOLE)
+def test_whole_ratios_need_no_third_value(old: Capacity, new: Capacity) -> None:
+    """Also between different whole ratios C takes the values of the two ends alone, in three SETs at most."""
+    seen = walked(old, new)
+
+    assert len(seen) - 1 <= 3
+    assert all(pair.io_capacity in {old.io_capacity, new.io_capacity} for pair in seen)
+
+
+@given(old=WHOLE, odd=ANY)
+def test_odd_originals_can_be_restored(old: Capacity, odd: Capacity) -> None:
+    """Originals that are no whole ratio are reached exactly, as safely as any other pair."""
+    seen = walked(old, odd)
+
+    low, high = sorted((gain(old), gain(odd)))
+    assert seen[-1] == odd
+    assert all(low <= gain(pair) <= high for pair in seen)
+
+
+def test_raising_writes_m_first_and_lowering_c() -> None:
+    """The usual raise and the usual lowering, statement by statement."""
+    up = plan(Capacity(225, 450), Capacity(300, 600))
+    down = plan(Capacity(300, 600), Capacity(225, 450))
+
+    assert {name for name, _ in up} == {name for name, _ in down}
+    assert len(up) == len(down) == 2
+    assert walked(Capacity(225, 450), Capacity(300, 600))[-1] == Capacity(300, 600)
+
+
+@pytest.mark.parametrize(("pair", "said"), [((1500, 2000), 1500), ((1000, 1999), 1000), ((225, 450), 450)])
+def test_gain_is_what_the_server_works_with(pair: tuple[int, int], said: int) -> None:
+    """The gain cuts M down to a whole multiple of C."""
+    assert gain(Capacity(*pair)) == said
+
+
+@given(
+    wanted=st.floats(0.0, 1e12),
+    ratio=st.integers(1, 20),
+    lowest=st.integers(2_000, 5_000),
+    room=st.integers(20, 100_000),
+)
+def test_rounding_gives_a_whole_ratio_inside_the_limits(
+    wanted: float, ratio: int, lowest: int, room: int
+) -> None:
+    """Any wanted M becomes the nearest whole multiple inside the limits."""
+    pair = rounded(wanted, ratio=ratio, lowest=lowest, highest=lowest + room)
+
+    assert pair.io_capacity_max == ratio * pair.io_capacity
+    assert lowest <= pair.io_capacity_max <= lowest + room
+    bounded = min(lowest + room, max(lowest, wanted))
+    assert abs(pair.io_capacity_max - bounded) < ratio
