@@ -14,8 +14,8 @@ from tests.real.support import Ended, Innobrim, new_account, until
 from tuner.records import TickRecord
 
 BAND = 0.05
-SETTLE_LIMIT = 200.0
-REACHED_TICKS = 15
+SETTLE_LIMIT = 240.0
+REACHED_TICKS = 30
 WINDOW = 90.0
 START_RATIO = 0.3
 
