@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -40,7 +42,10 @@ def missing(what: str) -> NoReturn:
 @pytest.fixture(scope="session")
 def server() -> Iterator[LabServer]:
     """Yield a MySQL 9.7 with redo 100 MiB, 10000/20000 and the load's tables."""
-    choice = choose()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # the Docker SDK forgets the socket of no answer
+        choice = choose()
+        gc.collect()
     if choice.kind == "none":
         missing("; ".join((choice.why, *map(str, choice.refusals))))
     spec = ServerSpec(io_capacity=DEFAULT.io_capacity, io_capacity_max=DEFAULT.io_capacity_max)
