@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections import deque
 from collections.abc import Mapping
 
 
@@ -18,6 +19,10 @@ class Notifier:
         if self._address:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
             self._socket.settimeout(0)
+        self._started = False
+        self._owed = False
+        self._early: deque[None] = deque()
+        """Reloads that began before the service was up."""
 
     def send(self, *assignments: str) -> bool:
         """Send ``NAME=value`` lines in one message; tell whether they went out."""
@@ -30,15 +35,34 @@ class Notifier:
         return True
 
     def ready(self, status: str) -> bool:
-        """Say that start-up, or a reload, is over."""
-        return self.send("READY=1", f"STATUS={_one_line(status)}")
+        """Say that start-up, or a reload, is over; ``alive`` says it again where it did not go out.
+
+        The end of a reload that came before start-up was over is kept back: it would end start-up.
+        """
+        try:
+            self._early.pop()  # of two threads that come at once only one finds it
+        except IndexError:
+            self._started = True
+        else:
+            return False
+        sent = self.send("READY=1", f"STATUS={_one_line(status)}")
+        self._owed = not sent
+        return sent
 
     def alive(self, status: str) -> bool:
         """Feed the watchdog and say in one line how things are."""
-        return self.send("WATCHDOG=1", f"STATUS={_one_line(status)}")
+        lines = ["WATCHDOG=1", f"STATUS={_one_line(status)}"]
+        if not self._owed:
+            return self.send(*lines)
+        sent = self.send("READY=1", *lines)
+        self._owed = not sent
+        return sent
 
     def reloading(self) -> bool:
         """Say that the configuration is being read again; ``ready`` ends it."""
+        if not self._started:
+            self._early.append(None)
+            return False
         return self.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def stopping(self, status: str) -> bool:
