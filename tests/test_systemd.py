@@ -52,6 +52,43 @@ def test_what_is_sent_arrives(manager: socket.socket) -> None:
     assert not notifier.alive("gone")
 
 
+def test_a_reload_does_not_end_start_up(manager: socket.socket) -> None:
+    """A SIGHUP while the server is waited for leaves the service starting, until it is ready indeed."""
+    notifier = Notifier({"NOTIFY_SOCKET": str(manager.getsockname())})
+
+    assert notifier.alive("waiting")
+    assert heard(manager) == {"WATCHDOG": "1", "STATUS": "waiting"}
+    assert not notifier.reloading()
+    assert not notifier.ready("reloaded")
+    assert notifier.alive("waiting")
+    assert heard(manager) == {"WATCHDOG": "1", "STATUS": "waiting"}
+    assert notifier.ready("up")
+    assert heard(manager) == {"READY": "1", "STATUS": "up"}
+    assert notifier.reloading()
+    assert heard(manager)["RELOADING"] == "1"
+    assert notifier.ready("reloaded")
+    assert heard(manager) == {"READY": "1", "STATUS": "reloaded"}
+    notifier.close()
+
+
+def test_ready_is_said_again_where_the_manager_was_deaf(manager: socket.socket) -> None:
+    """Without READY=1 a service starts for ever; where a full socket lost it, the next message has it."""
+    notifier = Notifier({"NOTIFY_SOCKET": str(manager.getsockname())})
+    sent = 0
+    while notifier.alive("x" * 1000):
+        sent += 1
+    assert not notifier.ready("up")
+    assert not notifier.alive("up")
+    for _ in range(sent):
+        assert "READY" not in heard(manager)
+
+    assert notifier.alive("up")
+    assert heard(manager) == {"READY": "1", "WATCHDOG": "1", "STATUS": "up"}
+    assert notifier.alive("up")
+    assert heard(manager) == {"WATCHDOG": "1", "STATUS": "up"}
+    notifier.close()
+
+
 def test_an_abstract_socket_is_found() -> None:
     """A leading @ stands for the abstract name space."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
@@ -119,6 +156,8 @@ def test_the_unit_says_what_the_daemon_relies_on(unit: configparser.ConfigParser
     assert service["OOMPolicy"] == "continue"
     assert "MALLOC_ARENA_MAX=1" in service["Environment"]
     assert Config().daemon.state_directory == "/var/lib/" + service["StateDirectory"]
+    assert "TMPDIR=/var/lib/innobrim" in service["Environment"]
+    assert unit["Unit"]["After"] == "multi-user.target"
     assert "DynamicUser" not in service
 
 
