@@ -127,6 +127,13 @@ def budget(wish: Wish, context: Context) -> Wish:
     return wish.stopped("budget", f"{context.changes} changes in the last hour, all that the budget allows")
 
 
+def raises(wish: Wish, context: Context) -> Wish:
+    """Refuse an emergency that limits or device have turned into a lowering."""
+    if wish.io_capacity_max > context.current.io_capacity_max:
+        return wish
+    return wish.stopped("no_raise", "M is as high already as limits and device allow")
+
+
 def spacing(wish: Wish, context: Context) -> Wish:
     """Refuse an emergency raise before the server can have answered the last write."""
     if context.last_write is None or context.now - context.last_write >= EMERGENCY_SPACING:
@@ -138,7 +145,7 @@ Guard = Callable[[Wish, Context], Wish]
 
 TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
     DecisionKind.SET: (limits, authority, step, ratio, dead_band, dwell, budget),
-    DecisionKind.EMERGENCY: (limits, authority, ratio, spacing),
+    DecisionKind.EMERGENCY: (limits, authority, ratio, raises, spacing),
     DecisionKind.OVERRIDE: (limits, ratio),
     DecisionKind.PARK: (limits, ratio),
 }
