@@ -144,8 +144,7 @@ def _restore(state: State, asked: Asked) -> Outcome:
     why = _cannot_write(state, asked)
     if why:
         return _refused(state, why)
-    if state.originals is None:
-        return _refused(state, "no originals are known: nothing was written yet")
+    assert state.originals is not None  # noqa: S101 - checked above; tells the type checker
     pair = state.originals.capacity
     state = replace(state, restoring=asked.command.who, override=None, park_owed="")
     return Outcome(
@@ -165,6 +164,8 @@ def _cannot_write(state: State, asked: Asked) -> str:
         return "the server does not answer"
     if not asked.sample.writer:
         return "another InnoBrim holds this server's writer lock"
+    if state.originals is None or not state.originals.saved:
+        return "the originals are not on disk yet, and nothing is written before they are"
     return ""
 
 
