@@ -184,9 +184,11 @@ def change_mode(state: State, mode: Mode) -> State:
     if mode is state.mode:
         return state
     if mode is Mode.ADVISORY:
-        owed = "leaving active mode" if state.writes.own is not None else ""
+        held = any(hold.code is not HoldCode.STALE for hold in state.holds)
+        owed = "leaving active mode" if state.writes.own is not None and not held else ""
         return replace(state, mode=mode, park_owed=owed, override=None, restoring="")
-    return replace(state, mode=mode, writes=Writes(last=state.writes.last, counted=state.writes.counted))
+    writes = Writes(last=state.writes.last, counted=state.writes.counted)
+    return replace(state, mode=mode, writes=writes, park_owed="")
 
 
 def _settings(state: State, asked: Asked) -> Outcome:

@@ -17,7 +17,7 @@ from tuner.core import estimator, guards, parking
 from tuner.core.observe import bounds
 from tuner.core.plan import Steps, plan
 from tuner.core.state import State
-from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, HoldCode, Sample
+from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, HoldCode, Lifecycle, Sample
 from tuner.settings import Mode
 
 EMERGENCY_RELIEF_SECONDS = 5.0
@@ -56,7 +56,7 @@ def decide(
         return state, _keep(state, None, "missed", "no reading at this tick")
     current = sample.capacity
     if state.park_owed:
-        return _park(state, current)
+        return _park(state, current, writer=sample.writer)
     found = state.estimate
     if found is None:
         return state, _keep(state, current, "no_estimate", "rates need a second good reading")
@@ -229,6 +229,8 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
 def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | None:
     if state.mode is not Mode.ACTIVE:
         return "advisory", "advisory mode writes nothing"
+    if state.lifecycle is Lifecycle.STOPPING:
+        return "stopping", "nobody would look after a change any more"
     if holds:
         return "held", "; ".join(f"{hold.code.value}: {hold.reason}" for hold in holds)
     if state.originals is None or not state.originals.saved:
@@ -236,12 +238,14 @@ def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | N
     return None
 
 
-def _park(state: State, current: Capacity) -> tuple[State, Decision]:
+def _park(state: State, current: Capacity, *, writer: bool) -> tuple[State, Decision]:
     """Leave a safe setting behind, once, where the values in force are our own or a person asked."""
     owed = state.park_owed
     state = replace(state, park_owed="")
     target = state.park_target
     base = _keep(state, current, "park", owed)
+    if not writer:
+        return state, replace(base, detail=f"{owed}; left to the InnoBrim that holds the writer lock")
     if target is None or target == current:
         return state, replace(base, detail=f"{owed}; already safe")
     steps: Steps = plan(current, target)
