@@ -171,6 +171,8 @@ def test_every_key_can_be_set_by_file_and_variable(key: Key, tmp_path: Path) -> 
     if key.section == "loop":
         base.pop(key.name, None)
     others = {f"INNOBRIM_LOOP_{name}".upper(): str(value) for name, value in base.items()}
+    if key.name == "tls_ca":
+        others["INNOBRIM_SERVER_TLS"] = "required"
     path = tmp_path / "c.toml"
     path.write_text(f"[{key.section}]\n{key.name} = {in_file}\n")
 
@@ -193,7 +195,8 @@ def test_every_key_can_be_set_by_file_and_variable(key: Key, tmp_path: Path) -> 
             "loop.stale_seconds = 5.0 (default) is too short",
         ),
         ("[daemon]\ninterval = 5.0\n[loop]\nstale_seconds = 20", "must be at least 10"),
-        ('[server]\ntls = "off"\ntls_ca = "/ca.pem"', "has no effect"),
+        ('[server]\ntls = "off"\ntls_ca = "/ca.pem"', 'set tls = "required"'),
+        ('[server]\ntls_ca = "/ca.pem"', 'set tls = "required"'),
         ('[api]\nhost = "0.0.0.0"', "is not a loopback address"),
         ('[api]\nhost = "db1"', "is not a loopback address"),
         ("[server]\nport = ", "not TOML"),
@@ -207,6 +210,16 @@ def test_contradictions_are_refused(refused: Refused, text: str, said: str) -> N
     (problem,) = refused(text)
 
     assert said in problem
+
+
+def test_a_certificate_authority_is_used_or_refused(tmp_path: Path) -> None:
+    """Whoever names a certificate authority gets a server that is checked against it, or an error."""
+    path = tmp_path / "c.toml"
+    path.write_text('[server]\ntls = "required"\ntls_ca = "/ca.pem"\n')
+
+    assert load_config(str(path), environ={}, flags={}).server.tls_ca == "/ca.pem"
+    with pytest.raises(ConfigError, match="the server would not be checked"):
+        load_config(str(path), environ={"INNOBRIM_SERVER_TLS": "preferred"}, flags={})
 
 
 def test_the_watchdog_outlives_the_slowest_tick(refused: Refused) -> None:

@@ -92,8 +92,11 @@ def _times(config: Config, said: _Said) -> Iterator[str]:
 
 
 def _addresses(config: Config, said: _Said) -> Iterator[str]:
-    if config.server.tls == "off" and config.server.tls_ca is not None:
-        yield f"{said('server.tls_ca')} has no effect with {said('server.tls')}; set tls to required"
+    if config.server.tls != "required" and config.server.tls_ca is not None:
+        yield (
+            f"{said('server.tls_ca')} has no effect with {said('server.tls')}: the server would not be "
+            'checked; set tls = "required", or leave tls_ca out'
+        )
     if config.api.enabled and config.api.port and not _is_loopback(config.api.host):
         yield f"{said('api.host')} is not a loopback address; use 127.0.0.1, ::1 or localhost"
 

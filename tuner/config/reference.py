@@ -56,7 +56,7 @@ Checked at every start and reload:
   that innodb_io_capacity never falls below the server's minimum of 100;
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them;
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
-- `server.tls = "off"` and `server.tls_ca` exclude each other;
+- `server.tls_ca` needs `server.tls = "required"`: otherwise nothing would be checked against it;
 - `api.host` is a loopback address where a TCP port is served;
 - under a watchdog, connect + 2 reads + 3 statements of a write, each as long as its limit
   (`server.connect_timeout` + 5 times `server.query_timeout`), take less than half of `WatchdogSec=`.
