@@ -197,6 +197,7 @@ def test_every_key_can_be_set_by_file_and_variable(key: Key, tmp_path: Path) -> 
         ("[daemon]\ninterval = 5.0\n[loop]\nstale_seconds = 20", "must be at least 10"),
         ('[server]\ntls = "off"\ntls_ca = "/ca.pem"', 'set tls = "required"'),
         ('[server]\ntls_ca = "/ca.pem"', 'set tls = "required"'),
+        ('[daemon]\non_stop = "restore"', "must be one of park, leave"),
         ('[api]\nhost = "0.0.0.0"', "is not a loopback address"),
         ('[api]\nhost = "db1"', "is not a loopback address"),
         ("[server]\nport = ", "not TOML"),

@@ -40,7 +40,7 @@ class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="turn on the InnoDB counters that the loop needs (active mode only)")
     ] = False
     on_stop: Annotated[
-        Literal["park", "restore", "leave"],
+        Literal["park", "leave"],
         Meta(description="what an active daemon leaves behind when it stops"),
     ] = "park"
     state_directory: Annotated[str, Meta(min_length=1, description="where journal and token live")] = (
