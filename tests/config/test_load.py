@@ -187,6 +187,10 @@ def test_every_key_can_be_set_by_file_and_variable(key: Key, tmp_path: Path) -> 
         ("[loop]\nmin_io_capacity_max = 30000", "is above loop.max_io_capacity_max = 20000 (default)"),
         ("[loop]\nratio = 3", "must be at least 300"),
         (
+            "[loop]\nratio = 4\nmin_io_capacity_max = 1001\nmax_io_capacity_max = 1003",
+            "lower the first to 1000 or raise the second to 1004",
+        ),
+        (
             '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 100',
             "is outside loop.min_io_capacity_max = 200",
         ),
@@ -221,6 +225,14 @@ def test_a_certificate_authority_is_used_or_refused(tmp_path: Path) -> None:
     assert load_config(str(path), environ={}, flags={}).server.tls_ca == "/ca.pem"
     with pytest.raises(ConfigError, match="the server would not be checked"):
         load_config(str(path), environ={"INNOBRIM_SERVER_TLS": "preferred"}, flags={})
+
+
+def test_limits_need_not_be_multiples_themselves(tmp_path: Path) -> None:
+    """Odd limits are fine as long as one whole multiple of the ratio lies between them."""
+    path = tmp_path / "c.toml"
+    path.write_text("[loop]\nratio = 4\nmin_io_capacity_max = 1001\nmax_io_capacity_max = 1007\n")
+
+    assert load_config(str(path), environ={}, flags={}).loop.min_io_capacity_max == 1001
 
 
 def test_the_watchdog_outlives_the_slowest_tick(refused: Refused) -> None:

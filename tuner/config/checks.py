@@ -67,12 +67,25 @@ def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
             f"innodb_io_capacity would fall below the server's minimum of {SERVER_MINIMUM}; "
             f"it must be at least {SERVER_MINIMUM * loop.ratio}"
         )
+    yield from _no_whole_ratio(loop, said)
     if loop.policy == "fixed" and not (
         loop.min_io_capacity_max <= loop.fixed_io_capacity_max <= loop.max_io_capacity_max
     ):
         yield (
             f"{said('loop.fixed_io_capacity_max')} is outside {said('loop.min_io_capacity_max')} "
             f"and {said('loop.max_io_capacity_max')}"
+        )
+
+
+def _no_whole_ratio(loop: Settings, said: _Said) -> Iterator[str]:
+    """Say where no M between the limits is a whole multiple of the ratio."""
+    lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio
+    below = highest // ratio * ratio
+    if below < lowest <= highest:
+        yield (
+            f"no multiple of {said('loop.ratio')} lies between {said('loop.min_io_capacity_max')} and "
+            f"{said('loop.max_io_capacity_max')}; lower the first to {below} or raise the second to "
+            f"{below + ratio}"
         )
 
 
