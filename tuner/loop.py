@@ -25,6 +25,7 @@ def drive(
     publish: Publish,
     until: float | None = None,
     number: int = 0,
+    last: Callable[[Receipt], None] | None = None,
 ) -> State:
     """Turn until told to stop, or until a time on the clock.
 
@@ -37,6 +38,7 @@ def drive(
         publish: who is told, once a tick; a write is published before it is carried out.
         until: monotonic time to end at; None for ever.
         number: number of the last tick that this state saw.
+        last: told what became of the write that a stop ends with; no tick follows it.
 
     Returns:
         The last state.
@@ -48,7 +50,8 @@ def drive(
     while until is None or clock.monotonic() < until:
         number += 1
         stopping = any(command.name == "stop" for command in commands)
-        if stopping and isinstance(reading, Missed):
+        failed = isinstance(reading, Missed) or (receipt is not None and bool(receipt.error))
+        if stopping and failed:
             reading = Missed(clock.monotonic(), clock.wall(), "not read again: stopping")
         else:
             reading = server.read()
@@ -67,6 +70,8 @@ def drive(
         if decision.steps and decision.target is not None:
             receipt = server.apply(decision.steps, decision.target)
         if state.lifecycle is Lifecycle.STOPPING:
+            if receipt is not None and last is not None:
+                last(receipt)
             return state
         now = clock.monotonic()
         if now >= due:

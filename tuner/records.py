@@ -222,6 +222,7 @@ class Decision(Struct, frozen=True):
         would: what an active loop would have set, where that differs from ``steps``.
         policy: the decision law asked.
         set_point: f in force; None before the first good estimate.
+        set_point_source: which bound or person it comes from.
         source: who decided, in the order of precedence.
         guards: codes of the guards that changed or stopped the answer.
         terms: the law's named parts.
@@ -235,6 +236,7 @@ class Decision(Struct, frozen=True):
     would: Capacity | None = None
     policy: str = ""
     set_point: float | None = None
+    set_point_source: str = ""
     source: str = ""
     guards: tuple[str, ...] = ()
     terms: dict[str, float] = msgspec.field(default_factory=dict)

@@ -11,6 +11,9 @@ from tuner.core.state import Override, State, Writes
 from tuner.records import Acknowledgement, Command, Event, Hold, HoldCode, Lifecycle, Sample
 from tuner.settings import Mode
 
+PERSON = "parked by "
+"""How a park begins that a person asked for: it is owed whoever made the values in force."""
+
 
 class Outcome(Struct, frozen=True):
     """The state after a command, and what to say about it.
@@ -129,7 +132,7 @@ def _park(state: State, asked: Asked) -> Outcome:
     state = replace(
         state,
         latches=replace(state.latches, paused=hold),
-        park_owed=f"parked by {asked.command.who}",
+        park_owed=f"{PERSON}{asked.command.who}",
         override=None,
         restoring="",
     )
@@ -221,8 +224,7 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a
 
 
 def _stop(state: State, asked: Asked) -> Outcome:
-    ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.holds
-    owed = "stopping" if ours and asked.command.value != "leave" else ""
+    owed = "stopping" if state.mode is Mode.ACTIVE and asked.command.value != "leave" else ""
     return Outcome(
         replace(state, lifecycle=Lifecycle.STOPPING, park_owed=owed, override=None, restoring=""),
         "stopping",

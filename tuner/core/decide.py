@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from policies.registry import make_policy
 from policies.types import Policy, Situation, horizon
 from tuner.core import estimator, guards, parking
+from tuner.core.commands import PERSON
 from tuner.core.observe import bounds
 from tuner.core.plan import Steps, plan
 from tuner.core.state import State
@@ -22,6 +23,10 @@ from tuner.settings import Mode
 
 EMERGENCY_RELIEF_SECONDS = 5.0
 """An emergency raise asks for the pages that bring the age to the set-point in this time."""
+
+NEVER_PARKED = frozenset({HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER})
+PARKED_BEFORE = frozenset({"stopping", "leaving active mode"})
+"""Parks that a hold in force has already done on its entry."""
 
 EMERGENCY_LEAST_FACTOR = 1.5
 IDLE_HOURS = 2.0
@@ -53,13 +58,13 @@ def decide(
 ) -> tuple[State, Decision]:
     """Return what this tick does; the steps are empty wherever nothing may be written."""
     if sample is None:
-        return state, _keep(state, None, "missed", "no reading at this tick")
+        return _unpaid(state), _keep(state, None, "missed", "no reading at this tick")
     current = sample.capacity
-    if state.park_owed:
-        return _park(state, current, writer=sample.writer)
     found = state.estimate
     if found is None:
-        return state, _keep(state, current, "no_estimate", "rates need a second good reading")
+        return _unpaid(state), _keep(state, current, "no_estimate", "rates need a second good reading")
+    if state.park_owed:
+        return _park(state, sample, holds)
     state, wanted = _wanted(state, sample, found, now=now)
     refused = any(hold.code is HoldCode.NOT_WRITER for hold in holds)
     if state.mode is Mode.ACTIVE and state.restoring and not refused:
@@ -238,14 +243,24 @@ def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | N
     return None
 
 
-def _park(state: State, current: Capacity, *, writer: bool) -> tuple[State, Decision]:
+def _unpaid(state: State) -> State:
+    """Drop a park that is owed on leaving active mode and cannot be done now: advisory writes nothing."""
+    return replace(state, park_owed="") if state.mode is Mode.ADVISORY else state
+
+
+def _park(state: State, sample: Sample, holds: tuple[Hold, ...]) -> tuple[State, Decision]:
     """Leave a safe setting behind, once, where the values in force are our own or a person asked."""
-    owed = state.park_owed
+    owed, current = state.park_owed, sample.capacity
     state = replace(state, park_owed="")
-    target = state.park_target
     base = _keep(state, current, "park", owed)
-    if not writer:
-        return state, replace(base, detail=f"{owed}; left to the InnoBrim that holds the writer lock")
+    codes = {hold.code for hold in holds}
+    if not sample.writer or codes & NEVER_PARKED:
+        return state, replace(base, detail=f"{owed}; the values in force are not ours to change")
+    if not owed.startswith(PERSON) and state.writes.own != current:
+        return state, replace(base, detail=f"{owed}; nothing of ours is in force")
+    if owed in PARKED_BEFORE and codes:
+        return state, replace(base, detail=f"{owed}; parked when the hold began")
+    target = state.park_target
     if target is None or target == current:
         return state, replace(base, detail=f"{owed}; already safe")
     steps: Steps = plan(current, target)
@@ -258,7 +273,8 @@ def _restore(state: State, current: Capacity, *, now: float) -> tuple[State, Dec
     who, originals = state.restoring, state.originals
     base = _keep(state, current, "restore", f"restoring for {who}")
     if originals is None or current == originals.capacity:
-        state = replace(state, restoring="", mode=Mode.ADVISORY, writes=replace(state.writes, own=None))
+        given_back = replace(state.writes, own=None)
+        state = replace(state, restoring="", mode=Mode.ADVISORY, writes=given_back, originals=None)
         return state, replace(base, reason="restored", detail="originals are in force; advisory now")
     last = state.writes.last
     if last is not None and now - last < parking.RESTORE_SECONDS:
@@ -294,5 +310,6 @@ def _keep(state: State, current: Capacity | None, reason: str, detail: str) -> D
         target=current,
         policy=state.settings.policy,
         set_point=state.set_point,
+        set_point_source=state.set_point_source,
         source="policy",
     )

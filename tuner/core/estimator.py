@@ -281,7 +281,8 @@ def _follow_device(
         weight = min(1.0, elapsed / RATE_SECONDS)
         sustained = flush_rate if sustained is None else sustained + weight * (flush_rate - sustained)
     elif sustained is not None:
-        sustained = max(sustained * math.exp(elapsed / CAPACITY_MEMORY_SECONDS), flush_rate)
+        forgotten = math.exp(min(elapsed, CAPACITY_MEMORY_SECONDS) / CAPACITY_MEMORY_SECONDS)
+        sustained = max(sustained * forgotten, flush_rate)
     return replace(state, sustained=sustained)
 
 

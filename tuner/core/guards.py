@@ -147,9 +147,8 @@ TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
     DecisionKind.SET: (limits, authority, step, ratio, dead_band, dwell, budget),
     DecisionKind.EMERGENCY: (limits, authority, ratio, raises, spacing),
     DecisionKind.OVERRIDE: (limits, ratio),
-    DecisionKind.PARK: (limits, ratio),
 }
-"""Restore is exempt from all of them: originals go back as they were."""
+"""Restore is exempt from all of them: originals go back as they were. A park is made inside the limits."""
 
 
 def guard(wish: Wish, context: Context) -> Wish:

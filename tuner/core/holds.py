@@ -9,6 +9,9 @@ from tuner.records import Estimate, Hold, HoldCode, Sample
 PARKED_ON_ENTRY = frozenset({HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH})
 """Holds that leave a parked setting behind, where the values in force are our own."""
 
+CARRIED = frozenset({HoldCode.INERT, HoldCode.RESIZING, HoldCode.NOT_WRITER})
+"""Holds that only a reading can end."""
+
 LRU_SHARE = 2.0
 LRU_FLOOR = 50.0
 """The LRU does the flushing when it writes so many times the flush list's pages, and this many a second."""
@@ -36,7 +39,7 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
         )
         hold(HoldCode.STALE, f"{age}: {state.missed}" if state.missed else age, "a good sample")
     if sample is None:
-        found.extend(old for old in state.holds if old.code in {HoldCode.INERT, HoldCode.RESIZING})
+        found.extend(old for old in state.holds if old.code in CARRIED and old not in found)
     else:
         inert = inert_reason(state, sample, state.estimate)
         if inert:

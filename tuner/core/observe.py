@@ -7,13 +7,16 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from policies.setpoint import Headroom, follow, highest_ratio
 from tuner.core import estimator, gate, parking
-from tuner.core.state import Latches, Originals, State, Writes
+from tuner.core.state import Elsewhere, Latches, Originals, State, Writes
 from tuner.records import Capacity, Estimate, Event, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
 RESTART_SLACK_SECONDS = 5.0
 SETTLED_READINGS = 10
 """Good readings after a restart of mysqld before its values count as its own."""
+
+SERVERS_REMEMBERED = 8
+"""Servers behind one address whose originals are kept in mind."""
 
 FAILURES_LATCHED = 3
 """Writes refused in a row before the loop stops trying and waits for a person."""
@@ -27,11 +30,11 @@ def take_receipt(
         return state, []
     writes, events = state.writes, []
     failures = writes.failures + 1 if receipt.error else 0
-    unread = receipt.in_force is None and receipt.done > 0
+    unread = receipt.in_force is None
     writes = replace(
         writes,
         expected=receipt.in_force,
-        own=receipt.in_force if receipt.done else writes.own,
+        own=receipt.in_force if receipt.done and not unread else writes.own,
         pending=receipt.requested if unread else None,
         failures=failures,
     )
@@ -106,8 +109,10 @@ def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, est
 
 
 def _restarted(sample: Sample, last: Sample) -> bool:
+    """Tell whether mysqld started after the last reading; a step of its clock moves uptime as well."""
     elapsed = sample.monotonic - last.monotonic
-    return sample.uptime < last.uptime or sample.uptime - last.uptime < elapsed - RESTART_SLACK_SECONDS
+    younger = sample.uptime <= elapsed + RESTART_SLACK_SECONDS
+    return younger and sample.uptime < last.uptime + elapsed - RESTART_SLACK_SECONDS
 
 
 def _restart(state: State, sample: Sample, *, now: float) -> State:
@@ -134,16 +139,23 @@ def _restart(state: State, sample: Sample, *, now: float) -> State:
 
 
 def _other_server(state: State, sample: Sample) -> State:
+    """Begin anew with the server that answers now; what was kept for one that comes back is found again."""
+    facts = state.facts
+    kept = {one.identity: one for one in state.elsewhere}
+    if state.originals is not None:
+        kept[facts.identity] = Elsewhere(facts.identity, facts.started, state.originals)
+    started = float(round(sample.wall - sample.uptime))
+    again = kept.pop(sample.identity, None)
+    known = again is not None and abs(again.started - started) <= RESTART_SLACK_SECONDS
     return replace(
         state,
-        facts=replace(
-            state.facts, identity=sample.identity, started=float(round(sample.wall - sample.uptime))
-        ),
+        facts=replace(facts, identity=sample.identity, started=started),
         mode=Mode.ADVISORY,
         estimator=estimator.EstimatorState(),
         gate=gate.GateState(),
         writes=Writes(),
-        originals=None,
+        originals=again.originals if again is not None and known else None,
+        elsewhere=tuple(kept.values())[-SERVERS_REMEMBERED:],
         latches=Latches(paused=state.latches.paused),
         override=None,
         restoring="",
@@ -192,11 +204,12 @@ def _compare_values(state: State, sample: Sample, *, now: float, wall: float) ->
     expected = state.writes.expected
     if expected == sample.capacity:
         return state, []
-    ours = expected is None and state.writes.pending is not None
-    writes = replace(state.writes, expected=sample.capacity, pending=None)
-    state = replace(state, writes=replace(writes, own=sample.capacity) if ours else writes)
+    before = state.writes
+    state = replace(state, writes=replace(before, expected=sample.capacity, pending=None))
     if expected is None:
-        return state, []
+        ours = before.pending is not None or before.own == sample.capacity
+        own = sample.capacity if ours else None
+        return replace(state, writes=replace(state.writes, own=own)), []
     message = f"C/M were {_pair(expected)} and are {_pair(sample.capacity)}, and it was not us"
     state = replace(state, writes=replace(state.writes, own=None), park_owed="", restoring="")
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:

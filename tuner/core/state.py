@@ -58,6 +58,20 @@ class Originals(Struct, frozen=True):
     saved: bool = False
 
 
+class Elsewhere(Struct, frozen=True):
+    """The originals of another server that answered at this address before.
+
+    Attributes:
+        identity: which server.
+        started: when it had started, Unix time.
+        originals: what it was set to before us.
+    """
+
+    identity: str
+    started: float
+    originals: Originals
+
+
 class Latches(Struct, frozen=True):
     """Holds that stay until somebody or something clears them."""
 
@@ -82,6 +96,7 @@ class State(Struct, frozen=True):
     set_point_source: str = ""
     writes: Writes = Writes()
     originals: Originals | None = None
+    elsewhere: tuple[Elsewhere, ...] = ()
     latches: Latches = Latches()
     holds: tuple[Hold, ...] = ()
     override: Override | None = None

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from tuner.core import commands, decide, holds, observe
 from tuner.core.guards import HOUR
-from tuner.core.state import Originals, State
+from tuner.core.learned import Learned, recall
+from tuner.core.state import Originals, State, Writes
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -24,16 +25,32 @@ from tuner.records import (
 from tuner.settings import Mode, Settings
 
 
-def start(settings: Settings, facts: Facts, originals: Capacity | None = None) -> State:
+def start(
+    settings: Settings,
+    facts: Facts,
+    originals: Capacity | None = None,
+    *,
+    written: Capacity | None = None,
+    learned: Learned | None = None,
+) -> State:
     """Return the state before the first tick.
 
     Args:
         settings: what the operator wants.
         facts: what the server is.
         originals: the pair from before an earlier run of ours on this very start of the server.
+        written: what that run wrote last; ours to park where it is still in force.
+        learned: what earlier runs learned about this server.
     """
     known = Originals(capacity=originals, saved=True) if originals is not None else None
-    return State(settings=settings, facts=facts, mode=settings.mode, originals=known)
+    return State(
+        settings=settings,
+        facts=facts,
+        mode=settings.mode,
+        originals=known,
+        writes=Writes(own=written),
+        estimator=recall(learned),
+    )
 
 
 def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
@@ -41,8 +58,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     now, wall = tick.now, tick.wall
     sample = tick.reading if isinstance(tick.reading, Sample) else None
     mode_before = state.mode
+    ended = state.override is not None and now >= state.override.ends
     state = _forget_old(state, now)
     state, events = observe.take_receipt(state, tick.receipt, now=now, wall=wall)
+    if ended:
+        events.append(Event(wall=wall, code="override_ended", message="the override's time is over"))
     answers: list[Acknowledgement] = []
     for command in tick.commands:
         asked = commands.Asked(command=command, sample=sample, now=now)
@@ -129,6 +149,7 @@ def _hold(
     if HoldCode.STALE in before - after:
         owed = "first good contact after stale samples"
     never = {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER}
-    if owed and ours and not (after & never) and not state.park_owed:
+    held_before = bool(before - {HoldCode.STALE})
+    if owed and ours and not held_before and not (after & never) and not state.park_owed:
         state = replace(state, park_owed=owed)
     return replace(state, holds=found), found, events

@@ -13,7 +13,7 @@ from tuner.records import Capacity, Facts, Missed, Receipt, Sample
 from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import COUNTERS, ENABLE_COUNTERS, detect
 from tuner.servers.limits import RedoLimits, redo_limits
-from tuner.servers.port import ServerError
+from tuner.servers.port import ServerError, Unreachable
 
 WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
 """The variables that the loop may write; with ``enable_counters`` also innodb_monitor_enable."""
@@ -130,6 +130,8 @@ class MySQLServer:
                 _must_be_writable(name)
                 self._session.query(f"SET GLOBAL {name} = {int(value)}")
                 done += 1
+        except Unreachable as failure:
+            return self._receipt(started, wanted, done=done, error=str(failure))
         except ServerError as failure:
             error = str(failure)
         except pymysql.MySQLError as failure:
@@ -141,6 +143,15 @@ class MySQLServer:
             in_force = Capacity(int(row[0]), int(row[1]))
         except (ServerError, pymysql.MySQLError) as failure:
             error = error or f"read back: {failure}"
+        return self._receipt(started, wanted, done=done, error=error, in_force=in_force)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._session.close()
+
+    def _receipt(
+        self, started: float, wanted: Capacity, *, done: int, error: str, in_force: Capacity | None = None
+    ) -> Receipt:
         ended = self._clock.monotonic()
         return Receipt(
             monotonic=ended,
@@ -150,10 +161,6 @@ class MySQLServer:
             seconds=ended - started,
             error=error,
         )
-
-    def close(self) -> None:
-        """Give the connection back."""
-        self._session.close()
 
     def _check_counters(self, counters: dict[str, int]) -> None:
         """Turn counters on where allowed, as after a restart of mysqld; this reading is lost all the same.
@@ -169,8 +176,15 @@ class MySQLServer:
         raise ServerError(f"counters are off: {', '.join(off)}; turn them on: {'; '.join(ENABLE_COUNTERS)}")
 
     def _claim(self) -> None:
-        """Take the writer lock once per session; a server that refuses named locks is written without one."""
-        if not self.claims_writer or self._claimed_by is self._session.current:
+        """Take the writer lock once per session, give it back when nothing is written any more.
+
+        A server that refuses named locks is written without one.
+        """
+        mine = self._claimed_by is not None and self._claimed_by is self._session.current
+        if mine and not self.claims_writer:
+            self._session.query(f"SELECT RELEASE_LOCK('{WRITER_LOCK}')")
+            self._claimed_by = None
+        if mine or not self.claims_writer:
             return
         with contextlib.suppress(pymysql.MySQLError):
             rows = self._session.query(f"SELECT GET_LOCK('{WRITER_LOCK}', 0)")
