@@ -10,19 +10,24 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+import msgspec
+
 from tuner.board import Board, Message
 from tuner.clock import Clock
 from tuner.config.errors import ConfigError
 from tuner.config.schema import Config
+from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import encode_state
 from tuner.core.state import State
 from tuner.core.step import start
+from tuner.journal.reader import last_record
+from tuner.journal.reader import learned as kept_learned
 from tuner.journal.reader import originals as kept_originals
 from tuner.journal.tables import JournalError
 from tuner.journal.writer import JournalWriter
 from tuner.logs import get_logger, log_record
 from tuner.loop import drive
-from tuner.records import Capacity, Command, Facts, Lifecycle, Sample, TickRecord
+from tuner.records import Capacity, Command, Facts, Lifecycle, Receipt, Sample, TickRecord
 from tuner.servers.port import Server, Unreachable
 from tuner.settings import Mode
 from tuner.systemd import Notifier
@@ -163,7 +168,14 @@ class Daemon:
 
     def _turn(self, facts: Facts, until: float | None) -> None:
         self._facts = facts
-        state = start(self.config.loop, facts, self._known_originals(facts))
+        originals = self._known_originals(facts)
+        state = start(
+            self.config.loop,
+            facts,
+            originals,
+            written=self._last_written() if originals is not None else None,
+            learned=self._known(facts),
+        )
         self._journal.begin_run(
             settings=self.config.loop,
             facts=facts,
@@ -187,6 +199,7 @@ class Daemon:
             interval=self.config.daemon.interval,
             publish=self._publish,
             until=until,
+            last=self._tell_last,
         )
 
     def _reach(self) -> Facts | None:
@@ -221,6 +234,34 @@ class Daemon:
                 return one.capacity
         return None
 
+    def _last_written(self) -> Capacity | None:
+        """Return what the last run left in force, as far as its journal says."""
+        try:
+            record = last_record(Path(self.config.daemon.state_directory))
+        except (JournalError, OSError):
+            return None
+        if record is None:
+            return None
+        if record.decision.steps:
+            return record.decision.target
+        reading = record.tick.reading
+        return reading.capacity if isinstance(reading, Sample) else None
+
+    def _known(self, facts: Facts) -> Learned | None:
+        """Return what earlier runs learned about this server; None where that is of another version."""
+        try:
+            blob = kept_learned(Path(self.config.daemon.state_directory), facts.identity)
+            return None if blob is None else msgspec.msgpack.decode(blob, type=Learned)
+        except (JournalError, OSError, msgspec.MsgspecError):
+            return None
+
+    def _tell_last(self, receipt: Receipt) -> None:
+        """Say what became of the write that the daemon ends with; no tick follows it."""
+        if receipt.error or receipt.in_force != receipt.requested:
+            log.warning(
+                "the last write did not go as planned", error=receipt.error, in_force=receipt.in_force
+            )
+
     def _publish(self, state: State, record: TickRecord) -> None:
         """Tell everybody about a tick; every receiver takes it without making the loop wait."""
         self._facts = state.facts
@@ -231,6 +272,8 @@ class Daemon:
                 self._save_originals(record.originals, state.facts, record.tick.wall)
         if record.tick.number % SNAPSHOT_TICKS == 0:
             self._journal.snapshot(record.tick.number, encode_state(state))
+            learned = msgspec.msgpack.encode(learn(state.estimator))
+            self._journal.save_learned(state.facts.identity, learned)
         log_record(record)
         self._notify(record)
         if self._on_mode is not None:
