@@ -10,11 +10,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Self
 
+import pymysql
 import pytest
 
-from tuner.config.checks import worst_tick_seconds
+from tuner.clock import SystemClock
+from tuner.config.checks import STATEMENTS_OF_A_TICK, worst_tick_seconds
 from tuner.config.schema import Config
+from tuner.core.plan import LONGEST
+from tuner.records import Capacity
+from tuner.servers.connect import Endpoint
+from tuner.servers.detect import COUNTERS
+from tuner.servers.mysql import MySQLServer
 from tuner.systemd import Notifier, watchdog_seconds
 
 UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "innobrim.service"
@@ -142,7 +150,59 @@ def unit() -> configparser.ConfigParser:
 
 def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -> None:
     """With default time-outs, the slowest tick is below half of the watchdog's time."""
-    assert worst_tick_seconds(Config()) < float(unit["Service"]["WatchdogSec"]) / 2
+    seconds = unit["Service"]["WatchdogSec"]
+
+    assert worst_tick_seconds(Config()) < float(seconds) / 2
+    guide = (UNIT.parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
+    assert f"{worst_tick_seconds(Config()):g} s\nagainst `WatchdogSec={seconds}`" in guide
+
+
+def test_the_slowest_tick_counts_every_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tick that connects, ends a lost session, reads and writes sends no more than what is counted."""
+    sent: list[str] = []
+
+    class Cursor:
+        """Answers whatever is asked."""
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def execute(self, statement: str, _values: object = None) -> None:
+            """Take one statement."""
+            sent.append(statement)
+
+        def fetchall(self) -> list[tuple[object, ...]]:
+            """Return a row for one-row questions, and every counter for the counters."""
+            if "innodb_metrics" in sent[-1]:
+                return [(name, 1) for name in COUNTERS]
+            return [(1, 1)]
+
+    class Connection:
+        """A connection as the driver opens it."""
+
+        open = True
+
+        def cursor(self) -> Cursor:
+            """Return a cursor."""
+            return Cursor()
+
+    def connect(**given: Any) -> Connection:  # noqa: ANN401 - the driver's own arguments
+        sent.append(given["init_command"])
+        return Connection()
+
+    monkeypatch.setattr(pymysql, "connect", connect)
+    server = MySQLServer(Endpoint(user="innobrim"), SystemClock())
+    server._session._lost = 7
+    monkeypatch.setattr(server, "_sample", lambda *_, **__: None)
+    server.claims_writer = True
+    server.read()
+    steps = (("innodb_io_capacity", 100),) * LONGEST
+    server.apply(steps, Capacity(100, 200))
+
+    assert len(sent) == STATEMENTS_OF_A_TICK, sent
 
 
 def test_the_unit_says_what_the_daemon_relies_on(unit: configparser.ConfigParser) -> None:

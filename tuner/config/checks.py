@@ -11,8 +11,16 @@ from tuner.settings import Settings
 SERVER_MINIMUM = 100
 """The lowest innodb_io_capacity that any server accepts, pages/s."""
 
-READS_A_TICK = 2
-STATEMENTS_OF_AN_APPLY = 3
+STATEMENTS_OF_A_CONNECT = 3
+"""The session's own limits; then the look for a session that was lost, and its KILL."""
+
+STATEMENTS_OF_A_READING = 3
+"""Counters; then the writer lock and the status, or the two that turn counters on again."""
+
+STATEMENTS_OF_A_WRITE = 5
+"""At most ``tuner.core.plan.LONGEST`` SETs, and both values read back."""
+
+STATEMENTS_OF_A_TICK = STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING + STATEMENTS_OF_A_WRITE
 READINGS_UNTIL_STALE = 2
 
 
@@ -52,10 +60,12 @@ def contradictions(
 def worst_tick_seconds(config: Config) -> float:
     """Return the longest that one turn of the loop may take in the server's hands.
 
-    One reconnect, two reads and the three statements of an apply, each as long as its limit.
+    One connect, and every statement of it, of a reading and of a write, each as long as its limit.
+    The driver's handshake and a second connect, for reading back a write that broke off, come on top;
+    both together cost no more than this again, which is why a watchdog needs twice the time.
     """
     server = config.server
-    return server.connect_timeout + (READS_A_TICK + STATEMENTS_OF_AN_APPLY) * server.query_timeout
+    return server.connect_timeout + STATEMENTS_OF_A_TICK * server.query_timeout
 
 
 def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
@@ -130,7 +140,7 @@ def _watchdog(config: Config, said: _Said, seconds: float | None) -> Iterator[st
     if worst >= seconds / 2:
         yield (
             f"{said('server.connect_timeout')} and {said('server.query_timeout')} let one tick take "
-            f"{worst:g} s (connect, {READS_A_TICK} reads, {STATEMENTS_OF_AN_APPLY} statements of a write), "
+            f"{worst:g} s (connect and {STATEMENTS_OF_A_TICK} statements), "
             f"which must stay below half of WatchdogSec={seconds:g}; lower them or raise WatchdogSec "
             f"above {2 * worst:g}"
         )

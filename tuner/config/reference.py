@@ -10,6 +10,12 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import get_type_hints
 
+from tuner.config.checks import (
+    STATEMENTS_OF_A_CONNECT,
+    STATEMENTS_OF_A_READING,
+    STATEMENTS_OF_A_TICK,
+    STATEMENTS_OF_A_WRITE,
+)
 from tuner.config.keys import KEYS, PASSWORD_VARIABLE, Key
 from tuner.config.load import DEFAULT_PATH
 from tuner.config.schema import Config
@@ -47,7 +53,7 @@ their defaults. It is read by MySQL's own rules for quotes, comments and escapes
 followed. A file with a password that other accounts can read is used with a warning.
 """
 
-_RULES = """\
+_RULES = f"""\
 ## What must hold together
 
 Checked at every start and reload:
@@ -59,8 +65,11 @@ Checked at every start and reload:
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
 - `server.tls_ca` needs `server.tls = "required"`: otherwise nothing would be checked against it;
 - `api.host` is a loopback address where a TCP port is served;
-- under a watchdog, connect + 2 reads + 3 statements of a write, each as long as its limit
-  (`server.connect_timeout` + 5 times `server.query_timeout`), take less than half of `WatchdogSec=`.
+- under a watchdog, the slowest tick (a connect with its {STATEMENTS_OF_A_CONNECT} statements, the \
+{STATEMENTS_OF_A_READING} of a reading and the
+  {STATEMENTS_OF_A_WRITE} of a write: `server.connect_timeout` + {STATEMENTS_OF_A_TICK} times \
+`server.query_timeout`) takes less than half
+  of `WatchdogSec=`.
 """
 
 
