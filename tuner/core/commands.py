@@ -207,7 +207,7 @@ def _settings(state: State, asked: Asked) -> Outcome:
         name for name in settings.__struct_fields__ if getattr(settings, name) != getattr(before, name)
     ]
     said = ", ".join(f"{name} {getattr(before, name)} → {getattr(settings, name)}" for name in changed)
-    state = replace(state, settings=settings, set_point=None)
+    state = replace(state, settings=settings, set_point=None, park_target=None)
     if settings.mode is not before.mode:
         state = change_mode(state, settings.mode)
     return Outcome(state, f"settings changed: {said}", event="settings")

@@ -261,7 +261,9 @@ def _park(state: State, sample: Sample, holds: tuple[Hold, ...]) -> tuple[State,
     if owed in PARKED_BEFORE and codes:
         return state, replace(base, detail=f"{owed}; parked when the hold began")
     target = state.park_target
-    if target is None or target == current:
+    if target is None:
+        return replace(state, park_owed=owed), replace(base, detail=f"{owed}; waiting for a second reading")
+    if target == current:
         return state, replace(base, detail=f"{owed}; already safe")
     steps: Steps = plan(current, target)
     state = _written(state, target, now=None, counts=False)
