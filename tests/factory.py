@@ -338,6 +338,7 @@ class Bench:
         state: after the last tick.
         record: of the last tick.
         records: of all ticks so far.
+        receipt: of the last tick's write, for the next tick.
     """
 
     def __init__(
@@ -346,7 +347,7 @@ class Bench:
         self.server = server or FakeServer()
         self.state: State = start(settings, self.server.facts(), originals)
         self.records: list[TickRecord] = []
-        self._receipt: Receipt | None = None
+        self.receipt: Receipt | None = None
 
     @property
     def record(self) -> TickRecord:
@@ -356,13 +357,13 @@ class Bench:
     def turn(self, *commands: Command, seconds: float = 1.0) -> TickRecord:
         """Let a second pass, then tick once with these commands; carry out what is decided."""
         self.server.live(seconds)
-        made = tick(self.server.read(), *commands, receipt=self._receipt, number=len(self.records) + 1)
+        made = tick(self.server.read(), *commands, receipt=self.receipt, number=len(self.records) + 1)
         self.state, record = step(self.state, made)
         self.records.append(record)
         decision = record.decision
-        self._receipt = None
+        self.receipt = None
         if decision.steps and decision.target is not None:
-            self._receipt = self.server.apply(decision.steps, decision.target)
+            self.receipt = self.server.apply(decision.steps, decision.target)
         return record
 
     def turns(self, count: int) -> TickRecord:
