@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from api.about import About
 from tuner.board import Board
+from tuner.config.checks import worst_tick_seconds
 from tuner.records import HoldCode, Lifecycle, Sample
 
 STARTUP_SECONDS = 15.0
@@ -46,8 +47,9 @@ class Vitals:
 
     @property
     def limit(self) -> float:
-        """Return the age in seconds from which the last tick counts as too old."""
-        return 2 * self._about.interval + 1.0
+        """Return how old the last tick may be, seconds: two intervals, a second, and the slowest tick."""
+        slowest = worst_tick_seconds(self._about.configuration())
+        return 2 * self._about.interval + 1.0 + slowest
 
     def live(self) -> Health:
         """Say whether the loop's thread still ticks, or waits for its server with a sign of life."""
