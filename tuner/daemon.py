@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from tuner.board import Board, Message
+from tuner.board import Board
 from tuner.clock import Clock
 from tuner.config.errors import ConfigError
 from tuner.config.schema import Config
@@ -71,7 +71,7 @@ class BoardInbox:
             clock: on which deadlines are given.
             speed: seconds on that clock in one real second.
         """
-        self._queue: queue.SimpleQueue[Message] = board.inbox
+        self._queue: queue.SimpleQueue[Command] = board.inbox
         self._clock = clock
         self._speed = speed
 
@@ -81,15 +81,13 @@ class BoardInbox:
         while True:
             left = (until - self._clock.monotonic()) / self._speed
             try:
-                message = (
+                found.append(
                     self._queue.get(timeout=max(0.0, left))
                     if left > 0 and not found
                     else self._queue.get_nowait()
                 )
             except queue.Empty:
                 return tuple(found)
-            if isinstance(message, Command):
-                found.append(message)
 
 
 class Daemon:
@@ -191,7 +189,7 @@ class Daemon:
             mode=str(self.config.loop.mode),
             policy=self.config.loop.policy,
         )
-        drive(
+        state = drive(
             self._server,
             self._clock,
             BoardInbox(self._board, self._clock, speed=self._speed),
@@ -201,6 +199,7 @@ class Daemon:
             until=until,
             last=self._tell_last,
         )
+        self._save_learned(state)
 
     def _reach(self) -> Facts | None:
         """Wait for the server; None when told to stop meanwhile."""
@@ -255,6 +254,9 @@ class Daemon:
         except (JournalError, OSError, msgspec.MsgspecError):
             return None
 
+    def _save_learned(self, state: State) -> None:
+        self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learn(state.estimator)))
+
     def _tell_last(self, receipt: Receipt) -> None:
         """Say what became of the write that the daemon ends with; no tick follows it."""
         if receipt.error or receipt.in_force != receipt.requested:
@@ -272,8 +274,7 @@ class Daemon:
                 self._save_originals(record.originals, state.facts, record.tick.wall)
         if record.tick.number % SNAPSHOT_TICKS == 0:
             self._journal.snapshot(record.tick.number, encode_state(state))
-            learned = msgspec.msgpack.encode(learn(state.estimator))
-            self._journal.save_learned(state.facts.identity, learned)
+            self._save_learned(state)
         log_record(record)
         self._notify(record)
         if self._on_mode is not None:
