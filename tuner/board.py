@@ -29,13 +29,6 @@ class ApiFailure(Exception):  # noqa: N818 - reads as the state it names
     """The HTTP side cannot start; the message says why and what to do."""
 
 
-class Wake(Struct, frozen=True):
-    """A message that only ends the loop's wait."""
-
-
-Message = Command | Wake
-
-
 class Tally(Struct, frozen=True):
     """What has happened since the board was made.
 
@@ -85,7 +78,7 @@ class Board:
     """What the loop last said, and the way to talk to it. Thread-safe."""
 
     def __init__(self) -> None:
-        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self.inbox: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self.history = History()
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)

@@ -200,11 +200,10 @@ class AnsweringLoop:
         """Answer commands until told to stop."""
         while not stop.is_set():
             try:
-                message = self.board.inbox.get(timeout=0.02)
+                command = self.board.inbox.get(timeout=0.02)
             except queue.Empty:
                 continue
-            if isinstance(message, Command):
-                self._take(message)
+            self._take(command)
 
     def _take(self, command: Command) -> None:
         self.commands.append(command)
