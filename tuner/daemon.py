@@ -326,13 +326,19 @@ class Daemon:
                 fixed = _needs_restart(self.config, config)
                 if fixed:
                     log.warning("these changes need a restart of the daemon", keys=fixed)
-                self.config = config
+                self.config = _in_force(self.config, config)
                 self._board.submit(Command(name="settings", who="SIGHUP", settings=config.loop))
                 log.info("configuration reloaded")
             self._notifier.ready("reloaded")
 
     def _journal_trouble(self, message: str) -> None:
         log.warning("journal", message=message)
+
+
+def _in_force(old: Config, new: Config) -> Config:
+    """Return the configuration after a reload: what needs a restart stays as it was at the start."""
+    daemon = msgspec.structs.replace(old.daemon, on_stop=new.daemon.on_stop)
+    return msgspec.structs.replace(old, loop=new.loop, daemon=daemon)
 
 
 def _needs_restart(old: Config, new: Config) -> list[str]:
