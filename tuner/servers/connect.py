@@ -106,27 +106,20 @@ class Session:
 
     def _connect(self) -> Connection[Any]:
         endpoint = self.endpoint
-        if endpoint.socket is None and endpoint.tls == "required":
-            context: ssl.SSLContext | None = ssl.create_default_context(cafile=endpoint.tls_ca)
-            if context is not None and endpoint.tls_ca is None:
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
-        else:
-            context = None
         try:
             connection: Connection[Any] = pymysql.connect(
                 unix_socket=endpoint.socket,
                 host=endpoint.host,
                 port=endpoint.port,
                 user=endpoint.user,
-                password=endpoint.password,
-                connect_timeout=max(1, round(endpoint.connect_timeout)),
+                password=endpoint.password.encode("utf-8"),
+                connect_timeout=endpoint.connect_timeout,
                 read_timeout=endpoint.query_timeout,
                 write_timeout=endpoint.query_timeout,
                 autocommit=True,
                 charset="utf8mb4",
                 program_name="innobrim",
-                ssl=context,
+                ssl=_tls(endpoint),
                 ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
                 init_command=(
                     f"SET SESSION wait_timeout = {IDLE_SECONDS}, SESSION lock_wait_timeout = {LOCK_SECONDS}, "
@@ -153,6 +146,27 @@ class Session:
             )
             if cursor.fetchall():
                 cursor.execute("KILL %s", (lost,))
+
+
+def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
+    """Return how a required encryption is set up; None where the driver decides.
+
+    Raises:
+        Unreachable: the certificate authority cannot be read.
+    """
+    if endpoint.socket is not None or endpoint.tls != "required":
+        return None
+    try:
+        context = ssl.create_default_context(cafile=endpoint.tls_ca)
+    except OSError as error:
+        raise Unreachable(
+            f"{endpoint}: server.tls_ca = {endpoint.tls_ca}: {error.strerror or error}; it must be a "
+            "readable file of certificates (PEM)"
+        ) from error
+    if endpoint.tls_ca is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _is_refusal(error: pymysql.OperationalError) -> bool:
