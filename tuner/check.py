@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tuner.advice import counters_off, statements
 from tuner.records import Capacity, Facts, Missed, Sample
-from tuner.servers.port import Server, Unreachable, Unsupported
+from tuner.servers.port import Server, ServerError, Unreachable
 
 Outcome = Literal["ok", "warning", "problem", "untested"]
 
@@ -63,7 +63,7 @@ def check(server: Server, *, active: bool, ratio: int) -> Report:
             (Line("reachable", "problem", str(error), "start the server, or correct address and account"),),
             reachable=False,
         )
-    except Unsupported as error:
+    except ServerError as error:
         return Report(
             (Line("reachable", "ok", "the server answers"), Line("supported", "problem", str(error))),
             reachable=True,

@@ -144,7 +144,7 @@ class Daemon:
         """Run until SIGTERM or SIGINT, or until a time on the clock; call from the main thread.
 
         Raises:
-            Unsupported: the server is not one that can be sampled.
+            ServerError: the server cannot be sampled, or the account may not do what is asked of it.
         """
         self._catch_signals()
         self._journal.start()
@@ -202,7 +202,11 @@ class Daemon:
         self._save_learned(state)
 
     def _reach(self) -> Facts | None:
-        """Wait for the server; None when told to stop meanwhile."""
+        """Wait for the server; None when told to stop meanwhile.
+
+        Raises:
+            ServerError: it answers, and waiting would not make it usable.
+        """
         said = ""
         inbox = BoardInbox(self._board, self._clock, speed=self._speed)
         while True:

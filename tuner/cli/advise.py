@@ -22,7 +22,7 @@ from tuner.core.step import start
 from tuner.findings import Finding
 from tuner.loop import drive
 from tuner.records import Command, Facts, Missed, Sample, TickRecord
-from tuner.servers.port import Unreachable, Unsupported
+from tuner.servers.port import ServerError, Unreachable
 from tuner.settings import Mode
 
 PROGRESS_TICKS = 10
@@ -94,7 +94,7 @@ def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_fla
         )
     except Unreachable as error:
         fail(str(error), UNREACHABLE)
-    except Unsupported as error:
+    except ServerError as error:
         fail(str(error), NO)
     finally:
         server.close()

@@ -15,7 +15,7 @@ from tuner.clock import SystemClock
 from tuner.daemon import Daemon
 from tuner.logs import configure_logs
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.port import Unsupported
+from tuner.servers.port import ServerError
 from tuner.settings import Mode
 from tuner.systemd import Notifier
 
@@ -85,5 +85,5 @@ def run(
         daemon.run()
     except ApiFailure as error:
         fail(str(error), USAGE)
-    except Unsupported as error:
+    except ServerError as error:
         fail(str(error), NO)

@@ -61,8 +61,24 @@ def detect(session: Session, *, wall: float) -> Facts:
 
     Raises:
         Unreachable: nothing answers in time.
-        Unsupported: not MySQL 8.0.30 or later, or the account may not look.
+        Unsupported: not MySQL 8.0.30 or later, the account may not look, or the answers make no sense.
     """
+    try:
+        return _detect(session, wall=wall)
+    except pymysql.MySQLError as error:
+        raise Unsupported(
+            f"{session.endpoint} may not look at what is needed ({error.args[-1]}); it needs PROCESS on *.* "
+            "and SELECT on performance_schema.global_status"
+        ) from error
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        session.drop()
+        raise Unsupported(
+            f"{session.endpoint} gave an unexpected answer ({type(error).__name__}: {error}); "
+            "expected is a MySQL 8.0.30 to 9.x, without a proxy that rewrites statements"
+        ) from error
+
+
+def _detect(session: Session, *, wall: float) -> Facts:
     variables = _variables(session)
     version = variables.get("version", "")
     comment = variables.get("version_comment", "")

@@ -1,0 +1,76 @@
+"""What is said about a server that answers and cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pymysql
+import pytest
+
+from tuner.servers.connect import Endpoint, Session
+from tuner.servers.detect import COUNTERS, detect
+from tuner.servers.port import Unsupported
+
+VARIABLES = {
+    "server_uuid": "11111111-2222-3333-4444-555555555555",
+    "version": "9.7.4",
+    "version_comment": "MySQL Community Server - GPL",
+    "innodb_page_size": "16384",
+    "innodb_read_only": "OFF",
+    "innodb_redo_log_capacity": "104857600",
+    "innodb_thread_concurrency": "0",
+}
+DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'innobrim'@'localhost'")
+
+
+class Answers(Session):
+    """A session whose answers are given; an exception among them is raised."""
+
+    def __init__(self, **answers: Any) -> None:  # noqa: ANN401 - rows, or an exception
+        super().__init__(Endpoint(user="innobrim"))
+        self._answers = {
+            "VARIABLES": list(VARIABLES.items()),
+            "status FROM": [(name, "enabled") for name in COUNTERS],
+            "Uptime": [("Uptime", "100")],
+            **answers,
+        }
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of the first answer whose name the statement holds."""
+        found = next(rows for name, rows in self._answers.items() if name in statement)
+        if isinstance(found, Exception):
+            raise found
+        return list(found)
+
+
+def test_a_server_is_recognised() -> None:
+    """A MySQL 9.7 whose counters are on is one that can be controlled."""
+    facts = detect(Answers(), wall=1_000.0)
+
+    assert (facts.version, facts.started, facts.disabled_counters, facts.blockers) == ("9.7.4", 900.0, (), ())
+
+
+@pytest.mark.parametrize("asked", ["VARIABLES", "status FROM", "Uptime"])
+def test_a_missing_grant_is_said_in_one_line(asked: str) -> None:
+    """Whatever the account may not look at, the message holds the server's words, and is no traceback."""
+    with pytest.raises(Unsupported, match="SELECT command denied") as caught:
+        detect(Answers(**{asked: DENIED}), wall=1_000.0)
+
+    assert "\n" not in str(caught.value)
+    assert "innobrim@127.0.0.1:3306" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"Uptime": []},
+        {"Uptime": [("Uptime", "soon")]},
+        {"VARIABLES": [(name, value) for name, value in VARIABLES.items() if name != "innodb_page_size"]},
+    ],
+    ids=["nothing", "no number", "a variable missing"],
+)
+def test_an_answer_without_sense_is_said_in_one_line(wrong: dict[str, Any]) -> None:
+    """A proxy that leaves something out, or a server that is none, is named instead of a traceback."""
+    with pytest.raises(Unsupported, match="unexpected answer"):
+        detect(Answers(**wrong), wall=1_000.0)
