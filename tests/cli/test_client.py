@@ -333,6 +333,58 @@ def test_tcp_uses_the_token_of_the_state_directory(folder: Path, run: Run) -> No
     assert [command.name for command in loop.commands] == ["pause"]
 
 
+@pytest.fixture
+def stranger() -> Iterator[tuple[int, list[bytes]]]:
+    """Listen on a free port as any account could while the daemon is down; note what is sent there."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def listen() -> None:
+            while True:
+                try:
+                    caller, _ = listener.accept()
+                except OSError:
+                    return
+                with caller:
+                    heard.append(caller.recv(65_536))
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        yield int(listener.getsockname()[1]), heard
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_no_stranger_is_sent_the_token(
+    folder: Path, run: Run, stranger: tuple[int, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the daemon is down a change does not reach whoever took its port, and exits 3."""
+    port, heard = stranger
+    (folder / "token").write_text("x" * 43)
+    monkeypatch.setenv("INNOBRIM_API_PORT", str(port))
+
+    result = run("pause")
+
+    assert result.exit_code == 3
+    assert "api.sock" in result.output
+    assert "with --url only" in result.output
+    assert heard == []
+
+
+def test_a_daemon_without_a_socket_is_changed_over_tcp(
+    folder: Path, run: Run, stranger: tuple[int, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the configuration wants no unix socket, a change goes over TCP with the token."""
+    port, heard = stranger
+    (folder / "token").write_text("x" * 43)
+    monkeypatch.setenv("INNOBRIM_API_PORT", str(port))
+    monkeypatch.setenv("INNOBRIM_API_SOCKET", "-")
+
+    run("pause")
+
+    assert b"bearer " + b"x" * 43 in heard[0].lower()
+
+
 @pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "park", "restore"])
 def test_help_has_an_example(name: str) -> None:
     """Every command's help shows how it is used."""

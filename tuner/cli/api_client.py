@@ -1,4 +1,8 @@
-"""The command line's way to a running daemon: its unix socket first, then TCP with the token."""
+"""The command line's way to a running daemon: its unix socket first, then TCP.
+
+A change, which carries the token over TCP, goes there only where that is meant: with ``--url``, or where
+the configuration wants no socket.
+"""
 
 from __future__ import annotations
 
@@ -166,14 +170,21 @@ class Daemon:
             if response is not None:
                 return response
         if self._where.socket is None:
-            response = self._over_tcp(request, tried)
-            if response is not None:
-                return response
+            if request.body is None or self._tcp_is_meant():
+                response = self._over_tcp(request, tried)
+                if response is not None:
+                    return response
+            elif self._url() is not None:
+                tried.append(f"{self._url()}: not tried, a change goes there with --url only")
         if denied is not None:
             raise Unusable(
                 f"the unix socket {denied} is not for this user; be the daemon's user or in its group"
             )
         raise NoDaemon(tried)
+
+    def _tcp_is_meant(self) -> bool:
+        """Tell whether a change may go over TCP: somebody else may listen there, and would get the token."""
+        return self._where.url is not None or socket_path(self._config) is None
 
     def _over_socket(self, request: _Request, tried: list[str]) -> tuple[httpx.Response | None, Path | None]:
         """Return the answer, or the socket where this user may not use it."""
