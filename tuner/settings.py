@@ -58,7 +58,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = 0.78
     emergency_seconds: Annotated[
-        float, Meta(ge=1.0, le=120.0, description="raise at once when the stall point is nearer than this")
+        float,
+        Meta(
+            ge=1.0, le=120.0, description="raise at once when the sync or the stall point is nearer than this"
+        ),
     ] = 8.0
     stale_seconds: Annotated[
         float, Meta(ge=2.0, le=300.0, description="hold when the last good sample is older than this")
