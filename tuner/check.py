@@ -23,7 +23,7 @@ class Line(Struct, frozen=True):
     Attributes:
         name: stable id.
         outcome: ok; warning: works, but worse than it could; problem: control is impossible;
-            untested: only active mode may try it.
+            untested: it was not tried or could not be seen; the message says why.
         message: what was found.
         fix: what to do; empty where nothing is to be done.
         sql: statements to paste.
@@ -78,11 +78,15 @@ def check(server: Server, *, active: bool, ratio: int) -> Report:
         lines.append(
             Line("counters", "problem", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
         )
+        lines += _untested(
+            "not looked at: a sample needs the counters above", "turn them on, then check again"
+        )
         return Report(tuple(lines), reachable=True)
     lines.append(Line("counters", "ok", "all InnoDB counters that a sample needs are on"))
     sample = server.read()
     if isinstance(sample, Missed):
         lines.append(Line("sample", "problem", f"no sample: {sample.reason}"))
+        lines += _untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample) for probe in _PROBES]
     lines.append(_ratio(sample, ratio))
@@ -162,6 +166,12 @@ _PROBES: tuple[Callable[[Sample], Line], ...] = (
     _flush_sync,
     _writer,
 )
+
+
+def _untested(reason: str, fix: str = "") -> list[Line]:
+    """Return a line for each precondition that only a sample shows, so that none is taken for met."""
+    names = [probe.__name__.lstrip("_") for probe in _PROBES]
+    return [Line(name, "untested", reason, fix) for name in (*names, "ratio", "write")]
 
 
 def _ratio(sample: Sample, ratio: int) -> Line:

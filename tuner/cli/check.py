@@ -12,6 +12,7 @@ from tuner.check import check as look
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, real_server, server_options
 from tuner.clock import SystemClock
+from tuner.settings import Mode
 
 MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
 
@@ -19,7 +20,9 @@ MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untest
 @click.command()
 @server_options
 @click.option(
-    "--active", is_flag=True, help="Prove the privilege to write by writing the current value back."
+    "--active",
+    is_flag=True,
+    help='Prove the privilege to write by writing the current value back; so does mode = "active".',
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
 def check(config_path: str | None, *, active: bool, as_json: bool, **server_flags: object) -> None:
@@ -31,8 +34,9 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
     """
     config = configuration(config_path, server_flags)
     server = real_server(config, SystemClock())
+    proved = active or config.loop.mode is Mode.ACTIVE
     try:
-        report = look(server, active=active, ratio=config.loop.ratio)
+        report = look(server, active=proved, ratio=config.loop.ratio)
     finally:
         server.close()
     if as_json:
