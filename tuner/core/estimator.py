@@ -201,7 +201,8 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
     state = replace(state, density=density)
     state = _follow_combining(state, new, old, age / sample.flush_limit, elapsed)
     state = _follow_device(state, flush_rate, authority, elapsed)
-    state = _follow_bursts(state, redo_rate, demand, elapsed)
+    limited = authority < LIMITED_AUTHORITY
+    state = _follow_bursts(state, redo_rate, demand, elapsed, limited=limited)
     peak = max(p.checkpoint_age for p in window) - max(p.lsn - p.oldest for p in window)
     fading = state.checkpoint_lag + (peak - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)
     state = replace(state, checkpoint_lag=max(float(peak), fading))
@@ -286,12 +287,16 @@ def _follow_device(
     return replace(state, sustained=sustained)
 
 
-def _follow_bursts(state: EstimatorState, redo_rate: float, demand: float, elapsed: float) -> EstimatorState:
-    """Sum up the redo beyond the device while a burst lasts; keep the largest, fading over hours."""
-    surplus = 0.0
-    if state.sustained is not None and demand > 0:
-        surplus = redo_rate * (1.0 - state.sustained / demand)
-    excess = max(0.0, state.excess + surplus * elapsed)
+def _follow_bursts(
+    state: EstimatorState, redo_rate: float, demand: float, elapsed: float, *, limited: bool
+) -> EstimatorState:
+    """Sum up the redo beyond the device while the device is the limit; keep the largest, fading over hours.
+
+    An age that M lets grow is no burst, however dear its tail.
+    """
+    excess = 0.0
+    if limited and state.sustained is not None and demand > 0:
+        excess = max(0.0, state.excess + redo_rate * (1.0 - state.sustained / demand) * elapsed)
     faded = state.burst_bytes * math.exp(-elapsed / BURST_MEMORY_SECONDS)
     weight = min(1.0, elapsed / 300.0)
     return replace(
