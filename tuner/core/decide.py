@@ -292,7 +292,8 @@ def _written(state: State, target: Capacity, *, now: float | None, counts: bool)
     writes = state.writes
     at = writes.last if now is None else now
     counted = (*writes.counted, now) if counts and now is not None else writes.counted
-    return replace(state, writes=replace(writes, pending=target, last=at, counted=counted, expected=None))
+    writes = replace(writes, pending=target, before=writes.expected, last=at, counted=counted, expected=None)
+    return replace(state, writes=writes)
 
 
 def _policy(state: State) -> Policy[Any]:

@@ -207,7 +207,8 @@ def _compare_values(state: State, sample: Sample, *, now: float, wall: float) ->
     before = state.writes
     state = replace(state, writes=replace(before, expected=sample.capacity, pending=None))
     if expected is None:
-        ours = before.pending is not None or before.own == sample.capacity
+        written = before.pending is not None and before.before != sample.capacity
+        ours = written or before.own == sample.capacity
         own = sample.capacity if ours else None
         return replace(state, writes=replace(state.writes, own=own)), []
     message = f"C/M were {_pair(expected)} and are {_pair(sample.capacity)}, and it was not us"

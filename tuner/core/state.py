@@ -33,6 +33,7 @@ class Writes(Struct, frozen=True):
         expected: the pair that should be in force; None when unknown.
         own: the pair in force where our last write made it; None otherwise.
         pending: the pair of a write whose outcome could not be read; the next reading shows what it left.
+        before: the pair that was in force before the last write.
         last: monotonic time of the last write, None before the first.
         counted: times of the writes of the last hour that count for the budget.
         failures: writes that failed in a row.
@@ -41,6 +42,7 @@ class Writes(Struct, frozen=True):
     expected: Capacity | None = None
     own: Capacity | None = None
     pending: Capacity | None = None
+    before: Capacity | None = None
     last: float | None = None
     counted: tuple[float, ...] = ()
     failures: int = 0
