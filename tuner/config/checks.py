@@ -61,8 +61,8 @@ def worst_tick_seconds(config: Config) -> float:
     """Return the longest that one turn of the loop may take in the server's hands.
 
     One connect, and every statement of it, of a reading and of a write, each as long as its limit.
-    The driver's handshake and a second connect, for reading back a write that broke off, come on top;
-    both together cost no more than this again, which is why a watchdog needs twice the time.
+    The answers of the driver's handshake come on top, fewer than the statements; a watchdog, which
+    needs twice the time, allows for them.
     """
     server = config.server
     return server.connect_timeout + STATEMENTS_OF_A_TICK * server.query_timeout
