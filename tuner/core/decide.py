@@ -254,9 +254,10 @@ def _park(state: State, sample: Sample, holds: tuple[Hold, ...]) -> tuple[State,
     state = replace(state, park_owed="")
     base = _keep(state, current, "park", owed)
     codes = {hold.code for hold in holds}
-    if not sample.writer or codes & NEVER_PARKED:
+    asked = owed.startswith(PERSON)
+    if not sample.writer or (codes & NEVER_PARKED and not asked):
         return state, replace(base, detail=f"{owed}; the values in force are not ours to change")
-    if not owed.startswith(PERSON) and state.writes.own != current:
+    if not asked and state.writes.own != current:
         return state, replace(base, detail=f"{owed}; nothing of ours is in force")
     if owed in PARKED_BEFORE and codes:
         return state, replace(base, detail=f"{owed}; parked when the hold began")
