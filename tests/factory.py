@@ -38,6 +38,8 @@ FACTS = Facts(
 )
 
 DEFAULT = Capacity(10_000, 20_000)
+LOADED = 500
+"""An M that a parked setting lies above, under the factory's load."""
 ACTIVE = Settings(mode=Mode.ACTIVE)
 
 
@@ -381,9 +383,10 @@ class Bench:
         raise AssertionError(f"no {kinds} within {limit} ticks; last: {self.record.decision}")
 
     def in_control(self) -> Bench:
-        """Save the originals and tick until the first write of the loop's own is in force."""
+        """Save the originals and tick until the loop's own writes have brought M down to the load's size."""
         self.turn()
         self.turn(SAVED)
-        self.until("set")
+        while self.server.capacity.io_capacity_max > LOADED:
+            self.until("set")
         self.turn()
         return self
