@@ -1,20 +1,228 @@
-"""The daemon around the loop."""
+"""The daemon around the loop: signals, reloads, and what is on disk when.
+
+The daemon turns in this process's main thread, as it must for its signals; a second thread plays the part of
+whoever watches it. A second on the daemon's clock takes a hundredth of a real one.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
+from typing import Any, Self
 
+import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from tests.cli.test_client import FakeServer
+from tests.factory import LOADED, FakeServer, command
 from tuner.board import Board
 from tuner.clock import SystemClock
+from tuner.config.errors import ConfigError
 from tuner.config.schema import ApiSection, Config, DaemonSection
+from tuner.core.state import State
 from tuner.daemon import BoardInbox, Daemon
-from tuner.records import Command
-from tuner.settings import Settings
+from tuner.journal.reader import learned, originals, runs, trace
+from tuner.records import (
+    Capacity,
+    Command,
+    DecisionKind,
+    Facts,
+    Lifecycle,
+    Missed,
+    Receipt,
+    Sample,
+    TickRecord,
+)
+from tuner.servers.port import Unreachable
+from tuner.settings import Mode, Settings
 from tuner.systemd import Notifier
+
+SPEED = 100.0
+SOON = 20.0
+"""Real seconds that a condition may take to come true before the test fails."""
+
+STOP_SECONDS = 2.0
+
+ORIGINALS = Capacity(1_000, 2_000)
+"""What the server is set to before us; its flush percentage stays above zero with it, so that it tells."""
+
+Line = MutableMapping[str, Any]
+
+
+class FastClock:
+    """A clock that goes a hundred times as fast."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+        return time.monotonic() * SPEED
+
+    def wall(self) -> float:
+        """Return Unix time."""
+        return time.time() * SPEED
+
+
+class Watched(FakeServer):
+    """A fake server that lives on the daemon's clock and may look at the disk before a write.
+
+    Attributes:
+        refuses: why it cannot be reached at the start; empty when it can.
+        before_write: called before each write is carried out.
+        facts_started: when it says that it had started, Unix time.
+    """
+
+    def __init__(self, clock: FastClock) -> None:
+        super().__init__(ORIGINALS)
+        self._clock = clock
+        self._zero = clock.monotonic()
+        self.refuses = ""
+        self.before_write: Callable[[], None] = lambda: None
+        self.facts_started = clock.wall()
+
+    def facts(self) -> Facts:
+        """Return what this server is.
+
+        Raises:
+            Unreachable: while it refuses.
+        """
+        if self.refuses:
+            raise Unreachable(self.refuses)
+        return replace(super().facts(), started=self.facts_started)
+
+    def read(self) -> Sample | Missed:
+        """Live up to now and return a reading."""
+        self.live(self._clock.monotonic() - self._zero - self.now)
+        found = super().read()
+        return replace(found, monotonic=self._clock.monotonic())
+
+    def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
+        """Let the test look, then carry out the SETs."""
+        self.before_write()
+        return super().apply(steps, wanted)
+
+
+class Loaded:
+    """What the configuration file holds; an error is raised instead."""
+
+    def __init__(self, config: Config) -> None:
+        self.content: Config | ConfigError = config
+
+    def __call__(self) -> Config:
+        """Return the content.
+
+        Raises:
+            ConfigError: the content is rubbish.
+        """
+        if isinstance(self.content, ConfigError):
+            raise self.content
+        return self.content
+
+
+class Life:
+    """One daemon's life in the main thread, beside a script in another.
+
+    Attributes:
+        records: every tick so far.
+        seconds_to_end: real seconds from the last SIGTERM to the end.
+    """
+
+    def __init__(self, directory: Path, settings: Settings, on_stop: str = "park") -> None:
+        self.config = Config(
+            loop=settings,
+            daemon=DaemonSection(
+                state_directory=str(directory), on_stop="leave" if on_stop == "leave" else "park"
+            ),
+        )
+        self.board = Board()
+        self.clock = FastClock()
+        self.server = Watched(self.clock)
+        self.loaded = Loaded(self.config)
+        self.records: list[TickRecord] = []
+        self.modes: list[Mode] = []
+        self.seconds_to_end = float("inf")
+        self._news = threading.Condition()
+        self._terminated = 0.0
+        self._failure: BaseException | None = None
+
+    def live(self, script: Callable[[], None]) -> Self:
+        """Run the daemon until the script is done; raise what went wrong in it."""
+        daemon = Daemon(
+            self.config,
+            self.server,
+            self.clock,
+            board=self.board,
+            notifier=Notifier({}),
+            reload=self.loaded,
+            on_mode=self.modes.append,
+            watch=self._note,
+            speed=SPEED,
+        )
+        self.daemon = daemon
+
+        def played() -> None:
+            try:
+                script()
+            except BaseException as error:  # noqa: BLE001 - raised again in the main thread
+                self._failure = error
+            finally:
+                self.terminate()
+
+        thread = threading.Thread(target=played)
+        saved = {
+            number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        }
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        thread.start()
+        try:
+            daemon.run()
+        finally:
+            self.seconds_to_end = time.monotonic() - self._terminated
+            thread.join(SOON)
+            for number, handler in saved.items():
+                signal.signal(number, handler)
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def _note(self, state: State, record: TickRecord) -> None:  # noqa: ARG002 - the daemon's signature
+        with self._news:
+            self.records.append(record)
+            self._news.notify_all()
+
+    def wait(self, what: Callable[[], object]) -> None:
+        """Wait until a condition holds, looked at after every tick."""
+        with self._news:
+            assert self._news.wait_for(what, SOON), f"not in time; {len(self.records)} ticks"
+
+    def wait_for_ticks(self, count: int) -> None:
+        """Wait until so many more ticks have been seen."""
+        goal = len(self.records) + count
+        self.wait(lambda: len(self.records) >= goal)
+
+    def wait_for_write(self) -> None:
+        """Wait until the loop has written and seen what became of it."""
+        self.wait(lambda: any(record.tick.receipt is not None for record in self.records))
+
+    def terminate(self) -> None:
+        """Send the main thread a SIGTERM."""
+        self._terminated = time.monotonic()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.fixture
+def logged() -> Iterator[list[Line]]:
+    """Return what is logged, as the events come."""
+    with capture_logs() as found:
+        yield found
+
+
+@pytest.fixture
+def active(tmp_path: Path) -> Life:
+    """Return a daemon in active mode that has not begun to live."""
+    return Life(tmp_path, Settings(mode=Mode.ACTIVE))
 
 
 def test_the_loop_wakes_for_a_command_and_takes_all_that_came() -> None:
@@ -26,7 +234,7 @@ def test_the_loop_wakes_for_a_command_and_takes_all_that_came() -> None:
 
     found = BoardInbox(board, clock).take(until=began + 60.0)
 
-    assert [command.name for command in found] == ["pause", "resume"]
+    assert [one.name for one in found] == ["pause", "resume"]
     assert clock.monotonic() - began < 5.0
 
 
@@ -39,9 +247,7 @@ def test_a_reload_changes_only_what_takes_effect(tmp_path: Path) -> None:
         api=ApiSection(port=9000),
     )
     board = Board()
-    daemon = Daemon(
-        old, FakeServer(None), SystemClock(), board=board, notifier=Notifier({}), reload=lambda: new
-    )
+    daemon = Daemon(old, FakeServer(), SystemClock(), board=board, notifier=Notifier({}), reload=lambda: new)
     for chore in ("reload", "reload", "end"):
         daemon._chores.put(chore)
 
@@ -51,3 +257,178 @@ def test_a_reload_changes_only_what_takes_effect(tmp_path: Path) -> None:
     assert daemon.config == replace(old, loop=new.loop, daemon=replace(old.daemon, on_stop="leave"))
     assert [line["keys"] for line in said if "keys" in line] == [["daemon.interval", "api.port"]] * 2
     assert board.inbox.get_nowait().settings == new.loop
+
+
+def test_sigterm_parks_and_ends_within_two_seconds(active: Life, tmp_path: Path) -> None:
+    """Told to stop, the daemon leaves a parked setting and is gone in time; the journal has the last tick."""
+    active.live(lambda: active.wait(lambda: active.server.capacity.io_capacity_max < LOADED))
+
+    assert active.seconds_to_end < STOP_SECONDS
+    assert active.server.closed
+    last = active.records[-1]
+    assert last.lifecycle is Lifecycle.STOPPING
+    assert last.decision.kind is DecisionKind.PARK
+    assert active.server.capacity == last.decision.target
+    *_, written = trace(tmp_path)
+    assert isinstance(written, TickRecord)
+    assert (written.tick.number, written.decision) == (last.tick.number, last.decision)
+
+
+def test_advisory_writes_nothing_to_the_end(tmp_path: Path) -> None:
+    """A daemon in advisory mode leaves the server as it found it, and takes no originals."""
+    life = Life(tmp_path, Settings())
+    life.live(lambda: life.wait_for_ticks(30))
+
+    assert life.server.applied == []
+    assert life.server.capacity == ORIGINALS
+    assert originals(tmp_path) == []
+    assert set(life.modes) == {Mode.ADVISORY}
+
+
+def test_originals_are_on_disk_before_the_first_write(active: Life, tmp_path: Path) -> None:
+    """Whoever reads the journal at the moment of the first write finds what the server was set to before."""
+    found: list[list[Capacity]] = []
+    active.server.before_write = lambda: found.append([one.capacity for one in originals(tmp_path)])
+    active.live(active.wait_for_write)
+
+    assert found[0] == [ORIGINALS]
+    assert [one.identity for one in originals(tmp_path)] == [active.server.identity]
+
+
+def test_a_daemon_that_comes_back_knows_the_originals(active: Life, tmp_path: Path) -> None:
+    """After the end of one daemon the next one beside the same server knows what was there before both."""
+    active.live(active.wait_for_write)
+    left = active.server.capacity
+    again = Life(tmp_path, Settings(mode=Mode.ACTIVE))
+    again.server.capacity, again.server.started = left, active.server.started
+    again.server.facts_started = active.server.facts_started
+    again.live(lambda: again.wait_for_ticks(3))
+
+    assert left != ORIGINALS
+    assert again.records[0].originals == ORIGINALS
+    assert [one.capacity for one in originals(tmp_path)] == [ORIGINALS]
+    assert len(runs(tmp_path)) == 2
+
+
+def test_the_journal_has_every_tick_and_what_was_learned(active: Life, tmp_path: Path) -> None:
+    """Nothing is lost on the way to the disk: every tick of the run, in order, and what was learned."""
+    active.live(lambda: active.wait_for_ticks(50))
+
+    written = [one for one in trace(tmp_path) if isinstance(one, TickRecord)]
+    assert [one.tick.number for one in written] == [one.tick.number for one in active.records]
+    assert [one.decision for one in written] == [one.decision for one in active.records]
+    assert learned(tmp_path, active.server.identity) is not None
+
+
+def test_leave_leaves(tmp_path: Path) -> None:
+    """With on_stop = leave nothing is written on the way out."""
+    life = Life(tmp_path, Settings(mode=Mode.ACTIVE), on_stop="leave")
+    life.live(life.wait_for_write)
+
+    assert life.records[-1].lifecycle is Lifecycle.STOPPING
+    assert life.records[-1].decision.steps == ()
+
+
+def test_rubbish_in_the_configuration_changes_nothing(active: Life, logged: list[Line]) -> None:
+    """On SIGHUP a configuration that cannot be used is refused whole with the reason, and life goes on."""
+
+    def script() -> None:
+        active.wait_for_ticks(3)
+        active.loaded.content = ConfigError(["loop.dwel_seconds is not known; did you mean dwell_seconds?"])
+        os.kill(os.getpid(), signal.SIGHUP)
+        active.wait(lambda: any("refused" in str(line["event"]) for line in logged))
+        active.wait_for_ticks(3)
+
+    active.live(script)
+
+    (line,) = [line for line in logged if "refused" in str(line["event"])]
+    assert "did you mean dwell_seconds" in str(line["reason"])
+    assert active.daemon.config == active.config
+    assert all(event.code != "settings" for record in active.records for event in record.events)
+
+
+def test_sighup_brings_new_settings_and_keeps_the_state(active: Life) -> None:
+    """After SIGHUP the new settings decide, from where the old ones left off."""
+
+    def script() -> None:
+        active.wait_for_write()
+        active.loaded.content = replace(active.config, loop=replace(active.config.loop, set_point=0.6))
+        os.kill(os.getpid(), signal.SIGHUP)
+        active.wait(lambda: active.records[-1].decision.set_point == 0.6)
+
+    active.live(script)
+
+    (event,) = [event for one in active.records for event in one.events if event.code == "settings"]
+    assert event.who == "SIGHUP"
+    assert "set_point None → 0.6" in event.message
+    assert active.records[-1].originals == ORIGINALS
+    assert active.daemon.config.loop.set_point == 0.6
+
+
+def test_a_command_over_the_board_is_answered(active: Life) -> None:
+    """Whoever submits a command gets the loop's answer by its number, without waiting for the next second."""
+    answers = []
+
+    def script() -> None:
+        active.wait_for_write()
+        number = active.board.submit(command("pause", number=0, reason="deployment"))
+        answers.append(active.board.answer(number, timeout=SOON))
+        active.wait_for_ticks(1)
+
+    active.live(script)
+
+    (answer,) = answers
+    assert answer is not None
+    assert answer.accepted
+    assert {hold.code.value for hold in active.records[-1].holds} == {"paused"}
+
+
+def test_it_waits_for_a_server_that_is_not_there(active: Life, logged: list[Line]) -> None:
+    """A server that is down when the daemon starts is waited for, said once, and taken up when it comes."""
+    active.server.refuses = "innobrim@127.0.0.1:3306: connection refused"
+
+    def script() -> None:
+        deadline = time.monotonic() + SOON
+        while not active.board.tally().waiting and time.monotonic() < deadline:
+            threading.Event().wait(0.01)  # before its first tick the daemon tells nobody
+        active.server.refuses = ""
+        active.wait_for_ticks(2)
+
+    active.live(script)
+
+    said = [line for line in logged if line["event"] == "waiting for the server"]
+    assert [line["reason"] for line in said] == ["innobrim@127.0.0.1:3306: connection refused"]
+    assert active.records
+
+
+def test_it_can_be_stopped_while_it_waits_for_the_server(active: Life) -> None:
+    """SIGTERM ends a daemon that has not reached its server yet, in time as well."""
+    active.server.refuses = "connection refused"
+
+    def script() -> None:
+        deadline = time.monotonic() + SOON
+        while not active.board.tally().waiting and time.monotonic() < deadline:
+            threading.Event().wait(0.01)  # before its first tick the daemon tells nobody
+
+    active.live(script)
+
+    assert active.records == []
+    assert active.seconds_to_end < STOP_SECONDS
+    assert active.server.closed
+
+
+def test_a_server_that_dies_does_not_end_the_daemon(active: Life) -> None:
+    """While the server is away the daemon holds, and goes on when it is back."""
+
+    def script() -> None:
+        active.wait_for_write()
+        active.server.down = "connection refused"
+        active.wait(lambda: any(hold.code.value == "stale" for hold in active.records[-1].holds))
+        active.server.down = ""
+        active.wait(lambda: any(e.code == "clear_stale" for one in active.records for e in one.events))
+
+    active.live(script)
+
+    missed = [one for one in active.records if isinstance(one.tick.reading, Missed)]
+    assert missed
+    assert all(one.decision.kind is DecisionKind.KEEP for one in missed)
