@@ -227,9 +227,11 @@ def test_restore_wait_gives_up_with_the_state(
 
 
 def test_restore_wait_ends_with_the_originals(daemon: AnsweringLoop, run: Run) -> None:
-    """A restore is done when the originals are in force and the loop is advisory."""
+    """A restore is done when the originals are in force and the loop is advisory; it forgets them then."""
+    daemon.template = record(50, originals=Capacity(225, 450))
+    daemon.publish()
     done = Decision(kind=DecisionKind.KEEP, reason="restored", detail="originals are in force")
-    daemon.template = record(50, originals=Capacity(225, 450), decision=done)
+    daemon.template = record(51, decision=done)
 
     assert run("restore", "--wait").exit_code == 0
 

@@ -182,7 +182,9 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
     with _answering(as_json=as_json):
         config = configuration(where, flags)
         try:
-            change = Daemon(where, config).send("POST", "/v1/restore", {"reason": reason}, Change)
+            daemon = Daemon(where, config)
+            wanted = daemon.get("/v1/status", Status).originals  # forgotten as soon as they are in force
+            change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
         except NoDaemon as nobody:
             if where.explicit:
                 raise
@@ -190,7 +192,7 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
             print(msgspec.json.encode({"command": "restore", "message": done}).decode() if as_json else done)
             return
         if wait:
-            _wait_for(where, _restored, "restored")
+            _wait_for(where, lambda now: _restored(now, wanted), "restored")
         _show(change, as_json=as_json)
 
 
@@ -252,5 +254,5 @@ def _wait_for(where: Where, done: Callable[[Status], bool], word: str) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _restored(now: Status) -> bool:
-    return now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == now.originals
+def _restored(now: Status, wanted: Capacity | None) -> bool:
+    return now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == wanted
