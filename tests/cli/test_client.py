@@ -231,7 +231,7 @@ def test_restore_wait_ends_with_the_originals(daemon: AnsweringLoop, run: Run) -
     daemon.template = record(50, originals=Capacity(225, 450))
     daemon.publish()
     done = Decision(kind=DecisionKind.KEEP, reason="restored", detail="originals are in force")
-    daemon.template = record(51, decision=done)
+    daemon.template = record(51, originals=None, decision=done)
 
     assert run("restore", "--wait").exit_code == 0
 

@@ -125,7 +125,6 @@ def test_restore(server: LabServer, active: Innobrim) -> None:
     before = global_sets(server)
     now = active.await_ticks(QUIET_TICKS)
     assert now["mode"] == "advisory"
-    assert pair(now["originals"]) == DEFAULT
     assert global_sets(server) == before
     assert in_force(server) == DEFAULT
     steps = [one.decision.target for one in active.records("restore") if one.tick.wall > asked]
