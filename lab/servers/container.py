@@ -43,7 +43,7 @@ exec mysqld --no-defaults --user=root --datadir=/data/db --bind-address=0.0.0.0 
 def remove_leftovers(client: docker.DockerClient) -> int:
     """Remove containers and volumes that crashed runs on this host left behind; return how many."""
     removed = 0
-    for container in client.containers.list(all=True, filters={"label": f"{LABEL}=1"}):
+    for container in client.containers.list(all=True, ignore_removed=True, filters={"label": f"{LABEL}=1"}):
         if orphaned(container.labels.get(OWNER, "")):
             with contextlib.suppress(APIError):
                 container.remove(force=True, v=True)
