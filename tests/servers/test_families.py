@@ -1,0 +1,195 @@
+"""Which servers are taken, which are named and refused, and what is found wrong with one that is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pymysql
+import pytest
+
+from tuner.servers.connect import Endpoint, Session
+from tuner.servers.detect import CAPACITY_MAXIMUM_80, CAPACITY_MAXIMUM_84, COUNTERS, detect
+from tuner.servers.port import Unsupported
+
+MYSQL = {
+    "server_uuid": "11111111-2222-3333-4444-555555555555",
+    "version": "9.7.4",
+    "version_comment": "MySQL Community Server - GPL",
+    "innodb_page_size": "16384",
+    "innodb_read_only": "OFF",
+    "innodb_redo_log_capacity": "104857600",
+    "innodb_thread_concurrency": "0",
+}
+LIMIT_COUNTERS = {
+    "log_max_modified_age_async": 81_281_024,
+    "log_max_modified_age_sync": 87_086_592,
+    "log_concurrency_margin": 5_303_808,
+}
+STATUS = {"Innodb_redo_log_capacity_resized": "104857600", "Innodb_redo_log_resize_status": "OK"}
+
+
+class Scripted(Session):
+    """A session to a server made of tables: variables, counters that are on, their values, status."""
+
+    def __init__(
+        self,
+        variables: dict[str, str] = MYSQL,
+        *,
+        off: tuple[str, ...] = (),
+        exported: dict[str, int] = LIMIT_COUNTERS,
+        status: dict[str, str] = STATUS,
+        process: bool = True,
+    ) -> None:
+        super().__init__(Endpoint(user="innobrim"))
+        self._variables, self._off, self._exported = variables, off, exported
+        self._status, self._process = status, process
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Answer as a server with these tables would."""
+        if "SHOW GLOBAL VARIABLES" in statement:
+            return [row for row in self._variables.items() if repr(row[0]) in statement]
+        if "innodb_metrics" in statement:
+            if not self._process:
+                raise pymysql.OperationalError(
+                    1227, "Access denied; you need (at least one of) the PROCESS privilege(s)"
+                )
+            names = [name for name in (*COUNTERS, *LIMIT_COUNTERS) if repr(name) in statement]
+            if "status" in statement:
+                return [(name, "disabled" if name in self._off else "enabled") for name in names]
+            return [(name, self._exported[name]) for name in names]
+        if "Uptime" in statement:
+            return [("Uptime", "86400")]
+        assert "Innodb_redo_log" in statement, statement
+        return list(self._status.items())
+
+
+def with_(**changes: str | None) -> dict[str, str]:
+    """Return the variables of a MySQL 9.7 with changes; None takes one away."""
+    return {name: value for name, value in {**MYSQL, **changes}.items() if value is not None}
+
+
+def refusal(variables: dict[str, str]) -> str:
+    """Return why a server with these variables is refused."""
+    with pytest.raises(Unsupported) as caught:
+        detect(Scripted(variables), wall=1e9)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "version", ["8.0.30", "8.0.46", "8.4.8", "9.0.1", "9.7.4", "8.0.36-0ubuntu0.22.04.1"]
+)
+def test_mysql_from_8_0_30_on_is_taken(version: str) -> None:
+    """Every MySQL that has innodb_redo_log_capacity can be controlled, by what it can do."""
+    facts = detect(Scripted(with_(version=version)), wall=1e9)
+
+    assert facts.version == version
+    assert facts.identity == MYSQL["server_uuid"]
+    assert (facts.family, facts.flush_law, facts.page_size) == ("mysql", "legacy", 16_384)
+    assert facts.started == 1e9 - 86_400
+    assert facts.disabled_counters == facts.blockers == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "highest"),
+    [("8.0.46", CAPACITY_MAXIMUM_80), ("8.4.0", CAPACITY_MAXIMUM_84), ("9.7.4", CAPACITY_MAXIMUM_84)],
+)
+def test_the_servers_own_range_is_known(version: str, highest: int) -> None:
+    """The limits of the knobs are those of the release."""
+    facts = detect(Scripted(with_(version=version)), wall=1e9)
+
+    assert (facts.capacity_minimum, facts.capacity_maximum) == (100, highest)
+
+
+def test_mariadb_is_named() -> None:
+    """MariaDB is recognised by its name, in the comment or in the version."""
+    by_comment = refusal(with_(version="11.8.6", version_comment="mariadb.org binary distribution"))
+    by_version = refusal(with_(version="10.11.8-MariaDB", version_comment="Source distribution"))
+
+    for said in (by_comment, by_version):
+        assert "MariaDB is not supported yet" in said
+        assert "8.0.30 to 9.x" in said
+
+
+def test_percona_is_named() -> None:
+    """Percona Server is recognised by the variable that only it has, because its default law is another."""
+    said = refusal(with_(version="8.4.6-6", innodb_cleaner_lsn_age_factor="high_checkpoint"))
+
+    assert "Percona Server is not supported yet" in said
+    assert "8.4.6-6" in said
+
+
+def test_aurora_is_refused_with_the_reason() -> None:
+    """Aurora is told that the knobs have no effect there, whatever else it looks like."""
+    said = refusal(with_(aurora_version="3.08.0", innodb_redo_log_capacity=None))
+
+    assert "Aurora 3.08.0" in said
+    assert "no effect" in said
+
+
+@pytest.mark.parametrize("version", ["8.0.29", "8.0.11", "5.7.44-log", "5.6.51"])
+def test_a_server_that_is_too_old_is_told_since_when(version: str) -> None:
+    """An older server is told what it lacks and which release has it."""
+    said = refusal(with_(version=version, innodb_redo_log_capacity=None))
+
+    assert version in said
+    assert "older than 8.0.30" in said
+    assert "innodb_redo_log_capacity" in said
+
+
+def test_counters_that_are_off_are_listed() -> None:
+    """Each counter that a sample needs and that is off is named; such a server is reached all the same."""
+    off = ("log_lsn_current", "buffer_flush_pct_for_lsn")
+
+    assert detect(Scripted(off=off), wall=1e9).disabled_counters == off
+
+
+def test_a_missing_process_privilege_is_told_as_a_grant() -> None:
+    """An account that may not read the counters is told the statement that lets it."""
+    with pytest.raises(Unsupported, match="GRANT PROCESS ON") as caught:
+        detect(Scripted(process=False), wall=1e9)
+
+    assert "'innobrim'@" in str(caught.value)
+    assert "PROCESS privilege" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", list(LIMIT_COUNTERS))
+def test_limits_that_are_not_ours_block_control(name: str) -> None:
+    """A build that exports other limits than our arithmetic is not controlled, with both numbers said."""
+    exported = {**LIMIT_COUNTERS, name: LIMIT_COUNTERS[name] + 512}
+
+    (blocker,) = detect(Scripted(exported=exported), wall=1e9).blockers
+
+    assert name in blocker
+    assert str(exported[name]) in blocker
+    assert str(LIMIT_COUNTERS[name]) in blocker
+    assert "not understood" in blocker
+
+
+def test_limits_are_compared_only_where_they_can_be() -> None:
+    """While the redo log is resized, or where the counters are off, nothing is held against the server."""
+    wrong = dict.fromkeys(LIMIT_COUNTERS, 1)
+    resizing = {**STATUS, "Innodb_redo_log_resize_status": "Resizing down"}
+
+    assert detect(Scripted(exported=wrong, status=resizing), wall=1e9).blockers == ()
+    assert detect(Scripted(exported=wrong, off=("log_concurrency_margin",)), wall=1e9).blockers == ()
+
+
+def test_thread_concurrency_is_part_of_the_comparison() -> None:
+    """A server with innodb_thread_concurrency = 20 has other limits, and matches with them."""
+    variables = with_(innodb_thread_concurrency="20", innodb_redo_log_capacity="1073741824")
+    status = {**STATUS, "Innodb_redo_log_capacity_resized": "1073741824"}
+    exported = {
+        "log_max_modified_age_async": 833_811_968,
+        "log_max_modified_age_sync": 893_369_856,
+        "log_concurrency_margin": 49_616_384,
+    }
+
+    assert detect(Scripted(variables, exported=exported, status=status), wall=1e9).blockers == ()
+
+
+def test_a_read_only_server_is_blocked() -> None:
+    """A server that writes no pages cannot be controlled."""
+    (blocker,) = detect(Scripted(with_(innodb_read_only="ON")), wall=1e9).blockers
+
+    assert "innodb_read_only is ON" in blocker
