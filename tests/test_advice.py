@@ -1,0 +1,156 @@
+"""What a person is told to do: the loop's own wish as SQL, and what else it noticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.factory import FACTS, Bench, FakeServer, estimate, sample, tick
+from tuner.advice import advise, advise_now, expected_effect, statements
+from tuner.board import Board
+from tuner.core.plan import gain
+from tuner.findings import Finding
+from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, TickRecord
+from tuner.settings import Mode, Settings
+
+
+def record(**changes: Any) -> TickRecord:  # noqa: ANN401 - any field
+    """Return the record of an advisory tick that would set 300/600."""
+    made = TickRecord(
+        tick=tick(sample()),
+        lifecycle=Lifecycle.RUNNING,
+        mode=Mode.ADVISORY,
+        estimate=estimate(),
+        decision=Decision(
+            kind=DecisionKind.KEEP,
+            reason="advisory",
+            detail="advisory mode writes nothing; would: age ratio 0.700, set-point 0.800",
+            target=Capacity(225, 450),
+            would=Capacity(300, 600),
+            set_point=0.8,
+        ),
+    )
+    return replace(made, **changes)
+
+
+def by_id(found: list[Finding]) -> dict[str, Finding]:
+    """Return findings by their id, each of which comes once."""
+    named = {one.id: one for one in found}
+    assert len(named) == len(found)
+    return named
+
+
+def test_the_loops_wish_comes_first_as_sql() -> None:
+    """What an active loop would set is the first advice: the pair, why, the effect, and SQL to paste."""
+    first = advise(record(), FACTS, Settings())[0]
+
+    assert first.id == "set-io-capacity"
+    assert "300/600" in first.title
+    assert "set-point 0.800" in first.reason
+    assert "fewer page writes" in first.effect
+    assert sorted(first.sql) == [
+        "SET GLOBAL innodb_io_capacity = 300",
+        "SET GLOBAL innodb_io_capacity_max = 600",
+    ]
+
+
+def test_nothing_to_wish_is_no_advice() -> None:
+    """A loop that is content gives no advice at all."""
+    content = record(decision=replace(record().decision, would=None))
+
+    assert advise(content, FACTS, Settings()) == []
+
+
+def test_an_active_write_is_advice_as_well() -> None:
+    """In active mode the write under way is what is advised."""
+    decision = Decision(
+        kind=DecisionKind.SET, reason="raise", detail="up", target=Capacity(300, 600), set_point=0.8
+    )
+
+    assert by_id(advise(record(decision=decision, mode=Mode.ACTIVE), FACTS, Settings()))[
+        "set-io-capacity"
+    ].sql
+
+
+def test_a_missed_reading_advises_nothing_about_values() -> None:
+    """Without a reading there is nothing to say about C and M."""
+    silent = record(estimate=None)
+
+    assert "set-io-capacity" not in by_id(advise(silent, FACTS, Settings()))
+
+
+def test_an_odd_ratio_is_noticed() -> None:
+    """M that is cut by the server's integer division is a warning with statements that mend it."""
+    odd = sample(io_capacity=1500, io_capacity_max=2000)
+    found = by_id(advise(record(tick=tick(odd)), FACTS, Settings()))["ratio-not-whole"]
+
+    assert found.severity == "warning"
+    assert "works with 1500" in found.reason
+    assert found.sql
+
+
+def test_a_redo_log_that_is_too_small_is_noticed() -> None:
+    """A redo log that the load fills within half a minute comes with a larger one, in whole MiB."""
+    busy = record(estimate=estimate(redo_rate=8e6))
+    found = by_id(advise(busy, FACTS, Settings()))["redo-too-small"]
+
+    assert "filled in 13 s" in found.reason
+    assert found.sql == ("SET GLOBAL innodb_redo_log_capacity = 419430400",)
+    assert "redo-too-small" not in by_id(advise(record(), FACTS, Settings()))
+
+
+def test_holds_and_counters_are_part_of_it() -> None:
+    """Why nothing is written, and what the loop cannot see, are findings with their way out."""
+    hold = Hold(HoldCode.FOREIGN_CHANGE, 0.0, "C/M were 1/2 and are 3/4", "innobrim resume")
+    blind = replace(FACTS, disabled_counters=("log_lsn_current",))
+    found = by_id(advise(record(holds=(hold,), mode=Mode.ACTIVE), blind, Settings(mode=Mode.ACTIVE)))
+
+    assert found["hold-foreign-change"].fix == "cleared by innobrim resume"
+    assert found["hold-foreign-change"].effect
+    assert found["counters-off"].severity == "problem"
+    assert found["counters-off"].sql
+
+
+@pytest.mark.parametrize(
+    ("ratio", "combining", "said"),
+    [
+        (0.4, 0.5, "about 29% fewer page writes"),
+        (0.9, 0.5, "about 6% more"),
+        (0.8, 0.5, "where it should be"),
+        (0.4, 0.0, "too little write combining"),
+        (0.0, 0.5, "too little write combining"),
+    ],
+)
+def test_the_expected_effect_is_honest(ratio: float, combining: float, said: str) -> None:
+    """The effect follows from the write combining measured, in both directions, or is not promised."""
+    assert said in expected_effect(estimate(age_ratio=ratio, combining_exponent=combining), 0.8)
+
+
+@given(
+    old=st.builds(lambda c, more: Capacity(c, c + more), st.integers(100, 9_000), st.integers(0, 20_000)),
+    new=st.builds(lambda c, k: Capacity(c, k * c), st.integers(100, 9_000), st.integers(1, 10)),
+)
+def test_pasted_one_by_one_the_statements_are_safe(old: Capacity, new: Capacity) -> None:
+    """Whoever stops between two of the statements leaves a legal pair with a gain between old and new."""
+    server = FakeServer(old)
+    low, high = sorted((gain(old), gain(new)))
+    for statement in statements(old, new):
+        name, value = statement.removeprefix("SET GLOBAL ").split(" = ")
+        server.apply(((name, int(value)),), new)
+        assert low <= gain(server.capacity) <= high
+
+    assert server.capacity == new
+
+
+def test_the_board_gives_the_newest_advice() -> None:
+    """Before the first tick there is none; after some seconds of an advisory loop there is its wish."""
+    board, bench = Board(), Bench(Settings())
+    assert advise_now(board) == []
+    for _ in range(20):
+        board.publish(bench.turn(), bench.state.settings, bench.state.facts)
+
+    assert advise_now(board)[0].id == "set-io-capacity"

@@ -1,0 +1,181 @@
+"""Every precondition as a line, with its fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.factory import FACTS, FakeServer
+from tuner.check import Line, Report, check
+from tuner.records import Capacity, Facts, Missed, Sample
+from tuner.servers.port import ServerError, Unreachable, Unsupported
+
+
+class Odd(FakeServer):
+    """A fake server whose facts and readings can be changed.
+
+    Attributes:
+        failure: raised instead of facts.
+        changed_facts: fields of the facts.
+        changed_sample: fields of a reading.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failure: ServerError | None = None
+        self.changed_facts: dict[str, Any] = {}
+        self.changed_sample: dict[str, Any] = {}
+
+    def facts(self) -> Facts:
+        """Return what this server is, or fail."""
+        if self.failure is not None:
+            raise self.failure
+        return replace(super().facts(), **self.changed_facts)
+
+    def read(self) -> Sample | Missed:
+        """Return a reading with changes."""
+        reading = super().read()
+        return replace(reading, **self.changed_sample) if isinstance(reading, Sample) else reading
+
+
+@pytest.fixture
+def server() -> Odd:
+    """Return a healthy server."""
+    return Odd()
+
+
+def look(server: Odd, *, active: bool = False) -> Report:
+    """Check it."""
+    return check(server, active=active, ratio=2)
+
+
+def line(report: Report, name: str) -> Line:
+    """Return one line by name."""
+    (found,) = [one for one in report.lines if one.name == name]
+    return found
+
+
+def test_a_healthy_server_passes(server: Odd) -> None:
+    """Nothing is a problem, every line has a name of its own, and nothing was written."""
+    server.changed_sample = {"redo_capacity": 1024**3}
+    report = look(server)
+
+    assert report.reachable
+    assert report.controllable
+    assert {one.outcome for one in report.lines} == {"ok", "untested"}
+    assert len({one.name for one in report.lines}) == len(report.lines)
+    assert server.applied == []
+
+
+def test_a_server_that_cannot_be_reached(server: Odd) -> None:
+    """One line says why, and that is told apart from a server that answers."""
+    server.failure = Unreachable("innobrim@127.0.0.1:3306: refused (error 2003)")
+    report = look(server)
+
+    assert (report.reachable, report.controllable) == (False, False)
+    assert [one.name for one in report.lines] == ["reachable"]
+    assert "error 2003" in report.lines[0].message
+
+
+def test_a_server_that_is_not_supported(server: Odd) -> None:
+    """It answers, and it is said why that does not help."""
+    server.failure = Unsupported("MariaDB 11.8.6: MariaDB is not supported yet")
+    report = look(server)
+
+    assert (report.reachable, report.controllable) == (True, False)
+    assert "MariaDB" in line(report, "supported").message
+
+
+def test_counters_that_are_off_come_with_their_statements(server: Odd) -> None:
+    """Which counters are off, and what turns them on; what could not be looked at is not called met."""
+    server.changed_facts = {"disabled_counters": ("log_lsn_current",)}
+    report = look(server)
+
+    found = line(report, "counters")
+    assert found.outcome == "problem"
+    assert "log_lsn_current" in found.message
+    assert "SET GLOBAL innodb_monitor_enable = 'module_log'" in found.sql
+    assert line(report, "write").outcome == "untested"
+
+
+def test_a_blocker_is_a_problem(server: Odd) -> None:
+    """What makes a server uncontrollable is said in its own words."""
+    server.changed_facts = {"blockers": ("innodb_read_only is ON: this server writes no pages",)}
+
+    assert "innodb_read_only" in line(look(server), "blocked").message
+    assert not look(server).controllable
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "outcome", "sql"),
+    [
+        ({"redo_enabled": False}, "redo_enabled", "problem", "ALTER INSTANCE ENABLE INNODB REDO_LOG"),
+        ({"adaptive_flushing": False}, "adaptive_flushing", "problem", "innodb_adaptive_flushing = ON"),
+        ({"flush_sync": False}, "flush_sync", "warning", "innodb_flush_sync = ON"),
+        ({"redo_capacity": 50_000_000}, "redo_capacity", "warning", "innodb_redo_log_capacity = 1073741824"),
+        ({"resizing": True}, "redo_capacity", "warning", None),
+        ({"writer": False}, "writer", "warning", None),
+    ],
+)
+def test_each_precondition_has_its_line(
+    server: Odd, change: dict[str, Any], name: str, outcome: str, sql: str | None
+) -> None:
+    """Each of these is found by one reading, as a warning or a problem, with the statement that mends it."""
+    server.changed_sample = change
+    report = look(server)
+    found = line(report, name)
+
+    assert found.outcome == outcome
+    assert len(found.sql) == (sql is not None)
+    assert sql is None or sql in found.sql[0]
+    assert report.controllable is (outcome == "warning")
+
+
+def test_an_odd_ratio_comes_with_safe_statements(server: Odd) -> None:
+    """M that is no multiple of C is a warning that says what the server works with, and how to mend it."""
+    server.capacity = Capacity(1500, 2000)
+    found = line(look(server), "ratio")
+
+    assert found.outcome == "warning"
+    assert "works with 1500" in found.message
+    assert set(found.sql) == {"SET GLOBAL innodb_io_capacity = 1000"}
+
+
+def test_no_reading_is_a_problem(server: Odd) -> None:
+    """When the server is there but gives no reading, its reason is a line."""
+    server.down = "SELECT command denied"
+    report = look(server)
+
+    assert "SELECT command denied" in line(report, "sample").message
+    assert not report.controllable
+
+
+def test_active_proves_the_privilege_with_what_is_there(server: Odd) -> None:
+    """Only active mode writes, and only the value that is in force already."""
+    found = line(look(server, active=True), "write")
+
+    assert found.outcome == "ok"
+    assert [steps for steps, _, _ in server.applied] == [(("innodb_io_capacity", 10_000),)]
+    assert server.capacity == Capacity(10_000, 20_000)
+
+
+def test_a_missing_privilege_comes_with_the_grant(server: Odd) -> None:
+    """A refused write is a problem with the server's words and the grant that helps."""
+    server.refusal = "Access denied (error 1227)"
+    found = line(look(server, active=True), "write")
+
+    assert found.outcome == "problem"
+    assert "Access denied" in found.message
+    assert FACTS.endpoint in found.message
+    assert "SYSTEM_VARIABLES_ADMIN" in found.fix
+
+
+def test_another_writer_is_not_disturbed(server: Odd) -> None:
+    """Beside another daemon nothing is written, not even to prove a privilege."""
+    server.writer = False
+    found = line(look(server, active=True), "write")
+
+    assert found.outcome == "untested"
+    assert server.applied == []
