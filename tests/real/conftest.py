@@ -14,8 +14,9 @@ import pytest
 from lab.servers.base import LabServer, LabServerError, ServerSpec
 from lab.servers.choose import choose
 from lab.workloads.sysbench import prepare
+from tests.real.installation import Innobrim, Install
 from tests.real.recording import Recording, record
-from tests.real.support import DEFAULT, LOAD, Innobrim, Install, Work, under_load
+from tests.real.support import DEFAULT, LOAD, Work, under_load
 
 FIGURES = pytest.StashKey[list[str]]()
 

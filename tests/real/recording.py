@@ -10,7 +10,8 @@ from typing import Any
 
 from lab.prove.sampler import Reading, Sampler
 from lab.servers.base import LabServer
-from tests.real.support import Ended, Innobrim, new_account, until
+from tests.real.installation import Ended, Innobrim
+from tests.real.support import new_account, until
 from tuner.records import TickRecord
 
 BAND = 0.05

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from lab.servers.base import LabServer
-from tests.real.support import DEFAULT, Innobrim, Work, global_sets, in_force, pair, under_load, until
+from tests.real.installation import Innobrim
+from tests.real.support import DEFAULT, Work, global_sets, in_force, pair, under_load, until
 from tuner.records import Capacity, DecisionKind, HoldCode, TickRecord
 
 pytestmark = pytest.mark.real

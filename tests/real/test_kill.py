@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from lab.servers.base import LabServer
+from tests.real.installation import Innobrim
 from tests.real.proxy import Proxy
-from tests.real.support import Innobrim, Work, in_force, pair, under_load
+from tests.real.support import Work, in_force, pair, under_load
 from tuner.core.plan import gain
 from tuner.journal.reader import originals
 from tuner.records import Capacity

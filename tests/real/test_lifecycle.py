@@ -10,15 +10,13 @@ import pytest
 
 from lab.servers.base import LabServer
 from lab.servers.ports import free_port
+from tests.real.installation import Innobrim, Install, innobrim
 from tests.real.support import (
     DEFAULT,
     LOAD,
-    Innobrim,
-    Install,
     Work,
     global_sets,
     in_force,
-    innobrim,
     new_account,
     pair,
     under_load,

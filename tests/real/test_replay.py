@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.real.installation import innobrim
 from tests.real.recording import Recording
-from tests.real.support import innobrim
 from tuner.journal.codec import decode, encode
 from tuner.journal.tables import FILE_NAME
 from tuner.records import TickRecord

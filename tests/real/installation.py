@@ -1,0 +1,266 @@
+"""The daemon as a child process and the other commands beside it, as a user would start them."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Self
+
+from lab.servers.base import Account, LabServer
+from tests.real.support import until
+from tuner.journal.reader import trace
+from tuner.journal.tables import JournalError
+from tuner.records import TickRecord
+
+PROGRAM = str(Path(sys.executable).with_name("innobrim"))
+COMMAND_LIMIT = 60.0
+END_LIMIT = 10.0
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=5.0)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect, to be closed whether that works or not."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a daemon ended: exit code, and seconds after it was asked to."""
+
+    code: int
+    seconds: float
+
+
+class Innobrim:
+    """One installation: a configuration file, a state directory, and the daemon as a user would start it."""
+
+    def __init__(
+        self,
+        server: LabServer,
+        directory: Path,
+        *,
+        account: Account | None = None,
+        port: int | None = None,
+        api: bool = True,
+    ) -> None:
+        """Write login and configuration, advisory at first; nothing starts yet.
+
+        Args:
+            server: where the daemon goes.
+            directory: an empty one, for all its files.
+            account: login, the server's daemon account by default.
+            port: TCP port where that is not the server's own.
+            api: serve the API, on a unix socket.
+        """
+        self._server = server
+        self._login = account or server.daemon
+        self._port = port or server.port
+        self._api = api
+        self._process: subprocess.Popen[bytes] | None = None
+        self.state = directory / "state"
+        self.state.mkdir(parents=True)
+        self.config = directory / "innobrim.toml"
+        self._log = directory / "log"
+        self._options = directory / "client.cnf"
+        self._options.touch(mode=0o600)
+        self._options.write_text(
+            f"[client]\nuser={self._login.user}\npassword={self._login.password}\n", encoding="utf-8"
+        )
+        self.configure()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def configure(self, *, extra: str = "", tls: str = "preferred", **loop: object) -> None:
+        """Write the configuration file anew, with these keys of ``[loop]`` and ``extra`` lines at its end."""
+        lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in loop.items())
+        self.config.write_text(
+            f'[server]\nhost = "{self._server.host}"\nport = {self._port}\ntls = "{tls}"\n'
+            f'defaults_file = "{self._options}"\n'
+            f'[daemon]\nstate_directory = "{self.state}"\n'
+            f"[api]\nenabled = {str(self._api).lower()}\nport = 0\n"
+            f"[loop]\n{lines}{extra}",
+            encoding="utf-8",
+        )
+
+    def start(self, *flags: str) -> Self:
+        """Start the daemon and return at once."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [PROGRAM, "run", "--config", str(self.config), *flags],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment(),
+            )
+        return self
+
+    @property
+    def pid(self) -> int:
+        """Return the daemon's process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def hang_up(self) -> None:
+        """Ask for the configuration to be read again."""
+        self._signal(signal.SIGHUP)
+
+    def terminate(self) -> Ended:
+        """Ask the daemon to end and return how it did."""
+        began = time.monotonic()
+        self._signal(signal.SIGTERM)
+        return Ended(self.wait(END_LIMIT), time.monotonic() - began)
+
+    def kill(self) -> None:
+        """End the daemon without a chance to do anything."""
+        self._signal(signal.SIGKILL)
+        self.wait(END_LIMIT)
+
+    def wait(self, limit: float) -> int:
+        """Return the exit code, within so many seconds."""
+        assert self._process is not None
+        try:
+            return self._process.wait(limit)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"still running after {limit:.0f} s:\n{self.log()}") from error
+
+    def running(self) -> None:
+        """Return when the daemon runs.
+
+        Raises:
+            AssertionError: it ended; the message has its log.
+        """
+        assert self._process is not None
+        assert self._process.poll() is None, f"ended with {self._process.returncode}:\n{self.log()}"
+
+    def command(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run another command with the same configuration file."""
+        return innobrim(name, "--config", str(self.config), *arguments)
+
+    def status(self) -> dict[str, Any] | None:
+        """Return what ``GET /v1/status`` says; None before the API answers."""
+        self.running()
+        try:
+            return self._ask("GET", "/v1/status")
+        except OSError:
+            return None
+
+    def change_mode(self, mode: str) -> None:
+        """Ask for another mode over the API."""
+        assert self._ask("PUT", "/v1/mode", {"mode": mode}) is not None
+
+    def await_status(
+        self, accept: Callable[[dict[str, Any]], bool], limit: float, what: str
+    ) -> dict[str, Any]:
+        """Return the first status that is accepted."""
+
+        def look() -> dict[str, Any] | None:
+            found = self.status()
+            return found if found is not None and accept(found) else None
+
+        return until(look, limit, lambda: f"{what}; the daemon said:\n{self.log()}")
+
+    def await_ticks(self, count: int) -> dict[str, Any]:
+        """Return the status after so many further ticks."""
+        now = until(self.status, 10.0, "a status")["tick"]
+        return self.await_status(
+            lambda found: found["tick"] >= now + count, 2.0 * count + 10.0, f"{count} ticks"
+        )
+
+    def await_own_write(self, limit: float = 60.0) -> dict[str, Any]:
+        """Return the status once nothing holds the loop back and the last values are its own."""
+        before = len(self.records("set", "emergency"))
+        until(
+            lambda: len(self.records("set", "emergency")) > before or self.running(),
+            limit,
+            lambda: f"a write of the loop's own; the daemon said:\n{self.log()}",
+        )
+        return self.await_ticks(1)
+
+    def records(self, *kinds: str, run: int | None = None) -> list[TickRecord]:
+        """Return the ticks on disk, of these kinds of decision or all; they get there within 5 seconds."""
+        try:
+            found = [item for item in trace(self.state, run) if isinstance(item, TickRecord)]
+        except JournalError as error:
+            if "no journal" in str(error) or "no tick" in str(error):
+                return []
+            raise
+        return [record for record in found if not kinds or record.decision.kind.value in kinds]
+
+    def events(self) -> list[str]:
+        """Return the codes of all events on disk, in order."""
+        return [event.code for record in self.records() for event in record.events]
+
+    def resident(self) -> int:
+        """Return resident memory, bytes."""
+        status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time used so far, seconds."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def log(self) -> str:
+        """Return all that the daemon has said."""
+        return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
+
+    def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any] | None:
+        """Return the API's answer, None where it is no success; OSError where nobody listens."""
+        with contextlib.closing(_UnixConnection(self.state / "api.sock")) as connection:
+            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            content = answer.read()
+        return dict(json.loads(content)) if answer.status == HTTPStatus.OK else None
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+
+Install = Callable[..., Innobrim]
+"""Makes an installation beside the server."""
+
+
+def innobrim(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end and return what it said."""
+    return subprocess.run(  # noqa: S603 - our own program
+        [PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_LIMIT,
+        check=False,
+        env=environment(),
+    )
+
+
+def environment() -> dict[str, str]:
+    """Return the environment without what would configure a daemon from outside of its test."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("INNOBRIM_") and name not in {"NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY"}
+    }
