@@ -193,8 +193,13 @@ class Innobrim:
     def await_own_write(self, limit: float = 60.0) -> dict[str, Any]:
         """Return the status once nothing holds the loop back and the last values are its own."""
         before = len(self.records("set", "emergency"))
+
+        def wrote() -> bool:
+            self.running()
+            return len(self.records("set", "emergency")) > before
+
         until(
-            lambda: len(self.records("set", "emergency")) > before or self.running(),
+            wrote,
             limit,
             lambda: f"a write of the loop's own; the daemon said:\n{self.log()}",
         )

@@ -6,6 +6,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Self
 
 HEADER = 4
@@ -60,8 +61,8 @@ class Proxy:
                 server = socket.create_connection(("127.0.0.1", self._server_port), 5.0)
                 server.settimeout(None)
                 self._sockets += [client, server]
-                self._start(lambda client=client, server=server: self._questions(client, server))
-                self._start(lambda client=client, server=server: _answers(client, server))
+                self._start(partial(self._questions, client, server))
+                self._start(partial(_answers, client, server))
 
     def _questions(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
