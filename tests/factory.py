@@ -246,7 +246,7 @@ class FakeServer:
             demand = self.redo_rate * self.density
             self.requested = min(float(pair.io_capacity_max), (law + 2.0 * demand) / 3.0)
             flushed = min(self.requested * part, age * self.density)
-            self.oldest = max(self.oldest + flushed / self.density, self.lsn - 1.02 * limits.flush_limit)
+            self.oldest = max(self.oldest + flushed / self.density, self.lsn - 1.1 * limits.flush_limit)
             self.flushed += flushed
 
     def restart(self, capacity: Capacity) -> None:

@@ -37,7 +37,7 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
-EXAMPLES = int(__import__("os").environ.get("EX", "60"))
+EXAMPLES = 150
 RULES = 60
 
 PACED = {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.OVERRIDE}
@@ -45,6 +45,12 @@ PACED = {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.OVERRIDE}
 
 NEVER_PARKED = {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER}
 PARKED = {HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH}
+
+LONG_UP = 5.0
+"""Uptime, seconds, from which on a restart shows in it at once."""
+
+PERMITS = {"park": "asked", "stop": "stopping", "resume": ""}
+"""Why a park may be written after a command."""
 
 PAIRS = st.one_of(
     st.builds(lambda c, k: Capacity(c, k * c), st.integers(100, 12_000), st.integers(1, 10)),
@@ -98,6 +104,7 @@ class Referee:
         saved: the originals in force are on disk.
         permit: why a park may be written once; empty for no reason.
         restoring: a person asked for the originals.
+        override_ends: until when a person's value holds.
         writes: time and kind of every write on this server.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
     """
@@ -120,15 +127,18 @@ class Referee:
         assert decision.reason
         codes = {event.code for event in record.events}
         self._hear(before, record)
+        self._trusted(record, reading)
         if codes & {"restarted", "other_server"}:
-            self.saved = self.taken = self.restoring = False
+            self.saved = self.taken = False
+            self._call_off()
             self.permit, self.tampered = "", None
             if "other_server" in codes:
                 self.writes = []
         if "originals" in codes:
             self.taken, self.saved = True, False
         if "foreign_change" in codes:
-            self.permit, self.restoring = "", False
+            self.permit = ""
+            self._call_off()
         self._follow_holds(record, codes)
         self._yielded(record, reading, codes)
         if decision.steps:
@@ -140,34 +150,52 @@ class Referee:
             assert decision.kind is DecisionKind.KEEP
         if decision.reason in {"park", "restored"}:
             self.permit = ""
-            self.restoring = self.restoring and decision.reason != "restored"
-        if decision.kind is DecisionKind.PARK:
-            self.permit = ""
+        if decision.reason == "restored" or decision.kind is DecisionKind.EMERGENCY:
+            self._call_off()
         self.last = reading or self.last
 
+    def _trusted(self, record: TickRecord, reading: Sample | None) -> None:
+        """See that nothing is estimated across a reading that went back or came from elsewhere."""
+        last = self.last
+        if reading is None or last is None:
+            assert record.estimate is None, "5: an estimate from one reading"
+        elif (
+            reading.identity != last.identity
+            or reading.lsn_current < last.lsn_current
+            or reading.uptime < last.uptime
+        ):
+            assert record.estimate is None, "5: an estimate across a reversed counter"
+
+    def _call_off(self) -> None:
+        """Note that an override and a restore are over."""
+        self.restoring, self.override_ends = False, float("-inf")
+
     def _hear(self, before: State, record: TickRecord) -> None:
-        """Note what the commands of this tick permit."""
+        """Note what the commands of this tick permit and what they end."""
         active = before.mode is Mode.ACTIVE
         for one, answer in zip(record.tick.commands, record.acknowledgements, strict=True):
             if one.name == "originals_saved":
                 self.saved = self.taken
             if not answer.accepted:
                 continue
-            if one.name == "park":
-                self.permit = "asked"
-            elif one.name == "stop":
-                self.permit = "stopping"
-            elif active and _asks_for(one, Mode.ADVISORY):
-                self.permit, active = "leaving", False
-            elif one.name == "restore":
-                self.restoring = True
-            elif one.name == "override":
-                assert one.ttl is not None
-                self.override_ends = record.tick.now + one.ttl
-            elif one.name == "resume":
-                self.permit, self.tampered = "", None
-                self.codes -= {HoldCode.FOREIGN_CHANGE, HoldCode.PAUSED}
-            active = active or _asks_for(one, Mode.ACTIVE)
+            leaving = active and _asks_for(one, Mode.ADVISORY)
+            if leaving or one.name in {"pause", "park", "stop", "override", "restore"}:
+                self._call_off()
+            self.permit = "leaving" if leaving else PERMITS.get(one.name, self.permit)
+            self._note(one, record.tick.now)
+            active = not leaving and (active or _asks_for(one, Mode.ACTIVE))
+
+    def _note(self, one: Command, now: float) -> None:
+        """Note what a command that was accepted begins."""
+        if one.name == "restore":
+            self.restoring = True
+        elif one.name == "override" and one.ttl is not None:
+            self.override_ends = now + one.ttl
+        elif one.name == "cancel_override":
+            self.override_ends = float("-inf")
+        elif one.name == "resume":
+            self.tampered = None
+            self.codes -= {HoldCode.FOREIGN_CHANGE, HoldCode.PAUSED}
 
     def _follow_holds(self, record: TickRecord, codes: set[str]) -> None:
         """Note which holds were entered; a foreign change stays until a person resumes."""
@@ -198,11 +226,7 @@ class Referee:
             assert record.mode is Mode.ACTIVE, "4: a write in advisory mode"
             assert not record.holds, "4: a write under a hold"
             assert record.lifecycle is not Lifecycle.STOPPING, "8: a write that nobody will follow up"
-            assert record.estimate is not None
-            assert self.last is not None
-            assert reading.lsn_current >= self.last.lsn_current, "5: a decision on a reversed counter"
-            assert reading.uptime >= self.last.uptime
-            assert reading.identity == self.last.identity
+            assert record.estimate is not None, "5: a decision without an estimate"
         if kind is DecisionKind.SET:
             self._paced(record, reading, after)
         elif kind is DecisionKind.EMERGENCY:
@@ -237,12 +261,9 @@ class Referee:
         assert len(counted) < chosen.max_changes_per_hour, "3: budget"
         old, new = reading.io_capacity_max, target.io_capacity_max
         factor, slack = chosen.step_factor, chosen.ratio / 2.0
-        inside = chosen.min_io_capacity_max <= old <= chosen.max_io_capacity_max
-        if inside:
-            assert old / factor - slack <= new <= old * factor + slack, "3: step"
-        else:
-            outward = new > old * factor + slack if old > new else new < old / factor - slack
-            assert not outward
+        back = chosen.max_io_capacity_max - chosen.ratio <= new < old
+        back = back or old < new <= chosen.min_io_capacity_max + chosen.ratio
+        assert back or old / factor - slack <= new <= old * factor + slack, "3: step"
 
     def _where(self, decision: Decision, old: Capacity, chosen: Settings) -> None:
         """See that every SET keeps C and M legal, inside the limits, and the gain between old and new."""
@@ -284,10 +305,18 @@ class Loop(RuleBasedStateMachine):
         self.number = 0
 
     @initialize(
-        chosen=loop_settings(), pair=PAIRS, rate=st.floats(1e4, 5e6), known=st.booleans(), warm=st.booleans()
+        chosen=loop_settings(),
+        pair=PAIRS,
+        rate=st.floats(1e4, 5e6),
+        known=st.booleans(),
+        warm=st.booleans(),
+        stuck=st.sampled_from([False, False, True]),
     )
-    def begin(self, chosen: Settings, pair: Capacity, rate: float, *, known: bool, warm: bool) -> None:
+    def begin(
+        self, chosen: Settings, pair: Capacity, rate: float, *, known: bool, warm: bool, stuck: bool
+    ) -> None:
         """Start a loop beside a server; most of the time let it come to its first write."""
+        self.stuck = stuck
         server = FakeServer(pair, redo_rate=rate)
         self.bench = Bench(chosen, server, pair if known else None)
         self.first = self.bench.state
@@ -316,8 +345,7 @@ class Loop(RuleBasedStateMachine):
     @property
     def blind(self) -> bool:
         """Tell whether the loop does not know yet what its last write left."""
-        receipt = self.bench.receipt
-        return receipt is not None
+        return self.bench.receipt is not None
 
     @rule(count=st.integers(1, 15))
     def go_on(self, count: int) -> None:
@@ -358,14 +386,14 @@ class Loop(RuleBasedStateMachine):
         """A tick comes early or late."""
         self.turn(seconds=seconds)
 
-    @rule(count=st.integers(1, 9), asked=st.lists(orders(), max_size=1))
-    def lose_contact(self, count: int, asked: list[Command]) -> None:
-        """The server does not answer for some seconds; somebody may ask for something meanwhile."""
+    @rule(count=st.integers(1, 9), asked=st.lists(orders(), max_size=1), writer=st.booleans())
+    def lose_contact(self, count: int, asked: list[Command], *, writer: bool) -> None:
+        """The server does not answer for some seconds; somebody may ask, or begin to write, meanwhile."""
         self.bench.server.down = "did not answer within 1 s"
         for _ in range(count):
             self.turn(*asked)
             asked = []
-        self.bench.server.down = ""
+        self.bench.server.down, self.bench.server.writer = "", writer
 
     @precondition(lambda self: not self.blind)
     @rule(pair=PAIRS, away=st.booleans())
@@ -376,15 +404,25 @@ class Loop(RuleBasedStateMachine):
             self.referee.tampered = self.referee.tampered or server.capacity
         server.capacity, server.ours = pair, False
         if away:
-            self.lose_contact(2, [])
+            self.lose_contact(2, [], writer=server.writer)
 
     @precondition(lambda self: not self.blind and len(self.bench.records) % 5 == 0)
     @rule(pair=PAIRS)
     def restart(self, pair: Capacity) -> None:
         """Somebody restarts mysqld."""
-        self.bench.server.restart(pair)
+        server, last = self.bench.server, self.referee.last
+        told = (
+            not self.stopped
+            and last is not None
+            and last.identity == server.identity
+            and last.uptime > LONG_UP
+        )
+        server.restart(pair)
         self.referee.tampered = None
         self.turn()
+        codes = {event.code for event in self.bench.record.events} if told else {"restarted"}
+        assert "restarted" in codes, "7: a restart went unnoticed"
+        assert "foreign_change" not in codes, "7: a restart was taken for somebody else's change"
 
     @precondition(lambda self: not self.blind and len(self.bench.records) % 10 == 0)
     @rule(number=st.integers(0, 3))
