@@ -175,7 +175,8 @@ def tick(
 
 def command(name: str, **values: Any) -> Command:  # noqa: ANN401 - any field
     """Return a command that a person gives."""
-    return Command(**({"name": name, "who": "ann", "number": 1} | values))
+    given: dict[str, Any] = {"name": name, "who": "ann", "number": 1}
+    return Command(**(given | values))
 
 
 SAVED = command("originals_saved", who="journal")
@@ -344,10 +345,14 @@ class Bench:
     """
 
     def __init__(
-        self, settings: Settings = ACTIVE, server: FakeServer | None = None, originals: Capacity | None = None
+        self,
+        settings: Settings = ACTIVE,
+        server: FakeServer | None = None,
+        originals: Capacity | None = None,
+        written: Capacity | None = None,
     ) -> None:
         self.server = server or FakeServer()
-        self.state: State = start(settings, self.server.facts(), originals)
+        self.state: State = start(settings, self.server.facts(), originals, written=written)
         self.records: list[TickRecord] = []
         self.receipt: Receipt | None = None
 

@@ -37,7 +37,7 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
-EXAMPLES = 150
+EXAMPLES = 250
 RULES = 60
 
 PACED = {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.OVERRIDE}

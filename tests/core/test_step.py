@@ -46,12 +46,11 @@ def test_advisory_says_what_it_would_do_and_writes_nothing() -> None:
 def test_the_first_readings_decide_nothing() -> None:
     """One reading gives no rates, and rates need ten seconds; a daemon that just started is quiet."""
     bench = Bench(originals=DEFAULT)
+    bench.turns(8)
 
-    assert bench.turn().decision.reason == "no_estimate"
-    assert bench.record.lifecycle is Lifecycle.STARTING
-    assert bench.turn().decision.reason == "warming_up"
-    assert bench.record.lifecycle is Lifecycle.RUNNING
-    bench.turns(6)
+    reasons = [record.decision.reason for record in bench.records]
+    assert reasons == ["no_estimate"] + ["warming_up"] * 7
+    assert [record.lifecycle for record in bench.records[:2]] == [Lifecycle.STARTING, Lifecycle.RUNNING]
     assert bench.server.applied == []
 
 
@@ -76,6 +75,18 @@ def test_originals_known_from_an_earlier_run_are_kept() -> None:
 
     assert bench.record.originals == DEFAULT
     assert all("originals" not in codes(record) for record in bench.records)
+
+
+def test_what_an_earlier_run_wrote_is_parked_by_the_next() -> None:
+    """A daemon that comes back after a crash knows that the values in force are its own, and parks them."""
+    ours = Bench(server=FakeServer(Capacity(225, 450)), originals=DEFAULT, written=Capacity(225, 450))
+    others = Bench(server=FakeServer(Capacity(225, 450)), originals=DEFAULT, written=Capacity(300, 600))
+    for bench in (ours, others):
+        bench.turns(5)
+        bench.turn(command("stop", value="park"))
+
+    assert ours.record.decision.kind is DecisionKind.PARK
+    assert others.server.applied == []
 
 
 def test_an_idle_server_is_left_alone() -> None:
@@ -234,6 +245,19 @@ def test_another_server_behind_the_address_is_left_alone(bench: Bench) -> None:
     assert bench.state.facts.identity == "another"
     assert bench.state.originals is None
     assert len(bench.server.applied) == written
+
+
+def test_a_server_that_comes_back_has_its_originals(bench: Bench) -> None:
+    """When the first server answers again, what it was set to before us is still known."""
+    mine, pair = bench.server.identity, bench.server.capacity
+    bench.server.identity = "another"
+    bench.turns(3)
+    bench.server.identity = mine
+    record = bench.turn()
+
+    assert pair != DEFAULT
+    assert "other_server" in codes(record)
+    assert record.originals == DEFAULT
 
 
 def test_an_override_is_held_and_expires(bench: Bench) -> None:

@@ -119,7 +119,7 @@ class Plant:
 
     def demand(self, ratio: float) -> float:
         """Return the pages per second that hold the age still."""
-        return self.DEMAND * self.load * max(ratio, 0.02) ** -self.COMBINING
+        return self.DEMAND * self.load * math.pow(max(ratio, 0.02), -self.COMBINING)
 
     def flush(self, ratio: float, average: float) -> float:
         """Return the pages per second that the law flushes."""
@@ -164,7 +164,9 @@ def lead(
     law: Policy[Any], plant: Plant, *, set_point: float, seconds: int, step_at: int = -1
 ) -> tuple[list[float], list[int]]:
     """Let a law lead a plant, a write every ten seconds at most; return age ratios and times of writes."""
-    state, ratios, writes = law.start(), [], []
+    state = law.start()
+    ratios: list[float] = []
+    writes: list[int] = []
     for second in range(seconds):
         if second == step_at:
             plant.load = 1.6

@@ -30,9 +30,8 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
 def test_fixed_wants_its_value_whatever_happens() -> None:
     """Fixed asks for one M, and for nothing once it is in force."""
     law = Fixed(700)
-    state = law.start()
-    _, far = law.propose(state, situation(age=1.05 * A))
-    _, there = law.propose(state, situation(io_capacity_max=700))
+    _, far = law.propose(None, situation(age=1.05 * A))
+    _, there = law.propose(None, situation(io_capacity_max=700))
 
     assert (far.io_capacity_max, far.act) == (700.0, True)
     assert (there.io_capacity_max, there.act) == (700.0, False)

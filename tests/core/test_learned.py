@@ -1,0 +1,61 @@
+"""What lasts beyond a daemon's life: the fit of write combining."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tests.factory import A, sample
+from tuner.core.estimator import EstimatorState, update
+from tuner.core.learned import Learned, learn, recall
+
+
+def taught() -> EstimatorState:
+    """Return the state after a load whose pages per byte fall with age."""
+    state, flushed = EstimatorState(), 0.0
+    for second in range(600):
+        ratio = 0.3 + second / 1_000.0
+        flushed += 300.0 / ratio
+        state, _, _ = update(state, sample(float(second), age=ratio * A, pages_adaptive=round(flushed)))
+    return state
+
+
+def exponent(state: EstimatorState) -> float:
+    """Return the combining exponent that the next readings start with."""
+    for second in range(3):
+        state, found, _ = update(state, sample(1_000.0 + second))
+    assert found is not None
+    return found.combining_exponent
+
+
+def test_a_new_daemon_goes_on_with_what_the_old_one_learned() -> None:
+    """The exponent is the same after a restart, by way of the bytes that the journal keeps."""
+    state = taught()
+    blob = msgspec.msgpack.encode(learn(state))
+
+    again = recall(msgspec.msgpack.decode(blob, type=Learned))
+
+    assert learn(again) == learn(state)
+    assert exponent(again) == pytest.approx(exponent(state), abs=0.02)
+    assert abs(exponent(again) - exponent(EstimatorState())) > 0.1
+
+
+def test_nothing_else_lasts() -> None:
+    """Rates, ledger and device belong to one life: they begin anew."""
+    again = recall(learn(taught()))
+
+    assert again.window == ()
+    assert again.ledger.lsns == ()
+    assert again.last is None
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [{"variance": 0.0}, {"variance": float("nan")}, {"covariance": float("inf")}, {"weight": -1.0}],
+    ids=str,
+)
+def test_nonsense_is_forgotten(nonsense: dict[str, float]) -> None:
+    """A learned state that cannot be true does not poison the loop for good."""
+    assert recall(replace(learn(taught()), **nonsense)) == EstimatorState()
+    assert recall(None) == EstimatorState()
