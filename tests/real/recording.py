@@ -20,7 +20,7 @@ REACHED_TICKS = 30
 WINDOW = 90.0
 START_RATIO = 0.3
 SET_POINT = 0.75
-"""Below the line where the cap decides: a load that other work on the machine unsettles is held there as well."""
+"""Below the line where the cap decides, so that a load unsettled by other work is held as well."""
 
 
 @dataclass(frozen=True, slots=True)
