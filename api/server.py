@@ -36,7 +36,7 @@ class ApiServerError(ApiFailure):
 class _UnixProtocol(H11Protocol):
     """Names the peer by what the kernel says about it."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # a stream always
         super().connection_made(transport)
         peer: socket.socket = transport.get_extra_info("socket")
         pid, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

@@ -82,7 +82,7 @@ def install(server: LabServer, tmp_path: Path) -> Iterator[Install]:
     made: list[Innobrim] = []
 
     def make(**how: object) -> Innobrim:
-        made.append(Innobrim(server, tmp_path / f"daemon{len(made)}", **how))  # type: ignore[arg-type]
+        made.append(Innobrim(server, tmp_path / f"daemon{len(made)}", **how))  # type: ignore[arg-type]  # a fixture
         return made[-1]
 
     yield make
