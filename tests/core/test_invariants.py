@@ -106,6 +106,7 @@ class Referee:
         restoring: a person asked for the originals.
         override_ends: until when a person's value holds.
         writes: time and kind of every write on this server.
+        kept: by server, whether its originals were on disk when another one answered.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
     """
 
@@ -118,6 +119,7 @@ class Referee:
         self.tampered: Capacity | None = None
         self.codes: set[HoldCode] = set()
         self.last: Sample | None = None
+        self.kept: dict[str, bool] = {}
 
     def judge(self, before: State, record: TickRecord, after: State, *, ours: bool) -> None:
         """Compare one tick's decision with the invariants."""
@@ -129,11 +131,13 @@ class Referee:
         self._hear(before, record)
         self._trusted(record, reading)
         if codes & {"restarted", "other_server"}:
-            self.saved = self.taken = False
             self._call_off()
             self.permit, self.tampered = "", None
-            if "other_server" in codes:
+            if "other_server" in codes and reading is not None:
+                self._moved(reading, after)
                 self.writes = []
+            else:
+                self.saved = self.taken = False
         if "originals" in codes:
             self.taken, self.saved = True, False
         if "foreign_change" in codes:
@@ -153,6 +157,14 @@ class Referee:
         if decision.reason == "restored" or decision.kind is DecisionKind.EMERGENCY:
             self._call_off()
         self.last = reading or self.last
+
+    def _moved(self, reading: Sample, after: State) -> None:
+        """Begin the books of another server; one that was here before may bring its originals along."""
+        if self.last is not None:
+            self.kept[self.last.identity] = self.saved
+        again = after.originals is not None and after.originals.saved
+        assert not again or self.kept.get(reading.identity), "7: originals of a server never seen"
+        self.saved = self.taken = again
 
     def _trusted(self, record: TickRecord, reading: Sample | None) -> None:
         """See that nothing is estimated across a reading that went back or came from elsewhere."""
@@ -428,8 +440,9 @@ class Loop(RuleBasedStateMachine):
     @rule(number=st.integers(0, 3))
     def move(self, number: int) -> None:
         """Another server answers behind the same address."""
-        self.bench.server.identity = f"server {number}"
-        self.bench.server.ours = False
+        name = f"server {number}"
+        self.bench.server.ours = self.bench.server.ours and name == self.bench.server.identity
+        self.bench.server.identity = name
         self.referee.tampered = None
         self.turn()
 
