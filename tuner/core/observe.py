@@ -170,15 +170,7 @@ def _follow_targets(state: State, sample: Sample) -> State:
     found = state.estimate
     if found is None:
         return state
-    lowest, highest = bounds(state)
-    target = parking.parked(
-        found,
-        LAWS[state.facts.flush_law],
-        state.settings,
-        current=sample.io_capacity_max if state.writes.own == sample.capacity else lowest,
-        lowest=lowest,
-        highest=highest,
-    )
+    target = _park_target(state, sample, found)
     if state.settings.set_point is not None:
         return replace(
             state, park_target=target, set_point=state.settings.set_point, set_point_source="person"
@@ -189,13 +181,28 @@ def _follow_targets(state: State, sample: Sample) -> State:
             sync_point=sample.sync_point,
             redo_capacity=sample.redo_capacity,
             checkpoint_lag=found.checkpoint_lag,
-            redo_rate=found.redo_rate,
+            redo_rate=state.estimator.rate_mean,
             burst_bytes=found.burst_bytes,
             max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         )
     )
     return replace(
         state, park_target=target, set_point=follow(state.set_point, derived), set_point_source=source
+    )
+
+
+def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity:
+    """Return what a park would leave behind; once one is owed, what was promised with it."""
+    if state.park_owed and state.park_target is not None:
+        return state.park_target
+    lowest, highest = bounds(state)
+    return parking.parked(
+        found,
+        LAWS[state.facts.flush_law],
+        state.settings,
+        current=sample.io_capacity_max if state.writes.own == sample.capacity else lowest,
+        lowest=lowest,
+        highest=highest,
     )
 
 

@@ -34,4 +34,4 @@ def decode_state(blob: bytes) -> State:
         fixed_io_capacity_max=state.settings.fixed_io_capacity_max,
     )
     fresh = policy.start()
-    return replace(state, policy=None if fresh is None else type(fresh)(**state.policy))
+    return replace(state, policy=None if fresh is None else msgspec.convert(state.policy, type(fresh)))
