@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
     from lab.prove.ledger import Ledger
 
-COARSE = (300, 320, 340, 360, 400)
+COARSE = (380, 400, 420, 440)
 FINE_STEP = 10
-SETTLE = (90.0, 120.0)
-COUNTED = 120.0
+SETTLE = (60.0, 90.0)
+COUNTED = 90.0
 WARM_UP = 240.0
-WARM_UP_CAPACITY = 300
+WARM_UP_CAPACITY = 340
 APPROACH = 60.0
 NEAR = 0.02
 ALARM_CAP = 0.78
-BUDGET = 44 * 60.0
+BUDGET = 24 * 60.0
 RESET = (
     "one server throughout; rows in ascending order of M, coarse ones first, so that the age has little way"
     " to go; a fine row first takes M 40 % lower or higher until the age ratio comes within 0.02 of what its"
     " neighbours promise, at most 60 s; every row then waits until the 15-second means of the age ratio"
-    " differ by at most 0.015 over 45 s, 90 to 120 s"
+    " differ by at most 0.015 over 45 s, 60 to 90 s"
 )
 
 Row = dict[str, Any]
