@@ -1,55 +1,77 @@
-"""The law that knows what the tail will cost.
+"""The law that knows what the tail will cost and where the age comes to rest.
 
 Travelling: the dirty pages that have to go within the horizon, so that the age ends at the
 set-point, are known from the ledger; divided by the horizon they are the flush rate wanted,
 and the server's own flush law, inverted, says which M gives that rate.
 
-Holding: near the set-point the age settles by itself where the demand equals what M lets
-through, because write combining makes demand fall with age. What remains is an integral
-term in velocity form: ``d ln M = g * (s + b) * ln(x / f)`` moves that equilibrium onto the
-set-point, with s the exponent of the server's law where the law decides and 0 where M is
-the cap. It acts on the mean error, once per settling time, so that a write can show what it
-does. How near "near" is depends on the load's own unrest: what a load does all the time by
-itself is no reason for a write.
+Landing: one write, of the M with which the age rests at the set-point (``equilibrium``).
+
+Holding: write combining settles the age by itself, so the loop leaves it alone. What remains
+is an integral term in velocity form: ``d ln M = g * (s + b) * ln(x / f)`` moves the resting
+place onto the set-point, with s the exponent of the server's law where the law decides and 0
+where M is the cap. It acts on the mean error, once per settling time, and only on more than
+the load's own unrest: what a load does all the time by itself is no reason for a write.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
 from policies.types import Proposal, Situation
 
 BAND = 0.03
 """Mean error in the age ratio that is left alone while holding."""
 
-DRIFT = 0.15
-"""Error at the end of the horizon that ends holding: the load has changed."""
+CALM = 1.5
+"""A load that moves the age by itself widens the band to so many of its standard deviations."""
 
-REACH = 0.12
-"""Farther than this from the set-point the law travels."""
+STIRRING = 1.0
+"""Relative unrest of the age ratio per relative unrest of R / b: the age averages what R does."""
 
-UNREST = 1.5
-"""A load that moves the age by its spread within a horizon widens drift and reach to so many of them."""
+LOW = 0.2
+"""Farther than this below the set-point the law travels: too low costs throughput, and heals by itself."""
 
-WIDEST = 0.15
-"""Farther than this from the set-point the law travels, however restless the load."""
+HIGH = 0.12
+"""Farther than this above the set-point the law travels, and wherever the sync point is reached."""
+
+OVER = 0.09
+"""An age that leads farther than this beyond the sync point ends holding before the error is there."""
+
+ARRIVED = 0.1
+"""Travelling ends this near the set-point."""
+
+DAMPED = 0.55
+"""Share of a passing change in R that is taken to be over before the horizon is."""
+
+LANDING = 0.02
+"""Difference in ln M for which a landing is worth its write."""
+
+LANDING_MARGIN = 1.03
+"""A landing is made so much higher: the server rounds down, and below the set-point is the safer side."""
+
+SLOW_SECONDS = 120.0
+QUICK_SECONDS = 16.0
+"""Spans of the averages: what has lasted since the landing between these two; quick while travelling."""
+
+MEDIUM_SECONDS = 30.0
+"""Span of the R whose unrest counts: shorter swings do not move the age."""
+
+UNREST_SECONDS = 300.0
 
 CLIMB_FLOOR = 0.4
 """Share of the demand that is flushed at least while the age still has to grow."""
 
-SETTLING_SHARE = 0.6
+SETTLING_SHARE = 1.15
 """A write is given this share of the plant's time constant, age / (b * R), to show what it does."""
 
-HOLD_GAIN = 0.6
+MEAN_SHARE = 0.5
+"""Span of the mean error, share of the settling time."""
+
+HOLD_GAIN = 0.5
 """Share of the equilibrium's error that one write takes out; the plant is steeper than its model."""
-
-NEAR_GAIN = 1.5
-"""Close to the set-point a write moves ln M by no more than this times the error ahead."""
-
-FARTHEST = 2.0
-"""An error ahead larger than this moves M no further: no step may be that large, and exp stays finite."""
 
 LEAST_COMBINING = 0.3
 """Write combining that is reckoned with at least; bounds the settling time and the gain."""
@@ -62,14 +84,22 @@ class FeedforwardState:
     Attributes:
         at: time of the last tick, seconds.
         wrote_at: time of the last write of ours, seconds; negative before the first.
-        mean_error: error over about half a settling time while holding.
-        holding: the last tick held.
+        landed_at: time since when the law has been holding, seconds; None while it travels.
+        landing: travelling has ended and the M to rest with has not been written yet.
+        mean_error: error averaged over a part of the settling time while holding.
+        medium_rate: R over half a minute, bytes/s.
+        unrest: variance of that around the mean of R, relative, since the landing.
+        equilibrium: what the load shows, averaged.
     """
 
     at: float = 0.0
     wrote_at: float = -1e9
+    landed_at: float | None = None
+    landing: bool = False
     mean_error: float = 0.0
-    holding: bool = False
+    medium_rate: float = 0.0
+    unrest: float = 0.0
+    equilibrium: Equilibrium = field(default_factory=Equilibrium)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,34 +115,53 @@ class Feedforward:
 
     def propose(self, state: FeedforwardState, situation: Situation) -> tuple[FeedforwardState, Proposal]:
         """Return the M that brings the age to the set-point, or holds it there."""
-        elapsed = situation.now - state.at
-        state = replace(state, at=situation.now)
-        unrest = min(WIDEST, UNREST * situation.spread)
-        if abs(situation.error) >= max(REACH, unrest) or abs(situation.error_ahead) >= max(DRIFT, unrest):
-            return replace(state, holding=False), self._travel(situation)
+        elapsed = max(0.0, situation.now - state.at)
+        lasted = 0.0 if state.landed_at is None else situation.now - state.landed_at
+        span = min(SLOW_SECONDS, max(QUICK_SECONDS, lasted))
+        equilibrium = state.equilibrium.follow(situation, min(1.0, elapsed / span))
+        state = replace(state, at=situation.now, equilibrium=equilibrium)
+        if self._far(state, situation):
+            return replace(state, landed_at=None, landing=True), self._travel(situation)
         settling = self._settling(situation)
-        mean = situation.error
-        if state.holding:
-            weight = min(1.0, 2.0 * elapsed / settling)
-            mean = state.mean_error + weight * (situation.error - state.mean_error)
-        state = replace(state, mean_error=mean, holding=True)
+        state = self._follow_error(state, situation, elapsed, settling)
         return state, self._hold(state, situation, settling)
 
     def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:  # noqa: ARG002 - the protocol's
         """Remember when, so that the write is given its time."""
-        return replace(state, wrote_at=state.at)
+        return replace(state, wrote_at=state.at, landing=state.landing and state.landed_at is None)
+
+    def _far(self, state: FeedforwardState, situation: Situation) -> bool:
+        """Tell whether the age is where only travelling helps."""
+        error = situation.error
+        if state.landed_at is None:
+            return abs(error) >= ARRIVED
+        room = situation.sync_point / situation.flush_limit - situation.set_point
+        passing = (situation.redo_rate - state.equilibrium.redo_rate) * situation.horizon
+        ahead = situation.error_ahead - DAMPED * passing / situation.flush_limit
+        return error <= -LOW or error >= min(HIGH, room) or ahead >= room + OVER
+
+    def _follow_error(
+        self, state: FeedforwardState, situation: Situation, elapsed: float, settling: float
+    ) -> FeedforwardState:
+        """Average the error, and how R wanders by itself."""
+        error, rate = situation.error, situation.redo_rate
+        if state.landed_at is None:
+            return replace(state, landed_at=situation.now, mean_error=error, medium_rate=rate, unrest=0.0)
+        lasted = situation.now - state.landed_at
+        mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
+        medium = state.medium_rate + min(1.0, elapsed / MEDIUM_SECONDS) * (rate - state.medium_rate)
+        away = medium / max(1.0, state.equilibrium.redo_rate) - 1.0
+        weight = min(1.0, elapsed / min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted)))
+        unrest = state.unrest + weight * (away * away - state.unrest)
+        return replace(state, mean_error=mean, medium_rate=medium, unrest=unrest)
 
     def _travel(self, situation: Situation) -> Proposal:
         """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
         error, ahead = situation.error, situation.error_ahead
         rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
         gain = self.law.gain_over_demand(situation.set_point)
-        wanted = gain * rate
-        if abs(error) < REACH:
-            reach = math.exp(NEAR_GAIN * min(FARTHEST, abs(ahead)))
-            wanted = min(situation.io_capacity_max * reach, max(situation.io_capacity_max / reach, wanted))
         return Proposal(
-            io_capacity_max=wanted,
+            io_capacity_max=gain * rate,
             terms={
                 "error": error,
                 "error_ahead": ahead,
@@ -129,21 +178,25 @@ class Feedforward:
         return max(1.0, SETTLING_SHARE * situation.age / (combining * max(situation.redo_rate, 1.0)))
 
     def _hold(self, state: FeedforwardState, situation: Situation, settling: float) -> Proposal:
-        """Shift the equilibrium by the error that is left, once per settling time."""
+        """Land where the age rests; then shift its rest by the error that is left, once per settling time."""
         error, mean = situation.error, state.mean_error
         combining = max(LEAST_COMBINING, situation.combining_exponent)
+        unrest = STIRRING * math.sqrt(state.unrest) * situation.set_point / combining
+        current = situation.io_capacity_max
+        rest = LANDING_MARGIN * state.equilibrium.io_capacity_max(self.law, situation)
+        terms = {
+            "error": error,
+            "error_ahead": situation.error_ahead,
+            "mean_error": mean,
+            "unrest": unrest,
+            "rest": rest,
+            "settling": settling,
+        }
+        since = situation.now - max(state.wrote_at, state.landed_at or 0.0)
+        if state.landing and since < settling and rest > 0.0 and abs(math.log(rest / current)) > LANDING:
+            return Proposal(rest, terms)
         by_law = self.law.exponent if situation.set_point < self.law.full_rate_ratio else 0.0
         move = HOLD_GAIN * (by_law + combining) * math.log1p(mean / situation.set_point)
-        lasting = abs(mean) > BAND and error * mean > 0 and abs(error) > BAND
-        settled = situation.now - state.wrote_at >= settling
-        return Proposal(
-            io_capacity_max=situation.io_capacity_max * math.exp(move),
-            terms={
-                "error": error,
-                "error_ahead": situation.error_ahead,
-                "mean_error": mean,
-                "move": move,
-                "settling": settling,
-            },
-            act=lasting and settled,
-        )
+        lasting = abs(mean) > max(BAND, CALM * unrest) and error * mean > 0 and abs(error) > BAND
+        settled = since >= settling
+        return Proposal(current * math.exp(move), terms | {"move": move}, act=lasting and settled)

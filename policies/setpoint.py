@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FLUSH_ORDER_LAG = 2 * 1024 * 1024
+"""Bytes that a checkpoint stays behind the oldest modification (MySQL 8.0 and later)."""
+
 HIGHEST = 0.93
 LOWEST = 0.30
 NOISE = 0.03
@@ -11,6 +14,9 @@ NOISE = 0.03
 
 REACTION_SECONDS = 4.0
 """Sampling, decision, write, and the server's next cleaner loop."""
+
+SAWTOOTH_SECONDS = 8.0
+"""Redo of this time is reckoned with between two checkpoints: seven, and a loop; more once more is seen."""
 
 RAISE_STEP = 0.03
 FALL_STEP = 0.015
@@ -25,8 +31,8 @@ class Headroom:
         flush_limit: A.
         sync_point: modified age where sync flushing starts.
         redo_capacity: S.
-        checkpoint_lag: highest recent checkpoint age beyond modified age.
-        redo_rate: R.
+        checkpoint_lag: highest recent distance of checkpoint age beyond modified age.
+        redo_rate: R, mean of the last minutes.
         burst_bytes: redo that a burst adds beyond what the device takes.
         max_checkpoint_age_ratio: highest checkpoint age allowed, share of S.
     """
@@ -45,9 +51,8 @@ def highest_ratio(headroom: Headroom) -> tuple[float, str]:
     burst = (
         headroom.sync_point - headroom.burst_bytes - REACTION_SECONDS * headroom.redo_rate
     ) / headroom.flush_limit
-    alarm = (
-        headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.checkpoint_lag
-    ) / headroom.flush_limit
+    lag = max(headroom.checkpoint_lag, FLUSH_ORDER_LAG + SAWTOOTH_SECONDS * headroom.redo_rate)
+    alarm = (headroom.max_checkpoint_age_ratio * headroom.redo_capacity - lag) / headroom.flush_limit
     bounds = {"headroom": burst - NOISE, "alarm": alarm - NOISE, "highest": HIGHEST}
     name = min(bounds, key=bounds.__getitem__)
     return max(LOWEST, bounds[name]), name

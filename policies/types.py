@@ -30,6 +30,8 @@ class Situation:
         pages_due: dirty pages to flush within ``horizon`` so that the age ends at the
             set-point; 0 when it must grow.
         combining_exponent: b, 0 to 1.
+        new_density: pages newly dirtied per redo byte.
+        flush_response: redo that the load gives up for each page flushed, bytes.
         flush_rate: F, flush-list pages/s really flushed, smoothed.
         authority: pages flushed per page the law asked for; 1 when unknown.
         io_capacity_max: M in force.
@@ -49,6 +51,8 @@ class Situation:
     age_ahead: float
     pages_due: float
     combining_exponent: float
+    new_density: float
+    flush_response: float
     flush_rate: float
     authority: float
     io_capacity_max: int

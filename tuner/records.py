@@ -183,6 +183,10 @@ class Estimate(Struct, frozen=True):
     demand_density: Annotated[float, _field("dirty pages per redo byte at the tail", "pages/byte", "gauge")]
     ledger: Annotated[bool, _field("the ledger of dirty pages covers the whole age")]
     combining_exponent: Annotated[float, _field("b, write combining", "ratio", "gauge")]
+    new_density: Annotated[float, _field("pages newly dirtied per redo byte", "pages/byte", "gauge")]
+    flush_response: Annotated[
+        float, _field("redo bytes that the load gives up for each page flushed", "bytes/page", "gauge")
+    ]
     sustained_capacity: Annotated[
         float | None, _field("D, what the device keeps up; none until it was the limit", "pages/s", "gauge")
     ]
@@ -192,7 +196,7 @@ class Estimate(Struct, frozen=True):
         float, _field("redo a burst added beyond the device, 99th percentile", "bytes", "gauge")
     ]
     checkpoint_lag: Annotated[
-        float, _field("highest recent checkpoint age beyond the highest modified age", "bytes", "gauge")
+        float, _field("highest recent distance of checkpoint age beyond modified age", "bytes", "gauge")
     ]
     seconds_to_sync: Annotated[
         float | None, _field("time to the sync point at this slope", "seconds", "gauge")

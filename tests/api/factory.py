@@ -121,6 +121,8 @@ def estimate(**changes: Any) -> Estimate:  # noqa: ANN401 - any field
         demand_density=0.0004,
         ledger=True,
         combining_exponent=0.5,
+        new_density=0.0004,
+        flush_response=0.0,
         sustained_capacity=None,
         authority=1.0,
         burstiness=0.1,

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.factory import A, sample
 from tuner.core.estimator import EstimatorState, update
 from tuner.core.learned import Learned, learn, recall
+from tuner.core.regression import Regression
 
 
 def taught() -> EstimatorState:
@@ -52,10 +53,16 @@ def test_nothing_else_lasts() -> None:
 
 @pytest.mark.parametrize(
     "nonsense",
-    [{"variance": 0.0}, {"variance": float("nan")}, {"covariance": float("inf")}, {"weight": -1.0}],
+    [{"variance": -1.0}, {"variance": float("nan")}, {"covariance": float("inf")}, {"weight": -1.0}],
     ids=str,
 )
 def test_nonsense_is_forgotten(nonsense: dict[str, float]) -> None:
     """A learned state that cannot be true does not poison the loop for good."""
-    assert recall(replace(learn(taught()), **nonsense)) == EstimatorState()
+    learned = learn(taught())
+    spoilt = replace(learned.load.combining, **nonsense)
+
+    again = recall(Learned(load=replace(learned.load, combining=spoilt)))
+
+    assert again.load.combining == Regression()
+    assert again.load.response == learned.load.response
     assert recall(None) == EstimatorState()

@@ -21,7 +21,7 @@ from tuner.core.state import State
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, HoldCode, Lifecycle, Sample
 from tuner.settings import Mode
 
-EMERGENCY_RELIEF_SECONDS = 5.0
+EMERGENCY_RELIEF_SECONDS = 10.0
 """An emergency raise asks for the pages that bring the age to the set-point in this time."""
 
 NEVER_PARKED = frozenset({HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER})
@@ -181,6 +181,8 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         age_ahead=estimator.age_ahead(state.estimator, sample, found, ahead),
         pages_due=estimator.pages_ahead(state.estimator, sample, span),
         combining_exponent=found.combining_exponent,
+        new_density=found.new_density,
+        flush_response=found.flush_response,
         flush_rate=found.flush_rate,
         authority=found.authority,
         io_capacity_max=sample.io_capacity_max,

@@ -12,7 +12,9 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from policies.setpoint import FLUSH_ORDER_LAG
 from tuner.core.ledger import Ledger
+from tuner.core.load import Load
 from tuner.records import Estimate, Sample
 
 WINDOW_SECONDS = 16.0
@@ -24,15 +26,13 @@ RATE_SECONDS = 10.0
 FAST_SECONDS = 3.0
 """Window of the slope that the emergency looks at."""
 
-FLUSH_ORDER_LAG = 2 * 1024 * 1024
-"""Bytes that a checkpoint stays behind the oldest modification (MySQL 8.0 and later)."""
+LAG_MEMORY_SECONDS = 600.0
+STEADY_SHARE = 0.25
+"""The age counts as steady while it grows or falls by less than this share of R."""
 
-LAG_MEMORY_SECONDS = 60.0
+RATE_MEMORY_SECONDS = 120.0
 BURST_MEMORY_SECONDS = 6 * 3600.0
 CAPACITY_MEMORY_SECONDS = 1800.0
-COMBINING_MEMORY_SECONDS = 900.0
-COMBINING_PRIOR = 0.5
-COMBINING_PRIOR_VARIANCE = 0.01
 CAPPED_SHARE = 0.97
 """The law asks for all that M allows when it asks for this share of M."""
 
@@ -74,13 +74,10 @@ class EstimatorState(Struct, frozen=True):
     burst_bytes: float = 0.0
     sustained: float | None = None
     density: float = 0.0
+    rate_seconds: float = 0.0
     rate_mean: float = 0.0
     rate_square: float = 0.0
-    combining_mean_x: float = 0.0
-    combining_mean_y: float = 0.0
-    combining_covariance: float = COMBINING_PRIOR * COMBINING_PRIOR_VARIANCE
-    combining_variance: float = COMBINING_PRIOR_VARIANCE
-    combining_weight: float = 0.0
+    load: Load = Load()
 
 
 def update(state: EstimatorState, sample: Sample) -> tuple[EstimatorState, Estimate | None, Quality]:
@@ -198,14 +195,19 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
         else demand
     )
     authority = _authority(window)
-    state = replace(state, density=density)
-    state = _follow_combining(state, new, old, age / sample.flush_limit, elapsed)
+    new_density = max(0.0, new.dirtied - old.dirtied) / max(1.0, new.lsn - old.lsn)
+    load = state.load.see(
+        ratio=sample.age_ratio,
+        density=new_density,
+        redo_rate=redo_rate,
+        flush_rate=flush_rate,
+        elapsed=elapsed,
+    )
+    state = replace(state, density=density, load=load)
     state = _follow_device(state, flush_rate, authority, elapsed)
     limited = authority < LIMITED_AUTHORITY
     state = _follow_bursts(state, redo_rate, demand, elapsed, limited=limited)
-    peak = max(p.checkpoint_age for p in window) - max(p.lsn - p.oldest for p in window)
-    fading = state.checkpoint_lag + (peak - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)
-    state = replace(state, checkpoint_lag=max(float(peak), fading))
+    state = _follow_checkpoints(state, redo_rate, slope, elapsed)
     return state, Estimate(
         modified_age=age,
         checkpoint_age=float(sample.checkpoint_age),
@@ -220,7 +222,9 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
         demand_ahead=ahead,
         demand_density=density,
         ledger=state.ledger.covers(sample.lsn_oldest),
-        combining_exponent=_combining(state),
+        combining_exponent=load.combining_exponent,
+        new_density=new_density,
+        flush_response=load.flush_response(redo_rate=redo_rate, flush_rate=flush_rate),
         sustained_capacity=state.sustained,
         authority=authority,
         burstiness=_burstiness(state),
@@ -273,6 +277,17 @@ def _authority(window: tuple[Point, ...]) -> float:
     return min(1.5, flushed / asked)
 
 
+def _follow_checkpoints(
+    state: EstimatorState, redo_rate: float, slope: float, elapsed: float
+) -> EstimatorState:
+    """Keep the highest lag of the checkpoint, fading; an age on the move says nothing about it."""
+    if abs(slope) > STEADY_SHARE * redo_rate:
+        return state
+    peak = float(max(p.checkpoint_age - (p.lsn - p.oldest) for p in state.window))
+    fading = state.checkpoint_lag + (peak - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)
+    return replace(state, checkpoint_lag=max(peak, fading))
+
+
 def _follow_device(
     state: EstimatorState, flush_rate: float, authority: float, elapsed: float
 ) -> EstimatorState:
@@ -298,54 +313,21 @@ def _follow_bursts(
     if limited and state.sustained is not None and demand > 0:
         excess = max(0.0, state.excess + redo_rate * (1.0 - state.sustained / demand) * elapsed)
     faded = state.burst_bytes * math.exp(-elapsed / BURST_MEMORY_SECONDS)
-    weight = min(1.0, elapsed / 300.0)
+    seen = min(RATE_MEMORY_SECONDS, state.rate_seconds + elapsed)
+    weight = min(1.0, elapsed / seen)
     return replace(
         state,
         excess=excess,
         burst_bytes=max(excess, faded),
-        rate_mean=state.rate_mean + weight * (redo_rate - state.rate_mean) if state.rate_mean else redo_rate,
-        rate_square=state.rate_square + weight * (redo_rate**2 - state.rate_square)
-        if state.rate_square
-        else redo_rate**2,
+        rate_seconds=seen,
+        rate_mean=state.rate_mean + weight * (redo_rate - state.rate_mean),
+        rate_square=state.rate_square + weight * (redo_rate**2 - state.rate_square),
     )
 
 
 def _burstiness(state: EstimatorState) -> float:
     variance = max(0.0, state.rate_square - state.rate_mean**2)
     return math.sqrt(variance) / state.rate_mean if state.rate_mean > 0 else 0.0
-
-
-def _follow_combining(
-    state: EstimatorState, new: Point, old: Point, ratio: float, elapsed: float
-) -> EstimatorState:
-    """Fit ln(new dirty pages per redo byte) against ln(age), forgetting slowly."""
-    redo, dirtied = new.lsn - old.lsn, new.dirtied - old.dirtied
-    if redo <= 0 or dirtied <= 0 or ratio <= 0:
-        return state
-    x, y = math.log(ratio), math.log(dirtied / redo)
-    keep = math.exp(-elapsed / COMBINING_MEMORY_SECONDS)
-    weight = state.combining_weight * keep + elapsed
-    share = elapsed / weight
-    dx, dy = x - state.combining_mean_x, y - state.combining_mean_y
-    prior = 1.0 - keep
-    return replace(
-        state,
-        combining_weight=weight,
-        combining_mean_x=state.combining_mean_x + share * dx,
-        combining_mean_y=state.combining_mean_y + share * dy,
-        combining_covariance=keep * (state.combining_covariance - share * (1 - share) * dx * dy)
-        + prior * COMBINING_PRIOR * COMBINING_PRIOR_VARIANCE
-        if state.combining_weight
-        else state.combining_covariance,
-        combining_variance=keep * (state.combining_variance + share * (1 - share) * dx * dx)
-        + prior * COMBINING_PRIOR_VARIANCE
-        if state.combining_weight
-        else state.combining_variance,
-    )
-
-
-def _combining(state: EstimatorState) -> float:
-    return min(1.0, max(0.0, state.combining_covariance / state.combining_variance))
 
 
 def _seconds_to(distance: float, slope: float) -> float | None:
