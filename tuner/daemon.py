@@ -10,36 +10,22 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-import msgspec
-
 from tuner.board import Board
 from tuner.clock import Clock
-from tuner.config.errors import ConfigError
 from tuner.config.schema import Config
-from tuner.core.learned import Learned, learn
-from tuner.core.snapshot import encode_state
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.journal.reader import last_record
-from tuner.journal.reader import learned as kept_learned
-from tuner.journal.reader import originals as kept_originals
-from tuner.journal.tables import JournalError
-from tuner.journal.writer import JournalWriter
 from tuner.logs import get_logger, log_record
 from tuner.loop import drive
-from tuner.records import Capacity, Command, Facts, Lifecycle, Receipt, Sample, TickRecord
+from tuner.memory import Memory
+from tuner.records import Command, Facts, Lifecycle, Receipt, Sample, TickRecord
+from tuner.reload import reread
 from tuner.servers.port import Server, Unreachable
 from tuner.settings import Mode
 from tuner.systemd import Notifier
 
-SNAPSHOT_TICKS = 600
 RETRY_SECONDS = 2.0
-SAME_START_SECONDS = 5.0
-"""A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
-
 CLOSE_SECONDS = 0.7
-JOURNAL_SECONDS = 2.0
-"""Wait for the journal at the start: a damaged one is set aside and its originals are carried over first."""
 
 log = get_logger("innobrim")
 
@@ -132,12 +118,7 @@ class Daemon:
         self._watch = watch
         self._speed = speed
         self._chores: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._journal = JournalWriter(
-            Path(config.daemon.state_directory),
-            keep_ticks=config.daemon.keep_ticks,
-            on_error=self._journal_trouble,
-        )
-        self._facts: Facts | None = None
+        self._memory = Memory(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
         self._ready = False
 
     def run(self, *, until: float | None = None) -> None:
@@ -147,7 +128,7 @@ class Daemon:
             ServerError: the server cannot be sampled, or the account may not do what is asked of it.
         """
         self._catch_signals()
-        self._journal.start()
+        self._memory.open()
         chores = threading.Thread(target=self._do_chores, name="chores", daemon=True)
         chores.start()
         if self._api is not None:
@@ -161,26 +142,20 @@ class Daemon:
             self._chores.put("end")
             if self._api is not None:
                 self._api.stop(CLOSE_SECONDS)
-            self._journal.close(CLOSE_SECONDS)
+            self._memory.close(CLOSE_SECONDS)
             self._server.close()
 
     def _turn(self, facts: Facts, until: float | None) -> None:
-        self._facts = facts
-        originals = self._known_originals(facts)
+        memory = self._memory
+        originals = memory.originals(facts)
         state = start(
             self.config.loop,
             facts,
             originals,
-            written=self._last_written() if originals is not None else None,
-            learned=self._known(facts),
+            written=memory.last_written() if originals is not None else None,
+            learned=memory.learned(facts),
         )
-        self._journal.begin_run(
-            settings=self.config.loop,
-            facts=facts,
-            state=encode_state(state),
-            tick_number=0,
-            wall=self._clock.wall(),
-        )
+        memory.begin(self.config.loop, state, wall=self._clock.wall())
         log.info(
             "started",
             server=facts.endpoint,
@@ -199,7 +174,7 @@ class Daemon:
             until=until,
             last=self._tell_last,
         )
-        self._save_learned(state)
+        memory.keep_learned(state)
 
     def _reach(self) -> Facts | None:
         """Wait for the server; None when told to stop meanwhile.
@@ -224,43 +199,6 @@ class Daemon:
             ):
                 return None
 
-    def _known_originals(self, facts: Facts) -> Capacity | None:
-        """Return the originals of an earlier run on this very start of this very server."""
-        self._journal.flush(JOURNAL_SECONDS)
-        try:
-            kept = kept_originals(Path(self.config.daemon.state_directory))
-        except (JournalError, OSError) as error:
-            log.warning("the journal could not be read", reason=str(error))
-            return None
-        for one in kept:
-            if one.identity == facts.identity and abs(one.started - facts.started) <= SAME_START_SECONDS:
-                return one.capacity
-        return None
-
-    def _last_written(self) -> Capacity | None:
-        """Return what the last run left in force, as far as its journal says."""
-        try:
-            record = last_record(Path(self.config.daemon.state_directory))
-        except (JournalError, OSError):
-            return None
-        if record is None:
-            return None
-        if record.decision.steps:
-            return record.decision.target
-        reading = record.tick.reading
-        return reading.capacity if isinstance(reading, Sample) else None
-
-    def _known(self, facts: Facts) -> Learned | None:
-        """Return what earlier runs learned about this server; None where that is of another version."""
-        try:
-            blob = kept_learned(Path(self.config.daemon.state_directory), facts.identity)
-            return None if blob is None else msgspec.msgpack.decode(blob, type=Learned)
-        except (JournalError, OSError, msgspec.MsgspecError):
-            return None
-
-    def _save_learned(self, state: State) -> None:
-        self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learn(state.estimator)))
-
     def _tell_last(self, receipt: Receipt) -> None:
         """Say what became of the write that the daemon ends with; no tick follows it."""
         if receipt.error or receipt.in_force != receipt.requested:
@@ -270,15 +208,8 @@ class Daemon:
 
     def _publish(self, state: State, record: TickRecord) -> None:
         """Tell everybody about a tick; every receiver takes it without making the loop wait."""
-        self._facts = state.facts
         self._board.publish(record, state.settings, state.facts)
-        self._journal.record(record)
-        for event in record.events:
-            if event.code == "originals" and record.originals is not None:
-                self._save_originals(record.originals, state.facts, record.tick.wall)
-        if record.tick.number % SNAPSHOT_TICKS == 0:
-            self._journal.snapshot(record.tick.number, encode_state(state))
-            self._save_learned(state)
+        self._memory.record(state, record, originals_saved=self._originals_saved)
         log_record(record)
         self._notify(record)
         if self._on_mode is not None:
@@ -286,11 +217,8 @@ class Daemon:
         if self._watch is not None:
             self._watch(state, record)
 
-    def _save_originals(self, pair: Capacity, facts: Facts, wall: float) -> None:
-        def done() -> None:
-            self._board.submit(Command(name="originals_saved", who="journal"))
-
-        self._journal.save_originals(facts.identity, pair, facts.started, facts.version, wall, done)
+    def _originals_saved(self) -> None:
+        self._board.submit(Command(name="originals_saved", who="journal"))
 
     def _notify(self, record: TickRecord) -> None:
         reading, found = record.tick.reading, record.estimate
@@ -322,37 +250,10 @@ class Daemon:
         """Read the configuration again when asked; files are never read on the loop's thread."""
         while self._chores.get() != "end":
             self._notifier.reloading()
-            try:
-                config = self._reload()
-            except ConfigError as error:
-                log.warning("configuration refused, the old one stays in force", reason=str(error))
-            else:
-                fixed = _needs_restart(self.config, config)
-                if fixed:
-                    log.warning("these changes need a restart of the daemon", keys=fixed)
-                self.config = _in_force(self.config, config)
-                self._board.submit(Command(name="settings", who="SIGHUP", settings=config.loop))
-                log.info("configuration reloaded")
-            self._notifier.ready("reloaded")
-
-    def _journal_trouble(self, message: str) -> None:
-        log.warning("journal", message=message)
-
-
-def _in_force(old: Config, new: Config) -> Config:
-    """Return the configuration after a reload: what needs a restart stays as it was at the start."""
-    daemon = msgspec.structs.replace(old.daemon, on_stop=new.daemon.on_stop)
-    return msgspec.structs.replace(old, loop=new.loop, daemon=daemon)
-
-
-def _needs_restart(old: Config, new: Config) -> list[str]:
-    """Return the keys that differ and are only read at the start."""
-    changed = []
-    for section in ("server", "daemon", "api", "log"):
-        before, after = getattr(old, section), getattr(new, section)
-        changed += [
-            f"{section}.{name}"
-            for name in before.__struct_fields__
-            if getattr(before, name) != getattr(after, name) and f"{section}.{name}" != "daemon.on_stop"
-        ]
-    return changed
+            found = reread(self.config, self._reload)
+            if found is not None:
+                self.config = found
+                self._board.submit(Command(name="settings", who="SIGHUP", settings=found.loop))
+            self._notifier.ready(
+                "reload refused, the old configuration stays" if found is None else "reloaded"
+            )

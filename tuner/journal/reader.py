@@ -59,6 +59,23 @@ def last_record(state_directory: Path) -> TickRecord | None:
     return _record(path, blob)
 
 
+def last_written(state_directory: Path) -> Capacity | None:
+    """Return the pair that was written last; None where nothing ever was.
+
+    Raises:
+        JournalError: damaged.
+    """
+    path = journal_path(state_directory)
+    if not _is_there(path):
+        return None
+    with _Journal(path) as journal:
+        rows = journal.rows(
+            "SELECT new_io_capacity, new_io_capacity_max FROM decisions WHERE written = 1 "
+            "ORDER BY id DESC LIMIT 1"
+        )
+    return Capacity(*rows[0]) if rows else None
+
+
 def originals(state_directory: Path) -> list[Originals]:
     """Return the originals of every server that was ever taken over; empty without a journal.
 

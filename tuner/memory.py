@@ -1,0 +1,115 @@
+"""What outlives one daemon: its journal, as the daemon uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tuner.core.learned import Learned, learn
+from tuner.core.snapshot import encode_state
+from tuner.core.state import State
+from tuner.journal import reader
+from tuner.journal.tables import JournalError
+from tuner.journal.writer import JournalWriter
+from tuner.logs import get_logger
+from tuner.records import Capacity, Facts, TickRecord
+from tuner.settings import Settings
+
+SNAPSHOT_TICKS = 600
+SAME_START_SECONDS = 5.0
+"""A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
+
+READY_SECONDS = 2.0
+"""Wait for the journal at the start: a damaged one is set aside and its originals are carried over first."""
+
+T = TypeVar("T")
+log = get_logger("innobrim")
+
+
+class Memory:
+    """The journal of one state directory: what earlier daemons left, and what this one leaves."""
+
+    def __init__(self, directory: Path, *, keep_ticks: int) -> None:
+        """Use a state directory; nothing is opened yet.
+
+        Args:
+            directory: where the journal is.
+            keep_ticks: ticks that it holds.
+        """
+        self._directory = directory
+        self._journal = JournalWriter(
+            directory, keep_ticks=keep_ticks, on_error=lambda said: log.warning("journal", message=said)
+        )
+
+    def open(self) -> None:
+        """Start the writer's thread and give it time to look after what it finds."""
+        self._journal.start()
+        self._journal.flush(READY_SECONDS)
+
+    def close(self, timeout: float) -> None:
+        """Write what is left, for at most so many seconds."""
+        self._journal.close(timeout)
+
+    def originals(self, facts: Facts) -> Capacity | None:
+        """Return the originals of an earlier run on this very start of this very server."""
+        kept = self._read(lambda: reader.originals(self._directory)) or []
+        for one in kept:
+            if one.identity == facts.identity and abs(one.started - facts.started) <= SAME_START_SECONDS:
+                return one.capacity
+        return None
+
+    def last_written(self) -> Capacity | None:
+        """Return what was written last; ours where it is still in force."""
+        return self._read(lambda: reader.last_written(self._directory))
+
+    def learned(self, facts: Facts) -> Learned | None:
+        """Return what earlier runs learned about this server; None where that is of another version."""
+        blob = self._read(lambda: reader.learned(self._directory, facts.identity))
+        try:
+            return None if blob is None else msgspec.msgpack.decode(blob, type=Learned)
+        except msgspec.MsgspecError:
+            return None
+
+    def begin(self, settings: Settings, state: State, *, wall: float) -> None:
+        """Begin a run with the state that its first tick takes."""
+        self._journal.begin_run(
+            settings=settings, facts=state.facts, state=encode_state(state), tick_number=0, wall=wall
+        )
+
+    def record(self, state: State, record: TickRecord, *, originals_saved: Callable[[], None]) -> None:
+        """Take a tick in; never blocks.
+
+        Args:
+            state: the state after it.
+            record: the tick.
+            originals_saved: called from another thread when originals taken at this tick are on disk.
+        """
+        self._journal.record(record)
+        facts = state.facts
+        for event in record.events:
+            if event.code == "originals" and record.originals is not None:
+                self._journal.save_originals(
+                    facts.identity,
+                    record.originals,
+                    facts.started,
+                    facts.version,
+                    record.tick.wall,
+                    originals_saved,
+                )
+        if record.tick.number % SNAPSHOT_TICKS == 0:
+            self._journal.snapshot(record.tick.number, encode_state(state))
+            self.keep_learned(state)
+
+    def keep_learned(self, state: State) -> None:
+        """Keep what the next daemon should know about the load."""
+        self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learn(state.estimator)))
+
+    def _read(self, what: Callable[[], T]) -> T | None:
+        try:
+            return what()
+        except (JournalError, OSError) as error:
+            log.warning("the journal could not be read", reason=str(error))
+            return None
