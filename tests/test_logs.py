@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -164,3 +165,23 @@ def test_rich_is_not_taken_along() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
 
     assert done.stdout.strip() == "[]"
+
+
+def test_the_journal_gets_priorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under systemd a warning is one for ``journalctl -p warning``; elsewhere lines are plain JSON."""
+    for name in ("journal", "file"):
+        with (tmp_path / name).open("w") as out:
+            found = os.fstat(out.fileno())
+            if name == "journal":
+                monkeypatch.setenv("JOURNAL_STREAM", f"{found.st_dev}:{found.st_ino}")
+            logs.configure_logs(level="info", style="auto", stream=out)
+            logs.get_logger("innobrim").warning("held")
+            logs.get_logger("innobrim").info("minute")
+            logs.close_logs(10.0)
+    structlog.reset_defaults()
+
+    journal = (tmp_path / "journal").read_text().splitlines()
+    plain = (tmp_path / "file").read_text().splitlines()
+    assert [line[:3] for line in journal] == ["<4>", "<6>"]
+    assert [json.loads(line[3:])["event"] for line in journal] == ["held", "minute"]
+    assert [json.loads(line)["event"] for line in plain] == ["held", "minute"]

@@ -44,6 +44,8 @@ MINUTE = 60.0
 LINES = 1000
 """Lines held while nobody takes them; what comes after that is counted and lost."""
 
+PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
+
 Level = Literal["debug", "info", "warning", "error"]
 Style = Literal["auto", "json", "pretty"]
 
@@ -135,6 +137,8 @@ def configure_logs(*, level: Level, style: Style, stream: TextIO | None = None) 
         if pretty
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_to_json)]
     )
+    if _reaches_journald(out):
+        last.append(_with_priority)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -159,6 +163,20 @@ def close_logs(timeout: float = 0.5) -> None:
 
 
 atexit.register(close_logs)
+
+
+def _reaches_journald(stream: TextIO) -> bool:
+    """Tell whether a stream is the one that systemd connected to its journal."""
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
+
+
+def _with_priority(_logger: object, method: str, line: str) -> str:
+    """Put the syslog priority before a line, as sd-daemon(3) says; ``journalctl -p warning`` looks at it."""
+    return f"<{PRIORITIES.get(method, 6)}>{line}"
 
 
 def _to_json(value: object, **_: object) -> str:

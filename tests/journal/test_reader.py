@@ -16,7 +16,7 @@ import pytest
 from tuner.journal.reader import last_record, last_written, originals, runs, trace
 from tuner.journal.tables import JournalError, Run, Snapshot
 from tuner.journal.writer import JournalWriter
-from tuner.records import Capacity, Facts, TickRecord
+from tuner.records import Capacity, Decision, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 MakeRecord = Callable[..., TickRecord]

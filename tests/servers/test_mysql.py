@@ -13,7 +13,7 @@ from tests.factory import C_NAME, LIMITS, M_NAME, MEBIBYTE
 from tuner.records import Capacity, Missed, Sample
 from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import COUNTERS, ENABLE_COUNTERS
-from tuner.servers.mysql import WRITABLE, MySQLServer
+from tuner.servers.mysql import CLAIM_SECONDS, WRITABLE, MySQLServer
 from tuner.servers.port import Unreachable
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
@@ -98,9 +98,15 @@ def session() -> Scripted:
 
 
 @pytest.fixture
-def server(session: Scripted) -> MySQLServer:
+def clock() -> SimClock:
+    """Return the clock that the adapter lives on."""
+    return SimClock(start=50.0)
+
+
+@pytest.fixture
+def server(session: Scripted, clock: SimClock) -> MySQLServer:
     """Return the adapter over it."""
-    made = MySQLServer(session.endpoint, SimClock(start=50.0))
+    made = MySQLServer(session.endpoint, clock)
     made._session = session
     return made
 
@@ -243,12 +249,17 @@ def test_the_writer_lock_is_taken_once_and_given_back(server: MySQLServer, sessi
     assert len([one for one in session.asked if "RELEASE_LOCK" in one]) == 1
 
 
-def test_a_lock_that_another_holds_is_tried_again(server: MySQLServer, session: Scripted) -> None:
-    """While another daemon has the lock this one is no writer, and asks again at every reading."""
+def test_a_lock_that_another_holds_is_tried_again(
+    server: MySQLServer, session: Scripted, clock: SimClock
+) -> None:
+    """While another daemon has the lock this one is no writer, and asks again now and then."""
     session.lock, session.status["writer"] = 0, "0"
     server.claims_writer = True
 
     assert not good(server).writer
+    server.read()
+    assert len([one for one in session.asked if "GET_LOCK" in one]) == 1
+    clock.advance_to(50.0 + CLAIM_SECONDS)
     server.read()
     assert len([one for one in session.asked if "GET_LOCK" in one]) == 2
 

@@ -21,6 +21,9 @@ WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
 WRITER_LOCK = "innobrim.writer"
 """Named lock that the one writing daemon holds; it is gone with its session."""
 
+CLAIM_SECONDS = 5.0
+"""Between two tries to get it while somebody else has it, so that a reading stays at two statements."""
+
 _COUNTER_QUERY = (
     "SELECT name, count FROM information_schema.innodb_metrics WHERE status = 'enabled' AND name IN "
     f"({', '.join(repr(name) for name in COUNTERS)})"
@@ -75,6 +78,7 @@ class MySQLServer:
         self._clock = clock
         self._page_size = 16_384
         self._claimed_by: object | None = None
+        self._refused_at: float | None = None
         self.claims_writer = False
         self.enables_counters = False
 
@@ -184,11 +188,15 @@ class MySQLServer:
         if mine and not self.claims_writer:
             self._session.query(f"SELECT RELEASE_LOCK('{WRITER_LOCK}')")
             self._claimed_by = None
-        if mine or not self.claims_writer:
+        now = self._clock.monotonic()
+        waiting = self._refused_at is not None and now - self._refused_at < CLAIM_SECONDS
+        if mine or not self.claims_writer or waiting:
             return
         with contextlib.suppress(pymysql.MySQLError):
             rows = self._session.query(f"SELECT GET_LOCK('{WRITER_LOCK}', 0)")
-            self._claimed_by = self._session.current if rows[0][0] == 1 else None
+            taken = rows[0][0] == 1
+            self._claimed_by = self._session.current if taken else None
+            self._refused_at = None if taken else now
 
     def _sample(
         self,
