@@ -217,8 +217,8 @@ class Daemon:
         if self._watch is not None:
             self._watch(state, record)
 
-    def _originals_saved(self) -> None:
-        self._board.submit(Command(name="originals_saved", who="journal"))
+    def _originals_saved(self, name: str) -> None:
+        self._board.submit(Command(name="originals_saved", who="journal", value=name))
 
     def _notify(self, record: TickRecord) -> None:
         reading, found = record.tick.reading, record.estimate

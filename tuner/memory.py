@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from tuner.core.commands import originals_name
 from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import encode_state
 from tuner.core.state import State
@@ -79,13 +81,14 @@ class Memory:
             settings=settings, facts=state.facts, state=encode_state(state), tick_number=0, wall=wall
         )
 
-    def record(self, state: State, record: TickRecord, *, originals_saved: Callable[[], None]) -> None:
+    def record(self, state: State, record: TickRecord, *, originals_saved: Callable[[str], None]) -> None:
         """Take a tick in; never blocks.
 
         Args:
             state: the state after it.
             record: the tick.
-            originals_saved: called from another thread when originals taken at this tick are on disk.
+            originals_saved: called from another thread, with the originals' name, when those taken at
+                this tick are on disk.
         """
         self._journal.record(record)
         facts = state.facts
@@ -97,7 +100,7 @@ class Memory:
                     facts.started,
                     facts.version,
                     record.tick.wall,
-                    originals_saved,
+                    partial(originals_saved, originals_name(facts.identity, record.originals)),
                 )
         if record.tick.number % SNAPSHOT_TICKS == 0:
             self._journal.snapshot(record.tick.number, encode_state(state))

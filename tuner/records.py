@@ -274,7 +274,8 @@ class Command(Struct, frozen=True):
             originals_saved.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
-        value: M for override, mode name for mode.
+        value: M for override, mode name for mode; for originals_saved the server and pair that
+            are on disk, None for whichever are waited for.
         ttl: seconds an override lives.
         settings: the new settings, for ``settings``.
         reason: free text for the record.

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import ACTIVE, SAVED, Bench, command
+from tuner.core.commands import originals_name
 from tuner.records import Capacity, HoldCode, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -260,6 +261,22 @@ def test_originals_saved_is_said_once() -> None:
 
     assert [event.code for event in first.events] == ["originals_saved"]
     assert answer(second) == (True, "no originals were waiting")
+
+
+def test_news_of_other_originals_is_not_taken_for_these() -> None:
+    """That another server's pair is on disk permits no write here; that this one's is, does."""
+    bench = Bench()
+    bench.turn()
+    name = originals_name(bench.server.identity, bench.server.capacity)
+
+    accepted, said = answer(bench.turn(command("originals_saved", value="another server 200/2000")))
+    assert not accepted
+    assert said == f"another server 200/2000 is on disk, and {name} is waited for"
+    assert bench.state.originals is not None
+    assert not bench.state.originals.saved
+
+    bench.turn(command("originals_saved", value=name))
+    assert bench.state.originals.saved
 
 
 def test_pausing_ends_what_was_under_way(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.core.state import Override, State, Writes
-from tuner.records import Acknowledgement, Command, Event, Hold, HoldCode, Lifecycle, Sample
+from tuner.records import Acknowledgement, Capacity, Command, Event, Hold, HoldCode, Lifecycle, Sample
 from tuner.settings import Mode
 
 PERSON = "parked by "
@@ -43,6 +43,11 @@ class Asked(Struct, frozen=True):
     command: Command
     sample: Sample | None
     now: float
+
+
+def originals_name(identity: str, capacity: Capacity) -> str:
+    """Return how ``originals_saved`` names a pair: news of one server's must not pass for another's."""
+    return f"{identity} {capacity.io_capacity}/{capacity.io_capacity_max}"
 
 
 def carry_out(state: State, asked: Asked, *, wall: float) -> tuple[State, Acknowledgement, tuple[Event, ...]]:
@@ -213,9 +218,12 @@ def _settings(state: State, asked: Asked) -> Outcome:
     return Outcome(state, f"settings changed: {said}", event="settings")
 
 
-def _originals_saved(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a handler's signature
+def _originals_saved(state: State, asked: Asked) -> Outcome:
     if state.originals is None or state.originals.saved:
         return Outcome(state, "no originals were waiting")
+    about, waiting = asked.command.value, originals_name(state.facts.identity, state.originals.capacity)
+    if about is not None and about != waiting:
+        return _refused(state, f"{about} is on disk, and {waiting} is waited for")
     return Outcome(
         replace(state, originals=replace(state.originals, saved=True)),
         "originals are on disk",
