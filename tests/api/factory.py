@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from api.about import About
 from api.app import create_app
 from api.gate import Marked, Transport
+from tests import factory
 from tuner.board import Board
 from tuner.config.schema import Config
 from tuner.findings import Finding
@@ -64,74 +65,37 @@ FINDING = Finding(
 
 def sample(number: int = 1, **changes: Any) -> Sample:  # noqa: ANN401 - any field
     """Return a good reading of a server with 100 MiB of redo."""
-    made = Sample(
-        monotonic=100.0 + number,
-        wall=START + number,
-        read_seconds=0.001,
-        identity=FACTS.identity,
-        uptime=86_400.0 + number,
-        io_capacity=225,
-        io_capacity_max=450,
-        redo_capacity=104_857_600,
-        flush_limit=85_000_000,
-        sync_point=85_000_000,
-        stall_point=92_000_000,
-        lsn_current=10_000_000_000 + number * 1_000_000,
-        lsn_oldest=9_940_000_000 + number * 1_000_000,
-        lsn_checkpoint=9_939_000_000 + number * 1_000_000,
-        redo_logical_size=61_000_000,
-        redo_enabled=True,
-        resizing=False,
-        adaptive_flushing=True,
-        adaptive_flushing_lwm=10.0,
-        flush_sync=True,
-        pages_adaptive=1_000 + 400 * number,
-        pages_sync=0,
-        pages_background=10,
-        pages_lru=20,
-        pages_neighbour=0,
-        pages_dirty=30_000,
-        pages_total=65_536,
-        flush_percentage=120,
-        flush_requested=400,
-        flush_by_age=400,
-        lsn_average_rate=1_000_000,
-        free_page_waits=0,
-        redo_space_waits=0,
-        row_changes=5_000 + 3_000 * number,
-        commits=1_000 * number,
-    )
-    return replace(made, **changes)
+    lsn = 10_000_000_000 + number * 1_000_000
+    given: dict[str, Any] = {
+        "monotonic": 100.0 + number,
+        "wall": START + number,
+        "identity": FACTS.identity,
+        "flush_limit": 85_000_000,
+        "sync_point": 85_000_000,
+        "stall_point": 92_000_000,
+        "lsn_current": lsn,
+        "lsn_oldest": lsn - 60_000_000,
+        "lsn_checkpoint": lsn - 61_000_000,
+        "redo_logical_size": 61_000_000,
+        "pages_dirty": 30_000,
+        "flush_percentage": 120,
+    }
+    return factory.sample(float(number), **(given | changes))
 
 
 def estimate(**changes: Any) -> Estimate:  # noqa: ANN401 - any field
     """Return what the loop makes of such readings."""
-    made = Estimate(
-        modified_age=60_000_000.0,
-        checkpoint_age=61_000_000.0,
-        age_ratio=60 / 85,
-        age_slope=0.0,
-        redo_rate=1_000_000.0,
-        row_rate=3_000.0,
-        flush_rate=400.0,
-        sync_rate=0.0,
-        lru_rate=0.0,
-        demand=410.0,
-        demand_ahead=410.0,
-        demand_density=0.0004,
-        ledger=True,
-        combining_exponent=0.5,
-        new_density=0.0004,
-        flush_response=0.0,
-        sustained_capacity=None,
-        authority=1.0,
-        burstiness=0.1,
-        burst_bytes=1_000_000.0,
-        checkpoint_lag=1_000_000.0,
-        seconds_to_sync=None,
-        seconds_to_stall=None,
-    )
-    return replace(made, **changes)
+    given: dict[str, Any] = {
+        "modified_age": 60_000_000.0,
+        "checkpoint_age": 61_000_000.0,
+        "age_ratio": 60 / 85,
+        "demand": 410.0,
+        "demand_ahead": 410.0,
+        "burstiness": 0.1,
+        "burst_bytes": 1_000_000.0,
+        "checkpoint_lag": 1_000_000.0,
+    }
+    return factory.estimate(**(given | changes))
 
 
 def record(number: int = 1, *, reading: Sample | Missed | None = None, **changes: Any) -> TickRecord:  # noqa: ANN401 - any field

@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests import factory
 from tuner.journal.writer import JournalWriter
 from tuner.records import (
     Capacity,
     Decision,
     DecisionKind,
-    Estimate,
     Event,
     Facts,
     Lifecycle,
-    Sample,
     Tick,
     TickRecord,
 )
@@ -26,68 +25,26 @@ from tuner.settings import Mode
 MakeRecord = Callable[..., TickRecord]
 MakeWriter = Callable[..., JournalWriter]
 
-SAMPLE = Sample(
+SAMPLE = factory.sample(
     monotonic=123456.789012,
     wall=1_795_600_000.123456,
     read_seconds=0.00213,
-    identity="0f5b1c1e-8f0a-11f0-9a55-0242ac110002",
-    uptime=86400,
-    io_capacity=225,
-    io_capacity_max=450,
-    redo_capacity=104_857_600,
-    flush_limit=78_812_345,
-    sync_point=86_812_345,
-    stall_point=94_812_345,
     lsn_current=7_123_526_789_012,
     lsn_oldest=7_123_456_789_012,
     lsn_checkpoint=7_123_454_689_012,
-    redo_logical_size=72_100_000,
-    redo_enabled=True,
-    resizing=False,
-    adaptive_flushing=True,
-    adaptive_flushing_lwm=10.0,
-    flush_sync=True,
     pages_adaptive=123_456_789,
-    pages_sync=1_234_567,
-    pages_background=12_345,
-    pages_lru=123_456,
-    pages_neighbour=0,
-    pages_dirty=45_678,
-    pages_total=131_072,
-    flush_percentage=412,
-    flush_requested=430,
-    flush_by_age=410,
-    lsn_average_rate=3_012_345,
-    free_page_waits=0,
-    redo_space_waits=12,
     row_changes=987_654_321,
     commits=123_456_789,
 )
-
-ESTIMATE = Estimate(
-    modified_age=70_000_000.25,
-    checkpoint_age=72_100_000.5,
+ESTIMATE = factory.estimate(
     age_ratio=0.888123456,
     age_slope=12345.678,
     redo_rate=3_000_123.4,
-    row_rate=20_012.3,
-    flush_rate=431.7,
-    sync_rate=0.0,
-    lru_rate=1.25,
     demand=430.2,
-    demand_ahead=433.3,
     demand_density=0.000143,
-    ledger=True,
     combining_exponent=0.531,
-    new_density=0.000413,
-    flush_response=1875.5,
     sustained_capacity=1201.5,
-    authority=0.98,
-    burstiness=0.11,
-    burst_bytes=4_000_123.4,
-    checkpoint_lag=2_100_000.0,
     seconds_to_sync=88.8,
-    seconds_to_stall=123.4,
 )
 
 KEEP = Decision(
