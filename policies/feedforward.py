@@ -50,7 +50,7 @@ LANDING = 0.02
 """Difference in ln M for which a landing is worth its write."""
 
 LANDING_MARGIN = 1.03
-"""A landing is made so much higher: the server rounds down, and below the set-point is the safer side."""
+"""A landing where M is the cap is made so much higher: the server rounds down, and below is safer."""
 
 SLOW_SECONDS = 120.0
 QUICK_SECONDS = 16.0
@@ -183,7 +183,8 @@ class Feedforward:
         combining = max(LEAST_COMBINING, situation.combining_exponent)
         unrest = STIRRING * math.sqrt(state.unrest) * situation.set_point / combining
         current = situation.io_capacity_max
-        rest = LANDING_MARGIN * state.equilibrium.io_capacity_max(self.law, situation)
+        capped = situation.set_point >= self.law.full_rate_ratio
+        rest = state.equilibrium.io_capacity_max(self.law, situation) * (LANDING_MARGIN if capped else 1.0)
         terms = {
             "error": error,
             "error_ahead": situation.error_ahead,
@@ -195,7 +196,7 @@ class Feedforward:
         since = situation.now - max(state.wrote_at, state.landed_at or 0.0)
         if state.landing and since < settling and rest > 0.0 and abs(math.log(rest / current)) > LANDING:
             return Proposal(rest, terms)
-        by_law = self.law.exponent if situation.set_point < self.law.full_rate_ratio else 0.0
+        by_law = 0.0 if capped else self.law.exponent
         move = HOLD_GAIN * (by_law + combining) * math.log1p(mean / situation.set_point)
         lasting = abs(mean) > max(BAND, CALM * unrest) and error * mean > 0 and abs(error) > BAND
         settled = since >= settling
