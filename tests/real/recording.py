@@ -15,7 +15,7 @@ from tests.real.support import new_account, until
 from tuner.records import TickRecord
 
 BAND = 0.05
-SETTLE_LIMIT = 240.0
+SETTLE_LIMIT = 300.0
 REACHED_TICKS = 30
 WINDOW = 90.0
 START_RATIO = 0.3
