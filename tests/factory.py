@@ -399,3 +399,13 @@ class Bench:
             self.until("set")
         self.turn()
         return self
+
+
+def codes(record: TickRecord) -> list[str]:
+    """Return the codes of the tick's events."""
+    return [event.code for event in record.events]
+
+
+def held(record: TickRecord) -> set[str]:
+    """Return the codes of the holds in force."""
+    return {hold.code.value for hold in record.holds}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, SAVED, Bench, command
+from tests.factory import ACTIVE, SAVED, Bench, command, held
 from tuner.core.commands import originals_name
 from tuner.records import Capacity, HoldCode, TickRecord
 from tuner.settings import Mode, Settings
@@ -17,17 +17,6 @@ def answer(record: TickRecord) -> tuple[bool, str]:
     """Return whether the tick's first command was accepted, and what was said."""
     first = record.acknowledgements[0]
     return first.accepted, first.message
-
-
-def held(record: TickRecord) -> set[str]:
-    """Return the codes of the holds in force."""
-    return {hold.code.value for hold in record.holds}
-
-
-@pytest.fixture
-def bench() -> Bench:
-    """Return a loop in active mode whose first write is in force."""
-    return Bench().in_control()
 
 
 @pytest.fixture

@@ -1,0 +1,68 @@
+"""Writes that go wrong, and what the loop believes afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factory import Bench, codes, command, held
+from tuner.records import DecisionKind
+
+
+def test_three_failures_wait_for_a_person(bench: Bench) -> None:
+    """An account that lost its privilege is not tried for ever: after three refusals a person is asked."""
+    bench.server.refusal = "access denied (error 1227)"
+    failed = []
+    for _ in range(200):
+        record = bench.turn()
+        failed += [event for event in record.events if event.code == "write_failed"]
+    tried = len(bench.server.applied)
+
+    assert [event.message for event in failed] == ["access denied (error 1227)"] * 3
+    (hold,) = bench.record.holds
+    assert hold.code.value == "not_writer"
+    assert "access denied" in hold.reason
+    bench.turns(60)
+    assert len(bench.server.applied) == tried
+    bench.server.refusal = ""
+    assert held(bench.turn(command("resume"))) == set()
+    bench.server.redo_rate = 3e6
+    bench.until("set", "emergency")
+
+
+def test_a_value_that_the_server_adjusted_is_noted(bench: Bench) -> None:
+    """When the server makes something else of a write, that is said, and is not a foreign change."""
+    bench.server.adjusts = 777
+    bench.until("set", "emergency")
+    record = bench.turn()
+
+    assert "adjusted" in codes(record)
+    assert "foreign_change" not in codes(record)
+    assert bench.state.writes.expected == bench.server.capacity
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_write_lost_half_way_is_taken_up_again(bench: Bench, after: int) -> None:
+    """When the connection dies between the two SETs, the loop goes on from what is really in force."""
+    bench.server.drop_after = after
+    bench.until("set", "emergency")
+    record = bench.turn()
+    pair = bench.server.capacity
+
+    assert "write_failed" in codes(record)
+    assert "foreign_change" not in codes(record)
+    assert pair.io_capacity <= pair.io_capacity_max
+    assert bench.state.writes.expected == pair
+    bench.until("set", "emergency")
+    bench.turn()
+    assert bench.server.capacity.io_capacity_max == 2 * bench.server.capacity.io_capacity
+
+
+def test_a_write_whose_outcome_was_not_read_is_still_our_own(bench: Bench) -> None:
+    """What a write left is known at the next reading, and a stop still parks it."""
+    bench.server.unread = True
+    bench.until("set", "emergency")
+    bench.turns(3)
+    record = bench.turn(command("stop", value="park"))
+
+    assert record.decision.kind is DecisionKind.PARK
+    assert bench.server.capacity == bench.state.park_target
