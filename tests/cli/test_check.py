@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from tests.api.factory import FACTS, missed
-from tests.cli.test_client import FakeServer
+from tests.cli.support import FakeServer
 from tuner.cli import check as command
 from tuner.cli.main import cli
 from tuner.records import Capacity, Missed, Receipt, Sample

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.test_client import FakeServer
+from tests.cli.support import FakeServer
 from tuner.cli import advise as advise_command
 from tuner.cli import check as check_command
 from tuner.cli import run as run_command

@@ -1,0 +1,44 @@
+"""A state directory, a command line and a daemon that answers, for every test of the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from api.server import ApiServer
+from tests.api.factory import AnsweringLoop, answering, application
+from tuner.board import Board
+from tuner.cli.main import cli
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a state directory with a short path; nothing listens on TCP."""
+    monkeypatch.setenv("INNOBRIM_API_PORT", "0")
+    return tmp_path_factory.mktemp("s")
+
+
+@pytest.fixture
+def run(folder: Path) -> Run:
+    """Return a way to run a command on that state directory."""
+
+    def invoke(*words: str) -> Result:
+        return CliRunner().invoke(cli, [*words, "--state-directory", str(folder)], prog_name="innobrim")
+
+    return invoke
+
+
+@pytest.fixture
+def daemon(folder: Path) -> Iterator[AnsweringLoop]:
+    """Serve the API on the state directory's socket, over a loop that accepts everything."""
+    board = Board()
+    with answering(board) as loop:
+        serving = ApiServer(application(board), "127.0.0.1", 0, folder / "api.sock")
+        serving.start()
+        yield loop
+        serving.stop(timeout=2.0)

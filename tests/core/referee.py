@@ -1,0 +1,234 @@
+"""Books of its own about writes, permits and originals, kept beside the loop's: every breach is called."""
+
+from __future__ import annotations
+
+from tests.factory import FACTS, FakeServer
+from tuner.core.guards import HOUR
+from tuner.core.plan import gain
+from tuner.core.state import State
+from tuner.records import (
+    Capacity,
+    Command,
+    Decision,
+    DecisionKind,
+    HoldCode,
+    Lifecycle,
+    Sample,
+    TickRecord,
+)
+from tuner.settings import Mode, Settings
+
+PACED = {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.OVERRIDE}
+"""What a hold, a stop or missing originals must keep from writing."""
+
+NEVER_PARKED = {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER}
+PARKED = {HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH}
+
+PERMITS = {"park": "asked", "stop": "stopping", "resume": ""}
+"""Why a park may be written after a command."""
+
+
+class Referee:
+    """Books of its own about writes, permits and originals; ``judge`` calls every breach.
+
+    Attributes:
+        saved: the originals in force are on disk.
+        permit: why a park may be written once; empty for no reason.
+        restoring: a person asked for the originals.
+        override_ends: until when a person's value holds.
+        writes: time and kind of every write on this server.
+        kept: by server, whether its originals were on disk when another one answered.
+        tampered: the pair that the loop should believe in force, after somebody else changed it.
+    """
+
+    def __init__(self, *, saved: bool) -> None:
+        self.saved, self.taken = saved, saved
+        self.permit = ""
+        self.restoring = False
+        self.override_ends = float("-inf")
+        self.writes: list[tuple[float, DecisionKind]] = []
+        self.tampered: Capacity | None = None
+        self.codes: set[HoldCode] = set()
+        self.last: Sample | None = None
+        self.kept: dict[str, bool] = {}
+
+    def judge(self, before: State, record: TickRecord, after: State, *, ours: bool) -> None:
+        """Compare one tick's decision with the invariants."""
+        tick, decision = record.tick, record.decision
+        reading = tick.reading if isinstance(tick.reading, Sample) else None
+        assert [answer.number for answer in record.acknowledgements] == [one.number for one in tick.commands]
+        assert decision.reason
+        codes = {event.code for event in record.events}
+        self._hear(before, record)
+        self._trusted(record, reading)
+        if codes & {"restarted", "other_server"}:
+            self._call_off()
+            self.permit, self.tampered = "", None
+            if "other_server" in codes and reading is not None:
+                self._moved(reading, after)
+                self.writes = []
+            else:
+                self.saved = self.taken = False
+        if "originals" in codes:
+            self.taken, self.saved = True, False
+        if "foreign_change" in codes:
+            self.permit = ""
+            self._call_off()
+        self._follow_holds(record, codes)
+        self._yielded(record, reading, codes)
+        if decision.steps:
+            assert reading is not None, "5: a write without a reading"
+            self._may(before, record, after, reading, ours=ours)
+            self._where(decision, reading.capacity, after.settings)
+            self.writes.append((tick.now, decision.kind))
+        else:
+            assert decision.kind is DecisionKind.KEEP
+        if decision.reason in {"park", "restored"}:
+            self.permit = ""
+        if decision.reason == "restored" or decision.kind is DecisionKind.EMERGENCY:
+            self._call_off()
+        self.last = reading or self.last
+
+    def _moved(self, reading: Sample, after: State) -> None:
+        """Begin the books of another server; one that was here before may bring its originals along."""
+        if self.last is not None:
+            self.kept[self.last.identity] = self.saved
+        again = after.originals is not None and after.originals.saved
+        assert not again or self.kept.get(reading.identity), "7: originals of a server never seen"
+        self.saved = self.taken = again
+
+    def _trusted(self, record: TickRecord, reading: Sample | None) -> None:
+        """See that nothing is estimated across a reading that went back or came from elsewhere."""
+        last = self.last
+        if reading is None or last is None:
+            assert record.estimate is None, "5: an estimate from one reading"
+        elif (
+            reading.identity != last.identity
+            or reading.lsn_current < last.lsn_current
+            or reading.uptime < last.uptime
+        ):
+            assert record.estimate is None, "5: an estimate across a reversed counter"
+
+    def _call_off(self) -> None:
+        """Note that an override and a restore are over."""
+        self.restoring, self.override_ends = False, float("-inf")
+
+    def _hear(self, before: State, record: TickRecord) -> None:
+        """Note what the commands of this tick permit and what they end."""
+        active = before.mode is Mode.ACTIVE
+        for one, answer in zip(record.tick.commands, record.acknowledgements, strict=True):
+            if one.name == "originals_saved":
+                self.saved = self.taken
+            if not answer.accepted:
+                continue
+            leaving = active and _asks_for(one, Mode.ADVISORY)
+            if leaving or one.name in {"pause", "park", "stop", "override", "restore"}:
+                self._call_off()
+            self.permit = "leaving" if leaving else PERMITS.get(one.name, self.permit)
+            self._note(one, record.tick.now)
+            active = not leaving and (active or _asks_for(one, Mode.ACTIVE))
+
+    def _note(self, one: Command, now: float) -> None:
+        """Note what a command that was accepted begins."""
+        if one.name == "restore":
+            self.restoring = True
+        elif one.name == "override" and one.ttl is not None:
+            self.override_ends = now + one.ttl
+        elif one.name == "cancel_override":
+            self.override_ends = float("-inf")
+        elif one.name == "resume":
+            self.tampered = None
+            self.codes -= {HoldCode.FOREIGN_CHANGE, HoldCode.PAUSED}
+
+    def _follow_holds(self, record: TickRecord, codes: set[str]) -> None:
+        """Note which holds were entered; a foreign change stays until a person resumes."""
+        now = {hold.code for hold in record.holds}
+        if not codes & {"restarted", "other_server"}:
+            kept = self.codes & {HoldCode.FOREIGN_CHANGE}
+            assert kept <= now, "6: a foreign change was forgotten without a person"
+        entered = (now - self.codes) & PARKED
+        if (entered or (HoldCode.STALE in self.codes - now)) and record.mode is Mode.ACTIVE:
+            self.permit = self.permit or "entry"
+        self.codes = now
+
+    def _yielded(self, record: TickRecord, reading: Sample | None, codes: set[str]) -> None:
+        """See that a change by somebody else was noticed at the first reading that shows it."""
+        if reading is None or self.tampered is None:
+            return
+        if reading.capacity != self.tampered and record.mode is Mode.ACTIVE:
+            assert "foreign_change" in codes, "6: a foreign change went unnoticed"
+            assert HoldCode.FOREIGN_CHANGE in self.codes
+        self.tampered = None
+
+    def _may(self, before: State, record: TickRecord, after: State, reading: Sample, *, ours: bool) -> None:
+        """See that this kind of write was permitted now."""
+        kind, now = record.decision.kind, record.tick.now
+        assert self.saved, "7: a write before the originals were on disk"
+        assert reading.writer, "10: a write beside another writer"
+        if kind in PACED:
+            assert record.mode is Mode.ACTIVE, "4: a write in advisory mode"
+            assert not record.holds, "4: a write under a hold"
+            assert record.lifecycle is not Lifecycle.STOPPING, "8: a write that nobody will follow up"
+            assert record.estimate is not None, "5: a decision without an estimate"
+        if kind is DecisionKind.SET:
+            self._paced(record, reading, after)
+        elif kind is DecisionKind.EMERGENCY:
+            target = record.decision.target
+            assert target is not None
+            assert target.io_capacity_max > reading.io_capacity_max, "an emergency raises"
+        elif kind is DecisionKind.OVERRIDE:
+            assert now < self.override_ends, "an override outlived its time"
+        elif kind is DecisionKind.RESTORE:
+            assert self.restoring, "4: a restore that nobody asked for"
+            assert record.mode is Mode.ACTIVE
+        elif kind is DecisionKind.PARK:
+            assert self.permit, "4: a park that nothing permits"
+            if self.permit != "asked":
+                assert ours, "4: a park on values that are not our own"
+                assert not self.codes & NEVER_PARKED, "4: a park on entering a hold that never parks"
+            if record.mode is Mode.ADVISORY:
+                assert self.permit in {"leaving", "stopping"}, "4: a write in advisory mode"
+                assert before.mode is Mode.ACTIVE or before.park_owed
+
+    def _paced(self, record: TickRecord, reading: Sample, after: State) -> None:
+        """See that dwell, budget and step factor were kept."""
+        now, chosen, target = record.tick.now, after.settings, record.decision.target
+        assert target is not None
+        last = max((at for at, kind in self.writes if kind is not DecisionKind.PARK), default=float("-inf"))
+        assert now - last >= chosen.dwell_seconds, "3: dwell"
+        counted = [
+            at
+            for at, kind in self.writes
+            if kind in {DecisionKind.SET, DecisionKind.EMERGENCY} and now - at < HOUR
+        ]
+        assert len(counted) < chosen.max_changes_per_hour, "3: budget"
+        old, new = reading.io_capacity_max, target.io_capacity_max
+        factor, slack = chosen.step_factor, chosen.ratio / 2.0
+        back = chosen.max_io_capacity_max - chosen.ratio <= new < old
+        back = back or old < new <= chosen.min_io_capacity_max + chosen.ratio
+        assert back or old / factor - slack <= new <= old * factor + slack, "3: step"
+
+    def _where(self, decision: Decision, old: Capacity, chosen: Settings) -> None:
+        """See that every SET keeps C and M legal, inside the limits, and the gain between old and new."""
+        target = decision.target
+        assert target is not None
+        server = FakeServer(old)
+        low, high = sorted((gain(old), gain(target)))
+        for name, value in decision.steps:
+            server.apply(((name, value),), target)
+            pair = server.capacity
+            assert value in {pair.io_capacity, pair.io_capacity_max}, "1: the server would clamp it"
+            assert low <= gain(pair) <= high, "2: the gain leaves the way from old to new"
+        assert server.capacity == target
+        if decision.kind is DecisionKind.RESTORE:
+            return
+        assert target.io_capacity_max == chosen.ratio * target.io_capacity, "2: a whole ratio"
+        assert target.io_capacity >= FACTS.capacity_minimum, "1: the server's minimum"
+        assert chosen.min_io_capacity_max <= target.io_capacity_max <= chosen.max_io_capacity_max, "1: limits"
+
+
+def _asks_for(one: Command, mode: Mode) -> bool:
+    """Tell whether a command asks for this mode."""
+    if one.name == "settings":
+        return one.settings is not None and one.settings.mode is mode
+    return one.name == "mode" and one.value == mode.value

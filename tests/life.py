@@ -1,0 +1,201 @@
+"""A daemon's whole life in one process, on a clock that runs fast.
+
+The daemon turns in this process's main thread, as it must for its signals; a second thread plays the part of
+whoever watches it. A second on the daemon's clock takes a hundredth of a real one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from msgspec.structs import replace
+
+from tests.factory import FakeServer
+from tuner.board import Board
+from tuner.config.errors import ConfigError
+from tuner.config.schema import Config, DaemonSection
+from tuner.core.state import State
+from tuner.daemon import Daemon
+from tuner.records import (
+    Capacity,
+    Facts,
+    Missed,
+    Receipt,
+    Sample,
+    TickRecord,
+)
+from tuner.servers.port import Unreachable
+from tuner.settings import Mode, Settings
+from tuner.systemd import Notifier
+
+SPEED = 100.0
+SOON = 20.0
+"""Real seconds that a condition may take to come true before the test fails."""
+
+ORIGINALS = Capacity(1_000, 2_000)
+"""What the server is set to before us; its flush percentage stays above zero with it, so that it tells."""
+
+
+class FastClock:
+    """A clock that goes a hundred times as fast."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+        return time.monotonic() * SPEED
+
+    def wall(self) -> float:
+        """Return Unix time."""
+        return time.time() * SPEED
+
+
+class Watched(FakeServer):
+    """A fake server that lives on the daemon's clock and may look at the disk before a write.
+
+    Attributes:
+        refuses: why it cannot be reached at the start; empty when it can.
+        before_write: called before each write is carried out.
+        facts_started: when it says that it had started, Unix time.
+    """
+
+    def __init__(self, clock: FastClock) -> None:
+        super().__init__(ORIGINALS)
+        self._clock = clock
+        self._zero = clock.monotonic()
+        self.refuses = ""
+        self.before_write: Callable[[], None] = lambda: None
+        self.facts_started = clock.wall()
+
+    def facts(self) -> Facts:
+        """Return what this server is.
+
+        Raises:
+            Unreachable: while it refuses.
+        """
+        if self.refuses:
+            raise Unreachable(self.refuses)
+        return replace(super().facts(), started=self.facts_started)
+
+    def read(self) -> Sample | Missed:
+        """Live up to now and return a reading."""
+        self.live(self._clock.monotonic() - self._zero - self.now)
+        found = super().read()
+        return replace(found, monotonic=self._clock.monotonic())
+
+    def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
+        """Let the test look, then carry out the SETs."""
+        self.before_write()
+        return super().apply(steps, wanted)
+
+
+class Loaded:
+    """What the configuration file holds; an error is raised instead."""
+
+    def __init__(self, config: Config) -> None:
+        self.content: Config | ConfigError = config
+
+    def __call__(self) -> Config:
+        """Return the content.
+
+        Raises:
+            ConfigError: the content is rubbish.
+        """
+        if isinstance(self.content, ConfigError):
+            raise self.content
+        return self.content
+
+
+class Life:
+    """One daemon's life in the main thread, beside a script in another.
+
+    Attributes:
+        records: every tick so far.
+        seconds_to_end: real seconds from the last SIGTERM to the end.
+    """
+
+    def __init__(self, directory: Path, settings: Settings, on_stop: str = "park") -> None:
+        self.config = Config(
+            loop=settings,
+            daemon=DaemonSection(
+                state_directory=str(directory), on_stop="leave" if on_stop == "leave" else "park"
+            ),
+        )
+        self.board = Board()
+        self.clock = FastClock()
+        self.server = Watched(self.clock)
+        self.loaded = Loaded(self.config)
+        self.records: list[TickRecord] = []
+        self.modes: list[Mode] = []
+        self.seconds_to_end = float("inf")
+        self._news = threading.Condition()
+        self._terminated = 0.0
+        self._failure: BaseException | None = None
+
+    def live(self, script: Callable[[], None]) -> Self:
+        """Run the daemon until the script is done; raise what went wrong in it."""
+        daemon = Daemon(
+            self.config,
+            self.server,
+            self.clock,
+            board=self.board,
+            notifier=Notifier({}),
+            reload=self.loaded,
+            on_mode=self.modes.append,
+            watch=self._note,
+            speed=SPEED,
+        )
+        self.daemon = daemon
+
+        def played() -> None:
+            try:
+                script()
+            except BaseException as error:  # noqa: BLE001 - raised again in the main thread
+                self._failure = error
+            finally:
+                self.terminate()
+
+        thread = threading.Thread(target=played)
+        saved = {
+            number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        }
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        thread.start()
+        try:
+            daemon.run()
+        finally:
+            self.seconds_to_end = time.monotonic() - self._terminated
+            thread.join(SOON)
+            for number, handler in saved.items():
+                signal.signal(number, handler)
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def _note(self, state: State, record: TickRecord) -> None:  # noqa: ARG002 - the daemon's signature
+        with self._news:
+            self.records.append(record)
+            self._news.notify_all()
+
+    def wait(self, what: Callable[[], object]) -> None:
+        """Wait until a condition holds, looked at after every tick."""
+        with self._news:
+            assert self._news.wait_for(what, SOON), f"not in time; {len(self.records)} ticks"
+
+    def wait_for_ticks(self, count: int) -> None:
+        """Wait until so many more ticks have been seen."""
+        goal = len(self.records) + count
+        self.wait(lambda: len(self.records) >= goal)
+
+    def wait_for_write(self) -> None:
+        """Wait until the loop has written and seen what became of it."""
+        self.wait(lambda: any(record.tick.receipt is not None for record in self.records))
+
+    def terminate(self) -> None:
+        """Send the main thread a SIGTERM."""
+        self._terminated = time.monotonic()
+        os.kill(os.getpid(), signal.SIGTERM)
