@@ -136,6 +136,21 @@ def test_a_daemon_that_comes_back_knows_the_originals(active: Life, tmp_path: Pa
     assert len(runs(tmp_path)) == 2
 
 
+def test_a_server_that_was_given_back_has_no_originals_any_more(active: Life, tmp_path: Path) -> None:
+    """After a restore the next daemon takes what it finds then: a pair from before would be an old one."""
+
+    def script() -> None:
+        active.wait_for_write()
+        active.board.submit(command("restore", number=0))
+        active.wait(lambda: any(one.decision.reason == "restored" for one in active.records))
+        active.wait_for_ticks(2)
+
+    active.live(script)
+
+    assert active.server.capacity == ORIGINALS
+    assert originals(tmp_path) == []
+
+
 def test_the_journal_has_every_tick_and_what_was_learned(active: Life, tmp_path: Path) -> None:
     """Nothing is lost on the way to the disk: every tick of the run, in order, and what was learned."""
     active.live(lambda: active.wait_for_ticks(50))

@@ -102,6 +102,8 @@ class Memory:
                     record.tick.wall,
                     partial(originals_saved, originals_name(facts.identity, record.originals)),
                 )
+            elif event.code == "restored":
+                self._journal.given_back(facts.identity)
         if record.tick.number % SNAPSHOT_TICKS == 0:
             self._journal.snapshot(record.tick.number, encode_state(state))
             self.keep_learned(state)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from tuner.journal.items import (
     BarrierItem,
+    GivenBackItem,
     Item,
     LearnedItem,
     OriginalsItem,
@@ -44,6 +45,7 @@ class Backlog:
             LearnedItem: _FEW,
             RunItem: _FEW,
             OriginalsItem: _FEW,
+            GivenBackItem: _FEW,
             BarrierItem: _FEW,
         }
         self._lanes: dict[type, deque[Numbered]] = {kind: deque() for kind in self._limits}

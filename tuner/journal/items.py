@@ -72,6 +72,13 @@ class OriginalsItem:
 
 
 @dataclass(slots=True)
+class GivenBackItem:
+    """A server that has its originals again: nothing of ours is left to go back from."""
+
+    identity: str
+
+
+@dataclass(slots=True)
 class LearnedItem:
     """What was learned about one server."""
 
@@ -87,7 +94,9 @@ class BarrierItem:
     reached: threading.Event = field(default_factory=threading.Event)
 
 
-Item = TickItem | RowsItem | RunItem | SnapshotItem | OriginalsItem | LearnedItem | BarrierItem
+Item = (
+    TickItem | RowsItem | RunItem | SnapshotItem | OriginalsItem | GivenBackItem | LearnedItem | BarrierItem
+)
 
 
 class Advice(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.journal.items import Item, OriginalsItem, RunItem
+from tuner.journal.items import GivenBackItem, Item, OriginalsItem, RunItem
 from tuner.journal.store import Damaged, Store, is_damage, set_aside
 from tuner.journal.tables import FILE_NAME, LOCK_NAME, Originals
 from tuner.version import program_version
@@ -177,6 +177,8 @@ class Keeper:
                 self._run = item
             elif isinstance(item, OriginalsItem):
                 self._originals[item.originals.identity] = item.originals
+            elif isinstance(item, GivenBackItem):
+                self._originals.pop(item.identity, None)
 
     def _close_store(self, *, tidy: bool) -> None:
         if self._store is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tuner.journal.items import (
+    GivenBackItem,
     Item,
     LearnedItem,
     OriginalsItem,
@@ -144,6 +145,7 @@ class Store:
             SnapshotItem: self._add_snapshot,
             RunItem: self.add_run,
             OriginalsItem: lambda kept: self.put_originals(kept.originals),
+            GivenBackItem: self._forget_originals,
             LearnedItem: self._put_learned,
         }
         handler = handlers.get(type(item))
@@ -186,6 +188,9 @@ class Store:
             "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?, ?)",
             (*row, kept.started, kept.version, kept.taken_at),
         )
+
+    def _forget_originals(self, item: GivenBackItem) -> None:
+        self._db.execute("DELETE FROM originals WHERE identity = ?", (item.identity,))
 
     def _put_learned(self, item: LearnedItem) -> None:
         row = (item.identity, item.wall, self._program, item.blob)

@@ -11,6 +11,7 @@ from tuner.journal.backlog import TICKS, Backlog
 from tuner.journal.items import (
     Advice,
     BarrierItem,
+    GivenBackItem,
     Item,
     LearnedItem,
     OriginalsItem,
@@ -120,6 +121,10 @@ class JournalWriter:
             done: called from the journal's thread when they are on disk for good, and only then.
         """
         self._put(OriginalsItem(Originals(identity, originals, started, version, wall), done), urgent=True)
+
+    def given_back(self, identity: str) -> None:
+        """Forget a server's originals: they are in force again, and the next ones may be others."""
+        self._put(GivenBackItem(identity), urgent=True)
 
     def save_learned(self, identity: str, blob: bytes) -> None:
         """Keep what was learned about a server, in place of what was known before."""
