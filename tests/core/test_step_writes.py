@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.factory import Bench, codes, command, held
+from tests.factory import DEFAULT, Bench, codes, command, held
 from tuner.records import DecisionKind
+from tuner.settings import Mode
 
 
 def test_three_failures_wait_for_a_person(bench: Bench) -> None:
@@ -38,6 +39,33 @@ def test_a_value_that_the_server_adjusted_is_noted(bench: Bench) -> None:
     assert "adjusted" in codes(record)
     assert "foreign_change" not in codes(record)
     assert bench.state.writes.expected == bench.server.capacity
+
+
+def test_a_value_that_the_server_keeps_adjusting_is_asked_for_once(bench: Bench) -> None:
+    """A person's value that the server makes another one of is not written again at every tick."""
+    bench.turn(command("override", value=900, ttl=600.0))
+    bench.server.adjusts = 777
+    tried = len(bench.server.applied)
+    bench.turn(command("override", value=1_000, ttl=600.0))
+    bench.turns(20)
+
+    assert len(bench.server.applied) == tried + 1
+    assert bench.record.decision.reason == "adjusted"
+    assert "the server makes this of it" in bench.record.decision.detail
+
+
+def test_a_restore_ends_where_the_server_lets_it(bench: Bench) -> None:
+    """Originals that the server makes another pair of are asked for once, and the restore is over."""
+    tried = len(bench.server.applied)
+    bench.server.adjusts = 777
+    bench.turn(command("restore"))
+    for _ in range(60):
+        bench.server.adjusts = 777
+        bench.turn()
+
+    assert bench.state.mode is Mode.ADVISORY
+    assert len(bench.server.applied) == tried + 2
+    assert bench.server.applied[-1][1] == DEFAULT
 
 
 @pytest.mark.parametrize("after", [0, 1])

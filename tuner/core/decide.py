@@ -93,6 +93,8 @@ def _carry_out(
     target = Capacity(round(wish.io_capacity_max) // state.settings.ratio, round(wish.io_capacity_max))
     if target == current:
         return state, base
+    if target == state.writes.adjusted and current == state.writes.own:
+        return state, replace(base, reason="adjusted", detail=f"{wanted.detail}; the server makes this of it")
     why = _may_not_write(state, holds)
     if why is not None:
         reason, detail = why
@@ -278,17 +280,27 @@ def _restore(state: State, current: Capacity, *, now: float) -> tuple[State, Dec
     who, originals = state.restoring, state.originals
     base = _keep(state, current, "restore", f"restoring for {who}")
     if originals is None or current == originals.capacity:
-        given_back = replace(state.writes, own=None)
-        state = replace(state, restoring="", mode=Mode.ADVISORY, writes=given_back, originals=None)
-        return state, replace(base, reason="restored", detail="originals are in force; advisory now")
+        return _given_back(state, base, "they are in force")
     last = state.writes.last
     if last is not None and now - last < parking.RESTORE_SECONDS:
         return state, replace(base, detail=f"restoring for {who}: waiting between steps")
-    target = parking.restore_step(current, originals.capacity)
+    adjusted = state.writes.adjusted
+    target = originals.capacity if adjusted else parking.restore_step(current, originals.capacity)
+    if target == adjusted:
+        return _given_back(
+            state, base, f"the server makes {current.io_capacity}/{current.io_capacity_max} of them"
+        )
     state = _written(state, target, now=now, counts=False)
     return state, replace(
         base, kind=DecisionKind.RESTORE, target=target, steps=plan(current, target), source="restore"
     )
+
+
+def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision]:
+    """End a restore: the server is its operator's again."""
+    given_back = replace(state.writes, own=None)
+    state = replace(state, restoring="", mode=Mode.ADVISORY, writes=given_back, originals=None)
+    return state, replace(base, reason="restored", detail=f"originals: {how}; advisory now")
 
 
 def _written(state: State, target: Capacity, *, now: float | None, counts: bool) -> State:

@@ -31,8 +31,10 @@ def take_receipt(
     writes, events = state.writes, []
     failures = writes.failures + 1 if receipt.error else 0
     unread = receipt.in_force is None
+    adjusted = not receipt.error and not unread and receipt.in_force != receipt.requested
     writes = replace(
         writes,
+        adjusted=receipt.requested if adjusted else None,
         expected=receipt.in_force,
         own=receipt.in_force if receipt.done and not unread else writes.own,
         pending=receipt.requested if unread else None,

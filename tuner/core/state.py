@@ -37,6 +37,7 @@ class Writes(Struct, frozen=True):
         last: monotonic time of the last write, None before the first.
         counted: times of the writes of the last hour that count for the budget.
         failures: writes that failed in a row.
+        adjusted: the pair last asked for where the server made another one of it; None otherwise.
     """
 
     expected: Capacity | None = None
@@ -46,6 +47,7 @@ class Writes(Struct, frozen=True):
     last: float | None = None
     counted: tuple[float, ...] = ()
     failures: int = 0
+    adjusted: Capacity | None = None
 
 
 class Originals(Struct, frozen=True):

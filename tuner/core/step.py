@@ -83,9 +83,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if overridden and state.override is None:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
     if state.mode is not mode_before and decision.reason == "restored":
-        events.append(
-            Event(wall=wall, code="restored", message="originals are in force; the mode is advisory")
-        )
+        events.append(Event(wall=wall, code="restored", message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
         pair = decision.target
         events.append(
