@@ -28,7 +28,7 @@ class Bench:
     """One server under the proof's conditions with its load at work and a sampler watching."""
 
     def __init__(self, image: str = PLAIN_IMAGE) -> None:
-        self.server = MySQLContainer(image, SPEC, favoured=True)
+        self.server = MySQLContainer(image, SPEC)
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -42,7 +42,7 @@ class Bench:
             if refusal is not None:
                 raise LabServerError(refusal)
             self.sampler = stack.enter_context(Sampler(self.server))
-            self.load = stack.enter_context(SysbenchRun(self.server, LOAD, favoured=True))
+            self.load = stack.enter_context(SysbenchRun(self.server, LOAD))
             self.load.wait_seconds(3, 30.0)
             self._stack = stack.pop_all()
         return self

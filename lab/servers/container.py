@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import docker
@@ -56,16 +56,6 @@ def remove_leftovers(client: docker.DockerClient) -> int:
     return removed
 
 
-def _weight(info: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that keep other work on the machine from starving the server, where they are had.
-
-    A container's group otherwise weighs as much as one single busy thread outside of it.
-    """
-    if info.get("CgroupDriver") != "cgroupfs" or info.get("CgroupVersion") != "1":
-        return {}
-    return {"cgroup_parent": "/", "cpu_shares": 16_384}
-
-
 class MySQLContainer(LabServer):
     """MySQL 8.0.30 or later in a container on 127.0.0.1.
 
@@ -74,15 +64,12 @@ class MySQLContainer(LabServer):
             server.limit_write_iops(1200)
     """
 
-    def __init__(
-        self, image: str = PLAIN_IMAGE, spec: ServerSpec | None = None, *, favoured: bool = False
-    ) -> None:
+    def __init__(self, image: str = PLAIN_IMAGE, spec: ServerSpec | None = None) -> None:
         """Prepare, without starting anything.
 
         Args:
             image: an official MySQL image, or any with ``sh`` and ``mysqld`` on its path.
             spec: how mysqld is started.
-            favoured: give it far more processor weight than other work on the machine, for benches.
 
         Raises:
             LabServerError: no Docker daemon answers.
@@ -95,11 +82,10 @@ class MySQLContainer(LabServer):
         self._sockets: Path | None = None
         try:
             self._client = docker.from_env(timeout=60)
-            info = self._client.info()
+            root = str(self._client.info()["DockerRootDir"])
         except DockerException as error:
             raise LabServerError(f"no Docker daemon answers: {error}") from error
-        self._root = Path(str(info["DockerRootDir"]))
-        self._weight = _weight(info) if favoured else {}
+        self._root = Path(root)
 
     def start(self) -> None:
         """Start the container; a second start after ``kill`` keeps data, port, accounts and limit."""
@@ -128,7 +114,6 @@ class MySQLContainer(LabServer):
                     str(self._sockets): {"bind": "/run/lab", "mode": "rw"},
                 },
                 ports={"3306/tcp": ("127.0.0.1", self.port)},
-                **self._weight,
             )
         except DockerException as error:
             self.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 import subprocess
@@ -127,18 +126,14 @@ class SysbenchRun:
     Start it from a thread that lives as long as the load should: it is killed when that thread ends.
     """
 
-    def __init__(
-        self, server: LabServer, load: Load | None = None, *extra: str, favoured: bool = False
-    ) -> None:
+    def __init__(self, server: LabServer, load: Load | None = None, *extra: str) -> None:
         """Prepare, without starting anything.
 
         Args:
             server: what is loaded.
             load: which load.
             extra: further sysbench arguments.
-            favoured: run it before other work on the machine where that is allowed, for benches.
         """
-        self._nice = ["nice", "-n", "-10"] if favoured and os.geteuid() == 0 else []
         self._server = server
         self._load = load or Load()
         self._extra = extra
@@ -168,7 +163,7 @@ class SysbenchRun:
             *self._extra,
         ]
         self._process = subprocess.Popen(
-            [*self._nice, *command(self._server, self._load, "run", *arguments)],
+            command(self._server, self._load, "run", *arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
