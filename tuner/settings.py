@@ -70,3 +70,14 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         float,
         Meta(ge=1.0, le=10.0, description="load growth that a parked setting leaves room for, as a factor"),
     ] = 1.5
+    baseline: Annotated[
+        Annotated[str, Meta(pattern=r"^[0-9]{3,10}/[0-9]{3,10}$", examples=["200/2000"])] | None,
+        Meta(
+            description="C/M that configuration management sets, such as 200/2000; taken over again after a "
+            "cool-down, where any other change by somebody else waits for a person"
+        ),
+    ] = None
+    baseline_cooldown_seconds: Annotated[
+        float,
+        Meta(ge=1.0, le=86_400.0, description="time that the baseline must have been left alone before"),
+    ] = 300.0

@@ -163,7 +163,7 @@ def test_every_key_can_be_set_by_file_and_variable(key: Key, tmp_path: Path) -> 
         float: (str(key.bounds.le), str(key.bounds.le)),
         str: ('"localhost"', "localhost"),
     }
-    word = key.choices[-1] if key.choices else ""
+    word = key.choices[-1] if key.choices else key.bounds.examples[0] if key.bounds.examples else ""
     in_file, in_variable = (f'"{word}"', word) if word else samples[key.kind]
     helpers = "[loop]\nmax_io_capacity_max = 4000000000\nmin_io_capacity_max = 4000000000\n"
     helpers += "fixed_io_capacity_max = 4000000000\nstale_seconds = 300\nemergency_seconds = 120\n"

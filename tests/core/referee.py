@@ -74,7 +74,7 @@ class Referee:
         if "foreign_change" in codes:
             self.permit = ""
             self._call_off()
-        self._follow_holds(record, codes)
+        self._follow_holds(before, record, codes)
         self._yielded(record, reading, codes)
         if decision.steps:
             assert reading is not None, "5: a write without a reading"
@@ -140,10 +140,13 @@ class Referee:
             self.tampered = None
             self.codes -= {HoldCode.FOREIGN_CHANGE, HoldCode.PAUSED}
 
-    def _follow_holds(self, record: TickRecord, codes: set[str]) -> None:
-        """Note which holds were entered; a foreign change stays until a person resumes."""
+    def _follow_holds(self, before: State, record: TickRecord, codes: set[str]) -> None:
+        """Note which holds were entered; a foreign change waits for a person, or a baseline for its time."""
         now = {hold.code for hold in record.holds}
-        if not codes & {"restarted", "other_server"}:
+        if "baseline" in codes:
+            assert before.latches.foreign is not None
+            assert record.tick.now - before.latches.foreign.since >= before.settings.baseline_cooldown_seconds
+        elif not codes & {"restarted", "other_server"}:
             kept = self.codes & {HoldCode.FOREIGN_CHANGE}
             assert kept <= now, "6: a foreign change was forgotten without a person"
         entered = (now - self.codes) & PARKED

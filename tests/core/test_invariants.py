@@ -63,6 +63,8 @@ def loop_settings(draw: st.DrawFn) -> Settings:
         dead_band=draw(st.floats(0.0, 0.2)),
         stale_seconds=draw(st.floats(2.0, 6.0)),
         park_slack=draw(st.floats(1.0, 3.0)),
+        baseline=draw(st.sampled_from([None, "10000/20000"])),
+        baseline_cooldown_seconds=draw(st.floats(1.0, 10.0)),
     )
 
 

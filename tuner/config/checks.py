@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 
 from tuner.config.schema import Config
+from tuner.core.foreign import baseline
 from tuner.settings import Settings
 
 SERVER_MINIMUM = 100
@@ -51,6 +52,7 @@ def contradictions(
     said = _Said(config, sources or {})
     return [
         *_bounds(config.loop, said),
+        *_baseline(config.loop, said),
         *_times(config, said),
         *_addresses(config, said),
         *_watchdog(config, said, watchdog_seconds),
@@ -84,6 +86,15 @@ def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
         yield (
             f"{said('loop.fixed_io_capacity_max')} is outside {said('loop.min_io_capacity_max')} "
             f"and {said('loop.max_io_capacity_max')}"
+        )
+
+
+def _baseline(loop: Settings, said: _Said) -> Iterator[str]:
+    pair = baseline(loop)
+    if pair is not None and not SERVER_MINIMUM <= pair.io_capacity <= pair.io_capacity_max:
+        yield (
+            f"{said('loop.baseline')} is no pair that a server takes: innodb_io_capacity is at least "
+            f"{SERVER_MINIMUM} and at most innodb_io_capacity_max"
         )
 
 

@@ -90,6 +90,8 @@ class Key:
         ]
         if self.bounds.min_length:
             words += ", not empty"
+        if self.bounds.examples:
+            words += f" such as {self.bounds.examples[0]}"
         return " ".join([words, *limits])
 
     def read(self, value: object, *, from_text: bool) -> Any:  # noqa: ANN401 - as many types as keys
@@ -133,7 +135,7 @@ def _split(hint: Any) -> tuple[Any, Meta, str, bool]:  # noqa: ANN401 - a type h
             for note in notes:
                 if isinstance(note, Meta):
                     description = note.description or description
-                    for name in ("gt", "ge", "lt", "le", "min_length"):
+                    for name in ("gt", "ge", "lt", "le", "min_length", "pattern", "examples"):
                         if getattr(note, name) is not None:
                             bounds[name] = getattr(note, name)
         elif origin in (Union, types.UnionType):

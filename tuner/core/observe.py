@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.setpoint import Headroom, follow, highest_ratio
-from tuner.core import estimator, gate, parking
+from tuner.core import estimator, foreign, gate, parking
+from tuner.core.foreign import pair_text
 from tuner.core.state import Elsewhere, Latches, Originals, State, Writes
 from tuner.records import Capacity, Estimate, Event, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
@@ -56,7 +57,8 @@ def take_receipt(
             Event(
                 wall=wall,
                 code="adjusted",
-                message=f"asked for {_pair(receipt.requested)}, the server made it {_pair(receipt.in_force)}",
+                message=f"asked for {pair_text(receipt.requested)}, "
+                f"the server made it {pair_text(receipt.in_force)}",
             )
         )
     return state, events
@@ -93,9 +95,9 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         law = LAWS[state.facts.flush_law]
         state = replace(state, gate=gate.update(state.gate, law, last, sample, found))
         state = _follow_targets(state, sample)
-    state, foreign = _compare_values(state, sample, now=now, wall=wall)
+    state, changed = foreign.compare(state, sample, now=now, wall=wall)
     state, taken = _take_originals(state, sample, wall=wall)
-    return state, [*events, *foreign, *taken]
+    return state, [*events, *changed, *taken]
 
 
 def bounds(state: State) -> tuple[int, int]:
@@ -208,37 +210,15 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity:
     )
 
 
-def _compare_values(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
-    """See whether somebody else changed C or M."""
-    expected = state.writes.expected
-    if expected == sample.capacity:
-        return state, []
-    before = state.writes
-    state = replace(state, writes=replace(before, expected=sample.capacity, pending=None))
-    if expected is None:
-        written = before.pending is not None and before.before != sample.capacity
-        ours = written or before.own == sample.capacity
-        own = sample.capacity if ours else None
-        return replace(state, writes=replace(state.writes, own=own)), []
-    message = f"C/M were {_pair(expected)} and are {_pair(sample.capacity)}, and it was not us"
-    state = replace(state, writes=replace(state.writes, own=None), park_owed="", restoring="")
-    if state.mode is Mode.ACTIVE and state.latches.foreign is None:
-        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message, clears="innobrim resume")
-        state = replace(state, latches=replace(state.latches, foreign=hold), override=None)
-    return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
-
-
 def _take_originals(state: State, sample: Sample, *, wall: float) -> tuple[State, list[Event]]:
     """Note what was in force when active mode is entered; lift the restart hold when all is known."""
     events: list[Event] = []
     if state.mode is Mode.ACTIVE and state.originals is None:
         state = replace(state, originals=Originals(capacity=sample.capacity))
-        events.append(Event(wall=wall, code="originals", message=f"originals are {_pair(sample.capacity)}"))
+        events.append(
+            Event(wall=wall, code="originals", message=f"originals are {pair_text(sample.capacity)}")
+        )
     saved = state.mode is not Mode.ACTIVE or (state.originals is not None and state.originals.saved)
     if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:
         state = replace(state, latches=replace(state.latches, restarted=None))
     return state, events
-
-
-def _pair(capacity: Capacity) -> str:
-    return f"{capacity.io_capacity}/{capacity.io_capacity_max}"

@@ -110,3 +110,4 @@ class State(Struct, frozen=True):
     last_good: float | None = None
     missed: str = ""
     good_since_restart: int = 0
+    readopted: tuple[float, ...] = ()

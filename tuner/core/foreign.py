@@ -1,0 +1,81 @@
+"""C and M changed by somebody else: the loop yields, and takes back only what was declared beforehand."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tuner.core.state import State
+from tuner.records import Capacity, Event, Hold, HoldCode, Sample
+from tuner.settings import Mode, Settings
+
+HOUR = 3600.0
+READOPTIONS = 3
+"""Times in an hour that the baseline is taken over again; beyond that somebody is at it on purpose."""
+
+
+def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """See whether somebody else changed C or M, and whether the baseline has been left alone long enough."""
+    expected = state.writes.expected
+    if expected == sample.capacity:
+        return _readopt(state, sample.capacity, now=now, wall=wall)
+    before = state.writes
+    state = replace(state, writes=replace(before, expected=sample.capacity, pending=None))
+    if expected is None:
+        written = before.pending is not None and before.before != sample.capacity
+        ours = written or before.own == sample.capacity
+        own = sample.capacity if ours else None
+        return replace(state, writes=replace(state.writes, own=own)), []
+    message = f"C/M were {pair_text(expected)} and are {pair_text(sample.capacity)}, and it was not us"
+    state = replace(state, writes=replace(state.writes, own=None), park_owed="", restoring="")
+    held = state.latches.foreign
+    if state.mode is Mode.ACTIVE and (held is None or state.settings.baseline is not None):
+        hold = Hold(
+            code=HoldCode.FOREIGN_CHANGE,
+            since=now,
+            reason=message,
+            clears=_clears(state, sample.capacity, now=now),
+        )
+        state = replace(state, latches=replace(state.latches, foreign=hold), override=None)
+    return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
+
+
+def baseline(settings: Settings) -> Capacity | None:
+    """Return the pair that was declared as the baseline; None without one."""
+    if settings.baseline is None:
+        return None
+    low, high = settings.baseline.split("/")
+    return Capacity(int(low), int(high))
+
+
+def pair_text(capacity: Capacity) -> str:
+    """Return a pair as people write it."""
+    return f"{capacity.io_capacity}/{capacity.io_capacity_max}"
+
+
+def _clears(state: State, capacity: Capacity, *, now: float) -> str:
+    if capacity != baseline(state.settings):
+        return "innobrim resume"
+    if len(_lately(state, now)) >= READOPTIONS:
+        return f"innobrim resume: the baseline was taken over {READOPTIONS} times within the hour already"
+    return f"{state.settings.baseline_cooldown_seconds:.0f} s of the baseline left alone, or innobrim resume"
+
+
+def _lately(state: State, now: float) -> tuple[float, ...]:
+    return tuple(at for at in state.readopted if now - at < HOUR)
+
+
+def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """Take the baseline over again where it has been left alone for the cool-down."""
+    held, lately = state.latches.foreign, _lately(state, now)
+    if (
+        held is None
+        or capacity != baseline(state.settings)
+        or now - held.since < state.settings.baseline_cooldown_seconds
+        or len(lately) >= READOPTIONS
+    ):
+        return state, []
+    state = replace(state, latches=replace(state.latches, foreign=None), readopted=(*lately, now))
+    message = (
+        f"baseline {pair_text(capacity)} taken over again, {len(lately) + 1} of {READOPTIONS} in the hour"
+    )
+    return state, [Event(wall=wall, code="baseline", message=message)]
