@@ -61,6 +61,10 @@ MEDIUM_SECONDS = 30.0
 
 UNREST_SECONDS = 300.0
 
+SHIFT = 0.15
+SHIFT_UNREST = 3.0
+"""R that leaves its mean by this share and so many standard deviations is another load: land again."""
+
 CLIMB_FLOOR = 0.4
 """Share of the demand that is flushed at least while the age still has to grow."""
 
@@ -85,7 +89,8 @@ class FeedforwardState:
         at: time of the last tick, seconds.
         wrote_at: time of the last write of ours, seconds; negative before the first.
         landed_at: time since when the law has been holding, seconds; None while it travels.
-        landing: travelling has ended and the M to rest with has not been written yet.
+        landing: travelling has ended, or the load is another one, and the M to rest with is not written yet.
+        land_from: time before which it is not, so that the averages are those of the load that is there now.
         mean_error: error averaged over a part of the settling time while holding.
         medium_rate: R over half a minute, bytes/s.
         unrest: variance of that around the mean of R, relative, since the landing.
@@ -96,6 +101,7 @@ class FeedforwardState:
     wrote_at: float = -1e9
     landed_at: float | None = None
     landing: bool = False
+    land_from: float = 0.0
     mean_error: float = 0.0
     medium_rate: float = 0.0
     unrest: float = 0.0
@@ -151,6 +157,15 @@ class Feedforward:
         mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
         medium = state.medium_rate + min(1.0, elapsed / MEDIUM_SECONDS) * (rate - state.medium_rate)
         away = medium / max(1.0, state.equilibrium.redo_rate) - 1.0
+        if abs(away) > max(SHIFT, SHIFT_UNREST * math.sqrt(state.unrest)) and lasted > SLOW_SECONDS:
+            return replace(
+                state,
+                landed_at=situation.now,
+                landing=True,
+                land_from=situation.now + 2.0 * QUICK_SECONDS,
+                mean_error=mean,
+                medium_rate=medium,
+            )
         weight = min(1.0, elapsed / min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted)))
         unrest = state.unrest + weight * (away * away - state.unrest)
         return replace(state, mean_error=mean, medium_rate=medium, unrest=unrest)
@@ -194,7 +209,14 @@ class Feedforward:
             "settling": settling,
         }
         since = situation.now - max(state.wrote_at, state.landed_at or 0.0)
-        if state.landing and since < settling and rest > 0.0 and abs(math.log(rest / current)) > LANDING:
+        ripe = situation.now >= state.land_from
+        if (
+            state.landing
+            and ripe
+            and since < settling
+            and rest > 0.0
+            and abs(math.log(rest / current)) > LANDING
+        ):
             return Proposal(rest, terms)
         by_law = 0.0 if capped else self.law.exponent
         move = HOLD_GAIN * (by_law + combining) * math.log1p(mean / situation.set_point)

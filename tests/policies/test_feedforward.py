@@ -120,6 +120,24 @@ def test_a_restless_load_is_left_alone() -> None:
     assert not wanted_restless.act
 
 
+def test_another_load_is_landed_for_again() -> None:
+    """R that has left its mean for good moves M to the new balance in one write, before the age is off."""
+    state, wrote = LAW.start(), []
+    m = 450
+    for second in range(900):
+        busier = 1.5 if second >= 600 else 1.0
+        seen = situation(now=1000.0 + second, redo_rate=busier * 1e6, flush_rate=400.0, io_capacity_max=m)
+        state, wanted = LAW.propose(state, seen)
+        if wanted.act:
+            m = round(wanted.io_capacity_max)
+            state = LAW.wrote(state, m)
+            wrote.append((second, m))
+
+    assert len(wrote) == 1
+    assert 600 < wrote[0][0] < 700
+    assert wrote[0][1] == pytest.approx(1.5 * 400.0 * LEGACY.gain_over_demand(0.8), rel=0.1)
+
+
 def test_a_passing_rush_is_waited_out() -> None:
     """Redo that runs high for a moment ends the hold only where it would reach the sync point by itself."""
     state = LAW.start()

@@ -69,7 +69,7 @@ class EstimatorState(Struct, frozen=True):
     window: tuple[Point, ...] = ()
     ledger: Ledger = Ledger()
     last: Sample | None = None
-    checkpoint_lag: float = float(FLUSH_ORDER_LAG)
+    checkpoint_seconds: float = 0.0
     excess: float = 0.0
     burst_bytes: float = 0.0
     sustained: float | None = None
@@ -229,7 +229,7 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
         authority=authority,
         burstiness=_burstiness(state),
         burst_bytes=state.burst_bytes,
-        checkpoint_lag=state.checkpoint_lag,
+        checkpoint_lag=FLUSH_ORDER_LAG + state.checkpoint_seconds * state.rate_mean,
         seconds_to_sync=_seconds_to(sample.sync_point - age, fast_slope),
         seconds_to_stall=_seconds_to(sample.stall_point - FLUSH_ORDER_LAG - age, fast_slope),
     )
@@ -280,12 +280,14 @@ def _authority(window: tuple[Point, ...]) -> float:
 def _follow_checkpoints(
     state: EstimatorState, redo_rate: float, slope: float, elapsed: float
 ) -> EstimatorState:
-    """Keep the highest lag of the checkpoint, fading; an age on the move says nothing about it."""
-    if abs(slope) > STEADY_SHARE * redo_rate:
+    """Keep the longest time that the checkpoint was behind, fading; an age on the move says nothing."""
+    if redo_rate <= 0.0 or abs(slope) > STEADY_SHARE * redo_rate:
         return state
-    peak = float(max(p.checkpoint_age - (p.lsn - p.oldest) for p in state.window))
-    fading = state.checkpoint_lag + (peak - state.checkpoint_lag) * min(1.0, elapsed / LAG_MEMORY_SECONDS)
-    return replace(state, checkpoint_lag=max(peak, fading))
+    behind = max(p.checkpoint_age - (p.lsn - p.oldest) for p in state.window) - FLUSH_ORDER_LAG
+    seconds = min(LAG_MEMORY_SECONDS, max(0.0, behind / max(redo_rate, state.rate_mean)))
+    kept = state.checkpoint_seconds
+    fading = kept + (seconds - kept) * min(1.0, elapsed / LAG_MEMORY_SECONDS)
+    return replace(state, checkpoint_seconds=max(seconds, fading))
 
 
 def _follow_device(
