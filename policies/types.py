@@ -23,7 +23,6 @@ class Situation:
         set_point: f, the age ratio to hold.
         redo_rate: R, smoothed, bytes/s.
         age_slope: smoothed growth of the modified age, bytes/s.
-        burstiness: standard deviation of R over its mean, of late.
         demand: P, pages/s that hold the age still now.
         horizon: seconds that an error may take to go; see ``horizon``.
         age_ahead: modified age at the end of the horizon if M stays as it is, bytes.
@@ -45,7 +44,6 @@ class Situation:
     set_point: float
     redo_rate: float
     age_slope: float
-    burstiness: float
     demand: float
     horizon: float
     age_ahead: float
@@ -72,11 +70,6 @@ class Situation:
     def error_ahead(self) -> float:
         """Return the error that the present M leads to at the end of the horizon."""
         return self.age_ahead / self.flush_limit - self.set_point
-
-    @property
-    def spread(self) -> float:
-        """Return what the load's own unrest moves the age ratio by within the horizon."""
-        return self.burstiness * self.redo_rate * self.horizon / self.flush_limit
 
 
 def horizon(*, set_point: float, flush_limit: float, redo_rate: float) -> float:

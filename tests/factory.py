@@ -142,7 +142,6 @@ def situation(**changes: Any) -> Situation:  # noqa: ANN401 - any field
         "set_point": 0.8,
         "redo_rate": 1e6,
         "age_slope": 0.0,
-        "burstiness": 0.0,
         "demand": 400.0,
         "horizon": 30.0,
         "age_ahead": 0.8 * A,

@@ -278,7 +278,6 @@ SITUATIONS = st.builds(
     set_point=st.floats(0.21, 1.0),
     redo_rate=RATES,
     age_slope=st.floats(-1e11, 1e11),
-    burstiness=st.floats(0.0, 1e3),
     demand=RATES,
     horizon=st.floats(10.0, 600.0),
     age_ahead=BYTES,

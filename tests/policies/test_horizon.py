@@ -33,8 +33,3 @@ def test_errors_are_shares_of_the_flush_limit() -> None:
     assert shown.age_ratio == pytest.approx(0.9)
     assert shown.error == pytest.approx(0.1)
     assert shown.error_ahead == pytest.approx(-0.3)
-
-
-def test_spread_is_what_the_load_does_by_itself() -> None:
-    """Unrest of a tenth of R over 30 s moves the age by that much redo."""
-    assert situation(burstiness=0.1).spread == pytest.approx(0.1 * 1e6 * 30.0 / A)

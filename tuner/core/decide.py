@@ -177,7 +177,6 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         set_point=set_point,
         redo_rate=found.redo_rate,
         age_slope=found.age_slope,
-        burstiness=found.burstiness,
         demand=found.demand,
         horizon=ahead,
         age_ahead=estimator.age_ahead(state.estimator, sample, found, ahead),
