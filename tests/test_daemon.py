@@ -136,6 +136,24 @@ def test_a_daemon_that_comes_back_knows_the_originals(active: Life, tmp_path: Pa
     assert len(runs(tmp_path)) == 2
 
 
+def test_a_pause_is_still_one_after_a_restart_of_the_service(active: Life, tmp_path: Path) -> None:
+    """The next daemon on the same state directory begins paused, and writes nothing."""
+
+    def script() -> None:
+        active.wait_for_write()
+        active.board.submit(command("pause", number=0, reason="restoring a backup"))
+        active.wait_for_ticks(3)
+
+    active.live(script)
+    again = Life(tmp_path, Settings(mode=Mode.ACTIVE))
+    again.server.capacity, again.server.started = active.server.capacity, active.server.started
+    again.server.facts_started = active.server.facts_started
+    again.live(lambda: again.wait_for_ticks(40))
+
+    assert again.server.applied == []
+    assert [hold.code.value for hold in again.records[2].holds if hold.code.value == "paused"] == ["paused"]
+
+
 def test_a_server_that_was_given_back_has_no_originals_any_more(active: Life, tmp_path: Path) -> None:
     """After a restore the next daemon takes what it finds then: a pair from before would be an old one."""
 

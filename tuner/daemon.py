@@ -13,6 +13,7 @@ from typing import Protocol
 from tuner.board import Board
 from tuner.clock import Clock
 from tuner.config.schema import Config
+from tuner.core.standing import take_up
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.logs import get_logger, log_record
@@ -144,6 +145,7 @@ class Daemon:
                 self._api.stop(CLOSE_SECONDS)
             self._memory.close(CLOSE_SECONDS)
             self._server.close()
+            log.info("stopped")
 
     def _turn(self, facts: Facts, until: float | None) -> None:
         memory = self._memory
@@ -155,13 +157,17 @@ class Daemon:
             written=memory.last_written() if originals is not None else None,
             learned=memory.learned(facts),
         )
+        state = take_up(state, memory.standing(), now=self._clock.monotonic())
+        if self._on_mode is not None:
+            self._on_mode(state.mode)
         memory.begin(self.config.loop, state, wall=self._clock.wall())
         log.info(
             "started",
             server=facts.endpoint,
             version=facts.version,
             identity=facts.identity,
-            mode=str(self.config.loop.mode),
+            mode=state.mode.value,
+            why=_why_not_active(state),
             policy=self.config.loop.policy,
         )
         state = drive(
@@ -257,3 +263,11 @@ class Daemon:
             self._notifier.ready(
                 "reload refused, the old configuration stays" if found is None else "reloaded"
             )
+
+
+def _why_not_active(state: State) -> str:
+    """Say what an earlier daemon was told that still keeps this one from writing; empty without anything."""
+    said = [hold.reason for hold in (state.latches.paused, state.latches.foreign) if hold is not None]
+    if state.mode is not state.settings.mode:
+        said.append("advisory since a restore or a person's word; innobrim mode active ends that")
+    return "; ".join(said)

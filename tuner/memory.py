@@ -12,6 +12,7 @@ import msgspec
 from tuner.core.commands import originals_name
 from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import encode_state
+from tuner.core.standing import SAME_START_SECONDS, Standing, standing_of
 from tuner.core.state import State
 from tuner.journal import reader
 from tuner.journal.tables import JournalError
@@ -21,9 +22,6 @@ from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Settings
 
 SNAPSHOT_TICKS = 600
-SAME_START_SECONDS = 5.0
-"""A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
-
 READY_SECONDS = 2.0
 """Wait for the journal at the start: a damaged one is set aside and its originals are carried over first."""
 
@@ -42,6 +40,7 @@ class Memory:
             keep_ticks: ticks that it holds.
         """
         self._directory = directory
+        self._standing: Standing | None = None
         self._journal = JournalWriter(
             directory, keep_ticks=keep_ticks, on_error=lambda said: log.warning("journal", message=said)
         )
@@ -67,6 +66,14 @@ class Memory:
         """Return what was written last; ours where it is still in force."""
         return self._read(lambda: reader.last_written(self._directory))
 
+    def standing(self) -> Standing | None:
+        """Return what a person told the last daemon that still stands; None where nobody said anything."""
+        text = self._read(lambda: reader.standing(self._directory))
+        try:
+            return None if text is None else msgspec.json.decode(text, type=Standing)
+        except msgspec.MsgspecError:
+            return None
+
     def learned(self, facts: Facts) -> Learned | None:
         """Return what earlier runs learned about this server; None where that is of another version."""
         blob = self._read(lambda: reader.learned(self._directory, facts.identity))
@@ -91,7 +98,10 @@ class Memory:
                 this tick are on disk.
         """
         self._journal.record(record)
-        facts = state.facts
+        facts, standing = state.facts, standing_of(state)
+        if standing != self._standing:
+            self._standing = standing
+            self._journal.save_standing(msgspec.json.encode(standing).decode())
         for event in record.events:
             if event.code == "originals" and record.originals is not None:
                 self._journal.save_originals(

@@ -45,9 +45,11 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="innobrim", prog_name="innobrim")
 def cli() -> None:
-    """Hold InnoDB's uncheckpointed bytes just under max checkpoint age, by itself.
+    """Keep InnoDB's uncheckpointed bytes just under max checkpoint age, by itself.
 
-    Without --active nothing is ever written. Example: innobrim check --socket /run/mysqld/mysqld.sock
+    Nothing is written unless the mode is active: by run --active, or by mode in the configuration.
+
+    Example: innobrim check --socket /run/mysqld/mysqld.sock
     """
 
 

@@ -11,9 +11,9 @@ from tuner.cli.api_client import NoDaemon, Refused, Unreachable
 from tuner.cli.options import real_server
 from tuner.clock import SystemClock
 from tuner.config.schema import Config
+from tuner.core.standing import SAME_START_SECONDS
 from tuner.journal.reader import last_record, originals, runs
 from tuner.journal.tables import JournalError, Originals
-from tuner.memory import SAME_START_SECONDS
 from tuner.records import Facts
 from tuner.restore import restore_offline
 from tuner.servers.port import ServerError

@@ -10,19 +10,29 @@ import click
 from tuner.board import ApiFailure, Board
 from tuner.cli.exits import NO, USAGE
 from tuner.cli.options import configuration, endpoint, fail, reread, server_options
-from tuner.cli.serve import make_api
+from tuner.cli.serve import make_api, socket_path
 from tuner.clock import SystemClock
+from tuner.config.errors import ConfigError
+from tuner.config.schema import Config
 from tuner.daemon import Daemon
-from tuner.logs import configure_logs
+from tuner.logs import configure_logs, get_logger
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 from tuner.settings import Mode
 from tuner.systemd import Notifier
+from tuner.version import program_version
+
+log = get_logger("innobrim")
 
 
 @click.command()
 @server_options
-@click.option("--active", is_flag=True, help="Write to the server. Without it nothing is ever written.")
+@click.option(
+    "--active/--advisory",
+    "active",
+    default=None,
+    help="Write to the server, or never; default: loop.mode of the configuration, which is advisory.",
+)
 @click.option("--set-point", type=float, help="Age ratio to hold; default: derived from the load.")
 @click.option("--policy", type=click.Choice(["feedforward", "pid", "fixed"]), help="Decision law.")
 @click.option("--api-port", type=int, help="TCP port of API and page; 0 for the unix socket only.")
@@ -30,23 +40,23 @@ from tuner.systemd import Notifier
 def run(
     config_path: str | None,
     *,
-    active: bool,
+    active: bool | None,
     set_point: float | None,
     policy: str | None,
     api_port: int | None,
     no_api: bool,
     **server_flags: object,
 ) -> None:
-    """Watch a server, and in active mode hold its checkpoint age.
+    """Watch a server, and in active mode keep its checkpoint age at the set-point.
 
-    Advisory by default: it says what it would do and writes nothing. SIGHUP reads the configuration
-    again, SIGTERM leaves a parked setting and ends.
+    Advisory unless --active or the configuration says otherwise: it says what it would do and writes
+    nothing. SIGHUP reads the configuration again, SIGTERM leaves a parked setting and ends.
 
     Example: innobrim run --socket /run/mysqld/mysqld.sock --user innobrim --active
     """
     flags = {
         **server_flags,
-        "loop.mode": "active" if active else None,
+        "loop.mode": None if active is None else "active" if active else "advisory",
         "loop.set_point": set_point,
         "loop.policy": policy,
         "api.port": api_port,
@@ -58,9 +68,14 @@ def run(
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
     except OSError as error:
-        fail(f"the state directory {directory} cannot be made: {error.strerror}", USAGE)
+        fail(
+            f"the state directory {directory} cannot be made: {error.strerror}; "
+            "name one that this account may write to with --state-directory",
+            USAGE,
+        )
     clock = SystemClock()
-    server = MySQLServer(endpoint(config), clock)
+    where = endpoint(config)
+    server = MySQLServer(where, clock)
     board = Board()
     state: list[Daemon] = []
 
@@ -76,14 +91,50 @@ def run(
         clock,
         board=board,
         notifier=Notifier(os.environ),
-        reload=lambda: reread(config_path, flags),
+        reload=lambda: _reread(config_path, flags),
         on_mode=on_mode,
         api=api,
     )
     state.append(daemon)
+    log.info(
+        "starting",
+        version=program_version(),
+        server=str(where),
+        mode=config.loop.mode.value,
+        limits=f"{config.loop.min_io_capacity_max} to {config.loop.max_io_capacity_max} pages/s",
+        state_directory=str(directory),
+        api=_addresses(config),
+    )
     try:
         daemon.run()
     except ApiFailure as error:
         fail(str(error), USAGE)
     except ServerError as error:
         fail(str(error), NO)
+
+
+def _addresses(config: Config) -> list[str]:
+    """Return where the API will listen, and where its token is."""
+    if not config.api.enabled:
+        return []
+    socket = socket_path(config)
+    found = [] if socket is None else [f"unix socket {socket}"]
+    if config.api.port:
+        found.append(f"http://{config.api.host}:{config.api.port}, token in {config.daemon.state_directory}")
+    return found
+
+
+def _reread(config_path: str | None, flags: dict[str, object]) -> Config:
+    """Return the configuration as it is now; say where the command line keeps it from taking effect."""
+    found = reread(config_path, flags)
+    try:
+        alone = reread(config_path, {})
+    except ConfigError:
+        return found
+    for dotted in sorted(name for name, value in flags.items() if "." in name and value is not None):
+        section, _, name = dotted.partition(".")
+        written = getattr(getattr(alone, section), name)
+        in_force = getattr(getattr(found, section), name)
+        if written != in_force:
+            log.warning("a flag of the command line beats the file", key=dotted, file=written, flag=in_force)
+    return found

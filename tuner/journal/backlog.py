@@ -16,6 +16,7 @@ from tuner.journal.items import (
     RowsItem,
     RunItem,
     SnapshotItem,
+    StandingItem,
     TickItem,
 )
 
@@ -46,6 +47,7 @@ class Backlog:
             RunItem: _FEW,
             OriginalsItem: _FEW,
             GivenBackItem: _FEW,
+            StandingItem: _FEW,
             BarrierItem: _FEW,
         }
         self._lanes: dict[type, deque[Numbered]] = {kind: deque() for kind in self._limits}

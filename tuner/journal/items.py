@@ -72,6 +72,13 @@ class OriginalsItem:
 
 
 @dataclass(slots=True)
+class StandingItem:
+    """What the next daemon has to know of this one's person."""
+
+    text: str
+
+
+@dataclass(slots=True)
 class GivenBackItem:
     """A server that has its originals again: nothing of ours is left to go back from."""
 
@@ -95,7 +102,15 @@ class BarrierItem:
 
 
 Item = (
-    TickItem | RowsItem | RunItem | SnapshotItem | OriginalsItem | GivenBackItem | LearnedItem | BarrierItem
+    TickItem
+    | RowsItem
+    | RunItem
+    | SnapshotItem
+    | OriginalsItem
+    | GivenBackItem
+    | StandingItem
+    | LearnedItem
+    | BarrierItem
 )
 
 

@@ -100,6 +100,20 @@ def learned(state_directory: Path, identity: str) -> bytes | None:
     return bytes(rows[0][0]) if rows else None
 
 
+def standing(state_directory: Path) -> str | None:
+    """Return what the next daemon has to know, as JSON; None where nothing was kept.
+
+    Raises:
+        JournalError: damaged.
+    """
+    path = journal_path(state_directory)
+    if not _is_there(path):
+        return None
+    with _Journal(path) as journal:
+        rows = journal.rows("SELECT value FROM meta WHERE name = 'standing'")
+    return str(rows[0][0]) if rows else None
+
+
 def runs(path_or_directory: Path) -> list[Run]:
     """Return the starts of all runs written with this version's records, oldest first.
 

@@ -20,6 +20,7 @@ from tuner.journal.items import (
     RowsItem,
     RunItem,
     SnapshotItem,
+    StandingItem,
     TickItem,
 )
 from tuner.journal.reader import read_originals
@@ -146,6 +147,7 @@ class Store:
             RunItem: self.add_run,
             OriginalsItem: lambda kept: self.put_originals(kept.originals),
             GivenBackItem: self._forget_originals,
+            StandingItem: self._put_standing,
             LearnedItem: self._put_learned,
         }
         handler = handlers.get(type(item))
@@ -191,6 +193,9 @@ class Store:
 
     def _forget_originals(self, item: GivenBackItem) -> None:
         self._db.execute("DELETE FROM originals WHERE identity = ?", (item.identity,))
+
+    def _put_standing(self, item: StandingItem) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('standing', ?)", (item.text,))
 
     def _put_learned(self, item: LearnedItem) -> None:
         row = (item.identity, item.wall, self._program, item.blob)

@@ -17,6 +17,7 @@ from tuner.journal.items import (
     OriginalsItem,
     RunItem,
     SnapshotItem,
+    StandingItem,
     advice_of,
     rows_item,
     tick_item,
@@ -121,6 +122,10 @@ class JournalWriter:
             done: called from the journal's thread when they are on disk for good, and only then.
         """
         self._put(OriginalsItem(Originals(identity, originals, started, version, wall), done), urgent=True)
+
+    def save_standing(self, text: str) -> None:
+        """Keep what the next daemon has to know, in place of what was kept before."""
+        self._put(StandingItem(text), urgent=True)
 
     def given_back(self, identity: str) -> None:
         """Forget a server's originals: they are in force again, and the next ones may be others."""

@@ -1,0 +1,82 @@
+"""What was said to stand until somebody says otherwise outlives the daemon that was told."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tests.factory import ACTIVE, FACTS, Bench, command
+from tuner.core.standing import Standing, standing_of, take_up
+from tuner.core.state import State
+from tuner.core.step import start
+from tuner.records import Capacity, HoldCode
+from tuner.settings import Mode
+
+
+def again(state: State, *, later: float = 0.0, identity: str = FACTS.identity) -> State:
+    """Return what the next daemon begins with, by way of the text that the journal keeps."""
+    kept = msgspec.json.decode(msgspec.json.encode(standing_of(state)), type=Standing)
+    facts = replace(state.facts, started=state.facts.started + later, identity=identity)
+    return take_up(start(ACTIVE, facts), kept, now=50.0)
+
+
+def held(state: State) -> set[HoldCode]:
+    """Return the codes that are latched."""
+    latches = (state.latches.paused, state.latches.foreign)
+    return {hold.code for hold in latches if hold is not None}
+
+
+def test_a_pause_outlives_the_daemon(bench: Bench) -> None:
+    """A crash or an upgrade of the daemon does not end a person's pause, nor does a restart of mysqld."""
+    bench.turn(command("pause", reason="restoring a backup"))
+
+    assert held(again(bench.state)) == {HoldCode.PAUSED}
+    assert held(again(bench.state, later=600.0)) == {HoldCode.PAUSED}
+    paused = again(bench.state).latches.paused
+    assert paused is not None
+    assert "restoring a backup" in paused.reason
+
+
+def test_a_resumed_pause_is_over(bench: Bench) -> None:
+    """What was ended does not come back."""
+    bench.turn(command("pause"))
+    bench.turn(command("resume"))
+
+    assert held(again(bench.state)) == set()
+
+
+def test_a_change_by_somebody_else_still_waits_for_a_person(bench: Bench) -> None:
+    """The next daemon yields to the same change; after a restart of mysqld the values are its own anew."""
+    bench.server.capacity, bench.server.ours = Capacity(300, 3_000), False
+    bench.turn()
+
+    assert held(again(bench.state)) == {HoldCode.FOREIGN_CHANGE}
+    assert held(again(bench.state, later=600.0)) == set()
+
+
+@pytest.mark.parametrize("asked", ["restore", "mode"])
+def test_advisory_by_a_persons_word_stays_advisory(bench: Bench, asked: str) -> None:
+    """After a restore, or mode advisory, a restart of the service does not write again by itself."""
+    bench.turn(command(asked, value="advisory" if asked == "mode" else None))
+    bench.turns(200)
+
+    assert bench.state.mode is Mode.ADVISORY
+    assert again(bench.state).mode is Mode.ADVISORY
+    bench.turn(command("mode", value="active"))
+    assert again(bench.state).mode is Mode.ACTIVE
+
+
+def test_a_restore_cut_short_is_not_undone(bench: Bench) -> None:
+    """A daemon that dies half-way back to the originals is followed by one that writes nothing."""
+    bench.turn(command("restore"))
+
+    assert bench.state.restoring
+    assert again(bench.state).mode is Mode.ADVISORY
+
+
+def test_another_server_is_not_bound_by_it(bench: Bench) -> None:
+    """What was said about one server says nothing about the next one at that address."""
+    bench.turn(command("pause"))
+
+    assert held(again(bench.state, identity="another server")) == set()

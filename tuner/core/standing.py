@@ -1,0 +1,69 @@
+"""What was said to stand until somebody says otherwise: it outlives the daemon that was told."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.core.state import State
+from tuner.records import Hold, HoldCode
+from tuner.settings import Mode
+
+SAME_START_SECONDS = 5.0
+"""A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
+
+
+class Standing(Struct, frozen=True):
+    """Reasons to keep hands off one server that wait for a person.
+
+    Attributes:
+        identity: which server.
+        started: when it had started, Unix time.
+        paused: why and by whom, empty where nobody paused.
+        foreign: the change by somebody else that the loop yielded to, empty without one.
+        advisory: a person, or a restore, made an active loop advisory.
+    """
+
+    identity: str
+    started: float
+    paused: str = ""
+    foreign: str = ""
+    advisory: bool = False
+
+
+def standing_of(state: State) -> Standing:
+    """Return what the next daemon has to know."""
+    latches = state.latches
+    return Standing(
+        identity=state.facts.identity,
+        started=state.facts.started,
+        paused=latches.paused.reason if latches.paused is not None else "",
+        foreign=latches.foreign.reason if latches.foreign is not None else "",
+        advisory=state.settings.mode is Mode.ACTIVE
+        and (state.mode is Mode.ADVISORY or bool(state.restoring)),
+    )
+
+
+def take_up(state: State, standing: Standing | None, *, now: float) -> State:
+    """Return a state at its start with what still stands.
+
+    A change by somebody else is over with the start of mysqld that it was made on.
+
+    Args:
+        state: as a daemon begins.
+        standing: what the last one left; None without one, or of another server.
+        now: monotonic time, seconds.
+    """
+    if standing is None or standing.identity != state.facts.identity:
+        return state
+    latches = state.latches
+    if standing.paused:
+        hold = Hold(code=HoldCode.PAUSED, since=now, reason=standing.paused, clears="innobrim resume")
+        latches = replace(latches, paused=hold)
+    same_start = abs(standing.started - state.facts.started) <= SAME_START_SECONDS
+    if standing.foreign and same_start and state.mode is Mode.ACTIVE:
+        hold = Hold(
+            code=HoldCode.FOREIGN_CHANGE, since=now, reason=standing.foreign, clears="innobrim resume"
+        )
+        latches = replace(latches, foreign=hold)
+    return replace(state, latches=latches, mode=Mode.ADVISORY if standing.advisory else state.mode)
