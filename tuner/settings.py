@@ -29,24 +29,28 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="age ratio to hold; leave out to have it derived from the load"),
     ] = None
     fixed_io_capacity_max: Annotated[
-        int, Meta(ge=100, le=4_000_000_000, description="pages/s that the policy fixed holds")
+        int, Meta(ge=100, le=4_000_000_000, description="innodb_io_capacity_max of the policy fixed, pages/s")
     ] = 2000
     min_io_capacity_max: Annotated[
-        int, Meta(ge=100, le=4_000_000_000, description="lowest M ever written, pages/s")
+        int, Meta(ge=100, le=4_000_000_000, description="lowest innodb_io_capacity_max ever written, pages/s")
     ] = 200
     max_io_capacity_max: Annotated[
-        int, Meta(ge=100, le=4_000_000_000, description="highest M ever written, pages/s")
+        int,
+        Meta(ge=100, le=4_000_000_000, description="highest innodb_io_capacity_max ever written, pages/s"),
     ] = 20_000
-    ratio: Annotated[int, Meta(ge=1, le=20, description="k: M is always k times C")] = 2
+    ratio: Annotated[
+        int,
+        Meta(ge=1, le=20, description="innodb_io_capacity_max is always so many times innodb_io_capacity"),
+    ] = 2
     step_factor: Annotated[
-        float, Meta(gt=1.0, le=10.0, description="largest change of M in one write, as a factor")
+        float, Meta(gt=1.0, le=10.0, description="largest change in one write, as a factor")
     ] = 2.0
     dwell_seconds: Annotated[
         float, Meta(ge=1.0, le=3600.0, description="shortest time between two writes")
     ] = 10.0
     max_changes_per_hour: Annotated[int, Meta(ge=1, le=3600, description="writes allowed in any hour")] = 120
     dead_band: Annotated[
-        float, Meta(ge=0.0, le=0.5, description="relative change of M that is not worth a write")
+        float, Meta(ge=0.0, le=0.5, description="relative change that is not worth a write")
     ] = 0.01
     max_checkpoint_age_ratio: Annotated[
         float,
@@ -73,8 +77,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     baseline: Annotated[
         Annotated[str, Meta(pattern=r"^[0-9]{3,10}/[0-9]{3,10}$", examples=["200/2000"])] | None,
         Meta(
-            description="C/M that configuration management sets, such as 200/2000; taken over again after a "
-            "cool-down, where any other change by somebody else waits for a person"
+            description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; taken over "
+            "again after a cool-down, where any other change by somebody else waits for a person"
         ),
     ] = None
     baseline_cooldown_seconds: Annotated[
