@@ -77,8 +77,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     baseline: Annotated[
         Annotated[str, Meta(pattern=r"^[0-9]{3,10}/[0-9]{3,10}$", examples=["200/2000"])] | None,
         Meta(
-            description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; taken over "
-            "again after a cool-down, where any other change by somebody else waits for a person"
+            description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; "
+            "taken over again after a cool-down, where any other change by somebody else waits for a person"
         ),
     ] = None
     baseline_cooldown_seconds: Annotated[
