@@ -7,13 +7,13 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from tuner.journal.reader import last_record, last_written, originals, runs, trace
+from tuner.journal.reader import absence, last_record, last_written, originals, runs, trace
 from tuner.journal.tables import JournalError, Run, Snapshot
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Decision, Facts, TickRecord
@@ -29,9 +29,11 @@ def test_no_journal_is_no_news(tmp_path: Path) -> None:
     """Before the first start there is nothing, which is not an error."""
     assert last_record(tmp_path) is None
     assert originals(tmp_path) == []
+    assert absence(tmp_path) == f"there is no journal in {tmp_path}"
     (tmp_path / "journal.db").touch()
     assert last_record(tmp_path) is None
     assert originals(tmp_path) == []
+    assert absence(tmp_path) == f"{tmp_path / 'journal.db'} is empty"
 
 
 def test_a_run_comes_back_as_it_was(
@@ -170,6 +172,52 @@ def test_another_file_is_named_as_what_it_is(tmp_path: Path) -> None:
     ):
         with pytest.raises(JournalError, match=said):
             list(trace(path))
+        if path.exists():
+            (tmp_path / "journal.db").write_bytes(path.read_bytes())
+            with pytest.raises(JournalError, match=said):
+                originals(tmp_path)
+
+
+def test_a_journal_without_a_run_has_no_run_to_name(writer: MakeWriter, tmp_path: Path) -> None:
+    """Asked for a run of a journal that has none yet, the answer is that, and not a range of nothing."""
+    journal = writer()
+    assert journal.flush(SOON)
+
+    with pytest.raises(JournalError, match="no run 7; no run was started in it yet"):
+        list(trace(tmp_path, run=7))
+    assert absence(tmp_path) == ""
+
+
+@contextmanager
+def without_rights(path: Path) -> Iterator[None]:
+    """Take every right to a path away, root's too."""
+    mode = path.stat().st_mode
+    path.chmod(0)
+    real, effective, _ = os.getresuid()
+    if effective == 0:
+        os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(real, effective, effective)
+        path.chmod(mode)
+
+
+@pytest.mark.parametrize("name", ["journal.db", "."])
+def test_a_journal_that_may_not_be_read_is_named_with_the_reason(
+    writer: MakeWriter, record: MakeRecord, name: str
+) -> None:
+    """Whether the file or its directory is closed to this account: the path and the reason are said."""
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place)
+        directory.chmod(0o755)
+        journal = writer(directory=directory)
+        journal.record(record(1))
+        assert journal.close(SOON)
+        with without_rights(directory / name):
+            for read in (last_record, originals, lambda path: list(trace(path))):
+                with pytest.raises(JournalError, match=f"{directory}.*: permission denied"):
+                    read(directory)
 
 
 @pytest.mark.parametrize(

@@ -5,36 +5,19 @@ Rows are fetched a few hundred at a time, so that a slow reader never holds the 
 
 from __future__ import annotations
 
-import contextlib
-import shutil
-import sqlite3
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self, TypeVar
-from urllib.parse import quote
+from typing import Any
 
 import msgspec
 
 from tuner.journal.codec import CodecError, decode
-from tuner.journal.tables import (
-    APPLICATION_ID,
-    FORMAT,
-    RECORDS,
-    JournalError,
-    Originals,
-    Run,
-    Snapshot,
-    journal_path,
-)
+from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
+from tuner.journal.tables import RECORDS, JournalError, Originals, Run, Snapshot
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 CHUNK = 500
-BUSY_SECONDS = 10.0
-
-T = TypeVar("T")
-_Rows = list[tuple[Any, ...]]
 
 
 def last_record(state_directory: Path) -> TickRecord | None:
@@ -43,10 +26,10 @@ def last_record(state_directory: Path) -> TickRecord | None:
     Raises:
         JournalError: damaged, or written with other records than this version's.
     """
-    path = journal_path(state_directory)
-    if not _is_there(path):
+    path = located(state_directory)
+    if not is_there(path):
         return None
-    with _Journal(path) as journal:
+    with ReadOnlyJournal(path) as journal:
         rows = journal.rows(
             "SELECT record, coalesce(r.fingerprint, f.value), coalesce(r.program, p.value) FROM ticks "
             "LEFT JOIN runs r USING (run) LEFT JOIN meta f ON f.name = 'fingerprint' "
@@ -65,10 +48,10 @@ def last_written(state_directory: Path) -> Capacity | None:
     Raises:
         JournalError: damaged.
     """
-    path = journal_path(state_directory)
-    if not _is_there(path):
+    path = located(state_directory)
+    if not is_there(path):
         return None
-    with _Journal(path) as journal:
+    with ReadOnlyJournal(path) as journal:
         rows = journal.rows(
             "SELECT new_io_capacity, new_io_capacity_max FROM decisions WHERE written = 1 "
             "ORDER BY id DESC LIMIT 1"
@@ -82,8 +65,8 @@ def originals(state_directory: Path) -> list[Originals]:
     Raises:
         JournalError: damaged.
     """
-    path = journal_path(state_directory)
-    return read_originals(path) if _is_there(path) else []
+    path = located(state_directory)
+    return read_originals(path) if is_there(path) else []
 
 
 def learned(state_directory: Path, identity: str) -> bytes | None:
@@ -92,10 +75,10 @@ def learned(state_directory: Path, identity: str) -> bytes | None:
     Raises:
         JournalError: damaged.
     """
-    path = journal_path(state_directory)
-    if not _is_there(path):
+    path = located(state_directory)
+    if not is_there(path):
         return None
-    with _Journal(path) as journal:
+    with ReadOnlyJournal(path) as journal:
         rows = journal.rows("SELECT state FROM learned WHERE identity = ?", (identity,))
     return bytes(rows[0][0]) if rows else None
 
@@ -106,10 +89,10 @@ def standing(state_directory: Path) -> str | None:
     Raises:
         JournalError: damaged.
     """
-    path = journal_path(state_directory)
-    if not _is_there(path):
+    path = located(state_directory)
+    if not is_there(path):
         return None
-    with _Journal(path) as journal:
+    with ReadOnlyJournal(path) as journal:
         rows = journal.rows("SELECT value FROM meta WHERE name = 'standing'")
     return str(rows[0][0]) if rows else None
 
@@ -120,8 +103,8 @@ def runs(path_or_directory: Path) -> list[Run]:
     Raises:
         JournalError: no journal, or damaged.
     """
-    path = journal_path(path_or_directory)
-    with _Journal(path) as journal:
+    path = located(path_or_directory)
+    with ReadOnlyJournal(path) as journal:
         rows = journal.rows("SELECT * FROM runs WHERE fingerprint = ? ORDER BY run", (RECORDS,))
         return [_run(path, row) for row in rows]
 
@@ -139,8 +122,8 @@ def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Sna
     Raises:
         JournalError: no journal, damaged, no such run, or written with other records.
     """
-    path = journal_path(path_or_directory)
-    with _Journal(path) as journal:
+    path = located(path_or_directory)
+    with ReadOnlyJournal(path) as journal:
         chosen = _choose(path, journal, run)
         header = _run(path, chosen)
         yield header
@@ -148,7 +131,7 @@ def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Sna
             tick for (tick,) in journal.rows("SELECT tick FROM snapshots WHERE run = ?", (header.number,))
         }
         query = f"SELECT number, record, id FROM ticks WHERE run = ? AND id > ? ORDER BY id LIMIT {CHUNK}"
-        rows: _Rows = [(0, b"", 0)]
+        rows: Rows = [(0, b"", 0)]
         while rows := journal.rows(query, (header.number, rows[-1][2])):
             for number, blob, _ in rows:
                 if number - 1 in places:
@@ -167,102 +150,31 @@ def read_originals(path: Path) -> list[Originals]:
         JournalError: they cannot be read.
     """
     query = "SELECT identity, io_capacity, io_capacity_max, started, version, taken_at FROM originals"
-    with _Journal(path, any_format=True) as journal:
-        return [
-            Originals(identity, Capacity(low, high), started, version, taken_at)
-            for identity, low, high, started, version, taken_at in journal.rows(query + " ORDER BY identity")
-        ]
-
-
-def _is_there(path: Path) -> bool:
-    """Tell whether there is a journal; one that is just being made has no content yet."""
-    return path.exists() and path.stat().st_size > 0
-
-
-class _Journal:
-    """A read-only connection to a file that is a journal."""
-
-    def __init__(self, path: Path, *, any_format: bool = False) -> None:
-        self._path = path
-        self._any_format = any_format
-        self._stack = contextlib.ExitStack()
-        self._db: sqlite3.Connection
-
-    def __enter__(self) -> Self:
-        if not self._path.is_file():
-            raise JournalError(f"{self._path}: no journal there")
-        with self._stack:
-            self._connect(self._path)
-            if not self._any_format:
-                self._check()
-            self._stack = self._stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def rows(self, query: str, values: Sequence[object] = ()) -> _Rows:
-        """Return all rows of one query; the file is not locked when this returns."""
-        return self._guarded(lambda: self._db.execute(query, values).fetchall())
-
-    def _connect(self, path: Path) -> None:
-        def attempt() -> None:
-            self._db = sqlite3.connect(
-                f"file:{quote(str(path.absolute()))}?mode=ro",
-                uri=True,
-                timeout=BUSY_SECONDS,
-                isolation_level=None,
-            )
-            self._stack.callback(self._db.close)
-            self._db.execute("SELECT count(*) FROM sqlite_schema")
-
+    with ReadOnlyJournal(path, any_format=True) as journal:
         try:
-            self._guarded(attempt)
-        except _LeftOver:
-            self._connect(self._copy())
-
-    def _copy(self) -> Path:
-        """Copy a journal whose writer died inside a transaction: only a copy may be rolled back."""
-        scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="innobrim-")))
-        copy = scratch / self._path.name
-        rollback = self._path.with_name(self._path.name + "-journal")
-        try:
-            shutil.copyfile(self._path, copy)
-            shutil.copyfile(rollback, scratch / rollback.name)
-        except OSError as error:
-            raise JournalError(f"{self._path}: cannot be copied to be read: {error}") from error
-        with contextlib.closing(sqlite3.connect(copy)) as own:
-            self._guarded(lambda: own.execute("SELECT count(*) FROM sqlite_schema").fetchone())
-        return copy
-
-    def _check(self) -> None:
-        ((ours,),) = self.rows("PRAGMA application_id")
-        ((layout,),) = self.rows("PRAGMA user_version")
-        if ours != APPLICATION_ID:
-            raise JournalError(f"{self._path}: no journal of InnoBrim's")
-        if layout != FORMAT:
-            marks: dict[str, str] = dict(self.rows("SELECT name, value FROM meta"))
-            raise JournalError(
-                f"{self._path}: written by InnoBrim {marks.get('program', '?')} in layout {layout}; "
-                f"this version reads layout {FORMAT}"
-            )
-
-    def _guarded(self, query: Callable[[], T]) -> T:
-        try:
-            return query()
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_ROLLBACK:
-                raise _LeftOver from error
-            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
-                raise JournalError(f"{self._path}: no journal of InnoBrim's") from error
-            raise JournalError(f"{self._path}: cannot be read: {error}") from error
+            rows = journal.rows(query + " ORDER BY identity")
+        except JournalError:
+            journal.require_ours()
+            raise
+    return [
+        Originals(identity, Capacity(low, high), started, version, taken_at)
+        for identity, low, high, started, version, taken_at in rows
+    ]
 
 
-class _LeftOver(Exception):  # noqa: N818 - reads as the state it names
-    """A transaction was left unfinished by a writer that is gone."""
+def absence(state_directory: Path) -> str:
+    """Return what there is in place of a journal, in words; empty where there is one, sound or not.
+
+    Raises:
+        JournalError: it cannot be seen.
+    """
+    path = located(state_directory)
+    if is_there(path):
+        return ""
+    return f"{path} is empty" if path.exists() else f"there is no journal in {state_directory}"
 
 
-def _choose(path: Path, journal: _Journal, run: int | None) -> tuple[Any, ...]:
+def _choose(path: Path, journal: ReadOnlyJournal, run: int | None) -> tuple[Any, ...]:
     if run is None:
         rows = journal.rows("SELECT * FROM runs WHERE run = (SELECT run FROM ticks ORDER BY id DESC LIMIT 1)")
         if not rows:
@@ -270,8 +182,9 @@ def _choose(path: Path, journal: _Journal, run: int | None) -> tuple[Any, ...]:
         return rows[0]
     rows = journal.rows("SELECT * FROM runs WHERE run = ?", (run,))
     if not rows:
-        known = journal.rows("SELECT min(run), max(run) FROM runs")[0]
-        raise JournalError(f"{path}: no run {run}; there are {known[0]} to {known[1]}")
+        ((first, last),) = journal.rows("SELECT min(run), max(run) FROM runs")
+        there = "no run was started in it yet" if first is None else f"there are {first} to {last}"
+        raise JournalError(f"{path}: no run {run}; {there}")
     return rows[0]
 
 

@@ -1,0 +1,148 @@
+"""A journal opened to be read: it is never written to, also not to clean up after a writer that died."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+from tuner.journal.tables import APPLICATION_ID, FORMAT, JournalError, journal_path
+
+BUSY_SECONDS = 10.0
+
+Rows = list[tuple[Any, ...]]
+T = TypeVar("T")
+
+
+def located(path_or_directory: Path) -> Path:
+    """Return the journal's file, given that file or the state directory it lies in.
+
+    Raises:
+        JournalError: this account may not look there.
+    """
+    with _seen(path_or_directory):
+        return journal_path(path_or_directory)
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is a journal; one that is just being made has no content yet.
+
+    Raises:
+        JournalError: this account may not look there.
+    """
+    with _seen(path):
+        return path.exists() and path.stat().st_size > 0
+
+
+@contextlib.contextmanager
+def _seen(path: Path) -> Iterator[None]:
+    """Say which path this account may not look at."""
+    try:
+        yield
+    except OSError as error:
+        raise JournalError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+
+
+class ReadOnlyJournal:
+    """A read-only connection to a file that is a journal.
+
+    As a context it raises ``JournalError`` where there is none, or none that can be read.
+    """
+
+    def __init__(self, path: Path, *, any_format: bool = False) -> None:
+        """Mean this file; it is opened by entering the context.
+
+        Args:
+            path: the file.
+            any_format: take one that another version wrote, or a damaged one.
+        """
+        self._path = path
+        self._any_format = any_format
+        self._stack = contextlib.ExitStack()
+        self._db: sqlite3.Connection
+
+    def __enter__(self) -> Self:
+        with _seen(self._path):
+            if not self._path.is_file():
+                raise JournalError(f"{self._path}: no journal there")
+        if not os.access(self._path, os.R_OK):  # never opened to find out: closing it drops SQLite's locks
+            raise JournalError(f"{self._path}: permission denied")
+        with self._stack:
+            self._connect(self._path)
+            if not self._any_format:
+                self._check()
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> Rows:
+        """Return all rows of one query; the file is not locked when this returns."""
+        return self._guarded(lambda: self._db.execute(query, values).fetchall())
+
+    def _connect(self, path: Path) -> None:
+        def attempt() -> None:
+            self._db = sqlite3.connect(
+                f"file:{quote(str(path.absolute()))}?mode=ro",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+            )
+            self._stack.callback(self._db.close)
+            self._db.execute("SELECT count(*) FROM sqlite_schema")
+
+        try:
+            self._guarded(attempt)
+        except _LeftOver:
+            self._connect(self._copy())
+
+    def _copy(self) -> Path:
+        """Copy a journal whose writer died inside a transaction: only a copy may be rolled back."""
+        scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="innobrim-")))
+        copy = scratch / self._path.name
+        rollback = self._path.with_name(self._path.name + "-journal")
+        try:
+            shutil.copyfile(self._path, copy)
+            shutil.copyfile(rollback, scratch / rollback.name)
+        except OSError as error:
+            raise JournalError(f"{self._path}: cannot be copied to be read: {error}") from error
+        with contextlib.closing(sqlite3.connect(copy)) as own:
+            self._guarded(lambda: own.execute("SELECT count(*) FROM sqlite_schema").fetchone())
+        return copy
+
+    def require_ours(self) -> None:
+        """Raise ``JournalError`` for a database of another program's."""
+        ((mark,),) = self.rows("PRAGMA application_id")
+        if mark != APPLICATION_ID:
+            raise JournalError(f"{self._path}: no journal of InnoBrim's")
+
+    def _check(self) -> None:
+        self.require_ours()
+        ((layout,),) = self.rows("PRAGMA user_version")
+        if layout != FORMAT:
+            marks: dict[str, str] = dict(self.rows("SELECT name, value FROM meta"))
+            raise JournalError(
+                f"{self._path}: written by InnoBrim {marks.get('program', '?')} in layout {layout}; "
+                f"this version reads layout {FORMAT}"
+            )
+
+    def _guarded(self, query: Callable[[], T]) -> T:
+        try:
+            return query()
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise _LeftOver from error
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
+                raise JournalError(f"{self._path}: no journal of InnoBrim's") from error
+            raise JournalError(f"{self._path}: cannot be read: {error}") from error
+
+
+class _LeftOver(Exception):  # noqa: N818 - reads as the state it names
+    """A transaction was left unfinished by a writer that is gone."""
