@@ -151,6 +151,14 @@ def test_nothing_is_parked_or_restored_where_nothing_may_be_written(
     assert answer(bench.turn(command(name))) == (False, "another InnoBrim holds this server's writer lock")
 
 
+def test_what_helps_in_advisory_mode_is_said(advisory: Bench) -> None:
+    """Active mode lets a park or a restore through; only who wants the originals is told to restore."""
+    parked, restored = (answer(advisory.turn(command(name)))[1] for name in ("park", "restore"))
+
+    assert parked.endswith("set the mode to active first")
+    assert restored.endswith("or stop the daemon and use innobrim restore without it")
+
+
 @pytest.mark.parametrize("name", ["park", "restore"])
 def test_nothing_is_parked_or_restored_before_the_originals_are_on_disk(name: str) -> None:
     """However early a person asks, the first write comes after the originals are safe."""

@@ -14,6 +14,9 @@ from tuner.settings import Mode
 PERSON = "parked by "
 """How a park begins that a person asked for: it is owed whoever made the values in force."""
 
+ADVISORY = "the mode is advisory, which writes nothing; set the mode to active first"
+"""Why override, park and restore are refused in advisory mode."""
+
 
 class Outcome(Struct, frozen=True):
     """The state after a command, and what to say about it.
@@ -100,7 +103,7 @@ def _override(state: State, asked: Asked) -> Outcome:
     if not isinstance(wanted, int) or ttl is None or not ttl > 0:
         return _refused(state, "an override needs io_capacity_max (pages/s) and a time to live (seconds)")
     if state.mode is not Mode.ACTIVE:
-        return _refused(state, "the mode is advisory, which writes nothing; set the mode to active first")
+        return _refused(state, ADVISORY)
     if state.holds:
         held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in state.holds)
         return _refused(state, f"held ({held}); a hold permits no override")
@@ -150,6 +153,8 @@ def _park(state: State, asked: Asked) -> Outcome:
 
 def _restore(state: State, asked: Asked) -> Outcome:
     why = _cannot_write(state, asked)
+    if why == ADVISORY:
+        return _refused(state, f"{why}, or stop the daemon and use innobrim restore without it")
     if why:
         return _refused(state, why)
     assert state.originals is not None  # noqa: S101 - checked above; tells the type checker
@@ -164,10 +169,7 @@ def _restore(state: State, asked: Asked) -> Outcome:
 
 def _cannot_write(state: State, asked: Asked) -> str:
     if state.mode is not Mode.ACTIVE:
-        return (
-            "the mode is advisory, which writes nothing; stop the daemon and use innobrim restore, "
-            "or set the mode to active"
-        )
+        return ADVISORY
     if asked.sample is None:
         return "the server does not answer"
     if not asked.sample.writer:
