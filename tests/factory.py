@@ -198,6 +198,7 @@ class FakeServer:
         drop_after: statements of the next write that get through before the connection is lost.
         unread: the next write cannot be read back.
         adjusts: the server makes this of the next write's last value.
+        denied: it refuses for want of a privilege.
         refusal: why it refuses writes; empty when it does not.
         skew: what is added to the flush percentage, as a server would with another law.
         applied: every write asked for: steps, the pair wanted, the pair before.
@@ -220,6 +221,7 @@ class FakeServer:
         self.skew = 0
         self.down = ""
         self.refusal = ""
+        self.denied = False
         self.drop_after: int | None = None
         self.unread = False
         self.adjusts: int | None = None
@@ -321,6 +323,7 @@ class FakeServer:
             done=done,
             seconds=0.002,
             error=error or ("read back: did not answer" if unread else ""),
+            denied=self.denied and bool(self.refusal),
         )
 
     def _set(self, name: str, value: int) -> None:

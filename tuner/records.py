@@ -38,6 +38,7 @@ class HoldCode(StrEnum):
     FOREIGN_CHANGE = "foreign_change"
     PAUSED = "paused"
     NOT_WRITER = "not_writer"
+    PRIVILEGE_LOST = "privilege_lost"
     INERT = "inert"
     RESIZING = "resizing"
     MODEL_MISMATCH = "model_mismatch"
@@ -256,6 +257,7 @@ class Receipt(Struct, frozen=True):
         done: how many statements the server accepted.
         seconds: how long it took.
         error: why it failed, empty when it did not.
+        denied: the account lacks the privilege.
     """
 
     monotonic: float
@@ -264,6 +266,7 @@ class Receipt(Struct, frozen=True):
     done: int
     seconds: float
     error: str = ""
+    denied: bool = False
 
 
 class Command(Struct, frozen=True):

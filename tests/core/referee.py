@@ -21,7 +21,12 @@ from tuner.settings import Mode, Settings
 PACED = {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.OVERRIDE}
 """What a hold, a stop or missing originals must keep from writing."""
 
-NEVER_PARKED = {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER}
+NEVER_PARKED = {
+    HoldCode.FOREIGN_CHANGE,
+    HoldCode.RESTARTED,
+    HoldCode.NOT_WRITER,
+    HoldCode.PRIVILEGE_LOST,
+}
 PARKED = {HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH}
 
 PERMITS = {"park": "asked", "stop": "stopping", "resume": ""}

@@ -30,6 +30,19 @@ def test_three_failures_wait_for_a_person(bench: Bench) -> None:
     bench.until("set", "emergency")
 
 
+def test_a_lost_privilege_is_named_at_once(bench: Bench) -> None:
+    """One refusal for want of a privilege is enough: the hold says so, and no second write is tried."""
+    bench.server.refusal, bench.server.denied = "Access denied; you need SYSTEM_VARIABLES_ADMIN", True
+    bench.until("set", "emergency")
+    tried = len(bench.server.applied)
+    bench.turns(120)
+
+    (hold,) = bench.record.holds
+    assert hold.code.value == "privilege_lost"
+    assert "you need SYSTEM_VARIABLES_ADMIN" in hold.reason
+    assert len(bench.server.applied) == tried
+
+
 def test_a_value_that_the_server_adjusted_is_noted(bench: Bench) -> None:
     """When the server makes something else of a write, that is said, and is not a foreign change."""
     bench.server.adjusts = 777

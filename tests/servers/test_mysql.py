@@ -210,6 +210,7 @@ def test_a_refused_set_stops_the_write(server: MySQLServer, session: Scripted) -
 
     assert (receipt.in_force, receipt.done) == (Capacity(300, 450), 1)
     assert receipt.error == "Access denied (error 1227)"
+    assert receipt.denied
 
 
 def test_a_connection_lost_half_way_is_not_waited_for(server: MySQLServer, session: Scripted) -> None:

@@ -81,16 +81,16 @@ def _pause(state: State, asked: Asked) -> Outcome:
 
 def _resume(state: State, asked: Asked) -> Outcome:
     latches = state.latches
-    if latches.paused is None and latches.foreign is None and latches.not_writer is None:
+    if latches.paused is None and latches.foreign is None and latches.refused is None:
         return _refused(state, "nothing to resume: not paused, and no hold waits for a person")
     cleared = [
-        hold.code.value for hold in (latches.paused, latches.foreign, latches.not_writer) if hold is not None
+        hold.code.value for hold in (latches.paused, latches.foreign, latches.refused) if hold is not None
     ]
     expected = asked.sample.capacity if asked.sample is not None else None
     own = state.writes.own if state.writes.own == expected else None
     state = replace(
         state,
-        latches=replace(latches, paused=None, foreign=None, not_writer=None),
+        latches=replace(latches, paused=None, foreign=None, refused=None),
         writes=replace(state.writes, expected=expected, own=own, failures=0),
         park_owed="",
     )

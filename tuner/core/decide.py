@@ -15,16 +15,16 @@ from policies.registry import make_policy
 from policies.types import Policy, Situation, horizon
 from tuner.core import estimator, guards, parking
 from tuner.core.commands import PERSON
+from tuner.core.holds import CANNOT_WRITE, NEVER_PARKED
 from tuner.core.observe import bounds
 from tuner.core.plan import Steps, plan
 from tuner.core.state import State
-from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, HoldCode, Lifecycle, Sample
+from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode
 
 EMERGENCY_RELIEF_SECONDS = 10.0
 """An emergency raise asks for the pages that bring the age to the set-point in this time."""
 
-NEVER_PARKED = frozenset({HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER})
 PARKED_BEFORE = frozenset({"stopping", "leaving active mode"})
 """Parks that a hold in force has already done on its entry."""
 
@@ -66,7 +66,7 @@ def decide(
     if state.park_owed:
         return _park(state, sample, holds)
     state, wanted = _wanted(state, sample, found, now=now)
-    refused = any(hold.code is HoldCode.NOT_WRITER for hold in holds)
+    refused = any(hold.code in CANNOT_WRITE for hold in holds)
     if state.mode is Mode.ACTIVE and state.restoring and not refused:
         return _restore(state, current, now=now)
     return _carry_out(state, wanted, current, found, holds, now=now)

@@ -9,6 +9,12 @@ from tuner.records import Estimate, Hold, HoldCode, Sample
 PARKED_ON_ENTRY = frozenset({HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH})
 """Holds that leave a parked setting behind, where the values in force are our own."""
 
+CANNOT_WRITE = frozenset({HoldCode.NOT_WRITER, HoldCode.PRIVILEGE_LOST})
+"""Holds under which the server takes no write of ours at all."""
+
+NEVER_PARKED = CANNOT_WRITE | {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED}
+"""Holds on which nothing is written, a park neither."""
+
 CARRIED = frozenset({HoldCode.INERT, HoldCode.RESIZING, HoldCode.NOT_WRITER})
 """Holds that only a reading can end."""
 
@@ -28,7 +34,7 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
     latches = state.latches
     found.extend(
         latched
-        for latched in (latches.paused, latches.foreign, latches.restarted, latches.not_writer)
+        for latched in (latches.paused, latches.foreign, latches.restarted, latches.refused)
         if latched is not None
     )
     if state.last_good is None or now - state.last_good > state.settings.stale_seconds:
@@ -46,7 +52,7 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
             hold(HoldCode.INERT, inert, "the server itself, when that changes")
         if sample.resizing:
             hold(HoldCode.RESIZING, "a redo capacity change is under way", "the server, when it is done")
-        if not sample.writer and latches.not_writer is None:
+        if not sample.writer and (latches.refused is None or latches.refused.code is not HoldCode.NOT_WRITER):
             hold(
                 HoldCode.NOT_WRITER, "another InnoBrim holds this server's writer lock", "the other one's end"
             )

@@ -44,14 +44,16 @@ def take_receipt(
     state = replace(state, writes=writes)
     if receipt.error:
         events.append(Event(wall=wall, code="write_failed", message=receipt.error))
-        if failures >= FAILURES_LATCHED and state.latches.not_writer is None:
+        if (receipt.denied or failures >= FAILURES_LATCHED) and state.latches.refused is None:
+            lost = f"the account may not write any more: {receipt.error}"
+            failed = f"{failures} writes in a row were refused: {receipt.error}"
             hold = Hold(
-                code=HoldCode.NOT_WRITER,
+                code=HoldCode.PRIVILEGE_LOST if receipt.denied else HoldCode.NOT_WRITER,
                 since=now,
-                reason=f"{failures} writes in a row were refused: {receipt.error}",
+                reason=lost if receipt.denied else failed,
                 clears="innobrim resume, when the cause is gone",
             )
-            state = replace(state, latches=replace(state.latches, not_writer=hold))
+            state = replace(state, latches=replace(state.latches, refused=hold))
     elif receipt.in_force is not None and receipt.in_force != receipt.requested:
         events.append(
             Event(

@@ -82,7 +82,7 @@ class Latches(Struct, frozen=True):
     paused: Hold | None = None
     foreign: Hold | None = None
     restarted: Hold | None = None
-    not_writer: Hold | None = None
+    refused: Hold | None = None
 
 
 class State(Struct, frozen=True):

@@ -146,8 +146,7 @@ def _hold(
             owed = f"hold {code.value}"
     if HoldCode.STALE in before - after:
         owed = "first good contact after stale samples"
-    never = {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED, HoldCode.NOT_WRITER}
     held_before = bool(before - {HoldCode.STALE})
-    if owed and ours and not held_before and not (after & never) and not state.park_owed:
+    if owed and ours and not held_before and not (after & holds.NEVER_PARKED) and not state.park_owed:
         state = replace(state, park_owed=owed)
     return replace(state, holds=found), found, events

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import pymysql
+from pymysql.constants import ER
 
 from tuner.clock import Clock
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample
@@ -20,6 +21,9 @@ WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
 
 WRITER_LOCK = "innobrim.writer"
 """Named lock that the one writing daemon holds; it is gone with its session."""
+
+DENIED = frozenset({ER.SPECIFIC_ACCESS_DENIED_ERROR, ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR})
+"""The server's errors for a privilege that is missing."""
 
 CLAIM_SECONDS = 5.0
 """Between two tries to get it while somebody else has it, so that a reading stays at two statements."""
@@ -127,7 +131,7 @@ class MySQLServer:
         """Carry out the SETs and read both values back; see the port."""
         started = self._clock.monotonic()
         done = 0
-        error = ""
+        error, denied = "", False
         in_force: Capacity | None = None
         try:
             for name, value in steps:
@@ -139,7 +143,7 @@ class MySQLServer:
         except ServerError as failure:
             error = str(failure)
         except pymysql.MySQLError as failure:
-            error = f"{failure.args[-1]} (error {failure.args[0]})"
+            error, denied = f"{failure.args[-1]} (error {failure.args[0]})", failure.args[0] in DENIED
         try:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
                 0
@@ -147,14 +151,21 @@ class MySQLServer:
             in_force = Capacity(int(row[0]), int(row[1]))
         except (ServerError, pymysql.MySQLError) as failure:
             error = error or f"read back: {failure}"
-        return self._receipt(started, wanted, done=done, error=error, in_force=in_force)
+        return self._receipt(started, wanted, done=done, error=error, in_force=in_force, denied=denied)
 
     def close(self) -> None:
         """Give the connection back."""
         self._session.close()
 
     def _receipt(
-        self, started: float, wanted: Capacity, *, done: int, error: str, in_force: Capacity | None = None
+        self,
+        started: float,
+        wanted: Capacity,
+        *,
+        done: int,
+        error: str,
+        in_force: Capacity | None = None,
+        denied: bool = False,
     ) -> Receipt:
         ended = self._clock.monotonic()
         return Receipt(
@@ -164,6 +175,7 @@ class MySQLServer:
             done=done,
             seconds=ended - started,
             error=error,
+            denied=denied,
         )
 
     def _check_counters(self, counters: dict[str, int]) -> None:
