@@ -34,8 +34,19 @@ PROGRESS_EVERY = 1000
 """Ticks between two reports of progress."""
 
 
+class NoStatic(Struct, frozen=True):
+    """Stands in a result for a best static setting that was looked for, where none keeps the rules."""
+
+    io_capacity_max: None = None
+    throughput_mean: None = None
+    pages_per_commit: None = None
+
+
 class Result(Struct, frozen=True):
-    """What ``innobrim simulate --json`` prints; rates in commits/s and pages/s, times in seconds."""
+    """What ``innobrim simulate --json`` prints; rates in commits/s and pages/s, times in seconds.
+
+    The best static settings are None where they were not looked for.
+    """
 
     policy: str
     scenario: str
@@ -56,9 +67,9 @@ class Result(Struct, frozen=True):
     io_capacity_max_final: int
     wall_seconds: float
     plant: str
-    best_static: BestStatic | None = None
-    best_static_without_cap: BestStatic | None = None
-    best_static_unconstrained: BestStatic | None = None
+    best_static: BestStatic | NoStatic | None = None
+    best_static_without_cap: BestStatic | NoStatic | None = None
+    best_static_unconstrained: BestStatic | NoStatic | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -229,9 +240,9 @@ def simulate(
             progress=lambda runs: progress(f"static settings: {runs} tried"),
         )
         found = {
-            "best_static": best.best,
-            "best_static_without_cap": best.without_cap,
-            "best_static_unconstrained": best.unconstrained,
+            "best_static": best.best or NoStatic(),
+            "best_static_without_cap": best.without_cap or NoStatic(),
+            "best_static_unconstrained": best.unconstrained or NoStatic(),
         }
     return Result(
         policy=policy,

@@ -45,9 +45,9 @@ def load_scenario(name_or_path: str) -> Scenario:
         return parse_scenario(file.read_text(encoding="utf-8"), source=name_or_path)
     if "/" not in name_or_path and not name_or_path.endswith(SUFFIX):
         near = difflib.get_close_matches(name_or_path, names, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = f"did you mean {near[0]}? There" if near else "there"
         raise ScenarioError(
-            f"{name_or_path}: no such scenario{hint} There are {', '.join(names)}, "
+            f"{name_or_path}: no such scenario; {hint} are {', '.join(names)}, "
             f"and any TOML file, named with its path"
         )
     try:

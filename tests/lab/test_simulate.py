@@ -175,7 +175,11 @@ def test_the_table_is_for_people() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--scenario", "steady-1200iop"), "did you mean steady-1200iops?"),
+        (
+            ("--scenario", "steady-1200iop"),
+            "no such scenario; did you mean steady-1200iops? There are iops-drop",
+        ),
+        (("--scenario", "nope"), "nope: no such scenario; there are iops-drop"),
         (("--scenario", "missing/file.toml"), "No such file or directory"),
         (("--scenario", "step-up", "--policy", "magic"), "'feedforward'"),
         (("--scenario", "step-up", "--flavour", "mariadb-11.8"), "mysql-9.7"),
@@ -253,6 +257,25 @@ def test_no_static_setting_may_keep_the_rules() -> None:
     impossible = search(scenario, ratio=2, checkpoint_cap=0.01)
     assert impossible.best is None
     assert impossible.unconstrained == found.best_static_unconstrained
+
+
+def test_a_search_that_found_none_is_told_from_no_search(tmp_path: Path) -> None:
+    """Where a search finds no static setting that keeps the rules, the answer is an object and not null."""
+    path = tmp_path / "dip.toml"
+    dip = "[{ at = 0, write_iops = 2400 }, { at = 300, write_iops = 100 }, { at = 320, write_iops = 2400 }]"
+    path.write_text(SHORT.replace("[{ at = 0, write_iops = 1200 }]", dip), encoding="utf-8")
+    asked = ("--scenario", str(path), "--policy", "fixed")
+
+    searched, table = _json(*asked, "--oracle"), _command(*asked, "--oracle").stdout
+
+    assert _json(*asked)["best_static"] is None
+    assert searched["best_static"] == {
+        "io_capacity_max": None,
+        "throughput_mean": None,
+        "pages_per_commit": None,
+    }
+    assert searched["best_static_unconstrained"]["io_capacity_max"] >= 100
+    assert "none keeps the rules" in table
 
 
 def test_static_pairs_are_legal() -> None:

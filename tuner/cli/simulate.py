@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
-from lab.simulate import FLAVOURS, Result, SimulateError, resized
+from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, resized
 from lab.simulate import simulate as run_simulation
 from tuner.settings import PolicyName
 
@@ -123,10 +123,10 @@ def simulate(
     if as_json:
         click.echo(msgspec.json.encode(result))
     else:
-        _table(result, oracle=oracle)
+        _table(result)
 
 
-def _table(result: Result, *, oracle: bool) -> None:
+def _table(result: Result) -> None:
     """Print a result for people."""
     click.echo(
         f"{result.scenario}, policy {result.policy}, {result.flavour}, seed {result.seed}: "
@@ -136,7 +136,7 @@ def _table(result: Result, *, oracle: bool) -> None:
         value = getattr(result, name)
         click.echo(f"  {title:<28}{'never' if value is None else f'{value:g}':>10} {unit}".rstrip())
     click.echo(f"  {'plant':<28}{result.plant}")
-    if not oracle:
+    if result.best_static is None:
         return
     click.echo("best static setting")
     _static("within the policy's limits", result.best_static)
@@ -144,9 +144,9 @@ def _table(result: Result, *, oracle: bool) -> None:
     _static("without any constraint", result.best_static_unconstrained)
 
 
-def _static(title: str, found: BestStatic | None) -> None:
+def _static(title: str, found: BestStatic | NoStatic | None) -> None:
     """Print one of the best static settings."""
-    if found is None:
+    if found is None or isinstance(found, NoStatic):
         click.echo(f"  {title:<28}{'none':>10}  (none keeps the rules: docs/simulate.md)")
         return
     click.echo(
