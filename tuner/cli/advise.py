@@ -12,9 +12,11 @@ import msgspec
 from policies.registry import LAWS
 from tuner.advice import advise as advise_on
 from tuner.advice import expected_effect, statements
+from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, fail, real_server, server_options
 from tuner.clock import Clock, SystemClock
+from tuner.config.schema import Config
 from tuner.core.observe import bounds
 from tuner.core.parking import PARKED_RATIO, parked
 from tuner.core.state import State
@@ -76,7 +78,13 @@ def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_fla
 
     Example: innobrim advise --socket /run/mysqld/mysqld.sock --user innobrim --seconds 120
     """
-    config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
+    with answering(as_json=as_json):
+        config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
+        watched, facts = _watch(config, seconds)
+        _answer(watched, facts, as_json=as_json)
+
+
+def _watch(config: Config, seconds: int) -> tuple[Watched, Facts]:
     clock = SystemClock()
     server = real_server(config, clock)
     watched = Watched()
@@ -98,7 +106,7 @@ def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_fla
         fail(str(error), NO)
     finally:
         server.close()
-    _answer(watched, facts, as_json=as_json)
+    return watched, facts
 
 
 def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from tuner.check import Report
 from tuner.check import check as look
+from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, real_server, server_options
 from tuner.clock import SystemClock
@@ -32,8 +33,9 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
 
     Example: innobrim check --socket /run/mysqld/mysqld.sock --user innobrim
     """
-    config = configuration(config_path, server_flags)
-    server = real_server(config, SystemClock())
+    with answering(as_json=as_json):
+        config = configuration(config_path, server_flags)
+        server = real_server(config, SystemClock())
     proved = active or config.loop.mode is Mode.ACTIVE
     try:
         report = look(server, active=proved, ratio=config.loop.ratio)

@@ -8,6 +8,7 @@ import sys
 import click
 
 from tuner.cli.exits import USAGE
+from tuner.cli.group import Group
 
 COMMANDS = {
     "advise": "tuner.cli.advise",
@@ -25,7 +26,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group whose commands are imported when used, so that the daemon carries no bench."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

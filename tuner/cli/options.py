@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
 import click
 
-from tuner.cli.exits import USAGE
+from tuner.cli.errors import ENDS, Unusable
 from tuner.clock import Clock
 from tuner.config.credentials import read_credentials
 from tuner.config.errors import ConfigError
@@ -100,11 +99,9 @@ def real_server(config: Config, clock: Clock) -> MySQLServer:
 
 def usage(message: str) -> NoReturn:
     """Say what is wrong and exit 2."""
-    click.echo(f"innobrim: {message}", err=True)
-    sys.exit(USAGE)
+    raise Unusable(message)
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Say why and exit with that code."""
-    click.echo(f"innobrim: {message}", err=True)
-    sys.exit(code)
+    """Say why and exit with that code, which is not 0."""
+    raise ENDS[code](message)

@@ -11,7 +11,8 @@ import click
 import msgspec
 from msgspec import Struct
 
-from tuner.cli.exits import FINE, NO, USAGE
+from tuner.cli.exits import FINE, NO
+from tuner.cli.options import usage
 from tuner.core.snapshot import decode_state
 from tuner.core.state import State
 from tuner.core.step import step
@@ -158,8 +159,7 @@ def replay(journal: Path, *, run: int | None, as_json: bool) -> None:
 def _refuse(message: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode({"error": message}))
-    click.echo(f"innobrim: {message}", err=True)
-    sys.exit(USAGE)
+    usage(message)
 
 
 def _told(outcome: Outcome) -> str:
