@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
-from tests.api.factory import FACTS, START, record, sample
+from api.server import ApiServer
+from api.token import token_sha256
+from tests.api.factory import FACTS, START, about, application, record, sample
+from tuner.board import Board
+from tuner.config.schema import Config, DaemonSection
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Facts, Receipt, Sample
 from tuner.servers.port import Unreachable
@@ -18,12 +24,36 @@ from tuner.settings import Settings
 Run = Callable[..., Result]
 
 
-def write_journal(folder: Path, *, originals: Capacity | None = None) -> None:
+def free_port() -> int:
+    """Return a TCP port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def on_tcp(state_directory: Path, board: Board) -> Iterator[int]:
+    """Serve the API of a daemon with that state directory over TCP alone; yield its port."""
+    config = Config(daemon=DaemonSection(state_directory=str(state_directory)))
+    app = application(
+        board, token_sha256=token_sha256(state_directory), about=about(configuration=lambda: config)
+    )
+    port = free_port()
+    serving = ApiServer(app, "127.0.0.1", port, None)
+    serving.start()
+    try:
+        yield port
+    finally:
+        serving.stop(timeout=2.0)
+
+
+def write_journal(folder: Path, *, ticks: int = 1, originals: Capacity | None = None) -> None:
     """Leave behind the journal of a daemon that is gone."""
     journal = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
     journal.start()
     journal.begin_run(settings=Settings(), facts=FACTS, state=b"", tick_number=0, wall=START)
-    journal.record(record(1))
+    for number in range(1, ticks + 1):
+        journal.record(record(number))
     if originals is not None:
         saved = threading.Event()
         journal.save_originals(FACTS.identity, originals, FACTS.started, FACTS.version, START, saved.set)

@@ -7,15 +7,17 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from api.bodies import OverrideBody
 from api.server import ApiServer
 from tests.api.factory import AnsweringLoop, answering, application, record
 from tuner.board import Board
 from tuner.cli import client
-from tuner.cli.client import Duration
 from tuner.cli.main import cli
+from tuner.cli.quantities import HIGHEST_M, LONGEST_TTL, LOWEST_M, Duration
 from tuner.cli.status_table import duration
 from tuner.records import Capacity, Decision, DecisionKind
 
@@ -90,6 +92,74 @@ def test_wrong_usage_is_exit_2(daemon: AnsweringLoop, run: Run, words: tuple[str
     assert daemon.commands == []
 
 
+@pytest.mark.parametrize(
+    ("m", "ttl", "said"),
+    [
+        ("4000", "0s", "'0s' must be above 0s and at most 604800s"),
+        ("4000", "999h", "'999h' must be above 0h and at most 168h"),
+        ("4000", "7d1s", "'7d1s' must be above 0d and at most 7d"),
+        ("4000", "600", "'600' is no duration: write 30s, 10m, 2h, 1d or 1h30m"),
+        ("99", "10m", "'99' must be from 100 up to 4,000,000,000 pages/s"),
+        ("4000000001", "10m", "'4000000001' must be from 100 up to 4,000,000,000 pages/s"),
+        ("4k", "10m", "'4k' must be a whole number of pages/s, such as 4000"),
+    ],
+)
+def test_an_override_is_bounded_without_a_daemon(run: Run, m: str, ttl: str, said: str) -> None:
+    """A value that no daemon would take is exit 2, with the bound in the unit that was typed."""
+    result = run("override", "--io-capacity-max", m, "--ttl", ttl)
+
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_an_override_at_its_bounds_reaches_the_loop(daemon: AnsweringLoop, run: Run) -> None:
+    """What the command line lets through the daemon takes as well, and beyond it there is nothing."""
+    for m in (LOWEST_M, HIGHEST_M):
+        result = run("override", "--io-capacity-max", str(m), "--ttl", f"{LONGEST_TTL}s")
+        assert result.exit_code == 0, result.output
+
+    assert [command.value for command in daemon.commands] == [LOWEST_M, HIGHEST_M]
+    bounds = {"io_capacity_max": (LOWEST_M - 1, HIGHEST_M + 1), "ttl": (0, LONGEST_TTL + 1)}
+    for name, values in bounds.items():
+        for value in values:
+            with pytest.raises(msgspec.ValidationError, match=name):
+                msgspec.convert({"io_capacity_max": 4000, "ttl": 60.0, name: value}, OverrideBody)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "override",
+            "outside the configured limits is refused, and so is any in advisory mode and under a hold",
+        ),
+        ("override", "in s, m, h or d: 30s, 10m, 1h30m; at most 7d"),
+        ("park", "Refused in advisory mode"),
+        ("restore", "in advisory mode, which writes nothing, refuses"),
+        ("restore", "mysqld's unix socket"),
+    ],
+)
+def test_help_says_what_is_refused(name: str, said: str) -> None:
+    """Who reads the help learns in advance when the answer will be no, and in which units to write."""
+    result = CliRunner().invoke(cli, [name, "--help"], prog_name="innobrim")
+
+    assert said in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "park"])
+def test_only_mysqlds_socket_is_called_socket(run: Run, name: str) -> None:
+    """A command that does not reach mysqld takes no --socket, so that none is taken for the other."""
+    result = run(name, "--socket", "/run/mysqld/mysqld.sock")
+
+    assert result.exit_code == 2
+    assert "--api-socket" in result.output
+
+
+def test_one_daemon_is_named_once(run: Run) -> None:
+    """A unix socket and a URL together are a wrong usage, and not a daemon that cannot be reached."""
+    assert run("status", "--api-socket", "/run/a.sock", "--url", "http://127.0.0.1:1").exit_code == 2
+
+
 def test_refusal_is_exit_1_with_the_reason(folder: Path, run: Run) -> None:
     """What the loop refuses exits 1 with its reason; with --json as the problem it is."""
     board = Board()
@@ -146,11 +216,12 @@ def test_help_has_an_example(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("30s", 30), ("10m", 600), ("2h", 7200), ("1h30m", 5400), ("1.5m", 90)]
+    ("text", "seconds"),
+    [("30s", 30), ("10m", 600), ("2h", 7200), ("1h30m", 5400), ("1.5m", 90), ("7d", 604_800)],
 )
 def test_durations_are_read(text: str, seconds: float) -> None:
     """Durations are written as people write them."""
-    assert Duration().convert(text, None, None) == seconds
+    assert Duration(LONGEST_TTL).convert(text, None, None) == seconds
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import socket
-import threading
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from msgspec.structs import replace
 
-from api.server import ApiServer
-from api.token import token_sha256
-from tests.api.factory import FACTS, answering, application
+from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, write_journal
-from tuner.board import Board
 from tuner.cli import offline
 from tuner.records import Capacity, Facts
 
@@ -28,10 +25,11 @@ def test_status_without_a_daemon_comes_from_the_journal(folder: Path, run: Run) 
     write_journal(folder)
 
     result = run("status")
-    found = json.loads(run("status", "--json").output)
+    found = json.loads(run("status", "--json").stdout)
 
     assert result.exit_code == 0, result.output
-    assert "not reachable" in result.output.splitlines()[0]
+    assert "not reachable" in result.stdout.splitlines()[0]
+    assert str(folder / "api.sock") in result.stderr
     assert FACTS.version in result.output
     assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
 
@@ -106,91 +104,65 @@ def test_restore_without_originals_says_so(folder: Path, run: Run) -> None:
 
     result = run("restore")
 
-    assert result.exit_code == 3
-    assert "holds no originals" in result.output
+    assert result.exit_code == 1
+    assert f"the journal in {folder} holds no originals" in result.output
 
 
-def test_named_daemon_has_no_stand_in(folder: Path, run: Run) -> None:
-    """When a certain daemon is named, neither the journal nor another daemon answers for it."""
-    write_journal(folder)
+@pytest.mark.parametrize("name", ["status", "restore"])
+def test_a_mistyped_state_directory_is_a_wrong_usage(run: Run, folder: Path, name: str) -> None:
+    """Of a directory that is not there nothing is claimed but that, and how to name the right one."""
+    folder.rmdir()
 
-    result = run("status", "--socket", str(folder / "other.sock"))
+    result = run(name)
 
-    assert result.exit_code == 3
-    assert "other.sock" in result.output
-
-
-@pytest.fixture
-def stranger() -> Iterator[tuple[int, list[bytes]]]:
-    """Listen on a free port as any account could while the daemon is down; note what is sent there."""
-    heard: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def listen() -> None:
-            while True:
-                try:
-                    caller, _ = listener.accept()
-                except OSError:
-                    return
-                with caller:
-                    heard.append(caller.recv(65_536))
-
-        thread = threading.Thread(target=listen)
-        thread.start()
-        yield int(listener.getsockname()[1]), heard
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
+    assert result.exit_code == 2
+    assert f"{folder}: no such directory" in result.output
+    assert "--state-directory or --config" in result.output
 
 
-def test_no_stranger_is_sent_the_token(
-    folder: Path, run: Run, stranger: tuple[int, list[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While the daemon is down a change does not reach whoever took its port, and exits 3."""
-    port, heard = stranger
-    (folder / "token").write_text("x" * 43)
-    monkeypatch.setenv("INNOBRIM_API_PORT", str(port))
+@pytest.mark.parametrize("name", ["status", "restore"])
+@pytest.mark.parametrize("what", ["nothing", "empty", "text", "database"])
+def test_what_is_no_journal_is_named_as_what_it_is(run: Run, folder: Path, name: str, what: str) -> None:
+    """Nothing, an empty file, a text and another program's database are told apart, by exit code 3."""
+    path = folder / "journal.db"
+    said = {
+        "nothing": f"there is no journal in {folder}",
+        "empty": f"{path} is empty",
+        "text": f"{path}: no journal of InnoBrim's",
+        "database": f"{path}: no journal of InnoBrim's",
+    }
+    if what == "database":
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE ticks (id INTEGER)")
+    elif what != "nothing":
+        path.write_text("hello " * 1000 if what == "text" else "")
 
-    result = run("pause")
+    result = run(name)
 
     assert result.exit_code == 3
-    assert "api.sock" in result.output
-    assert "with --url only" in result.output
-    assert heard == []
+    assert said[what] in result.output
 
 
-def test_a_daemon_without_a_socket_is_changed_over_tcp(
-    folder: Path, run: Run, stranger: tuple[int, list[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the configuration wants no unix socket, a change goes over TCP with the token."""
-    port, heard = stranger
-    (folder / "token").write_text("x" * 43)
-    monkeypatch.setenv("INNOBRIM_API_PORT", str(port))
-    monkeypatch.setenv("INNOBRIM_API_SOCKET", "-")
+def test_a_journal_before_its_first_tick_is_no_missing_one(run: Run, folder: Path) -> None:
+    """Where a daemon was started and stopped at once, status says that the journal has no tick yet."""
+    write_journal(folder, ticks=0)
 
-    run("pause")
+    result = run("status")
 
-    assert b"bearer " + b"x" * 43 in heard[0].lower()
+    assert result.exit_code == 3
+    assert f"the journal in {folder} has no tick yet" in result.output
 
 
-def test_tcp_uses_the_token_of_the_state_directory(folder: Path, run: Run) -> None:
-    """Over TCP a change carries the token file's token; with another token it exits 2."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    wrong = folder / "wrong"
-    wrong.write_text("x" * 43)
-    board = Board()
-    with answering(board) as loop:
-        serving = ApiServer(application(board, token_sha256=token_sha256(folder)), "127.0.0.1", port, None)
-        serving.start()
-        url = f"http://127.0.0.1:{port}"
-        good = run("pause", "--url", url)
-        refused = run("resume", "--url", url, "--token-file", str(wrong))
-        missing = run("resume", "--url", url, "--token-file", str(folder / "none"))
-        serving.stop(timeout=2.0)
+@pytest.mark.parametrize("name", ["status", "restore"])
+@pytest.mark.parametrize(
+    ("option", "value"), [("--api-socket", "other.sock"), ("--url", "http://127.0.0.1:1")]
+)
+def test_named_daemon_has_no_stand_in(folder: Path, run: Run, name: str, option: str, value: str) -> None:
+    """For a daemon that is named nothing answers, and the way to its journal is said."""
+    write_journal(folder, originals=Capacity(250, 500))
 
-    assert good.exit_code == 0, good.output
-    assert (refused.exit_code, missing.exit_code) == (2, 2)
-    assert "not this daemon's" in refused.output
-    assert "--token-file" in missing.output
-    assert [command.name for command in loop.commands] == ["pause"]
+    result = run(name, option, value)
+
+    assert result.exit_code == 3
+    assert value in result.output
+    assert f"the journal was not tried: leave {option} out" in result.output

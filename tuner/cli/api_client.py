@@ -1,7 +1,7 @@
 """The command line's way to a running daemon: its unix socket first, then TCP.
 
-A change, which carries the token over TCP, goes there only where that is meant: with ``--url``, or where
-the configuration wants no socket.
+Anybody may listen on a port. So without ``--url`` only the daemon of the state directory counts there, and a
+change, which carries the token over TCP, goes there only where the configuration wants no socket.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import click
 import httpx
 import msgspec
 
-from tuner.cli.exits import NO, UNREACHABLE, USAGE
+from tuner.cli.errors import CommandError, Refused, Unreachable, Unusable
+from tuner.cli.options import configuration as configured
 from tuner.cli.serve import socket_path
-from tuner.config.errors import ConfigError
-from tuner.config.load import load_config
 from tuner.config.schema import Config
 
 TOKEN_NAME = "token"  # noqa: S105 - a file's name
@@ -31,36 +30,6 @@ _FIRST_SERVER_ERROR = 500
 
 AnswerT = TypeVar("AnswerT")
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-
-
-class CommandError(click.ClickException):
-    """Ends a command with one of the exit codes of ``tuner.cli.exits``.
-
-    Attributes:
-        problem: the daemon's own answer, where it gave one.
-    """
-
-    def __init__(self, message: str, problem: dict[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.problem = problem
-
-
-class Refused(CommandError):  # noqa: N818 - reads as the state it names
-    """The answer is no."""
-
-    exit_code = NO
-
-
-class Unusable(CommandError):  # noqa: N818 - reads as the state it names
-    """Options, configuration or token are wrong."""
-
-    exit_code = USAGE
-
-
-class Unreachable(CommandError):  # noqa: N818 - reads as the state it names
-    """Daemon or server does not answer; the message says which."""
-
-    exit_code = UNREACHABLE
 
 
 class NoDaemon(Unreachable):
@@ -76,22 +45,22 @@ class Where:
 
     Attributes:
         url: of the API over TCP.
-        socket: path of the unix socket.
+        api_socket: path of its unix socket.
         token_file: path of the token.
         config: path of the configuration file.
         state_directory: where the daemon keeps socket, token and journal.
     """
 
     url: str | None
-    socket: str | None
+    api_socket: str | None
     token_file: str | None
     config: str | None
     state_directory: str | None
 
     @property
-    def explicit(self) -> bool:
-        """Say whether one certain daemon is meant, so that nothing else may stand in for it."""
-        return self.url is not None or self.socket is not None
+    def named(self) -> str:
+        """The option that names one certain daemon, for which nothing may stand in; empty where none does."""
+        return "--url" if self.url is not None else "--api-socket" if self.api_socket is not None else ""
 
 
 def connection_options(command: FunctionT) -> FunctionT:
@@ -101,7 +70,9 @@ def connection_options(command: FunctionT) -> FunctionT:
         click.option(
             "--state-directory", metavar="DIR", help="Where the daemon keeps socket, token and journal."
         ),
-        click.option("--socket", metavar="PATH", help="Its unix socket [default: in its state directory]."),
+        click.option(
+            "--api-socket", metavar="PATH", help="The daemon's unix socket [default: in its state directory]."
+        ),
         click.option("--url", metavar="URL", help="Its API over TCP, for example http://127.0.0.1:8633."),
         click.option("--token-file", metavar="FILE", help="Token for TCP [default: in its state directory]."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
@@ -116,16 +87,12 @@ def configuration(where: Where, flags: Mapping[str, object] | None = None) -> Co
 
     Args:
         where: what the command line says.
-        flags: more keys from the command line, dotted; None values are left out.
+        flags: more from the command line, by option name; None values are left out.
 
     Raises:
         CommandError: it cannot be used.
     """
-    try:
-        all_flags = {"daemon.state_directory": where.state_directory, **(flags or {})}
-        return load_config(where.config, environ=os.environ, flags=all_flags)
-    except ConfigError as error:
-        raise Unusable(f"the configuration cannot be used:\n{error}") from error
+    return configured(where.config, {"state_directory": where.state_directory, **(flags or {})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +102,16 @@ class _Request:
     method: str
     path: str
     body: dict[str, Any] | None = None
+
+
+class _StateDirectory(msgspec.Struct):
+    state_directory: str
+
+
+class _Identity(msgspec.Struct):
+    """The part of a configuration that says whose daemon it is, of any version."""
+
+    daemon: _StateDirectory
 
 
 class Daemon:
@@ -169,7 +146,7 @@ class Daemon:
             response, denied = self._over_socket(request, tried)
             if response is not None:
                 return response
-        if self._where.socket is None:
+        if self._where.api_socket is None:
             if request.body is None or self._tcp_is_meant():
                 response = self._over_tcp(request, tried)
                 if response is not None:
@@ -207,7 +184,7 @@ class Daemon:
 
     def _over_tcp(self, request: _Request, tried: list[str]) -> httpx.Response | None:
         url = self._url()
-        if url is None:
+        if url is None or (self._where.url is None and not self._is_ours(url, tried)):
             return None
         if request.body is None:
             return _send(request, url=url, name=url, tried=tried)
@@ -219,8 +196,29 @@ class Daemon:
         before = "".join(f"{line}; " for line in tried)
         raise Unusable(f"{before}a change over TCP needs the token: {why}; see --token-file")
 
+    def _is_ours(self, url: str, tried: list[str]) -> bool:
+        """Tell whether it is the daemon of the state directory that listens there; anybody may."""
+        ours = self._config.daemon.state_directory
+        try:
+            response = _send(_Request("GET", "/v1/config"), url=url, name=url, tried=tried)
+        except Unreachable:
+            tried.append(f"{url}: no daemon of {ours}, it does not answer")
+            return False
+        if response is None:
+            return False
+        try:
+            theirs = msgspec.json.decode(response.content if response.is_success else b"", type=_Identity)
+        except msgspec.DecodeError:
+            said = f"{response.status_code} {response.reason_phrase}"
+            tried.append(f"{url}: no daemon of {ours}, it answers GET /v1/config with {said}")
+            return False
+        if _same_place(theirs.daemon.state_directory, ours):
+            return True
+        tried.append(f"{url}: the daemon of another state directory, {theirs.daemon.state_directory!r}")
+        return False
+
     def _socket(self) -> Path | None:
-        found = self._where.socket or socket_path(self._config)
+        found = self._where.api_socket or socket_path(self._config)
         return None if found is None else Path(found)
 
     def _url(self) -> str | None:
@@ -237,6 +235,13 @@ class Daemon:
             return None, f"{path}: {error.strerror}"
         except UnicodeDecodeError:
             return None, f"{path} holds no token"
+
+
+def _same_place(one: str, other: str) -> bool:
+    try:
+        return os.path.realpath(one) == os.path.realpath(other)
+    except ValueError:  # what a stranger calls its directory need not be a path
+        return False
 
 
 def _decoded(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
@@ -274,7 +279,7 @@ def _send(
         return None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise Unusable(f"{url!r} is no URL of an API: {error}") from error
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         raise Unreachable(f"the daemon at {name} was reached and did not answer: {_plain(error)}") from error
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -14,49 +12,16 @@ import click
 import msgspec
 
 from api.views import Change, State, Status
-from tuner.cli.api_client import (
-    CommandError,
-    Daemon,
-    NoDaemon,
-    Refused,
-    Where,
-    configuration,
-    connection_options,
-)
+from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration, connection_options
+from tuner.cli.errors import Refused, Unreachable, answering
 from tuner.cli.offline import restore_without_daemon, status_from_journal
+from tuner.cli.quantities import HIGHEST_M, LONGEST_TTL, LOWEST_M, Duration, PagesPerSecond
 from tuner.cli.status_table import table
 from tuner.records import Capacity
 from tuner.settings import Mode
 
 WAIT_SECONDS = 300.0
 POLL_SECONDS = 0.5
-
-_SERVER_KEYS = {
-    "host": "server.host",
-    "port": "server.port",
-    "server_socket": "server.socket",
-    "user": "server.user",
-    "defaults_file": "server.defaults_file",
-}
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
-_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
-
-
-class Duration(click.ParamType[float]):
-    """A time such as 30s, 10m, 2h or 1h30m; seconds as a float."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
-        """Return seconds."""
-        if isinstance(value, float):
-            return value
-        text = str(value).strip().lower()
-        if not _DURATION.fullmatch(text):
-            self.fail(f"{value!r} is no duration: write 30s, 10m, 2h or 1h30m", param, ctx)
-        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 
 def _options(function: Callable[..., None]) -> Callable[..., None]:
@@ -65,6 +30,8 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def command(**given: Any) -> None:  # noqa: ANN401 - click hands over every option
         where = Where(**{field.name: given.pop(field.name) for field in fields(Where)})
+        if where.url is not None and where.api_socket is not None:
+            raise click.UsageError("--url and --api-socket both name a daemon; give one of them")
         function(where, **given)
 
     return connection_options(command)
@@ -81,14 +48,14 @@ def status(where: Where, *, as_json: bool) -> None:
 
     Example: innobrim status --json
     """
-    with _answering(as_json=as_json):
+    with answering(as_json=as_json):
         config = configuration(where)
         try:
             found = Daemon(where, config).get("/v1/status", Status)
         except NoDaemon as nobody:
-            if where.explicit:
-                raise
+            _require_unnamed(where, nobody)
             found = status_from_journal(config, nobody)
+            click.echo(f"warning: {nobody.message}", err=True)
         print(msgspec.json.encode(found).decode() if as_json else table(found))
 
 
@@ -100,7 +67,7 @@ def pause(where: Where, *, reason: str, as_json: bool) -> None:
 
     Example: innobrim pause --reason "restoring a backup"
     """
-    with _answering(as_json=as_json):
+    with answering(as_json=as_json):
         _show(_send(where, "POST", "/v1/pause", {"reason": reason}), as_json=as_json)
 
 
@@ -112,20 +79,29 @@ def resume(where: Where, *, reason: str, as_json: bool) -> None:
 
     Example: innobrim resume
     """
-    with _answering(as_json=as_json):
+    with answering(as_json=as_json):
         _show(_send(where, "POST", "/v1/resume", {"reason": reason}), as_json=as_json)
 
 
 @click.command()
-@click.option("--io-capacity-max", type=click.IntRange(min=1), help="M to hold, pages/s.")
-@click.option("--ttl", type=Duration(), help="How long: 30s, 10m, 2h.")
+@click.option(
+    "--io-capacity-max", metavar="N", type=PagesPerSecond(LOWEST_M, HIGHEST_M), help="M to hold, pages/s."
+)
+@click.option(
+    "--ttl",
+    metavar="TIME",
+    type=Duration(LONGEST_TTL),
+    help=f"How long, in s, m, h or d: 30s, 10m, 1h30m; at most {LONGEST_TTL // 86_400}d.",
+)
 @click.option("--cancel", is_flag=True, help="End the override in force.")
 @_reason
 @_options
 def override(
     where: Where, *, io_capacity_max: int | None, ttl: float | None, cancel: bool, reason: str, as_json: bool
 ) -> None:
-    """Hold an io_capacity_max of your own for a time; the configured limits still apply.
+    """Hold an io_capacity_max of your own for a time.
+
+    A value outside the configured limits is refused, and so is any in advisory mode and under a hold.
 
     Example: innobrim override --io-capacity-max 4000 --ttl 10m
     """
@@ -133,7 +109,7 @@ def override(
         raise click.UsageError("--cancel goes without --io-capacity-max and --ttl")
     if not cancel and (io_capacity_max is None or ttl is None):
         raise click.UsageError("say --io-capacity-max N and --ttl TIME, or --cancel")
-    with _answering(as_json=as_json):
+    with answering(as_json=as_json):
         if cancel:
             change = _send(where, "DELETE", "/v1/override", {"reason": reason})
         else:
@@ -149,9 +125,11 @@ def override(
 def park(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
     """Write a setting that is safe without a daemon, then keep hands off until resumed.
 
+    Refused in advisory mode, which writes nothing.
+
     Example: innobrim park --wait
     """
-    with _answering(as_json=as_json):
+    with answering(as_json=as_json):
         change = _send(where, "POST", "/v1/park", {"reason": reason})
         target = change.new.target
         if wait:
@@ -164,7 +142,7 @@ def park(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
 @_reason
 @click.option("--host", help="Without a daemon: host name or address of the server.")
 @click.option("--port", type=int, help="Without a daemon: TCP port of the server.")
-@click.option("--server-socket", metavar="PATH", help="Without a daemon: mysqld's unix socket.")
+@click.option("--socket", metavar="PATH", help="Without a daemon: mysqld's unix socket.")
 @click.option("--user", help="Without a daemon: account of the server.")
 @click.option(
     "--defaults-file", metavar="FILE", help="Without a daemon: MySQL option file with a [client] group."
@@ -173,21 +151,19 @@ def park(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
 def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: object) -> None:
     """Go back to the original values in steps.
 
-    Without a daemon the originals come from its journal, and a connection of this command's own
-    puts them back; it waits until that is done.
+    A daemon in advisory mode, which writes nothing, refuses. Without a daemon the originals come from its
+    journal, and a connection of this command's own puts them back; it waits until that is done.
 
     Example: innobrim restore --wait
     """
-    flags = {_SERVER_KEYS[name]: value for name, value in server.items()}
-    with _answering(as_json=as_json):
-        config = configuration(where, flags)
+    with answering(as_json=as_json):
+        config = configuration(where, server)
         try:
             daemon = Daemon(where, config)
             wanted = daemon.get("/v1/status", Status).originals  # forgotten as soon as they are in force
             change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
         except NoDaemon as nobody:
-            if where.explicit:
-                raise
+            _require_unnamed(where, nobody)
             done = restore_without_daemon(config, nobody, say=lambda line: click.echo(line, err=True))
             print(msgspec.json.encode({"command": "restore", "message": done}).decode() if as_json else done)
             return
@@ -196,20 +172,16 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
         _show(change, as_json=as_json)
 
 
+def _require_unnamed(where: Where, nobody: NoDaemon) -> None:
+    """Let the journal stand in for a daemon, but for none that was named."""
+    if where.named:
+        raise Unreachable(
+            f"{nobody.message}; the journal was not tried: leave {where.named} out for that"
+        ) from nobody
+
+
 def _send(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
     return Daemon(where, configuration(where)).send(method, path, body, Change)
-
-
-@contextmanager
-def _answering(*, as_json: bool) -> Iterator[None]:
-    """End with the error's exit code; with --json, print the daemon's own problem as well."""
-    try:
-        yield
-    except CommandError as error:
-        if as_json:
-            problem = error.problem or {"title": "Not done", "detail": error.message}
-            print(msgspec.json.encode(problem).decode())
-        raise
 
 
 def _show(change: Change, *, as_json: bool) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from api.views import Status, status_of
-from tuner.cli.api_client import NoDaemon, Refused, Unreachable
+from tuner.cli.api_client import NoDaemon
+from tuner.cli.errors import Refused, Unreachable, Unusable
 from tuner.cli.options import real_server
 from tuner.clock import SystemClock
 from tuner.config.schema import Config
 from tuner.core.standing import SAME_START_SECONDS
-from tuner.journal.reader import last_record, originals, runs
+from tuner.journal.reader import absence, last_record, originals, runs
 from tuner.journal.tables import JournalError, Originals
 from tuner.records import Facts
 from tuner.restore import restore_offline
@@ -27,16 +29,15 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
         nobody: why no daemon answered, for the message.
 
     Raises:
-        Unreachable: there is no journal, or it cannot be read.
+        Unusable: there is no such state directory.
+        Unreachable: there is no journal, or it cannot be read, or holds no tick yet.
     """
-    directory = Path(config.daemon.state_directory)
-    try:
+    directory = _state_directory(config, nobody)
+    with _reading(nobody):
         record = last_record(directory)
         facts = _facts(directory)
-    except (JournalError, OSError) as error:
-        raise Unreachable(f"{nobody.message}; nor can its journal be read: {error}") from error
     if record is None:
-        raise Unreachable(f"{nobody.message}; there is no journal in {directory} either")
+        raise Unreachable(f"{nobody.message}; and the journal in {directory} has no tick yet")
     return status_of(record, facts=facts, wall=time.time(), process=None, source="journal")
 
 
@@ -49,19 +50,19 @@ def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[s
         say: told each step in one line.
 
     Raises:
-        Unreachable: no originals, or the server does not answer.
-        Refused: the server or its journal says no.
+        Unusable: there is no such state directory.
+        Unreachable: no journal that can be read, or the server does not answer.
+        Refused: the journal holds no originals, or the server says no.
     """
-    directory = Path(config.daemon.state_directory)
-    try:
+    directory = _state_directory(config, nobody)
+    with _reading(nobody):
         known = originals(directory)
-    except (JournalError, OSError) as error:
-        raise Unreachable(f"{nobody.message}; nor can its journal be read: {error}") from error
     if not known:
-        raise Unreachable(
-            f"{nobody.message}; and the journal in {directory} holds no originals: no daemon that keeps its "
-            "state there has written to a server"
+        raise Refused(
+            f"{nobody.message}; and the journal in {directory} holds no originals: nothing was written, "
+            "or it was put back already"
         )
+    say(f"{nobody.message}; going by the journal in {directory}")
     server = real_server(config, SystemClock())
     try:
         facts = _reached(server.facts)
@@ -79,6 +80,29 @@ def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[s
     finally:
         server.close()
     return f"restored C {found.capacity.io_capacity}, M {found.capacity.io_capacity_max} on {facts.endpoint}"
+
+
+def _state_directory(config: Config, nobody: NoDaemon) -> Path:
+    """Return the state directory, where there is a journal in it."""
+    directory = Path(config.daemon.state_directory)
+    with _reading(nobody):
+        why = absence(directory)
+    if not why:
+        return directory
+    if not directory.is_dir():
+        raise Unusable(
+            f"{directory}: no such directory; name the daemon's with --state-directory or --config\n"
+            f"{nobody.message}"
+        )
+    raise Unreachable(f"{nobody.message}; and {why}")
+
+
+@contextmanager
+def _reading(nobody: NoDaemon) -> Iterator[None]:
+    try:
+        yield
+    except (JournalError, OSError) as error:
+        raise Unreachable(f"{nobody.message}; nor can its journal be read: {error}") from error
 
 
 def _reached(facts: Callable[[], Facts]) -> Facts:

@@ -1,0 +1,65 @@
+"""Times and rates as people type them, with the bounds that the daemon would refuse them by."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+LONGEST_TTL = 7 * 86_400
+"""How long an override may last, seconds."""
+
+LOWEST_M = 100
+HIGHEST_M = 4_000_000_000
+"""Which io_capacity_max an override may ask for, pages/s."""
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 30s, 10m, 2h or 1h30m, above 0; seconds as a float."""
+
+    name = "duration"
+
+    def __init__(self, longest: float) -> None:
+        """Take the longest time allowed, seconds."""
+        self._longest = longest
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
+        """Return seconds."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip().lower()
+        if not _DURATION.fullmatch(text):
+            self.fail(f"{value!r} is no duration: write 30s, 10m, 2h, 1d or 1h30m", param, ctx)
+        parts = _PART.findall(text)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+        if not 0 < seconds <= self._longest:
+            unit = parts[0][1]
+            most = f"{self._longest / _UNITS[unit]:g}{unit}"
+            self.fail(f"{value!r} must be above 0{unit} and at most {most}", param, ctx)
+        return seconds
+
+
+class PagesPerSecond(click.ParamType[int]):
+    """A whole number of pages a second, inside bounds."""
+
+    name = "pages/s"
+
+    def __init__(self, lowest: int, highest: int) -> None:
+        """Take the bounds, both allowed."""
+        self._lowest, self._highest = lowest, highest
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's signature
+        """Return pages/s."""
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r} must be a whole number of pages/s, such as 4000", param, ctx)
+        if not self._lowest <= number <= self._highest:
+            bounds = f"from {self._lowest} up to {self._highest:,} pages/s"
+            self.fail(f"{value!r} must be {bounds}", param, ctx)
+        return number
