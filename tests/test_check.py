@@ -77,6 +77,16 @@ def test_a_server_that_cannot_be_reached(server: Odd) -> None:
     assert (report.reachable, report.controllable) == (False, False)
     assert [one.name for one in report.lines] == ["reachable"]
     assert "error 2003" in report.lines[0].message
+    assert report.lines[0].fix == "start the server, or correct address and account"
+
+
+def test_the_fix_fits_the_cause(server: Odd) -> None:
+    """Where it is known why a server cannot be reached, that is what the fix mends, said once."""
+    server.failure = Unreachable("innobrim@/no.sock: no such socket", "SELECT @@socket says where it is")
+    found = line(look(server), "reachable")
+
+    assert found.message == "innobrim@/no.sock: no such socket"
+    assert found.fix == "SELECT @@socket says where it is"
 
 
 def test_a_server_that_is_not_supported(server: Odd) -> None:

@@ -16,6 +16,9 @@ Outcome = Literal["ok", "warning", "problem", "untested"]
 SMALL_REDO = 256 * 1024 * 1024
 """Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
 
+ANY_FIX = "start the server, or correct address and account"
+"""For a server that cannot be reached, where the cause names no better one."""
+
 
 class Line(Struct, frozen=True):
     """One precondition.
@@ -60,7 +63,7 @@ def check(server: Server, *, active: bool, ratio: int) -> Report:
         facts = server.facts()
     except Unreachable as error:
         return Report(
-            (Line("reachable", "problem", str(error), "start the server, or correct address and account"),),
+            (Line("reachable", "problem", error.message, error.fix or ANY_FIX),),
             reachable=False,
         )
     except ServerError as error:

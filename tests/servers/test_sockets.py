@@ -245,6 +245,8 @@ def test_a_listener_that_never_greets_is_given_up_in_time(mysqld: Mysqld, sessio
 
     assert seconds < 2 * LIMIT + 0.5
     assert said.startswith("innobrim@127.0.0.1:")
+    assert "no greeting within 0.3 s" in said
+    assert "hangs" in said
 
 
 def test_a_full_backlog_is_given_up_in_time(session: Session) -> None:
@@ -266,17 +268,77 @@ def test_nobody_listens(listener: socket.socket) -> None:
     assert "(error 2003)" in said
 
 
+def _nothing(_path: Path) -> None:
+    pass
+
+
+def _bound(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
+        made.bind(str(path))
+
+
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"  # the driver closes no socket that failed
 )
-def test_a_socket_file_that_is_not_there(tmp_path: Path) -> None:
-    """A wrong path is said with the path."""
-    path = str(tmp_path / "mysqld.sock")
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (_nothing, "no such socket; SELECT @@socket on the server says where it is"),
+        (Path.mkdir, "is a directory, not a socket; SELECT @@socket"),
+        (Path.touch, "is a file, not a socket; SELECT @@socket"),
+        (_bound, "nobody listens there; start the server"),
+    ],
+    ids=["missing", "directory", "file", "refused"],
+)
+def test_a_socket_that_cannot_be_used_says_why(
+    tmp_path: Path, make: Callable[[Path], None], why: str
+) -> None:
+    """What is wrong with a socket is said with its path and a remedy, and no TCP address is named."""
+    path = tmp_path / "s"
+    make(path)
 
-    said, _ = refused(Session(Endpoint(user="innobrim", socket=path)))
+    said, _ = refused(Session(Endpoint(user="innobrim", socket=str(path))))
     gc.collect()
 
-    assert f"innobrim@{path}" in said
+    assert said.startswith(f"innobrim@{path}: {why}")
+    assert "127.0.0.1" not in said
+
+
+@pytest.mark.parametrize(
+    "hello",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"\x05\x00\x00\x00\x0b\x08\x05\x1a\x00",
+        b"\x00\x00\x00\x00",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ],
+    ids=["closes", "ssh", "x-protocol", "empty", "http"],
+)
+def test_a_port_of_another_protocol_is_named_as_such(
+    listener: socket.socket, session: Session, hello: bytes
+) -> None:
+    """Whoever is led to SSH, HTTP or MySQL's own X Protocol learns that this is no server for them."""
+
+    def greet() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(hello)
+
+    stranger = threading.Thread(target=greet)
+    stranger.start()
+    said, _ = refused(session)
+    stranger.join(PATIENCE)
+
+    assert "what listens there does not speak MySQL's protocol" in said
+    assert said.endswith("; correct host and port")
+
+
+def test_a_host_that_is_no_name_is_said() -> None:
+    """A host name that cannot be one is an error with a remedy, not a traceback."""
+    said, _ = refused(Session(Endpoint(user="innobrim", host="db..example")))
+
+    assert "'db..example' is no host name" in said
 
 
 def test_a_unix_socket_is_preferred(tmp_path: Path) -> None:
@@ -339,7 +401,7 @@ def test_a_refused_login_says_what_to_check(mysqld: Mysqld, session: Session) ->
 
     said, _ = refused(session)
 
-    assert "(error 1045): check user and password" in said
+    assert "(error 1045); check user and password" in said
     assert PASSWORD not in said
 
 

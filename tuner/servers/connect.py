@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import ssl
-from collections.abc import Sequence
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -19,7 +22,22 @@ IDLE_SECONDS = 15
 LOCK_SECONDS = 2
 """Session ``lock_wait_timeout``: no metadata lock holds a sample up for longer."""
 
-ACCESS_DENIED = {1044, 1045, 1698}
+LOST = 2013
+"""The driver's number for a connection that ended, or gave no answer in time."""
+
+FIXES: Mapping[int, str] = {
+    1040: "raise max_connections, or close connections that nobody needs",
+    1044: "check user and password",
+    1045: "check user and password",
+    1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
+    1130: "create the account for this host, or for '%'",
+    1698: "check user and password",
+    2026: 'turn TLS on in the server, or set server.tls = "preferred"',
+}
+"""What helps against an error of connecting, by number."""
+
+FOREIGN = "what listens there does not speak MySQL's protocol"
+ASK_SOCKET = "SELECT @@socket on the server says where it is"
 
 
 class Endpoint(Struct, frozen=True):
@@ -106,13 +124,15 @@ class Session:
 
     def _connect(self) -> Connection[Any]:
         endpoint = self.endpoint
+        password = endpoint.password.encode("utf-8")
+        connection: Connection[Any] | None = None
         try:
-            connection: Connection[Any] = pymysql.connect(
+            connection = pymysql.connect(
                 unix_socket=endpoint.socket,
                 host=endpoint.host,
                 port=endpoint.port,
                 user=endpoint.user,
-                password=endpoint.password.encode("utf-8"),
+                password=password,
                 connect_timeout=endpoint.connect_timeout,
                 read_timeout=endpoint.query_timeout,
                 write_timeout=endpoint.query_timeout,
@@ -125,9 +145,12 @@ class Session:
                     f"SET SESSION wait_timeout = {IDLE_SECONDS}, SESSION lock_wait_timeout = {LOCK_SECONDS}, "
                     f"SESSION max_execution_time = {int(endpoint.query_timeout * 1000)}"
                 ),
+                defer_connect=True,
             )
-        except (pymysql.MySQLError, OSError, RuntimeError) as error:
-            raise Unreachable(f"{endpoint}: {_words(error)}") from error
+            connection.connect()
+        except (pymysql.MySQLError, OSError, RuntimeError, ValueError, IndexError, struct.error) as error:
+            found, fix = _cause(endpoint, connection, error)
+            raise Unreachable(f"{endpoint}: {found}", fix) from error
         self._connection = connection
         self._end_lost(connection)
         return connection
@@ -160,8 +183,8 @@ def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
         context = ssl.create_default_context(cafile=endpoint.tls_ca)
     except OSError as error:
         raise Unreachable(
-            f"{endpoint}: server.tls_ca = {endpoint.tls_ca}: {error.strerror or error}; it must be a "
-            "readable file of certificates (PEM)"
+            f"{endpoint}: server.tls_ca = {endpoint.tls_ca}: {error.strerror or error}",
+            "it must be a readable file of certificates (PEM)",
         ) from error
     if endpoint.tls_ca is None:
         context.check_hostname = False
@@ -171,19 +194,74 @@ def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
 
 def _is_refusal(error: pymysql.OperationalError) -> bool:
     """Tell a refused statement from a broken connection (client errors are 2000 to 2999)."""
+    number = _number(error)
+    return number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - see above
+
+
+def _cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Exception) -> tuple[str, str]:
+    """Return why there is no connection, and what would help; the latter is empty where nobody knows."""
+    if connection is None or connection.host_info == "Not connected":
+        return _unreached(endpoint, error)
+    if not hasattr(connection, "server_capabilities"):
+        return _ungreeted(endpoint, error)
+    words = _words(error)
+    if "cryptography" in words:
+        extra = "pip install 'innobrim[rsa]'"
+        return words, f"use the unix socket, a server with TLS, or install the extra: {extra}"
+    if isinstance(error.__context__, ssl.SSLCertVerificationError):
+        return words, "correct server.tls_ca, or the server's certificate"
+    if isinstance(error.__context__, TimeoutError):
+        return words, "see what holds the server up, or raise server.query_timeout"
+    return words, FIXES.get(_number(error), "")
+
+
+def _unreached(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
+    system = error.__context__
+    if endpoint.socket is not None and isinstance(system, OSError):
+        return _socket_cause(Path(endpoint.socket), system)
+    if isinstance(error, UnicodeError):
+        return f"{endpoint.host!r} is no host name", "correct the host name"
+    if isinstance(system, socket.gaierror):
+        return _words(error), "correct the host name"
+    if isinstance(system, TimeoutError):
+        return _words(error), "start the server, let it through the firewall, or correct host and port"
+    return _words(error), "start the server, or correct host and port"
+
+
+def _socket_cause(path: Path, error: OSError) -> tuple[str, str]:
+    if isinstance(error, FileNotFoundError):
+        return "no such socket", ASK_SOCKET
+    if isinstance(error, PermissionError):
+        return "permission denied", "run this as a user who may enter its directory and write to it"
+    if not isinstance(error, ConnectionRefusedError):
+        return error.strerror or str(error), ASK_SOCKET
+    if path.is_socket():
+        return "nobody listens there", f"start the server; {ASK_SOCKET}"
+    return f"is a {'directory' if path.is_dir() else 'file'}, not a socket", ASK_SOCKET
+
+
+def _ungreeted(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
+    """Say why something listens and sent no greeting that the driver understood."""
+    number = _number(error)
+    if number not in (0, LOST):
+        return _words(error), FIXES.get(number, "")
+    fix = ASK_SOCKET if endpoint.socket else "correct host and port"
+    if isinstance(error.__context__, TimeoutError):
+        silent = f"no greeting within {endpoint.query_timeout:g} s"
+        return f"{silent}: {FOREIGN}, or is a server that hangs", fix
+    if number == LOST:
+        return f"{FOREIGN}, or is a proxy whose server is down", fix
+    return FOREIGN, fix
+
+
+def _number(error: BaseException) -> int:
+    """Return the error's number; 0 where it has none."""
     number = error.args[0] if error.args else 0
-    return isinstance(number, int) and not 2000 <= number < 3000 and number != 0  # noqa: PLR2004 - see above
+    return number if isinstance(number, int) else 0
 
 
 def _words(error: BaseException) -> str:
-    """Return the error as one line, with what would help where we know it."""
-    number = error.args[0] if error.args and isinstance(error.args[0], int) else None
+    """Return the error as one line."""
+    number = _number(error)
     text = str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__
-    if "cryptography" in text:
-        return (
-            f"{text}; use the unix socket, a server with TLS, "
-            "or install the extra: pip install 'innobrim[rsa]'"
-        )
-    if number in ACCESS_DENIED:
-        return f"{text} (error {number}): check user and password"
     return f"{text} (error {number})" if number else text

@@ -12,7 +12,17 @@ class ServerError(Exception):
 
 
 class Unreachable(ServerError):  # noqa: N818 - reads as the state it names
-    """Nothing answers, or not in time."""
+    """Nothing answers, or not in time.
+
+    Attributes:
+        message: what was found.
+        fix: what would be right; empty where that is not known.
+    """
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(f"{message}; {fix}" if fix else message)
+        self.message = message
+        self.fix = fix
 
 
 class Unsupported(ServerError):  # noqa: N818 - reads as the state it names
