@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,24 @@ def test_our_own_configuration_beats_the_option_file(options: Path) -> None:
     assert found.password == SECRET
 
 
+def test_what_is_said_counts_even_where_it_is_the_default(options: Path) -> None:
+    """An address typed as the default address goes there, wherever the option file points."""
+    for section in (
+        ServerSection(host="127.0.0.1", defaults_file=str(options)),
+        ServerSection(port=3306, defaults_file=str(options)),
+    ):
+        found = read_credentials(section, environ={})
+        assert (found.socket, found.host, found.port) == (None, "127.0.0.1", 3306)
+
+
+def test_a_port_alone_keeps_the_option_files_host(options: Path) -> None:
+    """Whoever gives another port of the option file's host does not end up on this machine."""
+    options.write_text("[client]\nuser=tuner\nhost=db2.example\nport=3307\n")
+    found = read_credentials(ServerSection(port=3308, defaults_file=str(options)), environ={})
+
+    assert (found.host, found.port) == ("db2.example", 3308)
+
+
 def test_the_nearest_source_of_a_password_wins(options: Path, tmp_path: Path) -> None:
     """Environment, then the systemd credential, then the option file."""
     section = ServerSection(defaults_file=str(options))
@@ -104,6 +123,26 @@ def test_broken_files_are_refused_with_the_reason(tmp_path: Path) -> None:
     path.write_text("[client]\nport=70000\n")
     with pytest.raises(ConfigError, match="port = 70000"):
         read_credentials(section, environ={})
+
+
+def test_a_certificate_authority_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that cannot be used ends the command at once with key, path and why; nobody waits for it."""
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    for path, why in (
+        (tmp_path / "none.pem", "no such file"),
+        (tmp_path, "a directory"),
+        (empty, "no certificate in it"),
+    ):
+        with pytest.raises(ConfigError, match=rf"server\.tls_ca = {path}: {why}; it must be"):
+            read_credentials(ServerSection(tls="required", tls_ca=str(path)), environ={})
+
+    def deny(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", deny)
+    with pytest.raises(ConfigError, match="permission denied; it must be"):
+        read_credentials(ServerSection(tls="required", tls_ca=str(empty)), environ={})
 
 
 @pytest.mark.parametrize(

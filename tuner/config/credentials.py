@@ -5,6 +5,7 @@ Never the command line, where every process on the machine can read it.
 
 from __future__ import annotations
 
+import ssl
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +17,19 @@ from tuner.config.optionfile import OptionFileError, includes, read_options
 from tuner.config.schema import ServerSection
 
 DEFAULT_USER = "innobrim"
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 3306
 CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential
 CREDENTIAL_OPTIONS = "my.cnf"
 GROUP = "client"
 HIGHEST_PORT = 65535
+
+_NO_CERTIFICATES: Mapping[type[OSError], str] = {
+    FileNotFoundError: "no such file",
+    IsADirectoryError: "a directory",
+    PermissionError: "permission denied",
+    ssl.SSLError: "no certificate in it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +67,49 @@ def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Cr
 
     Password: ``INNOBRIM_PASSWORD``, else ``$CREDENTIALS_DIRECTORY/mysql-password``, else the
     option file (``server.defaults_file``, or ``$CREDENTIALS_DIRECTORY/my.cnf``). Everything
-    else: what the configuration says where it differs from the default, else the option file.
+    else: what the configuration says, else the option file.
 
     Raises:
-        ConfigError: a file that is missing, unreadable or malformed.
+        ConfigError: a file that is missing, unreadable or malformed; ``server.tls_ca`` is one of them.
     """
+    if server.tls_ca is not None:
+        _must_hold_certificates(server.tls_ca)
     file = _option_file(server, environ)
     options = file.options if file else {}
     password, source = _password(environ, file)
-    defaults = ServerSection()
-    addressed = (server.socket, server.host, server.port) != (defaults.socket, defaults.host, defaults.port)
+    socket, host, port = _address(server, file)
     return Credentials(
         user=server.user or options.get("user") or DEFAULT_USER,
         password=password,
-        socket=server.socket if addressed else options.get("socket") or None,
-        host=server.host if addressed else options.get("host") or server.host,
-        port=server.port if addressed or file is None else _port(file, server.port),
+        socket=socket,
+        host=host,
+        port=port,
         password_from=source,
         warnings=tuple(file.warnings) if file else (),
     )
+
+
+def _address(server: ServerSection, file: _OptionFile | None) -> tuple[str | None, str, int]:
+    """Return socket, host and port; the configuration's socket or host overrules the option file's address.
+
+    A port alone names no host and keeps the option file's, but not its socket.
+    """
+    options = file.options if file else {}
+    if server.socket is not None or server.host is not None:
+        return server.socket, server.host or DEFAULT_HOST, server.port or DEFAULT_PORT
+    host = options.get("host") or DEFAULT_HOST
+    if server.port is not None:
+        return None, host, server.port
+    return options.get("socket") or None, host, DEFAULT_PORT if file is None else _port(file)
+
+
+def _must_hold_certificates(path: str) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except OSError as error:
+        why = _NO_CERTIFICATES.get(type(error), error.strerror)
+        wanted = "a file of certificates (PEM), readable by the account that runs this command"
+        raise ConfigError([f"server.tls_ca = {path}: {why}; it must be {wanted}"]) from error
 
 
 def _password(environ: Mapping[str, str], file: _OptionFile | None) -> tuple[str, str]:
@@ -118,10 +152,10 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
     return _OptionFile(str(path), options, warnings)
 
 
-def _port(file: _OptionFile, default: int) -> int:
+def _port(file: _OptionFile) -> int:
     text = file.options.get("port", "")
     if not text:
-        return default
+        return DEFAULT_PORT
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= HIGHEST_PORT):
         raise ConfigError([f"{file.path}: port = {text}: must be a whole number from 1 up to {HIGHEST_PORT}"])
     return int(text)

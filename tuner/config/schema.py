@@ -9,24 +9,37 @@ from msgspec import Meta, Struct
 
 from tuner.settings import Settings
 
+NonEmpty = Annotated[str, Meta(min_length=1)]
+FilePath = Annotated[str, Meta(min_length=1, extra={"path": True})]
+"""A path; a leading ~/ is the home of the user who runs this."""
+
 
 class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
     """How the server is reached. A password comes from an option file, a credential or the environment."""
 
-    socket: Annotated[str | None, Meta(description="path of mysqld's unix socket; preferred over host")] = (
-        None
-    )
-    host: Annotated[str, Meta(min_length=1, description="host name or address")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=1, le=65535, description="TCP port")] = 3306
+    socket: Annotated[
+        FilePath | None,
+        Meta(description="path of mysqld's unix socket; host or port from a stronger source overrules it"),
+    ] = None
+    host: Annotated[
+        NonEmpty | None,
+        Meta(description="host name or address; default: the option file's, else 127.0.0.1"),
+    ] = None
+    port: Annotated[
+        Annotated[int, Meta(ge=1, le=65535)] | None,
+        Meta(description="TCP port; default: the option file's, else 3306"),
+    ] = None
     user: Annotated[str | None, Meta(description="account; default: the option file's, else innobrim")] = None
     defaults_file: Annotated[
-        str | None, Meta(description="MySQL option file whose [client] group holds user and password")
+        FilePath | None,
+        Meta(description="MySQL option file whose [client] group holds user and password"),
     ] = None
     tls: Annotated[
         Literal["preferred", "required", "off"], Meta(description="encryption of a TCP connection")
     ] = "preferred"
     tls_ca: Annotated[
-        str | None, Meta(description="certificate authority that the server is checked against")
+        FilePath | None,
+        Meta(description="certificate authority that the server is checked against, a PEM file"),
     ] = None
     connect_timeout: Annotated[float, Meta(gt=0, le=10, description="seconds to connect")] = 1.0
     query_timeout: Annotated[float, Meta(gt=0, le=10, description="seconds for one statement")] = 1.0
@@ -43,7 +56,7 @@ class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["park", "leave"],
         Meta(description="what an active daemon leaves behind when it stops"),
     ] = "park"
-    state_directory: Annotated[str, Meta(min_length=1, description="where journal and token live")] = (
+    state_directory: Annotated[FilePath, Meta(description="where journal and token live")] = (
         "/var/lib/innobrim"
     )
     keep_ticks: Annotated[int, Meta(ge=3600, le=2_678_400, description="ticks kept in the journal")] = 86_400
@@ -56,7 +69,8 @@ class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
     host: Annotated[str, Meta(min_length=1, description="address to listen on; loopback only")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="TCP port; 0 serves the unix socket only")] = 8633
     socket: Annotated[
-        str | None, Meta(description="unix socket; default: api.sock in the state directory, - for none")
+        FilePath | None,
+        Meta(description="unix socket; default: api.sock in the state directory, - for none"),
     ] = None
 
 
