@@ -71,21 +71,37 @@ def worst_tick_seconds(config: Config) -> float:
 
 
 def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
-    if loop.min_io_capacity_max > loop.max_io_capacity_max:
-        yield f"{said('loop.min_io_capacity_max')} is above {said('loop.max_io_capacity_max')}"
-    if loop.min_io_capacity_max // loop.ratio < SERVER_MINIMUM:
+    lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio
+    if lowest > highest:
+        below, above = highest // ratio * ratio, -(-lowest // ratio) * ratio
+        lower = f"lower the first to {below} or " if below >= SERVER_MINIMUM * ratio else ""
+        yield (
+            f"{said('loop.min_io_capacity_max')} is above {said('loop.max_io_capacity_max')}; "
+            f"{lower}raise the second to {above}"
+        )
+    if lowest // ratio < SERVER_MINIMUM:
         yield (
             f"{said('loop.min_io_capacity_max')} is too low for {said('loop.ratio')}: "
             f"innodb_io_capacity would fall below the server's minimum of {SERVER_MINIMUM}; "
-            f"it must be at least {SERVER_MINIMUM * loop.ratio}"
+            f"it must be at least {SERVER_MINIMUM * ratio}"
         )
     yield from _no_whole_ratio(loop, said)
-    if loop.policy == "fixed" and not (
-        loop.min_io_capacity_max <= loop.fixed_io_capacity_max <= loop.max_io_capacity_max
-    ):
+    if loop.policy == "fixed" and lowest <= highest:
+        yield from _fixed(loop, said)
+
+
+def _fixed(loop: Settings, said: _Said) -> Iterator[str]:
+    fixed, lowest, highest = loop.fixed_io_capacity_max, loop.min_io_capacity_max, loop.max_io_capacity_max
+    if fixed > highest:
         yield (
-            f"{said('loop.fixed_io_capacity_max')} is outside {said('loop.min_io_capacity_max')} "
-            f"and {said('loop.max_io_capacity_max')}"
+            f"{said('loop.fixed_io_capacity_max')} is above {said('loop.max_io_capacity_max')}; "
+            f"lower the first to {highest} or raise the second to {fixed}"
+        )
+    if fixed < lowest:
+        lower = f" or lower the second to {fixed}" if fixed >= SERVER_MINIMUM * loop.ratio else ""
+        yield (
+            f"{said('loop.fixed_io_capacity_max')} is below {said('loop.min_io_capacity_max')}; "
+            f"raise the first to {lowest}{lower}"
         )
 
 

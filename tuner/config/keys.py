@@ -12,6 +12,7 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -25,6 +26,8 @@ OTHER_VARIABLES = frozenset({PASSWORD_VARIABLE})
 """``INNOBRIM_*`` variables that are no configuration key."""
 
 NONE_WORDS = ("none", "null")
+CLOSE = 0.6
+"""Likeness from which a name is offered for a misspelt one; below it the offer would be a riddle."""
 
 
 class KeyValueError(ValueError):
@@ -64,6 +67,11 @@ class Key:
         return f"{PREFIX}{self.section}_{self.name}".upper()
 
     @property
+    def is_path(self) -> bool:
+        """Tell whether the text is a path."""
+        return bool((self.bounds.extra or {}).get("path"))
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """Return the words that this key takes; empty when it is not a choice."""
         if get_origin(self.kind) is Literal:
@@ -78,6 +86,8 @@ class Key:
         if self.choices:
             return "one of " + ", ".join(self.choices)
         words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.kind]
+        if self.is_path:
+            words = "a path"
         limits = [
             f"{word} {limit:,}" if isinstance(limit, int) else f"{word} {limit}"
             for word, limit in (
@@ -113,13 +123,27 @@ class Key:
             raise KeyValueError(f"must be {self.accepts}{self._near(value)}") from error
         if isinstance(found, float) and not math.isfinite(found):
             raise KeyValueError(f"must be {self.accepts}")
-        return found
+        return _at_home(found) if self.is_path else found
 
     def _near(self, value: object) -> str:
         if not self.choices or not isinstance(value, str):
             return ""
         close = difflib.get_close_matches(value.lower(), self.choices, n=1, cutoff=0.5)
         return f"; did you mean {close[0]}?" if close else ""
+
+
+def _at_home(path: str) -> str:
+    """Return the path with a leading ~ as the home of the user who runs this."""
+    if not path.startswith("~"):
+        return path
+    if path.partition("/")[0] != "~":
+        raise KeyValueError(
+            "the home of another user is not looked up; write the whole path, or ~/ for your own home"
+        )
+    try:
+        return str(Path(path).expanduser())
+    except RuntimeError as error:
+        raise KeyValueError("this user has no home directory; write the whole path") from error
 
 
 def _split(hint: Any) -> tuple[Any, Meta, str, bool]:  # noqa: ANN401 - a type hint has no type
@@ -135,7 +159,7 @@ def _split(hint: Any) -> tuple[Any, Meta, str, bool]:  # noqa: ANN401 - a type h
             for note in notes:
                 if isinstance(note, Meta):
                     description = note.description or description
-                    for name in ("gt", "ge", "lt", "le", "min_length", "pattern", "examples"):
+                    for name in ("gt", "ge", "lt", "le", "min_length", "pattern", "examples", "extra"):
                         if getattr(note, name) is not None:
                             bounds[name] = getattr(note, name)
         elif origin in (Union, types.UnionType):
@@ -167,25 +191,42 @@ BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 SECTIONS: tuple[str, ...] = tuple(get_type_hints(Config))
 
 
-def nearest_key(dotted: str) -> str:
-    """Return the dotted name of the key that a misspelt one most likely meant."""
-    return max(KEYS, key=lambda candidate: _likeness(dotted, candidate, "."))
+def nearest_key(dotted: str) -> str | None:
+    """Return the dotted name of the key that a misspelt one most likely meant; None where none is close."""
+    return _nearest(dotted, KEYS, ".")
 
 
-def nearest_variable(name: str) -> str:
-    """Return the ``INNOBRIM_*`` variable that a misspelt one most likely meant."""
-    bare = name.removeprefix(PREFIX)
-    candidates = [*BY_VARIABLE, *sorted(OTHER_VARIABLES)]
-    return max(candidates, key=lambda candidate: _likeness(bare, candidate.removeprefix(PREFIX), "_"))
+def nearest_variable(name: str) -> str | None:
+    """Return the ``INNOBRIM_*`` variable that a misspelt one most likely meant; None where none is close."""
+    candidates = {one.removeprefix(PREFIX): one for one in (*BY_VARIABLE, *sorted(OTHER_VARIABLES))}
+    found = _nearest(name.removeprefix(PREFIX), candidates, "_")
+    return None if found is None else candidates[found]
+
+
+def nearest_section(name: str) -> str | None:
+    """Return the section that a misspelt one most likely meant; None where none is close."""
+    close = difflib.get_close_matches(name.lower(), SECTIONS, n=1, cutoff=CLOSE)
+    return close[0] if close else None
+
+
+def _nearest(asked: str, candidates: Iterable[str], separator: str) -> str | None:
+    scores = {one: _likeness(asked, one, separator) for one in candidates}
+    best = max(scores, key=lambda one: scores[one])
+    return best if scores[best] >= CLOSE else None
 
 
 def _likeness(asked: str, candidate: str, separator: str) -> float:
-    """Compare two names with and without their section; the best counts, whole names first."""
+    """Compare two names, from 0 to 1; a section that both have makes them no more alike."""
     asked, candidate = asked.lower(), candidate.lower()
-    whole = difflib.SequenceMatcher(None, asked, candidate).ratio()
-    parts = (
-        difflib.SequenceMatcher(None, mine, yours).ratio()
-        for mine in {asked, asked.partition(separator)[2] or asked}
-        for yours in {candidate, candidate.partition(separator)[2] or candidate}
+    section, _, mine = asked.partition(separator)
+    other_section, _, yours = candidate.partition(separator)
+    if section == other_section:
+        return _ratio(mine, yours)
+    return max(
+        _ratio(asked, candidate) - 0.01,
+        *(_ratio(one, yours or candidate) - 0.01 for one in (asked, mine or asked)),
     )
-    return max(whole, max(parts) - 0.01)
+
+
+def _ratio(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other).ratio()

@@ -5,9 +5,11 @@ Everything wrong is reported at once, each with its source, the value and what w
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -22,6 +24,7 @@ from tuner.config.keys import (
     SECTIONS,
     KeyValueError,
     nearest_key,
+    nearest_section,
     nearest_variable,
 )
 from tuner.config.schema import Config
@@ -34,6 +37,33 @@ PASSWORD_PLACES = (
     "put the password into a MySQL option file (server.defaults_file), a systemd credential named "
     f"mysql-password, or {PASSWORD_VARIABLE}"
 )
+CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+"""Not there, and often tried."""
+
+_KNOWN_SECTIONS = ", ".join(f"[{name}]" for name in SECTIONS)
+
+
+class _Strength(IntEnum):
+    """Kinds of source; a higher one beats a lower one."""
+
+    FILE = 0
+    ENVIRONMENT = 1
+    FLAG = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a value came from.
+
+    Attributes:
+        strength: what it beats.
+        name: of the place, as the user wrote it.
+        shown: place and value.
+    """
+
+    strength: _Strength
+    name: str
+    shown: str
 
 
 @dataclass
@@ -41,15 +71,15 @@ class _Gathered:
     """What the sources said so far."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, _Source] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def take(self, dotted: str, value: object, *, source: str, shown: str, from_text: bool) -> None:
+    def take(self, dotted: str, value: object, source: _Source) -> None:
         """Note one key's value; a bad one becomes a problem."""
         try:
-            self.values[dotted] = KEYS[dotted].read(value, from_text=from_text)
+            self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
         except KeyValueError as error:
-            self.problems.append(f"{shown}: {error}")
+            self.problems.append(f"{source.shown}: {error}")
         else:
             self.sources[dotted] = source
 
@@ -72,10 +102,12 @@ def load_config(path: str | None, *, environ: Mapping[str, str], flags: Mapping[
         _take_file(gathered, path or DEFAULT_PATH)
     _take_environment(gathered, environ)
     _take_flags(gathered, flags)
+    _one_address(gathered)
     if gathered.problems:
         raise ConfigError(gathered.problems)
     config = _build(gathered.values)
-    problems = contradictions(config, sources=gathered.sources, watchdog_seconds=watchdog_seconds(environ))
+    sources = {dotted: source.name for dotted, source in gathered.sources.items()}
+    problems = contradictions(config, sources=sources, watchdog_seconds=watchdog_seconds(environ))
     if problems:
         raise ConfigError(problems)
     return config
@@ -95,48 +127,92 @@ def _build(values: Mapping[str, Any]) -> Config:
     return Config(**sections)
 
 
+def _one_address(gathered: _Gathered) -> None:
+    """Drop a socket that host or port from a stronger source overrules; refuse both from the same one."""
+    socket = gathered.sources.get("server.socket")
+    rest = [
+        gathered.sources[dotted]
+        for dotted in ("server.host", "server.port")
+        if gathered.values.get(dotted) is not None
+    ]
+    if socket is None or gathered.values["server.socket"] is None or not rest:
+        return
+    strongest = max(source.strength for source in rest)
+    if strongest > socket.strength:
+        gathered.values["server.socket"] = None
+    elif strongest == socket.strength:
+        both = " and ".join(source.shown for source in (socket, *rest) if source.strength == socket.strength)
+        gathered.problems.append(f"{both}: two ways to one server; leave out the socket, or host and port")
+
+
 def _read_toml(path: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise ConfigError([f"{path}: no such file; give --config the path of a TOML file"]) from error
     except PermissionError as error:
         raise ConfigError(
             [f"{path}: permission denied; it must be readable by the account that runs this command"]
         ) from error
+    except IsADirectoryError as error:
+        raise ConfigError([f"{path}: a directory; give --config the path of a TOML file in it"]) from error
     except OSError as error:
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from error
+        raise ConfigError(
+            [f"{path}: cannot be read: {error.strerror}; give --config the path of a TOML file"]
+        ) from error
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: not UTF-8 at byte {error.start}"]) from error
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError([f"{path}: not TOML: {error}"]) from error
+        raise ConfigError([f"{path}: not TOML: {error}{_start_of_line(text, str(error))}"]) from error
+
+
+def _start_of_line(text: str, said: str) -> str:
+    """Quote the line that is meant as far as its key: the value may be a secret."""
+    place = re.search(r"at line (\d+)", said)
+    line = text.split("\n")[int(place[1]) - 1] if place else text.rstrip().rpartition("\n")[2]
+    key, equals, _ = line.partition("=")
+    if not equals:
+        return ""
+    twice = " is there already" if "overwrite" in said else ""
+    return f': "{key.strip()} = …"{twice}'
 
 
 def _take_file(gathered: _Gathered, path: str) -> None:
     for section, table in _read_toml(path).items():
-        if not isinstance(table, dict):
-            gathered.problems.append(
-                f"{path}: {section}: stands outside a section; did you mean {_placed(nearest_key(section))}?"
-            )
-            continue
-        if section not in SECTIONS:
-            known = ", ".join(f"[{name}]" for name in SECTIONS)
-            hint = f"; did you mean [{nearest_key(section + '.').partition('.')[0]}]?"
-            gathered.problems.append(f"{path}: [{section}]: unknown section{hint} There are {known}")
-            continue
-        for name, value in table.items():
-            dotted = f"{section}.{name}"
-            source = f"{path}:{dotted}"
-            if dotted in KEYS:
-                gathered.take(
-                    dotted, value, source=source, shown=f"{source} = {_toml(value)}", from_text=False
-                )
-            elif "password" in name:
-                gathered.problems.append(f"{source}: no place for a secret; {PASSWORD_PLACES}")
-            else:
-                gathered.problems.append(
-                    f"{source}: unknown key; did you mean {_placed(nearest_key(dotted))}?"
-                )
+        if isinstance(table, dict) and section in SECTIONS:
+            for name, value in table.items():
+                _take_from_table(gathered, path, f"{section}.{name}", value)
+        else:
+            gathered.problems.append(f"{path}: {_misplaced(section, table)}")
+
+
+def _misplaced(name: str, value: object) -> str:
+    """Say what is wrong with what stands at the top of a file and is no section of ours."""
+    if name in SECTIONS:
+        return f"{name} must be a table: write [{name}]"
+    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value)):
+        near_section = nearest_section(name)
+        hint = f"; did you mean [{near_section}]?" if near_section else "."
+        return f"[{name}]: unknown section{hint} There are {_KNOWN_SECTIONS}"
+    near = nearest_key(name)
+    hint = f"; did you mean {_placed(near)}?" if near else f"; each key stands in one of {_KNOWN_SECTIONS}"
+    return f"{name}: stands outside a section{hint}"
+
+
+def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object) -> None:
+    place = f"{path}:{dotted}"
+    section, _, name = dotted.partition(".")
+    if dotted in KEYS:
+        gathered.take(dotted, value, _Source(_Strength.FILE, place, f"{place} = {_toml(value)}"))
+    elif "password" in name:
+        gathered.problems.append(f"{place}: no place for a secret; {PASSWORD_PLACES}")
+    else:
+        near = nearest_key(dotted)
+        names = ", ".join(key.name for key in KEYS.values() if key.section == section)
+        hint = f"did you mean {_placed(near)}?" if near else f"[{section}] has {names}"
+        gathered.problems.append(f"{place}: unknown key; {hint}")
 
 
 def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
@@ -145,18 +221,31 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
             continue
         key = BY_VARIABLE.get(name)
         if key is None:
-            gathered.problems.append(f"{name}: unknown variable; did you mean {nearest_variable(name)}?")
+            gathered.problems.append(f"{name}: unknown variable; {_variable_hint(name)}")
         elif text:
-            gathered.take(key.dotted, text, source=name, shown=f"{name}={text}", from_text=True)
+            gathered.take(key.dotted, text, _Source(_Strength.ENVIRONMENT, name, f"{name}={text}"))
+
+
+def _variable_hint(name: str) -> str:
+    if name == CONFIG_VARIABLE:
+        return "the configuration file is named with --config"
+    near = nearest_variable(name)
+    return f"did you mean {near}?" if near else f"a key's variable is {PREFIX} + section + _ + key"
 
 
 def _take_flags(gathered: _Gathered, flags: Mapping[str, object]) -> None:
     for dotted, value in flags.items():
         if dotted not in KEYS:
-            gathered.problems.append(f"flag {dotted}: unknown key; did you mean {nearest_key(dotted)}?")
+            gathered.problems.append(f"flag {dotted}: unknown key")
         elif value is not None:
-            source = f"flag for {dotted}"
-            gathered.take(dotted, value, source=source, shown=f"{source} = {value}", from_text=True)
+            name = _option(dotted)
+            gathered.take(dotted, value, _Source(_Strength.FLAG, name, f"{name} = {value}"))
+
+
+def _option(dotted: str) -> str:
+    """Return the command line's option for a key; only those of [api] carry their section."""
+    section, _, name = dotted.partition(".")
+    return f"--{'api-' if section == 'api' else ''}{name.replace('_', '-')}"
 
 
 def _placed(dotted: str) -> str:

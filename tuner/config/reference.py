@@ -34,10 +34,14 @@ configuration. Values come from, each beating the one before:
    empties a key that may be left out;
 3. flags of the command.
 
-An unknown key or variable is refused with the nearest name that exists. All problems of a
-configuration are reported at once, each with its source, and the command exits 2. SIGHUP reads
-everything again and refuses it whole, with the reason, where anything is wrong; `[loop]` and
-`daemon.on_stop` take effect then, the rest at the next start.
+Socket and host with port are two ways to one server: `server.host` or `server.port` from a stronger
+source overrules `server.socket` from a weaker one, and both from one source are refused. A leading `~/`
+of a path is the home directory of the account that runs the command.
+
+An unknown key or variable is refused, with the nearest name that exists where one is near. All
+problems of a configuration are reported at once, each with its source, and the command exits 2.
+SIGHUP reads everything again and refuses it whole, with the reason, where anything is wrong; `[loop]`
+and `daemon.on_stop` take effect then, the rest at the next start.
 
 ## Who it is to the server
 
@@ -48,9 +52,12 @@ Never on the command line. The password is the first of these that exists:
 3. `password` in the `[client]` group of a MySQL option file: `server.defaults_file`, or the systemd
    credential `my.cnf`.
 
-An option file also gives `user`, `host`, `port` and `socket` where the configuration leaves them at
-their defaults. It is read by MySQL's own rules for quotes, comments and escapes; `!include` is not
-followed. A file with a password that other accounts can read is used with a warning.
+An option file also gives `user`, and `host`, `port` and `socket` where the configuration has neither
+socket nor host; beside a `server.port` it gives the host alone. What the configuration says counts even
+where it says the default. It is read by MySQL's own rules for quotes, comments and escapes;
+`!include` is not followed. A file with a password that other accounts can read is used with a warning.
+
+An option file or a `server.tls_ca` that cannot be read ends a command that connects, with exit 2.
 """
 
 _RULES = f"""\
