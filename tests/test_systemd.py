@@ -185,6 +185,9 @@ def test_the_slowest_tick_counts_every_statement(monkeypatch: pytest.MonkeyPatch
 
         open = True
 
+        def connect(self) -> None:
+            """Be there."""
+
         def cursor(self) -> Cursor:
             """Return a cursor."""
             return Cursor()
