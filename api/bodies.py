@@ -36,7 +36,7 @@ class OverrideBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     io_capacity_max: Annotated[
         int,
-        Meta(ge=100, le=4_000_000_000, description="M to hold, pages/s; the configured limits still apply"),
+        Meta(ge=100, le=4_000_000_000, description="M to keep, pages/s; refused outside the limits"),
     ]
     ttl: Annotated[float, Meta(gt=0, le=LONGEST_TTL, description="time to live, seconds")]
     reason: Reason = ""

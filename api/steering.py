@@ -62,7 +62,7 @@ def steering_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
         ),
     )
     async def override(request: Request) -> Response:
-        """Hold a person's M for a time; limits and guards still apply."""
+        """Keep a person's M for a time; refused outside the limits, in advisory mode and under a hold."""
         body = await read_body(request, OverrideBody)
         return await ask(
             Command(

@@ -64,6 +64,16 @@ def test_pause_and_resume_show_what_changed(daemon: AnsweringLoop, run: Run) -> 
     assert daemon.commands[0].who == f"uid {os.getuid()} over the unix socket"
 
 
+def test_the_mode_is_changed_by_word(daemon: AnsweringLoop, run: Run) -> None:
+    """Active and advisory are a command each way; any other word is exit 2 and asks nothing."""
+    assert run("mode", "active", "--reason", "checked").exit_code == 0
+    assert run("mode", "advisory").exit_code == 0
+    assert run("mode", "on").exit_code == 2
+
+    assert [(one.name, one.value) for one in daemon.commands] == [("mode", "active"), ("mode", "advisory")]
+    assert daemon.commands[0].reason == "checked"
+
+
 def test_override_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
     """An override takes a duration in words, and can be cancelled."""
     made = run("override", "--io-capacity-max", "4000", "--ttl", "1h30m")

@@ -60,6 +60,22 @@ def status(where: Where, *, as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("wanted", metavar="MODE", type=click.Choice([mode.value for mode in Mode]))
+@_reason
+@_options
+def mode(where: Where, *, wanted: str, reason: str, as_json: bool) -> None:
+    """Let the daemon write (active), or only watch (advisory).
+
+    Leaving active mode parks. What is said here outlives the daemon; after a restore, mode active is
+    the way back.
+
+    Example: innobrim mode active
+    """
+    with answering(as_json=as_json):
+        _show(_send(where, "PUT", "/v1/mode", {"mode": wanted, "reason": reason}), as_json=as_json)
+
+
+@click.command()
 @_reason
 @_options
 def pause(where: Where, *, reason: str, as_json: bool) -> None:

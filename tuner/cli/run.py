@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from tuner.board import ApiFailure, Board
 from tuner.cli.exits import NO, USAGE
@@ -64,7 +65,8 @@ def run(
     }
     config = configuration(config_path, flags)
     configure_logs(level=config.log.level, style=config.log.format)
-    directory = Path(config.daemon.state_directory)
+    directory = Path(config.daemon.state_directory).absolute()
+    config = replace(config, daemon=replace(config.daemon, state_directory=str(directory)))
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
     except OSError as error:
