@@ -92,8 +92,8 @@ def test_a_write_waits_for_the_dwell() -> None:
 
 def test_the_hourly_budget_is_kept() -> None:
     """When the hour's changes are used up there is none until one is an hour old."""
-    assert ask(1_500.0, changes=120).refused == "budget"
-    assert ask(1_500.0, changes=119).refused == ""
+    assert ask(1_500.0, changes=60).refused == "budget"
+    assert ask(1_500.0, changes=59).refused == ""
 
 
 def test_an_emergency_waits_for_nothing_but_the_server() -> None:
