@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
-from tests.factory import ACTIVE, DEFAULT, SAVED, FakeServer, command
+from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, FakeServer, command
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.loop import drive
-from tuner.records import Capacity, Command, Lifecycle, Missed, Receipt, Sample, TickRecord
+from tuner.records import Capacity, Command, Facts, Lifecycle, Missed, Receipt, Sample, TickRecord
+from tuner.servers.port import Unreachable, Unsupported
 from tuner.settings import Settings
 
 
@@ -211,3 +213,51 @@ def test_numbers_go_on_where_they_were() -> None:
     run.go(3.0, number=100)
 
     assert [record.tick.number for record in run.records] == [101, 102, 103, 104]
+
+
+@pytest.mark.parametrize("away", [0, 3])
+def test_after_a_restart_the_server_is_asked_again_what_it_is(away: int) -> None:
+    """An upgrade under a running daemon is seen as soon as the server answers; the law is checked anew."""
+    run = Run()
+    asked: list[float] = []
+    upgraded = replace(run.server.facts(), version="9.8.0")
+
+    def facts() -> Facts:
+        asked.append(run.clock.monotonic())
+        if len(asked) <= away:
+            raise Unreachable("did not answer within 1 s")
+        return upgraded
+
+    def watch(record: TickRecord) -> None:
+        if record.tick.number == 20:
+            run.server.facts = facts  # type: ignore[method-assign]  # the server's own answer from here on
+            run.server.restart(DEFAULT)
+
+    run.watch = watch
+    state = run.go(60.0)
+
+    assert len(asked) == away + 1
+    assert state.facts.version == "9.8.0"
+    said = [event.message for record in run.records for event in record.events if event.code == "version"]
+    assert said == [f"the server is 9.8.0 now and was {FACTS.version}"]
+    missed = [one.tick.reading for one in run.records if isinstance(one.tick.reading, Missed)]
+    assert {one.reason for one in missed} == {"asked again what server this is"}
+
+
+def test_a_server_that_is_no_longer_supported_is_left_alone() -> None:
+    """What answers after a restart and cannot be controlled makes the loop hold, with the reason."""
+    run = Run()
+
+    def facts() -> Facts:
+        raise Unsupported("MariaDB 11.8 is not supported yet")
+
+    def watch(record: TickRecord) -> None:
+        if record.tick.number == 20:
+            run.server.facts = facts  # type: ignore[method-assign]  # the server's own answer from here on
+            run.server.restart(DEFAULT)
+
+    run.watch = watch
+    run.go(60.0)
+
+    (hold,) = [one for one in run.records[-1].holds if one.code.value == "inert"]
+    assert "MariaDB 11.8 is not supported yet" in hold.reason

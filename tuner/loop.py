@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from tuner.clock import Clock
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.inbox import Inbox
-from tuner.records import Command, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
-from tuner.servers.port import Server
+from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
+from tuner.servers.port import Server, ServerError, Unreachable
 
 Publish = Callable[[State, TickRecord], None]
 """Called once a tick, before a write is carried out; must never block."""
+
+
+RENEWED_AFTER = frozenset({"restarted", "other_server"})
+"""Events after which version, limits and blockers may be others."""
+
+
+def _renewed(server: Server, known: Facts) -> Facts | None:
+    """Return the server's facts as they are now; None where it does not answer."""
+    try:
+        return server.facts()
+    except Unreachable:
+        return None
+    except ServerError as error:
+        return replace(known, blockers=(str(error),))
 
 
 def drive(
@@ -46,13 +62,19 @@ def drive(
     receipt: Receipt | None = None
     commands: tuple[Command, ...] = ()
     reading: Sample | Missed | None = None
+    renew = False
     due = clock.monotonic()
     while until is None or clock.monotonic() < until:
         number += 1
         stopping = any(command.name == "stop" for command in commands)
         failed = isinstance(reading, Missed) or (receipt is not None and bool(receipt.error))
+        facts = None
         if stopping and failed:
             reading = Missed(clock.monotonic(), clock.wall(), "not read again: stopping")
+        elif renew and not stopping:
+            reading = Missed(clock.monotonic(), clock.wall(), "asked again what server this is")
+            facts = _renewed(server, state.facts)
+            renew = facts is None
         else:
             reading = server.read()
         tick = Tick(
@@ -62,10 +84,12 @@ def drive(
             reading=reading,
             commands=commands,
             receipt=receipt,
+            facts=facts,
         )
         state, record = step(state, tick)
         decision = record.decision
         publish(state, record)
+        renew = renew or any(event.code in RENEWED_AFTER for event in record.events)
         receipt = None
         if decision.steps and decision.target is not None:
             receipt = server.apply(decision.steps, decision.target)

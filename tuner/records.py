@@ -294,7 +294,17 @@ class Command(Struct, frozen=True):
 
 
 class Tick(Struct, frozen=True):
-    """All that one step may know."""
+    """All that one step may know.
+
+    Attributes:
+        number: counts up in a run.
+        now: on the daemon's monotonic clock, seconds.
+        wall: Unix time, seconds.
+        reading: of the server.
+        commands: asked for since the last tick.
+        receipt: of the last tick's write.
+        facts: read anew, after mysqld was restarted or another server answered; None otherwise.
+    """
 
     number: int
     now: float
@@ -302,6 +312,7 @@ class Tick(Struct, frozen=True):
     reading: Sample | Missed
     commands: tuple[Command, ...] = ()
     receipt: Receipt | None = None
+    facts: Facts | None = None
 
 
 class Event(Struct, frozen=True):

@@ -9,7 +9,7 @@ from policies.setpoint import Headroom, follow, highest_ratio
 from tuner.core import estimator, foreign, gate, parking
 from tuner.core.foreign import pair_text
 from tuner.core.state import Elsewhere, Latches, Originals, State, Writes
-from tuner.records import Capacity, Estimate, Event, Hold, HoldCode, Receipt, Sample
+from tuner.records import Capacity, Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
 RESTART_SLACK_SECONDS = 5.0
@@ -64,6 +64,19 @@ def take_receipt(
             )
         )
     return state, events
+
+
+def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State, list[Event]]:
+    """Note what server it is that came back; another version has to pass the model gate again."""
+    known = state.facts
+    if facts is None or facts.identity != known.identity:
+        return state, []
+    same = (facts.version, facts.flush_law) == (known.version, known.flush_law)
+    state = replace(state, facts=replace(facts, started=known.started))
+    if same:
+        return state, []
+    message = f"the server is {facts.version} now and was {known.version}"
+    return replace(state, gate=gate.GateState()), [Event(wall=wall, code="version", message=message)]
 
 
 def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:

@@ -61,6 +61,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     ended = state.override is not None and now >= state.override.ends
     state = _forget_old(state, now)
     state, events = observe.take_receipt(state, tick.receipt, now=now, wall=wall)
+    state, renewed = observe.take_facts(state, tick.facts, wall=wall)
+    events.extend(renewed)
     if ended:
         events.append(Event(wall=wall, code="override_ended", message="the override's time is over"))
     answers: list[Acknowledgement] = []
