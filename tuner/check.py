@@ -193,7 +193,7 @@ def _ratio(sample: Sample, ratio: int) -> Line:
 
 
 def _privilege(server: Server, sample: Sample, facts: Facts, *, active: bool) -> Line:
-    grant = "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO the account (or a definer procedure)"
+    grant = "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO the account"
     if not active:
         return Line(
             "write", "untested", "advisory: not tried; check --active writes the current value back", grant
