@@ -192,7 +192,7 @@ def test_a_counter_that_goes_back_starts_estimates_afresh(reversal: dict[str, An
 
     assert (found, quality) == (None, Quality.REVERSED)
     assert len(after.window) == 1
-    assert after.sustained is None
+    assert after.trends.sustained is None
     assert after.load == before.load
     _, again, quality = update(after, replace(sample(101.0), **{k: v + 10**10 for k, v in reversal.items()}))
     assert quality is Quality.GOOD

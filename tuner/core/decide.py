@@ -19,6 +19,7 @@ from tuner.core.holds import CANNOT_WRITE, NEVER_PARKED
 from tuner.core.observe import bounds
 from tuner.core.plan import Steps, plan
 from tuner.core.state import State
+from tuner.core.window import RATE_SECONDS
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode
 
@@ -131,7 +132,7 @@ def _wanted(state: State, sample: Sample, found: Estimate, *, now: float) -> tup
     x, f = found.age_ratio, situation.set_point
     where = f"age ratio {x:.3f}, set-point {f:.3f}"
     window = state.estimator.window
-    if window[-1].at - window[0].at < estimator.RATE_SECONDS - 1.0:
+    if window[-1].at - window[0].at < RATE_SECONDS - 1.0:
         return state, Wanted(
             DecisionKind.KEEP,
             sample.io_capacity_max,

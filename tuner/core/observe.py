@@ -200,7 +200,7 @@ def _follow_targets(state: State, sample: Sample) -> State:
             sync_point=sample.sync_point,
             redo_capacity=sample.redo_capacity,
             checkpoint_lag=found.checkpoint_lag,
-            redo_rate=state.estimator.rate_mean,
+            redo_rate=state.estimator.trends.rate_mean,
             burst_bytes=found.burst_bytes,
             max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         )

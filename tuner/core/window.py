@@ -1,0 +1,105 @@
+"""The readings of the last seconds: rates, slopes and what the device answered, as exact differences."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tuner.records import Sample
+
+WINDOW_SECONDS = 16.0
+"""Readings kept for rates and slope."""
+
+RATE_SECONDS = 10.0
+"""Window of the rates that decisions use."""
+
+LITTLE_ASKED = 50.0
+"""Pages below which the share that was flushed is noise."""
+
+
+class Point(Struct, frozen=True):
+    """One reading, reduced to what the window needs."""
+
+    at: float
+    lsn: int
+    oldest: int
+    flushed: int
+    synced: int
+    lru: int
+    rows: int
+    requested: int
+    dirtied: float
+    checkpoint_age: int
+
+    @property
+    def age(self) -> int:
+        """Return the modified age, bytes."""
+        return self.lsn - self.oldest
+
+
+Window = tuple[Point, ...]
+
+
+def list_flushed(sample: Sample) -> int:
+    """Return the pages flushed from the flush list since the server started."""
+    return sample.pages_adaptive + sample.pages_sync + sample.pages_background
+
+
+def all_flushed(sample: Sample) -> int:
+    """Return the pages flushed since the server started, the LRU's among them."""
+    return list_flushed(sample) + sample.pages_lru
+
+
+def point_of(sample: Sample, *, dirtied: float) -> Point:
+    """Return a reading as a point; ``dirtied`` counts pages newly dirtied since the window began."""
+    return Point(
+        at=sample.monotonic,
+        lsn=sample.lsn_current,
+        oldest=sample.lsn_oldest,
+        flushed=list_flushed(sample),
+        synced=sample.pages_sync,
+        lru=sample.pages_lru,
+        rows=sample.row_changes,
+        requested=sample.flush_requested,
+        dirtied=dirtied,
+        checkpoint_age=sample.checkpoint_age,
+    )
+
+
+def extend(window: Window, sample: Sample, *, newly_dirtied: float) -> Window:
+    """Return the window with one reading more and without what is too old."""
+    point = point_of(sample, dirtied=window[-1].dirtied + newly_dirtied)
+    return (*(p for p in window if p.at > sample.monotonic - WINDOW_SECONDS), point)
+
+
+def since(window: Window, seconds: float) -> Point:
+    """Return the newest point at least so old, or the oldest there is."""
+    end = window[-1].at
+    for point in reversed(window):
+        if end - point.at >= seconds - 0.2:
+            return point
+    return window[0]
+
+
+def slope(window: Window) -> float:
+    """Return the least-squares growth of the modified age, bytes/s."""
+    origin, count = window[-1].at, len(window)
+    mean_t = sum(p.at - origin for p in window) / count
+    mean_a = sum(p.age for p in window) / count
+    spread = sum((p.at - origin - mean_t) ** 2 for p in window)
+    if spread <= 0:
+        return 0.0
+    return sum((p.at - origin - mean_t) * (p.age - mean_a) for p in window) / spread
+
+
+def slope_since(window: Window, seconds: float) -> float:
+    """Return the growth of the modified age between two readings, bytes/s."""
+    new, old = window[-1], since(window, seconds)
+    return (new.age - old.age) / max(new.at - old.at, 1e-3)
+
+
+def authority(window: Window) -> float:
+    """Return pages flushed per page asked for; 1 when next to nothing was asked."""
+    asked = sum(p.requested for p in window[1:]) * (window[-1].at - window[0].at) / max(1, len(window) - 1)
+    if asked < LITTLE_ASKED:
+        return 1.0
+    return min(1.5, (window[-1].flushed - window[0].flushed) / asked)
