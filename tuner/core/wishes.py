@@ -1,0 +1,161 @@
+"""Who asks for what: emergency, a person, the policy; the first of them that asks is heard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from policies.registry import make_policy
+from policies.types import Policy, Situation, horizon
+from tuner.core import estimator
+from tuner.core.state import State
+from tuner.core.window import RATE_SECONDS
+from tuner.records import DecisionKind, Estimate, Sample
+
+EMERGENCY_RELIEF_SECONDS = 10.0
+"""An emergency raise asks for the pages that bring the age to the set-point in this time."""
+
+EMERGENCY_LEAST_FACTOR = 1.5
+IDLE_HOURS = 2.0
+"""Below one flush limit of redo in this time there is nothing to tune."""
+
+
+class Wanted(Struct, frozen=True):
+    """The winning wish.
+
+    Attributes:
+        kind: what asks.
+        io_capacity_max: wanted M, pages/s.
+        reason: stable code.
+        detail: the same in words.
+        source: emergency, person or policy.
+        terms: the law's named parts.
+    """
+
+    kind: DecisionKind
+    io_capacity_max: float
+    reason: str
+    detail: str
+    source: str
+    terms: dict[str, float] = {}
+
+
+def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, Wanted]:
+    """Ask in the order of precedence; the policy is always asked, so that its state goes on."""
+    policy = policy_of(state)
+    situation = _situation(state, sample, found, now=now)
+    memory = policy.start() if state.policy is None else state.policy
+    memory, proposal = policy.propose(memory, situation)
+    state = replace(state, policy=memory)
+    emergency = _emergency(state, sample, found)
+    if emergency is not None:
+        return state, emergency
+    if state.override is not None and now < state.override.ends:
+        override = state.override
+        return state, Wanted(
+            kind=DecisionKind.OVERRIDE,
+            io_capacity_max=float(override.io_capacity_max),
+            reason="override",
+            detail=f"{override.who} holds M at {override.io_capacity_max} "
+            f"for {override.ends - now:.0f} s more",
+            source="person",
+        )
+    x, f = found.age_ratio, situation.set_point
+    where = f"age ratio {x:.3f}, set-point {f:.3f}"
+    window = state.estimator.window
+    if window[-1].at - window[0].at < RATE_SECONDS - 1.0:
+        return state, Wanted(
+            DecisionKind.KEEP,
+            sample.io_capacity_max,
+            "warming_up",
+            "rates need ten seconds of readings",
+            "policy",
+        )
+    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
+        return state, Wanted(
+            DecisionKind.KEEP, sample.io_capacity_max, "idle", "next to no redo is written", "policy"
+        )
+    if not proposal.act:
+        reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
+        return state, Wanted(
+            DecisionKind.KEEP,
+            proposal.io_capacity_max,
+            reason,
+            f"{where}: on course",
+            "policy",
+            proposal.terms,
+        )
+    up = proposal.io_capacity_max > sample.io_capacity_max
+    return state, Wanted(
+        kind=DecisionKind.SET,
+        io_capacity_max=proposal.io_capacity_max,
+        reason="raise" if up else "lower",
+        detail=f"{where}, heading for {f + situation.error_ahead:.3f}: "
+        f"{policy.name} wants M at {proposal.io_capacity_max:.0f}",
+        source="policy",
+        terms=proposal.terms,
+    )
+
+
+def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
+    set_point = state.set_point if state.set_point is not None else 0.5
+    ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
+    span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
+    return Situation(
+        now=now,
+        age=found.modified_age,
+        flush_limit=float(sample.flush_limit),
+        sync_point=float(sample.sync_point),
+        set_point=set_point,
+        redo_rate=found.redo_rate,
+        age_slope=found.age_slope,
+        demand=found.demand,
+        horizon=ahead,
+        age_ahead=estimator.age_ahead(state.estimator, sample, found, ahead),
+        pages_due=estimator.pages_ahead(state.estimator, sample, span),
+        combining_exponent=found.combining_exponent,
+        new_density=found.new_density,
+        flush_response=found.flush_response,
+        flush_rate=found.flush_rate,
+        authority=found.authority,
+        io_capacity_max=sample.io_capacity_max,
+        sustained_capacity=found.sustained_capacity,
+    )
+
+
+def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
+    """Return a raise where sync flushing or a stall is only seconds away; None otherwise."""
+    near = [
+        (seconds, name)
+        for seconds, name in ((found.seconds_to_sync, "sync point"), (found.seconds_to_stall, "stall point"))
+        if seconds is not None and seconds < state.settings.emergency_seconds
+    ]
+    set_point = state.set_point if state.set_point is not None else 0.5
+    if not near or found.age_ratio <= set_point or found.age_slope <= 0:
+        return None
+    seconds, name = min(near)
+    span = found.redo_rate * EMERGENCY_RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
+    rate = estimator.pages_ahead(state.estimator, sample, span) / EMERGENCY_RELIEF_SECONDS
+    wanted = max(rate, EMERGENCY_LEAST_FACTOR * found.demand)
+    if wanted <= sample.io_capacity_max * (1.0 + state.settings.dead_band):
+        return None
+    return Wanted(
+        kind=DecisionKind.EMERGENCY,
+        io_capacity_max=wanted,
+        reason="emergency",
+        detail=f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}",
+        source="emergency",
+        terms={"seconds_left": seconds, "flush_rate_wanted": rate},
+    )
+
+
+def policy_of(state: State) -> Policy[Any]:
+    """Return the decision law that the settings name."""
+    settings = state.settings
+    return make_policy(
+        settings.policy,
+        flush_law=state.facts.flush_law,
+        fixed_io_capacity_max=settings.fixed_io_capacity_max,
+    )
