@@ -155,7 +155,7 @@ def test_what_helps_in_advisory_mode_is_said(advisory: Bench) -> None:
     """Active mode lets a park or a restore through; only who wants the originals is told to restore."""
     parked, restored = (answer(advisory.turn(command(name)))[1] for name in ("park", "restore"))
 
-    assert parked.endswith("set the mode to active first")
+    assert parked.endswith("innobrim mode active changes that")
     assert restored.endswith("or stop the daemon and use innobrim restore without it")
 
 

@@ -14,7 +14,7 @@ from tuner.settings import Mode
 PERSON = "parked by "
 """How a park begins that a person asked for: it is owed whoever made the values in force."""
 
-ADVISORY = "the mode is advisory, which writes nothing; set the mode to active first"
+ADVISORY = "the mode is advisory, which writes nothing; innobrim mode active changes that"
 """Why override, park and restore are refused in advisory mode."""
 
 
