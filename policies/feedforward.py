@@ -61,6 +61,12 @@ MEDIUM_SECONDS = 30.0
 
 UNREST_SECONDS = 300.0
 
+LANDED_SECONDS = 1800.0
+"""Span of the mean of R that a shift of the load is told from."""
+
+HIGHEST_M = 1e12
+"""No server takes a larger M; keeps what is remembered finite, pages/s."""
+
 SHIFT = 0.15
 SHIFT_UNREST = 3.0
 """R that leaves its mean by this share and so many standard deviations is another load: land again."""
@@ -93,7 +99,9 @@ class FeedforwardState:
         land_from: time before which it is not, so that the averages are those of the load that is there now.
         mean_error: error averaged over a part of the settling time while holding.
         medium_rate: R over half a minute, bytes/s.
-        unrest: variance of that around the mean of R, relative, since the landing.
+        landed_rate: mean of R since the landing, bytes/s.
+        unrest: variance of the former around the mean of two minutes, relative, since the landing.
+        rest: M to land with that was asked for last, pages/s; 0 before the first.
         equilibrium: what the load shows, averaged.
     """
 
@@ -104,7 +112,9 @@ class FeedforwardState:
     land_from: float = 0.0
     mean_error: float = 0.0
     medium_rate: float = 0.0
+    landed_rate: float = 0.0
     unrest: float = 0.0
+    rest: float = 0.0
     equilibrium: Equilibrium = field(default_factory=Equilibrium)
 
 
@@ -130,11 +140,18 @@ class Feedforward:
             return replace(state, landed_at=None, landing=True), self._travel(situation)
         settling = self._settling(situation)
         state = self._follow_error(state, situation, elapsed, settling)
-        return state, self._hold(state, situation, settling)
+        capped = situation.set_point >= self.law.full_rate_ratio
+        margin = LANDING_MARGIN if capped else 1.0
+        rest = min(HIGHEST_M, state.equilibrium.io_capacity_max(self.law, situation) * margin)
+        state = replace(state, rest=rest)
+        return state, self._hold(state, situation, settling, capped=capped)
 
-    def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:  # noqa: ARG002 - the protocol's
-        """Remember when, so that the write is given its time."""
-        return replace(state, wrote_at=state.at, landing=state.landing and state.landed_at is None)
+    def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:
+        """Remember when, so that the write is given its time; a landing cut short by a guard goes on."""
+        landed = state.landed_at is not None and (
+            state.rest <= 0.0 or abs(math.log(state.rest) - math.log(io_capacity_max)) <= LANDING
+        )
+        return replace(state, wrote_at=state.at, landing=state.landing and not landed)
 
     def _far(self, state: FeedforwardState, situation: Situation) -> bool:
         """Tell whether the age is where only travelling helps."""
@@ -149,26 +166,25 @@ class Feedforward:
     def _follow_error(
         self, state: FeedforwardState, situation: Situation, elapsed: float, settling: float
     ) -> FeedforwardState:
-        """Average the error, and how R wanders by itself."""
-        error, rate = situation.error, situation.redo_rate
+        """Average the error, and how R wanders by itself; see whether the load is another one."""
+        now, error, rate = situation.now, situation.error, situation.redo_rate
         if state.landed_at is None:
-            return replace(state, landed_at=situation.now, mean_error=error, medium_rate=rate, unrest=0.0)
-        lasted = situation.now - state.landed_at
+            return replace(
+                state, landed_at=now, mean_error=error, medium_rate=rate, landed_rate=rate, unrest=0.0
+            )
+        lasted = now - state.landed_at
         mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
         medium = state.medium_rate + min(1.0, elapsed / MEDIUM_SECONDS) * (rate - state.medium_rate)
+        span = min(LANDED_SECONDS, max(MEDIUM_SECONDS, lasted))
+        landed = state.landed_rate + min(1.0, elapsed / span) * (rate - state.landed_rate)
+        state = replace(state, mean_error=mean, medium_rate=medium, landed_rate=landed)
+        shifted = abs(medium / max(1.0, landed) - 1.0)
+        if lasted > SLOW_SECONDS and shifted > max(SHIFT, SHIFT_UNREST * math.sqrt(state.unrest)):
+            begun = replace(state, landed_at=now, landing=True, land_from=now + 2.0 * QUICK_SECONDS)
+            return replace(begun, landed_rate=medium, unrest=0.0)
         away = medium / max(1.0, state.equilibrium.redo_rate) - 1.0
-        if abs(away) > max(SHIFT, SHIFT_UNREST * math.sqrt(state.unrest)) and lasted > SLOW_SECONDS:
-            return replace(
-                state,
-                landed_at=situation.now,
-                landing=True,
-                land_from=situation.now + 2.0 * QUICK_SECONDS,
-                mean_error=mean,
-                medium_rate=medium,
-            )
         weight = min(1.0, elapsed / min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted)))
-        unrest = state.unrest + weight * (away * away - state.unrest)
-        return replace(state, mean_error=mean, medium_rate=medium, unrest=unrest)
+        return replace(state, unrest=state.unrest + weight * (away * away - state.unrest))
 
     def _travel(self, situation: Situation) -> Proposal:
         """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
@@ -192,14 +208,14 @@ class Feedforward:
         combining = max(LEAST_COMBINING, situation.combining_exponent)
         return max(1.0, SETTLING_SHARE * situation.age / (combining * max(situation.redo_rate, 1.0)))
 
-    def _hold(self, state: FeedforwardState, situation: Situation, settling: float) -> Proposal:
+    def _hold(
+        self, state: FeedforwardState, situation: Situation, settling: float, *, capped: bool
+    ) -> Proposal:
         """Land where the age rests; then shift its rest by the error that is left, once per settling time."""
-        error, mean = situation.error, state.mean_error
+        error, mean, rest = situation.error, state.mean_error, state.rest
         combining = max(LEAST_COMBINING, situation.combining_exponent)
         unrest = STIRRING * math.sqrt(state.unrest) * situation.set_point / combining
         current = situation.io_capacity_max
-        capped = situation.set_point >= self.law.full_rate_ratio
-        rest = state.equilibrium.io_capacity_max(self.law, situation) * (LANDING_MARGIN if capped else 1.0)
         terms = {
             "error": error,
             "error_ahead": situation.error_ahead,
@@ -209,14 +225,9 @@ class Feedforward:
             "settling": settling,
         }
         since = situation.now - max(state.wrote_at, state.landed_at or 0.0)
-        ripe = situation.now >= state.land_from
-        if (
-            state.landing
-            and ripe
-            and since < settling
-            and rest > 0.0
-            and abs(math.log(rest / current)) > LANDING
-        ):
+        ripe = situation.now - state.land_from
+        landing = state.landing and ripe >= 0.0 and min(since, ripe) < settling and rest > 0.0
+        if landing and abs(math.log(rest) - math.log(current)) > LANDING:
             return Proposal(rest, terms)
         by_law = 0.0 if capped else self.law.exponent
         move = HOLD_GAIN * (by_law + combining) * math.log1p(mean / situation.set_point)

@@ -18,9 +18,8 @@ REACTION_SECONDS = 4.0
 SAWTOOTH_SECONDS = 8.0
 """Redo of this time is reckoned with between two checkpoints: seven, and a loop; more once more is seen."""
 
-RAISE_STEP = 0.03
-FALL_STEP = 0.015
-"""A set-point moves only by more than this, so that it causes no writes by itself; down sooner than up."""
+STEP = 0.015
+"""A set-point moves only by more than this, so that it causes no writes by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Headroom:
         sync_point: modified age where sync flushing starts.
         redo_capacity: S.
         checkpoint_lag: highest recent distance of checkpoint age beyond modified age.
-        redo_rate: R, mean of the last minutes.
+        redo_rate: R, mean of the last minutes, or what it comes to at rest where that is more.
         burst_bytes: redo that a burst adds beyond what the device takes.
         max_checkpoint_age_ratio: highest checkpoint age allowed, share of S.
     """
@@ -59,7 +58,7 @@ def highest_ratio(headroom: Headroom) -> tuple[float, str]:
 
 
 def follow(held: float | None, wanted: float) -> float:
-    """Return the set-point to hold next: down at once, up only when it is worth it."""
-    if held is None or wanted < held - FALL_STEP or wanted > held + RAISE_STEP:
+    """Return the set-point to hold next: another one only when it is worth it."""
+    if held is None or abs(wanted - held) > STEP:
         return wanted
     return held

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import signal
 import threading
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from tuner.board import Board
 from tuner.clock import Clock
@@ -21,7 +24,7 @@ from tuner.loop import drive
 from tuner.memory import Memory
 from tuner.records import Command, Facts, Lifecycle, Receipt, Sample, TickRecord
 from tuner.reload import reread
-from tuner.servers.port import Server, Unreachable
+from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 from tuner.systemd import Notifier
 
@@ -157,9 +160,12 @@ class Daemon:
             written=memory.last_written() if originals is not None else None,
             learned=memory.learned(facts),
         )
-        state = take_up(state, memory.standing(), now=self._clock.monotonic())
+        state = take_up(state, memory.standing(facts), now=self._clock.monotonic())
         if self._on_mode is not None:
             self._on_mode(state.mode)
+        if facts.disabled_counters and state.mode is Mode.ACTIVE:
+            with contextlib.suppress(ServerError):
+                state = replace(state, facts=self._server.facts())
         memory.begin(self.config.loop, state, wall=self._clock.wall())
         log.info(
             "started",

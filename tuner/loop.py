@@ -21,14 +21,18 @@ RENEWED_AFTER = frozenset({"restarted", "other_server"})
 """Events after which version, limits and blockers may be others."""
 
 
-def _renewed(server: Server, known: Facts) -> Facts | None:
-    """Return the server's facts as they are now; None where it does not answer."""
+RENEW_SECONDS = 5.0
+"""Between two tries where the server did not answer, or gave an answer that it cannot be controlled with."""
+
+
+def _renewed(server: Server, known: Facts) -> tuple[Facts | None, bool]:
+    """Return the facts as they are now, None where nothing answers; and whether they are final."""
     try:
-        return server.facts()
+        return server.facts(), True
     except Unreachable:
-        return None
+        return None, False
     except ServerError as error:
-        return replace(known, blockers=(str(error),))
+        return replace(known, blockers=(str(error),)), False
 
 
 def drive(
@@ -62,7 +66,7 @@ def drive(
     receipt: Receipt | None = None
     commands: tuple[Command, ...] = ()
     reading: Sample | Missed | None = None
-    renew = False
+    renew, renew_from = False, 0.0
     due = clock.monotonic()
     while until is None or clock.monotonic() < until:
         number += 1
@@ -71,10 +75,10 @@ def drive(
         facts = None
         if stopping and failed:
             reading = Missed(clock.monotonic(), clock.wall(), "not read again: stopping")
-        elif renew and not stopping:
+        elif renew and not stopping and clock.monotonic() >= renew_from:
             reading = Missed(clock.monotonic(), clock.wall(), "asked again what server this is")
-            facts = _renewed(server, state.facts)
-            renew = facts is None
+            facts, settled = _renewed(server, state.facts)
+            renew, renew_from = not settled, clock.monotonic() + RENEW_SECONDS
         else:
             reading = server.read()
         tick = Tick(

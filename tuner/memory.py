@@ -12,8 +12,8 @@ import msgspec
 from tuner.core.commands import originals_name
 from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import encode_state
-from tuner.core.standing import SAME_START_SECONDS, Standing, standing_of
-from tuner.core.state import State
+from tuner.core.standing import Standing, standing_of
+from tuner.core.state import SAME_START_SECONDS, State
 from tuner.journal import reader
 from tuner.journal.tables import JournalError
 from tuner.journal.writer import JournalWriter
@@ -66,9 +66,9 @@ class Memory:
         """Return what was written last; ours where it is still in force."""
         return self._read(lambda: reader.last_written(self._directory))
 
-    def standing(self) -> Standing | None:
+    def standing(self, facts: Facts) -> Standing | None:
         """Return what a person told the last daemon that still stands; None where nobody said anything."""
-        text = self._read(lambda: reader.standing(self._directory))
+        text = self._read(lambda: reader.standing(self._directory, facts.identity))
         try:
             return None if text is None else msgspec.json.decode(text, type=Standing)
         except msgspec.MsgspecError:
@@ -101,7 +101,7 @@ class Memory:
         facts, standing = state.facts, standing_of(state)
         if standing != self._standing:
             self._standing = standing
-            self._journal.save_standing(msgspec.json.encode(standing).decode())
+            self._journal.save_standing(facts.identity, msgspec.json.encode(standing).decode())
         for event in record.events:
             if event.code == "originals" and record.originals is not None:
                 self._journal.save_originals(

@@ -194,7 +194,7 @@ class Estimate(Struct, frozen=True):
     authority: Annotated[float, _field("pages flushed per page asked for", "ratio", "gauge")]
     burstiness: Annotated[float, _field("standard deviation of R over its mean", "ratio", "gauge")]
     burst_bytes: Annotated[
-        float, _field("redo a burst added beyond the device, 99th percentile", "bytes", "gauge")
+        float, _field("redo that the largest recent burst added beyond the device", "bytes", "gauge")
     ]
     checkpoint_lag: Annotated[
         float, _field("highest recent distance of checkpoint age beyond modified age", "bytes", "gauge")

@@ -297,15 +297,25 @@ def test_burstiness_is_the_spread_of_the_redo_rate() -> None:
 
 
 def test_the_checkpoint_lags_behind_the_age() -> None:
-    """The sawtooth of the checkpoint age above the modified age is what the lag remembers."""
+    """The time between two checkpoints is what the lag is made of: at most so much redo lies in between."""
     readings = []
     for second in range(60):
         one = sample(float(second))
-        behind = FLUSH_ORDER_LAG + round(RATE) * (second % 7)
-        readings.append(replace(one, lsn_checkpoint=one.lsn_oldest - behind))
+        last = sample(float(second - second % 7))
+        readings.append(replace(one, lsn_checkpoint=last.lsn_oldest - FLUSH_ORDER_LAG))
     _, found = follow(readings)
 
-    assert found.checkpoint_lag == pytest.approx(FLUSH_ORDER_LAG + 6 * RATE, rel=0.02)
+    assert found.checkpoint_lag == pytest.approx(FLUSH_ORDER_LAG + 7 * RATE, rel=0.02)
+
+
+def test_what_the_device_kept_up_is_forgotten_in_time() -> None:
+    """Hours after the device was the limit nothing is believed of it any more, and nothing overflows."""
+    state, found = follow(limited(60))
+    assert found.sustained_capacity is not None
+    state, found = follow((sample(60.0 + 10.0 * n) for n in range(1_000)), state)
+
+    assert found.sustained_capacity is None
+    assert state.trends.sustained is None
 
 
 @pytest.mark.parametrize("away", [60.0, 86_400.0, 30 * 86_400.0, 3_650 * 86_400.0])

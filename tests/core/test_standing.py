@@ -75,6 +75,24 @@ def test_a_restore_cut_short_is_not_undone(bench: Bench) -> None:
     assert again(bench.state).mode is Mode.ADVISORY
 
 
+def test_a_restore_that_a_stop_cut_short_is_not_undone(bench: Bench) -> None:
+    """A stop half-way back to the originals parks nothing, and the next daemon stays advisory."""
+    bench.turn(command("restore"))
+    before = bench.server.capacity
+    bench.turn(command("stop", value="park"))
+
+    assert bench.server.capacity == before
+    assert again(bench.state).mode is Mode.ADVISORY
+
+
+def test_a_standing_pause_is_no_new_one(bench: Bench) -> None:
+    """The park of a pause is written once, not again by every daemon that finds the pause standing."""
+    bench.turn(command("pause"))
+    state = again(bench.state)
+
+    assert {hold.code for hold in state.holds} == {HoldCode.PAUSED}
+
+
 def test_another_server_is_not_bound_by_it(bench: Bench) -> None:
     """What was said about one server says nothing about the next one at that address."""
     bench.turn(command("pause"))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tuner.journal.reader import last_record, learned, originals, runs, trace
+from tuner.journal.reader import last_record, learned, originals, runs, standing, trace
 from tuner.journal.store import Store
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Decision, Facts, TickRecord
@@ -274,6 +274,7 @@ def test_a_damaged_journal_is_set_aside_with_its_originals(
     first = writer()
     begin(first, facts)
     first.save_originals("uuid-1", Capacity(10_000, 20_000), 5.0, "9.7.4", 6.0, lambda: None)
+    first.save_standing("uuid-1", "paused")
     for number in range(1, 500):
         first.record(record(number))
     assert first.close(SOON)
@@ -289,6 +290,7 @@ def test_a_damaged_journal_is_set_aside_with_its_originals(
 
     assert last_record(tmp_path) == record(1)
     assert [kept.capacity for kept in originals(tmp_path)] == [Capacity(10_000, 20_000)]
+    assert standing(tmp_path, "uuid-1") == "paused"
     assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1
     assert "originals of 1 server" in messages[0]
     assert rows(tmp_path, "SELECT code FROM events") == [("journal_set_aside",)]

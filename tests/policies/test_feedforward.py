@@ -138,6 +138,38 @@ def test_another_load_is_landed_for_again() -> None:
     assert wrote[0][1] == pytest.approx(1.5 * 400.0 * LEGACY.gain_over_demand(0.8), rel=0.1)
 
 
+def test_a_landing_cut_short_goes_on() -> None:
+    """A landing that a guard let through only in part is written on, until M is what it was to be."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    m, wrote = 2000, []
+    for second in range(60):
+        seen = situation(now=1100.0 + second, age=0.76 * A, age_ahead=0.7 * A, io_capacity_max=m)
+        state, wanted = LAW.propose(state, seen)
+        if wanted.act and second % 10 == 0:
+            m = max(round(m / 1.5), round(wanted.io_capacity_max))
+            state = LAW.wrote(state, m)
+            wrote.append(m)
+
+    assert len(wrote) > 2
+    assert m == pytest.approx(LEGACY.gain_over_demand(0.8) * 400.0, rel=0.05)
+
+
+def test_a_server_that_falls_asleep_ends_nothing() -> None:
+    """However long nothing is written while a landing is due, the law answers."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A))
+    for hour in range(2_000):
+        idle = situation(
+            now=2000.0 + 3_600.0 * hour,
+            age=0.8 * A,
+            age_ahead=0.8 * A,
+            redo_rate=0.0,
+            flush_rate=0.0,
+            new_density=0.0,
+        )
+        state, wanted = LAW.propose(state, idle)
+        assert math.isfinite(wanted.io_capacity_max)
+
+
 def test_a_passing_rush_is_waited_out() -> None:
     """Redo that runs high for a moment ends the hold only where it would reach the sync point by itself."""
     state = LAW.start()

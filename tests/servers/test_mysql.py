@@ -260,8 +260,10 @@ def test_a_lock_that_another_holds_is_tried_again(
     assert not good(server).writer
     server.read()
     assert len([one for one in session.asked if "GET_LOCK" in one]) == 1
+    session.lock, session.status["writer"] = 1, "1"
+    assert not good(server).writer, "the other one is gone, and the lock is nobody's yet"
     clock.advance_to(50.0 + CLAIM_SECONDS)
-    server.read()
+    assert good(server).writer
     assert len([one for one in session.asked if "GET_LOCK" in one]) == 2
 
 

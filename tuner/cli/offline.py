@@ -13,7 +13,7 @@ from tuner.cli.errors import Refused, Unreachable, Unusable
 from tuner.cli.options import real_server
 from tuner.clock import SystemClock
 from tuner.config.schema import Config
-from tuner.core.standing import SAME_START_SECONDS
+from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.reader import absence, last_record, originals, runs
 from tuner.journal.tables import JournalError, Originals
 from tuner.records import Facts

@@ -65,8 +65,8 @@ def run(
     }
     config = configuration(config_path, flags)
     configure_logs(level=config.log.level, style=config.log.format)
-    directory = Path(config.daemon.state_directory).absolute()
-    config = replace(config, daemon=replace(config.daemon, state_directory=str(directory)))
+    config = _at_home(config)
+    directory = Path(config.daemon.state_directory)
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
     except OSError as error:
@@ -85,7 +85,7 @@ def run(
         server.claims_writer = mode is Mode.ACTIVE
         server.enables_counters = config.daemon.enable_counters and mode is Mode.ACTIVE
 
-    on_mode(config.loop.mode)
+    on_mode(Mode.ADVISORY)  # until the daemon knows what stands: an advisory one turns no counters on
     api = make_api(config, board, configuration=lambda: state[0].config) if config.api.enabled else None
     daemon = Daemon(
         config,
@@ -115,6 +115,12 @@ def run(
         fail(str(error), NO)
 
 
+def _at_home(config: Config) -> Config:
+    """Return the configuration with the state directory as a full path, which says whose it is."""
+    directory = str(Path(config.daemon.state_directory).absolute())
+    return replace(config, daemon=replace(config.daemon, state_directory=directory))
+
+
 def _addresses(config: Config) -> list[str]:
     """Return where the API will listen, and where its token is."""
     if not config.api.enabled:
@@ -128,9 +134,9 @@ def _addresses(config: Config) -> list[str]:
 
 def _reread(config_path: str | None, flags: dict[str, object]) -> Config:
     """Return the configuration as it is now; say where the command line keeps it from taking effect."""
-    found = reread(config_path, flags)
+    found = _at_home(reread(config_path, flags))
     try:
-        alone = reread(config_path, {})
+        alone = _at_home(reread(config_path, {}))
     except ConfigError:
         return found
     for dotted in sorted(name for name, value in flags.items() if "." in name and value is not None):

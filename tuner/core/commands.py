@@ -174,6 +174,8 @@ def _cannot_write(state: State, asked: Asked) -> str:
         return "the server does not answer"
     if not asked.sample.writer:
         return "another InnoBrim holds this server's writer lock"
+    if state.latches.refused is not None:
+        return f"{state.latches.refused.reason}; innobrim resume when that is mended"
     if state.originals is None or not state.originals.saved:
         return "the originals are not on disk yet, and nothing is written before they are"
     return ""
@@ -191,6 +193,7 @@ def _mode(state: State, asked: Asked) -> Outcome:
 
 def change_mode(state: State, mode: Mode) -> State:
     """Return the state in another mode; what is owed on leaving active is owed here."""
+    state = replace(state, advisory_until_said=mode is Mode.ADVISORY)
     if mode is state.mode:
         return state
     if mode is Mode.ADVISORY:
@@ -235,6 +238,8 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:
 
 def _stop(state: State, asked: Asked) -> Outcome:
     owed = "stopping" if state.mode is Mode.ACTIVE and asked.command.value != "leave" else ""
+    if state.restoring:
+        state, owed = replace(state, mode=Mode.ADVISORY, advisory_until_said=True), ""
     return Outcome(
         replace(state, lifecycle=Lifecycle.STOPPING, park_owed=owed, override=None, restoring=""),
         "stopping",

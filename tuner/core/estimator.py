@@ -147,7 +147,6 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
         flush_rate=flush_rate,
         demand=demand,
         authority=authority,
-        slope=slope,
         elapsed=elapsed,
     )
     trends = state.trends.follow(seen, window)

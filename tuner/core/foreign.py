@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tuner.core.guards import HOUR
 from tuner.core.state import State
 from tuner.records import Capacity, Event, Hold, HoldCode, Sample
 from tuner.settings import Mode, Settings
 
-HOUR = 3600.0
 READOPTIONS = 3
 """Times in an hour that the baseline is taken over again; beyond that somebody is at it on purpose."""
 

@@ -65,4 +65,5 @@ def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision
     """End a restore: the server is its operator's again."""
     given_back = replace(state.writes, own=None)
     state = replace(state, restoring="", mode=Mode.ADVISORY, writes=given_back, originals=None)
+    state = replace(state, advisory_until_said=True)
     return state, replace(base, reason="restored", detail=f"originals: {how}; advisory now")

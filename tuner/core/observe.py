@@ -8,11 +8,10 @@ from policies.registry import LAWS
 from policies.setpoint import Headroom, follow, highest_ratio
 from tuner.core import estimator, foreign, gate, parking
 from tuner.core.foreign import pair_text
-from tuner.core.state import Elsewhere, Latches, Originals, State, Writes
+from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.records import Capacity, Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
-RESTART_SLACK_SECONDS = 5.0
 SETTLED_READINGS = 10
 """Good readings after a restart of mysqld before its values count as its own."""
 
@@ -71,6 +70,7 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     known = state.facts
     if facts is None or facts.identity != known.identity:
         return state, []
+    state = replace(state, facts_due=False)
     same = (facts.version, facts.flush_law) == (known.version, known.flush_law)
     state = replace(state, facts=replace(facts, started=known.started))
     if same:
@@ -130,8 +130,8 @@ def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, est
 def _restarted(sample: Sample, last: Sample) -> bool:
     """Tell whether mysqld started after the last reading; a step of its clock moves uptime as well."""
     elapsed = sample.monotonic - last.monotonic
-    younger = sample.uptime <= elapsed + RESTART_SLACK_SECONDS
-    return younger and sample.uptime < last.uptime + elapsed - RESTART_SLACK_SECONDS
+    younger = sample.uptime <= elapsed + SAME_START_SECONDS
+    return younger and sample.uptime < last.uptime + elapsed - SAME_START_SECONDS
 
 
 def _restart(state: State, sample: Sample, *, now: float) -> State:
@@ -141,8 +141,12 @@ def _restart(state: State, sample: Sample, *, now: float) -> State:
         reason="mysqld was restarted",
         clears=f"{SETTLED_READINGS} good readings and originals on disk",
     )
+    restoring = bool(state.restoring)
     return replace(
         state,
+        mode=Mode.ADVISORY if restoring else state.mode,
+        advisory_until_said=restoring or state.advisory_until_said,
+        facts_due=True,
         facts=replace(state.facts, started=float(round(sample.wall - sample.uptime))),
         estimator=replace(state.estimator, last=None, window=()),
         gate=gate.forget(state.gate),
@@ -165,11 +169,14 @@ def _other_server(state: State, sample: Sample) -> State:
         kept[facts.identity] = Elsewhere(facts.identity, facts.started, state.originals)
     started = float(round(sample.wall - sample.uptime))
     again = kept.pop(sample.identity, None)
-    known = again is not None and abs(again.started - started) <= RESTART_SLACK_SECONDS
+    known = again is not None and abs(again.started - started) <= SAME_START_SECONDS
     return replace(
         state,
         facts=replace(facts, identity=sample.identity, started=started),
         mode=Mode.ADVISORY,
+        advisory_until_said=True,
+        facts_due=True,
+        policy=None,
         estimator=estimator.EstimatorState(),
         gate=gate.GateState(),
         writes=Writes(),
@@ -200,7 +207,7 @@ def _follow_targets(state: State, sample: Sample) -> State:
             sync_point=sample.sync_point,
             redo_capacity=sample.redo_capacity,
             checkpoint_lag=found.checkpoint_lag,
-            redo_rate=state.estimator.trends.rate_mean,
+            redo_rate=max(state.estimator.trends.rate_mean, _rate_at_rest(found)),
             burst_bytes=found.burst_bytes,
             max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         )
@@ -208,6 +215,12 @@ def _follow_targets(state: State, sample: Sample) -> State:
     return replace(
         state, park_target=target, set_point=follow(state.set_point, derived), set_point_source=source
     )
+
+
+def _rate_at_rest(found: Estimate) -> float:
+    """Return the R that a closed load comes to when as many pages are flushed as it makes dirty, bytes/s."""
+    unloaded = found.redo_rate + found.flush_response * found.flush_rate
+    return unloaded / (1.0 + found.flush_response * found.new_density)
 
 
 def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity:
@@ -228,7 +241,7 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity:
 def _take_originals(state: State, sample: Sample, *, wall: float) -> tuple[State, list[Event]]:
     """Note what was in force when active mode is entered; lift the restart hold when all is known."""
     events: list[Event] = []
-    if state.mode is Mode.ACTIVE and state.originals is None:
+    if state.mode is Mode.ACTIVE and state.originals is None and not state.facts_due:
         state = replace(state, originals=Originals(capacity=sample.capacity))
         events.append(
             Event(wall=wall, code="originals", message=f"originals are {pair_text(sample.capacity)}")

@@ -5,12 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.state import State
+from tuner.core.state import SAME_START_SECONDS, State
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode
-
-SAME_START_SECONDS = 5.0
-"""A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
 
 
 class Standing(Struct, frozen=True):
@@ -39,8 +36,7 @@ def standing_of(state: State) -> Standing:
         started=state.facts.started,
         paused=latches.paused.reason if latches.paused is not None else "",
         foreign=latches.foreign.reason if latches.foreign is not None else "",
-        advisory=state.settings.mode is Mode.ACTIVE
-        and (state.mode is Mode.ADVISORY or bool(state.restoring)),
+        advisory=state.advisory_until_said or bool(state.restoring),
     )
 
 
@@ -61,9 +57,11 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         hold = Hold(code=HoldCode.PAUSED, since=now, reason=standing.paused, clears="innobrim resume")
         latches = replace(latches, paused=hold)
     same_start = abs(standing.started - state.facts.started) <= SAME_START_SECONDS
-    if standing.foreign and same_start and state.mode is Mode.ACTIVE:
+    if standing.foreign and same_start:
         hold = Hold(
             code=HoldCode.FOREIGN_CHANGE, since=now, reason=standing.foreign, clears="innobrim resume"
         )
         latches = replace(latches, foreign=hold)
-    return replace(state, latches=latches, mode=Mode.ADVISORY if standing.advisory else state.mode)
+    entered = tuple(hold for hold in (latches.paused, latches.foreign) if hold is not None)
+    state = replace(state, latches=latches, holds=entered, advisory_until_said=standing.advisory)
+    return replace(state, mode=Mode.ADVISORY) if standing.advisory else state

@@ -11,6 +11,9 @@ from tuner.core.gate import GateState
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle
 from tuner.settings import Mode, Settings
 
+SAME_START_SECONDS = 5.0
+"""A server whose start time moved by less than this has not been restarted; uptime counts whole seconds."""
+
 
 class Override(Struct, frozen=True):
     """A person's M, for a time.
@@ -86,7 +89,12 @@ class Latches(Struct, frozen=True):
 
 
 class State(Struct, frozen=True):
-    """The whole state; each module owns its slice."""
+    """The whole state; each module owns its slice.
+
+    Of the fields that say not by themselves what they are: ``readopted`` has the times at which the
+    baseline was taken over again; ``advisory_until_said`` is a restore's or a person's word against
+    active mode; ``facts_due`` waits for the server's facts to be read anew.
+    """
 
     settings: Settings
     facts: Facts
@@ -111,3 +119,5 @@ class State(Struct, frozen=True):
     missed: str = ""
     good_since_restart: int = 0
     readopted: tuple[float, ...] = ()
+    advisory_until_said: bool = False
+    facts_due: bool = False

@@ -8,15 +8,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.setpoint import FLUSH_ORDER_LAG
-from tuner.core.window import RATE_SECONDS, Window
+from tuner.core.window import RATE_SECONDS, Window, checkpoint_interval
 
 RATE_MEMORY_SECONDS = 120.0
 BURST_MEMORY_SECONDS = 6 * 3600.0
 CAPACITY_MEMORY_SECONDS = 1800.0
 LAG_MEMORY_SECONDS = 600.0
 
-STEADY_SHARE = 0.25
-"""The age counts as steady while it grows or falls by less than this share of R."""
+FORGOTTEN = 4.0
+"""What the device kept up is forgotten when it may be so many times as much by now."""
 
 LIMITED_AUTHORITY = 0.85
 """Below this share of the pages asked for, the device is the limit."""
@@ -30,7 +30,6 @@ class Seen(Struct, frozen=True):
         flush_rate: F, pages/s.
         demand: P, pages/s.
         authority: pages flushed per page asked for.
-        slope: growth of the modified age, bytes/s.
         elapsed: seconds since the last reading.
     """
 
@@ -38,7 +37,6 @@ class Seen(Struct, frozen=True):
     flush_rate: float
     demand: float
     authority: float
-    slope: float
     elapsed: float
 
     @property
@@ -54,16 +52,18 @@ class Trends(Struct, frozen=True):
         rate_seconds: time that the two means stand for, seconds.
         rate_mean: mean of R, bytes/s.
         rate_square: mean of its square.
-        sustained: D, pages/s; None until the device was the limit.
+        sustained: D, pages/s; None until the device was the limit, and when that is too long ago.
+        measured: D when the device was the limit last, pages/s.
         excess: redo beyond the device in the burst under way, bytes.
         burst_bytes: the largest such burst, fading.
-        checkpoint_seconds: longest time that the checkpoint was behind the oldest change, fading.
+        checkpoint_seconds: longest time between two checkpoints, fading.
     """
 
     rate_seconds: float = 0.0
     rate_mean: float = 0.0
     rate_square: float = 0.0
     sustained: float | None = None
+    measured: float = 0.0
     excess: float = 0.0
     burst_bytes: float = 0.0
     checkpoint_seconds: float = 0.0
@@ -90,16 +90,19 @@ class Trends(Struct, frozen=True):
 
 
 def _device(trends: Trends, seen: Seen) -> Trends:
-    """Learn D where the device was the limit; forget it slowly where it was not."""
+    """Learn D where the device was the limit; where it was not, believe in less and less of it."""
     sustained = trends.sustained
     if seen.limited and seen.flush_rate > 0:
         weight = min(1.0, seen.elapsed / RATE_SECONDS)
         known = seen.flush_rate if sustained is None else sustained
-        sustained = known + weight * (seen.flush_rate - known)
-    elif sustained is not None:
-        forgotten = math.exp(min(seen.elapsed, CAPACITY_MEMORY_SECONDS) / CAPACITY_MEMORY_SECONDS)
-        sustained = max(sustained * forgotten, seen.flush_rate)
-    return replace(trends, sustained=sustained)
+        found = known + weight * (seen.flush_rate - known)
+        return replace(trends, sustained=found, measured=found)
+    if sustained is None:
+        return trends
+    faded = sustained * math.exp(min(seen.elapsed, CAPACITY_MEMORY_SECONDS) / CAPACITY_MEMORY_SECONDS)
+    if faded > FORGOTTEN * trends.measured:
+        return replace(trends, sustained=None)
+    return replace(trends, sustained=max(faded, seen.flush_rate))
 
 
 def _bursts(trends: Trends, seen: Seen) -> Trends:
@@ -127,11 +130,10 @@ def _mean(trends: Trends, seen: Seen) -> Trends:
 
 
 def _checkpoints(trends: Trends, seen: Seen, window: Window) -> Trends:
-    """Keep the longest time that the checkpoint was behind; an age on the move says nothing."""
-    if seen.redo_rate <= 0.0 or abs(seen.slope) > STEADY_SHARE * seen.redo_rate:
+    """Keep the longest time between two checkpoints, fading."""
+    between = checkpoint_interval(window)
+    if between is None:
         return trends
-    behind = max(p.checkpoint_age - p.age for p in window) - FLUSH_ORDER_LAG
-    seconds = min(LAG_MEMORY_SECONDS, max(0.0, behind / max(seen.redo_rate, trends.rate_mean)))
     kept = trends.checkpoint_seconds
-    fading = kept + (seconds - kept) * min(1.0, seen.elapsed / LAG_MEMORY_SECONDS)
-    return replace(trends, checkpoint_seconds=max(seconds, fading))
+    fading = kept + (between - kept) * min(1.0, seen.elapsed / LAG_MEMORY_SECONDS)
+    return replace(trends, checkpoint_seconds=max(between, fading))

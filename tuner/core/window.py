@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from msgspec import Struct
 
 from tuner.records import Sample
@@ -95,6 +97,19 @@ def slope_since(window: Window, seconds: float) -> float:
     """Return the growth of the modified age between two readings, bytes/s."""
     new, old = window[-1], since(window, seconds)
     return (new.age - old.age) / max(new.at - old.at, 1e-3)
+
+
+def checkpoint_interval(window: Window) -> float | None:
+    """Return the longest time between two checkpoints in the window, seconds; None where it has no two."""
+    longest: float | None = None
+    before: float | None = None
+    for old, new in itertools.pairwise(window):
+        if new.lsn - new.checkpoint_age == old.lsn - old.checkpoint_age:
+            continue
+        if before is not None:
+            longest = max(longest or 0.0, new.at - before)
+        before = new.at
+    return longest
 
 
 def authority(window: Window) -> float:

@@ -73,8 +73,9 @@ class OriginalsItem:
 
 @dataclass(slots=True)
 class StandingItem:
-    """What the next daemon has to know of this one's person."""
+    """What the next daemon has to know of what a person said about one server."""
 
+    identity: str
     text: str
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.journal.items import GivenBackItem, Item, OriginalsItem, RunItem
+from tuner.journal.items import GivenBackItem, Item, OriginalsItem, RunItem, StandingItem
 from tuner.journal.store import Damaged, Store, is_damage, set_aside
 from tuner.journal.tables import FILE_NAME, LOCK_NAME, Originals
 from tuner.version import program_version
@@ -46,6 +46,7 @@ class Keeper:
         self._run: RunItem | None = None
         self._run_number = 0
         self._originals: dict[str, Originals] = {}
+        self._standing: dict[str, str] = {}
         self._dropped = 0
         self._aside: list[str] = []
 
@@ -134,9 +135,10 @@ class Keeper:
         self._claim = claim
 
     def _set_aside(self) -> None:
-        away, found, why = set_aside(self._directory, wall=time.time())
+        away, found, standing, why = set_aside(self._directory, wall=time.time())
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
+        self._standing = standing | self._standing
         if not why:
             fate = f"originals of {len(found)} servers were carried over"
         elif self._originals:
@@ -157,6 +159,8 @@ class Keeper:
                 store.add_run(replace(self._run, state=b""))
             for kept in self._originals.values():
                 store.put_originals(kept)
+            for identity, text in self._standing.items():
+                store.put_standing(StandingItem(identity, text))
         now = time.time()
         for message in self._aside:
             store.add_event(wall=now, code="journal_set_aside", message=message)
@@ -179,6 +183,8 @@ class Keeper:
                 self._originals[item.originals.identity] = item.originals
             elif isinstance(item, GivenBackItem):
                 self._originals.pop(item.identity, None)
+            elif isinstance(item, StandingItem):
+                self._standing[item.identity] = item.text
 
     def _close_store(self, *, tidy: bool) -> None:
         if self._store is not None:

@@ -13,7 +13,7 @@ import msgspec
 
 from tuner.journal.codec import CodecError, decode
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
-from tuner.journal.tables import RECORDS, JournalError, Originals, Run, Snapshot
+from tuner.journal.tables import RECORDS, STANDING, JournalError, Originals, Run, Snapshot
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -83,18 +83,14 @@ def learned(state_directory: Path, identity: str) -> bytes | None:
     return bytes(rows[0][0]) if rows else None
 
 
-def standing(state_directory: Path) -> str | None:
-    """Return what the next daemon has to know, as JSON; None where nothing was kept.
+def standing(state_directory: Path, identity: str) -> str | None:
+    """Return what the next daemon has to know about a server, as JSON; None where nothing was kept.
 
     Raises:
         JournalError: damaged.
     """
     path = located(state_directory)
-    if not is_there(path):
-        return None
-    with ReadOnlyJournal(path) as journal:
-        rows = journal.rows("SELECT value FROM meta WHERE name = 'standing'")
-    return str(rows[0][0]) if rows else None
+    return read_standing(path).get(identity) if is_there(path) else None
 
 
 def runs(path_or_directory: Path) -> list[Run]:
@@ -141,6 +137,17 @@ def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Sna
                     ):
                         yield Snapshot(number - 1, state)
                 yield _record(path, blob)
+
+
+def read_standing(path: Path) -> dict[str, str]:
+    """Return what stands by server, from a journal of any format, as far as it has it.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    with ReadOnlyJournal(path, any_format=True) as journal:
+        rows = journal.rows("SELECT name, value FROM meta WHERE name LIKE ? || '%'", (STANDING,))
+    return {str(name).removeprefix(STANDING): str(value) for name, value in rows}
 
 
 def read_originals(path: Path) -> list[Originals]:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,8 +23,17 @@ from tuner.journal.items import (
     StandingItem,
     TickItem,
 )
-from tuner.journal.reader import read_originals
-from tuner.journal.tables import APPLICATION_ID, FILE_NAME, FORMAT, RECORDS, SCHEMA, JournalError, Originals
+from tuner.journal.reader import read_originals, read_standing
+from tuner.journal.tables import (
+    APPLICATION_ID,
+    FILE_NAME,
+    FORMAT,
+    RECORDS,
+    SCHEMA,
+    STANDING,
+    JournalError,
+    Originals,
+)
 
 FILE_MODE = 0o640
 BUSY_SECONDS = 5.0
@@ -147,7 +156,7 @@ class Store:
             RunItem: self.add_run,
             OriginalsItem: lambda kept: self.put_originals(kept.originals),
             GivenBackItem: self._forget_originals,
-            StandingItem: self._put_standing,
+            StandingItem: self.put_standing,
             LearnedItem: self._put_learned,
         }
         handler = handlers.get(type(item))
@@ -194,8 +203,10 @@ class Store:
     def _forget_originals(self, item: GivenBackItem) -> None:
         self._db.execute("DELETE FROM originals WHERE identity = ?", (item.identity,))
 
-    def _put_standing(self, item: StandingItem) -> None:
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('standing', ?)", (item.text,))
+    def put_standing(self, item: StandingItem) -> None:
+        """Keep what stands for one server, in place of what was kept before."""
+        row = (f"{STANDING}{item.identity}", item.text)
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
 
     def _put_learned(self, item: LearnedItem) -> None:
         row = (item.identity, item.wall, self._program, item.blob)
@@ -237,11 +248,24 @@ class Store:
         return first or 1, last or 0
 
 
-def set_aside(directory: Path, *, wall: float) -> tuple[Path, list[Originals], str]:
-    """Move a damaged journal out of the way; it is never deleted.
+class Aside(NamedTuple):
+    """A journal that was moved out of the way.
 
-    Returns:
-        Where it is now, the originals that could be read from it, and why they could not be.
+    Attributes:
+        path: where it is now.
+        originals: those that could be read from it.
+        standing: what stands, by server, as far as it could be read.
+        why: why they could not be read; empty where they were.
+    """
+
+    path: Path
+    originals: list[Originals]
+    standing: dict[str, str]
+    why: str
+
+
+def set_aside(directory: Path, *, wall: float) -> Aside:
+    """Move a damaged journal out of the way; it is never deleted.
 
     Raises:
         OSError: it cannot be moved.
@@ -257,6 +281,6 @@ def set_aside(directory: Path, *, wall: float) -> tuple[Path, list[Originals], s
         rollback.rename(away.with_name(away.name + "-journal"))
     path.rename(away)
     try:
-        return away, read_originals(away), ""
+        return Aside(away, read_originals(away), read_standing(away), "")
     except JournalError as error:
-        return away, [], str(error)
+        return Aside(away, [], {}, str(error))

@@ -15,6 +15,9 @@ LOCK_NAME = "journal.lock"
 APPLICATION_ID = 0x1BB1A701
 """Marks an SQLite file as ours."""
 
+STANDING = "standing:"
+"""Rows of ``meta`` that begin so say what stands for the server named after it."""
+
 FORMAT = 1
 """Layout of the tables, SQLite's user_version. The blobs carry a fingerprint of their own."""
 

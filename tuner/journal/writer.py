@@ -123,9 +123,9 @@ class JournalWriter:
         """
         self._put(OriginalsItem(Originals(identity, originals, started, version, wall), done), urgent=True)
 
-    def save_standing(self, text: str) -> None:
-        """Keep what the next daemon has to know, in place of what was kept before."""
-        self._put(StandingItem(text), urgent=True)
+    def save_standing(self, identity: str, text: str) -> None:
+        """Keep what the next daemon has to know about a server, in place of what was kept before."""
+        self._put(StandingItem(identity, text), urgent=True)
 
     def given_back(self, identity: str) -> None:
         """Forget a server's originals: they are in force again, and the next ones may be others."""

@@ -197,6 +197,8 @@ class MySQLServer:
         A server that refuses named locks is written without one.
         """
         mine = self._claimed_by is not None and self._claimed_by is self._session.current
+        if not self.claims_writer:
+            self._refused_at = None
         if mine and not self.claims_writer:
             self._session.query(f"SELECT RELEASE_LOCK('{WRITER_LOCK}')")
             self._claimed_by = None
@@ -262,7 +264,7 @@ class MySQLServer:
                 int(status[f"Innodb_rows_{what}"]) for what in ("inserted", "updated", "deleted")
             ),
             commits=int(status["Handler_commit"]),
-            writer=status["writer"] == "1",
+            writer=status["writer"] == "1" and self._refused_at is None,
         )
 
 
