@@ -12,6 +12,7 @@ from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
 from lab.servers.base import LabServer, ServerSpec
 from lab.servers.choose import Choice
+from lab.servers.warm import warm
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 from tuner.clock import Clock
 from tuner.records import DecisionKind, Sample, TickRecord
@@ -187,7 +188,8 @@ def real_server(choice: Choice, say: Callable[[str], None]) -> Iterator[LabServe
             say(f"its disk is NOT limited, so expect little to gain: {refusal}")
         with SysbenchRun(server, load) as running:
             running.wait_seconds(2, 30.0)
-            say(f"sysbench {load.script} runs with {load.threads} threads")
+            say(f"sysbench {load.script} runs with {load.threads} threads; raising the age after the fill")
+            warm(server)
             yield server
 
 
