@@ -24,6 +24,18 @@ FARTHEST_AGE = 4.0
 """Write combining is not reckoned with over more than this ratio of ages."""
 
 
+def rate_at_rest(*, redo_rate: float, flush_rate: float, density: float, response: float) -> float:
+    """Return the R, bytes/s, that a load comes to when as many pages are flushed as it makes dirty.
+
+    Args:
+        redo_rate: R as it was seen, bytes/s.
+        flush_rate: F as it was seen with it, pages/s.
+        density: pages newly dirtied per redo byte.
+        response: redo that the load gives up for each page flushed, bytes; 0 for an open load.
+    """
+    return (redo_rate + response * flush_rate) / (1.0 + response * density)
+
+
 @dataclass(frozen=True, slots=True)
 class Equilibrium:
     """Averages of what the load shows.
@@ -57,7 +69,10 @@ class Equilibrium:
 
     def io_capacity_max(self, law: FlushLaw, situation: Situation) -> float:
         """Return the M, pages/s, with which the age comes to rest at the set-point."""
-        response = situation.flush_response
-        unloaded = self.redo_rate + response * self.flush_rate
-        flushed = self.density * unloaded / (1.0 + response * self.density)
-        return law.gain_over_demand(situation.set_point) * flushed
+        resting = rate_at_rest(
+            redo_rate=self.redo_rate,
+            flush_rate=self.flush_rate,
+            density=self.density,
+            response=situation.flush_response,
+        )
+        return law.gain_over_demand(situation.set_point) * self.density * resting

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from lab.servers.base import Account, LabServer, LabServerError
+from lab.servers.warm import age_ratio
 from lab.workloads.sysbench import Load, SysbenchRun
 from tuner.records import Capacity
-from tuner.servers.limits import redo_limits
 
 DEFAULT = Capacity(10_000, 20_000)
 WRITE_IOPS = 1200
@@ -56,18 +56,6 @@ class Work:
             self._run = SysbenchRun(self._server, load)
             self._run.start()
             self._run.wait_seconds(2, 30.0)
-
-
-def age_ratio(server: LabServer) -> float:
-    """Return the modified age over the flush limit, as the server's counters have it."""
-    counters = dict(
-        server.query(
-            "SELECT name, count FROM information_schema.innodb_metrics"
-            " WHERE name IN ('log_lsn_current', 'log_lsn_buf_pool_oldest_approx')"
-        )
-    )
-    age = int(counters["log_lsn_current"]) - int(counters["log_lsn_buf_pool_oldest_approx"])
-    return age / redo_limits(server.spec.redo_capacity).flush_limit
 
 
 def under_load(server: LabServer, work: Work, setting: Capacity) -> None:

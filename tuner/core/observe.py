@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from policies.equilibrium import rate_at_rest
 from policies.registry import LAWS
 from policies.setpoint import Headroom, follow, highest_ratio
 from tuner.core import estimator, foreign, gate, parking
@@ -201,13 +202,19 @@ def _follow_targets(state: State, sample: Sample) -> State:
         return replace(
             state, park_target=target, set_point=state.settings.set_point, set_point_source="person"
         )
+    resting = rate_at_rest(
+        redo_rate=found.redo_rate,
+        flush_rate=found.flush_rate,
+        density=found.new_density,
+        response=found.flush_response,
+    )
     derived, source = highest_ratio(
         Headroom(
             flush_limit=sample.flush_limit,
             sync_point=sample.sync_point,
             redo_capacity=sample.redo_capacity,
             checkpoint_lag=found.checkpoint_lag,
-            redo_rate=max(state.estimator.trends.rate_mean, _rate_at_rest(found)),
+            redo_rate=max(state.estimator.trends.rate_mean, resting),
             burst_bytes=found.burst_bytes,
             max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         )
@@ -215,12 +222,6 @@ def _follow_targets(state: State, sample: Sample) -> State:
     return replace(
         state, park_target=target, set_point=follow(state.set_point, derived), set_point_source=source
     )
-
-
-def _rate_at_rest(found: Estimate) -> float:
-    """Return the R that a closed load comes to when as many pages are flushed as it makes dirty, bytes/s."""
-    unloaded = found.redo_rate + found.flush_response * found.flush_rate
-    return unloaded / (1.0 + found.flush_response * found.new_density)
 
 
 def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity:

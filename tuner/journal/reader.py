@@ -27,14 +27,12 @@ def last_record(state_directory: Path) -> TickRecord | None:
         JournalError: damaged, or written with other records than this version's.
     """
     path = located(state_directory)
-    if not is_there(path):
-        return None
-    with ReadOnlyJournal(path) as journal:
-        rows = journal.rows(
-            "SELECT record, coalesce(r.fingerprint, f.value), coalesce(r.program, p.value) FROM ticks "
-            "LEFT JOIN runs r USING (run) LEFT JOIN meta f ON f.name = 'fingerprint' "
-            "LEFT JOIN meta p ON p.name = 'program' ORDER BY id DESC LIMIT 1"
-        )
+    rows = _rows(
+        path,
+        "SELECT record, coalesce(r.fingerprint, f.value), coalesce(r.program, p.value) FROM ticks "
+        "LEFT JOIN runs r USING (run) LEFT JOIN meta f ON f.name = 'fingerprint' "
+        "LEFT JOIN meta p ON p.name = 'program' ORDER BY id DESC LIMIT 1",
+    )
     if not rows:
         return None
     blob, found, program = rows[0]
@@ -48,14 +46,11 @@ def last_written(state_directory: Path) -> Capacity | None:
     Raises:
         JournalError: damaged.
     """
-    path = located(state_directory)
-    if not is_there(path):
-        return None
-    with ReadOnlyJournal(path) as journal:
-        rows = journal.rows(
-            "SELECT new_io_capacity, new_io_capacity_max FROM decisions WHERE written = 1 "
-            "ORDER BY id DESC LIMIT 1"
-        )
+    rows = _rows(
+        located(state_directory),
+        "SELECT new_io_capacity, new_io_capacity_max FROM decisions WHERE written = 1 "
+        "ORDER BY id DESC LIMIT 1",
+    )
     return Capacity(*rows[0]) if rows else None
 
 
@@ -75,11 +70,7 @@ def learned(state_directory: Path, identity: str) -> bytes | None:
     Raises:
         JournalError: damaged.
     """
-    path = located(state_directory)
-    if not is_there(path):
-        return None
-    with ReadOnlyJournal(path) as journal:
-        rows = journal.rows("SELECT state FROM learned WHERE identity = ?", (identity,))
+    rows = _rows(located(state_directory), "SELECT state FROM learned WHERE identity = ?", (identity,))
     return bytes(rows[0][0]) if rows else None
 
 
@@ -179,6 +170,14 @@ def absence(state_directory: Path) -> str:
     if is_there(path):
         return ""
     return f"{path} is empty" if path.exists() else f"there is no journal in {state_directory}"
+
+
+def _rows(path: Path, query: str, values: tuple[object, ...] = ()) -> Rows:
+    """Return what a journal answers; nothing where there is none."""
+    if not is_there(path):
+        return []
+    with ReadOnlyJournal(path) as journal:
+        return journal.rows(query, values)
 
 
 def _choose(path: Path, journal: ReadOnlyJournal, run: int | None) -> tuple[Any, ...]:
