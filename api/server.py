@@ -111,9 +111,7 @@ class ApiServer:
             self._close_sockets()
             raise
         if not self._servers:
-            raise ApiServerError(
-                "the API has nowhere to listen: set api.port, or api.socket, or api.enabled = false"
-            )
+            raise ApiServerError("the API has nowhere to listen: set api.port or api.socket")
         self._thread = threading.Thread(target=self._run, name="api", daemon=True)
         self._thread.start()
         waited = threading.Event()

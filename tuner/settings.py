@@ -61,6 +61,34 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             "PMM alarms at 0.80",
         ),
     ] = 0.78
+    max_recovery_seconds: Annotated[
+        float,
+        Meta(
+            ge=1.0,
+            le=86_400.0,
+            description="longest crash recovery that the set-point may lead to, as estimated from redo and "
+            "dirty pages",
+        ),
+    ] = 300.0
+    max_shutdown_seconds: Annotated[
+        float,
+        Meta(
+            ge=1.0,
+            le=86_400.0,
+            description="longest flushing at shutdown that the set-point may lead to, as estimated from "
+            "dirty pages",
+        ),
+    ] = 300.0
+    max_replica_set_point: Annotated[
+        float,
+        Meta(ge=0.2, le=1.0, description="highest set-point on a replica, which may have to take over soon"),
+    ] = 0.8
+    allow_read_only_writes: Annotated[
+        bool,
+        Meta(
+            description="tune a server that is read_only as well, such as a replica with its applier at work"
+        ),
+    ] = False
     emergency_seconds: Annotated[
         float,
         Meta(

@@ -35,7 +35,7 @@ def configuration(server: LabServer, directory: Path) -> str:
         f"user = {quoted['user']}\ndefaults_file = {quoted['login']}\n"
         '[loop]\nmode = "active"\n'
         f"[daemon]\nstate_directory = {quoted['state']}\n"
-        "[api]\nenabled = false\n"
+        '[api]\nport = 0\nsocket = "-"\n'
     )
 
 

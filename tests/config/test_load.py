@@ -61,13 +61,13 @@ def test_flags_beat_variables_beat_the_file(tmp_path: Path) -> None:
         environ={
             "INNOBRIM_LOOP_RATIO": "4",
             "INNOBRIM_LOOP_SET_POINT": "0.6",
-            "INNOBRIM_API_ENABLED": "false",
+            "INNOBRIM_API_PORT": "0",
         },
         flags={"loop.ratio": 5, "loop.set_point": None, "loop.mode": "active"},
     )
 
     assert (config.loop.ratio, config.loop.set_point, config.loop.policy) == (5, 0.6, "pid")
-    assert (config.loop.mode, config.api.enabled) == (Mode.ACTIVE, False)
+    assert (config.loop.mode, config.api.port) == (Mode.ACTIVE, 0)
 
 
 def test_the_default_file_is_read_where_there_is_one(tmp_path: Path) -> None:
@@ -274,7 +274,6 @@ def test_loopback_is_loopback(tmp_path: Path) -> None:
         'host = "::1"',
         'host = "localhost"',
         'host = "0.0.0.0"\nport = 0',
-        'host = "0.0.0.0"\nenabled = false',
     ):
         path.write_text(f"[api]\n{text}\n")
         assert load_config(str(path), environ={}, flags={}).api.host in text

@@ -212,7 +212,7 @@ def test_the_daemons_configuration_is_toml(tmp_path: Path) -> None:
     assert found["server"]["port"] == 3307
     assert found["server"]["defaults_file"].endswith('a "b"/client.cnf')
     assert found["loop"]["mode"] == "active"
-    assert found["api"]["enabled"] is False
+    assert (found["api"]["port"], found["api"]["socket"]) == (0, "-")
 
 
 def test_the_page_says_where_we_fall_short(tmp_path: Path) -> None:

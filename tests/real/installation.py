@@ -97,11 +97,12 @@ class Innobrim:
     def configure(self, *, extra: str = "", tls: str = "preferred", **loop: object) -> None:
         """Write the configuration file anew, with these keys of ``[loop]`` and ``extra`` lines at its end."""
         lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in loop.items())
+        nowhere = "" if self._api else 'socket = "-"\n'
         self.config.write_text(
             f'[server]\nhost = "{self._server.host}"\nport = {self._port}\ntls = "{tls}"\n'
             f'defaults_file = "{self._options}"\n'
             f'[daemon]\nstate_directory = "{self.state}"\n'
-            f"[api]\nenabled = {str(self._api).lower()}\nport = 0\n"
+            f"[api]\nport = 0\n{nowhere}"
             f"[loop]\n{lines}{extra}",
             encoding="utf-8",
         )

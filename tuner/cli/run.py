@@ -60,8 +60,8 @@ def run(
         "loop.mode": None if active is None else "active" if active else "advisory",
         "loop.set_point": set_point,
         "loop.policy": policy,
-        "api.port": api_port,
-        "api.enabled": False if no_api else None,
+        "api.port": 0 if no_api else api_port,
+        "api.socket": "-" if no_api else None,
     }
     config = configuration(config_path, flags)
     configure_logs(level=config.log.level, style=config.log.format)

@@ -147,7 +147,7 @@ def _addresses(config: Config, said: _Said) -> Iterator[str]:
             f"{said('server.tls_ca')} has no effect with {said('server.tls')}: the server would not be "
             'checked; set tls = "required", or leave tls_ca out'
         )
-    if config.api.enabled and config.api.port and not _is_loopback(config.api.host):
+    if config.api.port and not _is_loopback(config.api.host):
         yield f"{said('api.host')} is not a loopback address; use 127.0.0.1, ::1 or localhost"
 
 

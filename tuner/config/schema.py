@@ -65,13 +65,19 @@ class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
 class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
     """The HTTP side."""
 
-    enabled: Annotated[bool, Meta(description="serve API, metrics and page")] = True
     host: Annotated[str, Meta(min_length=1, description="address to listen on; loopback only")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="TCP port; 0 serves the unix socket only")] = 8633
+    port: Annotated[
+        int, Meta(ge=0, le=65535, description="TCP port of API, metrics and page; 0 for none")
+    ] = 8633
     socket: Annotated[
         FilePath | None,
         Meta(description="unix socket; default: api.sock in the state directory, - for none"),
     ] = None
+
+    @property
+    def enabled(self) -> bool:
+        """Tell whether the API is served anywhere."""
+        return self.port != 0 or self.socket != "-"
 
 
 class LogSection(Struct, frozen=True, forbid_unknown_fields=True):

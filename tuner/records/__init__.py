@@ -1,0 +1,41 @@
+"""Every record that crosses a room's border, and the one table of their fields.
+
+Each field carries its unit, help, metric kind and, where PMM charts the same thing, PMM's
+name. Metrics, CSV header, JSON schema and the metrics reference are generated from here
+(``tuner.fields``). Bytes, pages, seconds and their rates throughout.
+"""
+
+from tuner.records.decision import (
+    Acknowledgement,
+    Command,
+    Decision,
+    DecisionKind,
+    Event,
+    Hold,
+    HoldCode,
+    Lifecycle,
+    Receipt,
+    Tick,
+    TickRecord,
+)
+from tuner.records.estimate import Estimate
+from tuner.records.server import Capacity, Facts, Missed, Sample
+
+__all__ = [
+    "Acknowledgement",
+    "Capacity",
+    "Command",
+    "Decision",
+    "DecisionKind",
+    "Estimate",
+    "Event",
+    "Facts",
+    "Hold",
+    "HoldCode",
+    "Lifecycle",
+    "Missed",
+    "Receipt",
+    "Sample",
+    "Tick",
+    "TickRecord",
+]

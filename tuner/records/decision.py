@@ -1,0 +1,193 @@
+"""What one tick takes in and gives out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from tuner.records.estimate import Estimate
+from tuner.records.server import Capacity, Facts, Missed, Sample
+from tuner.settings import Mode, Settings
+
+
+class Lifecycle(StrEnum):
+    """Where the daemon is in its life; the only state that is a table."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+
+
+class HoldCode(StrEnum):
+    """Why nothing may be written although the mode may be active."""
+
+    STALE = "stale"
+    RESTARTED = "restarted"
+    FOREIGN_CHANGE = "foreign_change"
+    PAUSED = "paused"
+    NOT_WRITER = "not_writer"
+    PRIVILEGE_LOST = "privilege_lost"
+    INERT = "inert"
+    RESIZING = "resizing"
+    MODEL_MISMATCH = "model_mismatch"
+
+
+class DecisionKind(StrEnum):
+    """What one tick decided."""
+
+    KEEP = "keep"
+    SET = "set"
+    EMERGENCY = "emergency"
+    OVERRIDE = "override"
+    PARK = "park"
+    RESTORE = "restore"
+
+
+class Hold(Struct, frozen=True):
+    """One reason not to write."""
+
+    code: HoldCode
+    since: float
+    reason: str
+    clears: str
+
+
+class Decision(Struct, frozen=True):
+    """What one tick decided and why.
+
+    Attributes:
+        kind: what is done.
+        reason: one stable code; ``detail`` says it in words.
+        target: the pair wanted after guards; equal to the pair in force when kept.
+        steps: the SETs, in order; empty in advisory mode, under a hold and when kept.
+        would: what an active loop would have set, where that differs from ``steps``.
+        policy: the decision law asked.
+        set_point: f in force; None before the first good estimate.
+        set_point_source: which bound or person it comes from.
+        source: who decided, in the order of precedence.
+        guards: codes of the guards that changed or stopped the answer.
+        terms: the law's named parts.
+    """
+
+    kind: DecisionKind
+    reason: str
+    detail: str
+    target: Capacity | None = None
+    steps: tuple[tuple[str, int], ...] = ()
+    would: Capacity | None = None
+    policy: str = ""
+    set_point: float | None = None
+    set_point_source: str = ""
+    source: str = ""
+    guards: tuple[str, ...] = ()
+    terms: dict[str, float] = msgspec.field(default_factory=dict)
+
+
+class Receipt(Struct, frozen=True):
+    """What became of a write.
+
+    Attributes:
+        monotonic: when it ended.
+        requested: the pair asked for.
+        in_force: the pair read back; None when it could not be read.
+        done: how many statements the server accepted.
+        seconds: how long it took.
+        error: why it failed, empty when it did not.
+        denied: the account lacks the privilege.
+    """
+
+    monotonic: float
+    requested: Capacity
+    in_force: Capacity | None
+    done: int
+    seconds: float
+    error: str = ""
+    denied: bool = False
+
+
+class Command(Struct, frozen=True):
+    """Something a person, a signal or a part of the daemon asks of the loop.
+
+    Attributes:
+        name: pause, resume, park, restore, override, cancel_override, mode, settings, stop,
+            originals_saved.
+        who: person or part, with where from.
+        number: stable id for the acknowledgement.
+        value: M for override, mode name for mode; for originals_saved the server and pair that
+            are on disk, None for whichever are waited for.
+        ttl: seconds an override lives.
+        settings: the new settings, for ``settings``.
+        reason: free text for the record.
+    """
+
+    name: str
+    who: str
+    number: int = 0
+    value: str | int | None = None
+    ttl: float | None = None
+    settings: Settings | None = None
+    reason: str = ""
+
+
+class Tick(Struct, frozen=True):
+    """All that one step may know.
+
+    Attributes:
+        number: counts up in a run.
+        now: on the daemon's monotonic clock, seconds.
+        wall: Unix time, seconds.
+        reading: of the server.
+        commands: asked for since the last tick.
+        receipt: of the last tick's write.
+        facts: read anew, after mysqld was restarted or another server answered; None otherwise.
+    """
+
+    number: int
+    now: float
+    wall: float
+    reading: Sample | Missed
+    commands: tuple[Command, ...] = ()
+    receipt: Receipt | None = None
+    facts: Facts | None = None
+
+
+class Event(Struct, frozen=True):
+    """A change of state worth keeping: hold entered or left, write, command, restart.
+
+    Attributes:
+        wall: when, Unix time.
+        code: stable name.
+        message: the same in words.
+        who: person or part that caused it.
+    """
+
+    wall: float
+    code: str
+    message: str
+    who: str = "loop"
+
+
+class Acknowledgement(Struct, frozen=True):
+    """The loop's answer to one command: accepted or refused, with the reason."""
+
+    number: int
+    accepted: bool
+    message: str
+
+
+class TickRecord(Struct, frozen=True):
+    """What one tick took in and gave out; journal, log, metrics and stream carry nothing else."""
+
+    tick: Tick
+    lifecycle: Lifecycle
+    mode: Mode
+    estimate: Estimate | None
+    decision: Decision
+    holds: tuple[Hold, ...] = ()
+    events: tuple[Event, ...] = ()
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+    override_ends: float | None = None
+    changes_last_hour: int = 0
+    originals: Capacity | None = None

@@ -1,0 +1,51 @@
+"""What the samples so far say about load and device."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from tuner.records.field import field
+
+
+class Estimate(Struct, frozen=True):
+    """What the samples so far say about load and device."""
+
+    modified_age: Annotated[float, field("modified age", "bytes", "gauge")]
+    checkpoint_age: Annotated[float, field("uncheckpointed bytes", "bytes", "gauge", "Uncheckpointed Bytes")]
+    age_ratio: Annotated[float, field("x, modified age over flush limit", "ratio", "gauge")]
+    age_slope: Annotated[float, field("growth of the modified age", "bytes/s", "gauge")]
+    redo_rate: Annotated[float, field("R, redo written", "bytes/s", "gauge", "Redo Generation Rate")]
+    row_rate: Annotated[float, field("row changes", "rows/s", "gauge")]
+    flush_rate: Annotated[float, field("F, flush-list pages flushed", "pages/s", "gauge")]
+    sync_rate: Annotated[float, field("pages flushed by sync flushing", "pages/s", "gauge")]
+    lru_rate: Annotated[float, field("pages flushed from the LRU tail", "pages/s", "gauge")]
+    demand: Annotated[float, field("P, pages that hold the age still", "pages/s", "gauge")]
+    demand_ahead: Annotated[
+        float, field("P at the tail over the next half residence time, from the ledger", "pages/s", "gauge")
+    ]
+    demand_density: Annotated[float, field("dirty pages per redo byte at the tail", "pages/byte", "gauge")]
+    ledger: Annotated[bool, field("the ledger of dirty pages covers the whole age")]
+    combining_exponent: Annotated[float, field("b, write combining", "ratio", "gauge")]
+    new_density: Annotated[float, field("pages newly dirtied per redo byte", "pages/byte", "gauge")]
+    flush_response: Annotated[
+        float, field("redo bytes that the load gives up for each page flushed", "bytes/page", "gauge")
+    ]
+    sustained_capacity: Annotated[
+        float | None, field("D, what the device keeps up; none until it was the limit", "pages/s", "gauge")
+    ]
+    authority: Annotated[float, field("pages flushed per page asked for", "ratio", "gauge")]
+    burstiness: Annotated[float, field("standard deviation of R over its mean", "ratio", "gauge")]
+    burst_bytes: Annotated[
+        float, field("redo that the largest recent burst added beyond the device", "bytes", "gauge")
+    ]
+    checkpoint_lag: Annotated[
+        float, field("highest recent distance of checkpoint age beyond modified age", "bytes", "gauge")
+    ]
+    seconds_to_sync: Annotated[
+        float | None, field("time to the sync point at this slope", "seconds", "gauge")
+    ]
+    seconds_to_stall: Annotated[
+        float | None, field("time to the stall point at this slope", "seconds", "gauge")
+    ]
