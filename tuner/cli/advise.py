@@ -17,10 +17,10 @@ from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, fail, real_server, server_options
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
-from tuner.core.observe import bounds
 from tuner.core.parking import PARKED_RATIO, parked
 from tuner.core.state import State
 from tuner.core.step import start
+from tuner.core.targets import bounds
 from tuner.findings import Finding
 from tuner.loop import drive
 from tuner.records import Command, Facts, Missed, Sample, TickRecord

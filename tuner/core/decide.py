@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from tuner.core import guards, leaving
 from tuner.core.holds import CANNOT_WRITE
-from tuner.core.observe import bounds
 from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
 from tuner.core.state import State
+from tuner.core.targets import bounds
 from tuner.core.wishes import Wanted, policy_of, wanted_now
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode
