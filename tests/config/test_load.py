@@ -223,6 +223,8 @@ def test_every_key_can_be_set_by_file_and_variable(key: Key, tmp_path: Path) -> 
         ('[api]\nhost = "0.0.0.0"', "is not a loopback address"),
         ('[api]\nhost = "db1"', "is not a loopback address"),
         ("[server]\nport = ", "not TOML"),
+        ("a = " + "[" * 10_000, "not TOML that can be used: maximum recursion depth exceeded"),
+        ("[loop]\nratio = " + "9" * 5_000, "not TOML that can be used: Exceeds the limit"),
         ("[loop]\nset_point = nan", "must be a number above 0.2 up to 1.0"),
         ("[loop]\nratio = true", "must be a whole number"),
         ("loop = 3", "FILE: loop must be a table: write [loop]"),

@@ -166,6 +166,8 @@ def _read_toml(path: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([f"{path}: not TOML: {error}{_start_of_line(text, str(error))}"]) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        raise ConfigError([f"{path}: not TOML that can be used: {error}"]) from error
 
 
 def _start_of_line(text: str, said: str) -> str:
