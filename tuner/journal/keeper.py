@@ -125,7 +125,10 @@ class Keeper:
 
     def _claim_directory(self) -> None:
         if self._claim is not None:
-            return
+            if self._claim_holds(self._claim):
+                return
+            os.close(self._claim)  # of a file that was removed, which keeps nobody out
+            self._claim = None
         claim = os.open(self._directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,8 +137,14 @@ class Keeper:
             raise Claimed(f"another daemon holds {self._directory / LOCK_NAME}") from error
         self._claim = claim
 
+    def _claim_holds(self, claim: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(claim), (self._directory / LOCK_NAME).stat())
+        except FileNotFoundError:
+            return False
+
     def _set_aside(self) -> None:
-        away, found, standing, why = set_aside(self._directory, wall=time.time())
+        away, found, standing, why, unheard = set_aside(self._directory, wall=time.time())
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
         self._standing = standing | self._standing
@@ -147,6 +156,8 @@ class Keeper:
             fate = (
                 f"originals could not be read ({why}): what a server has at the next start counts as its own"
             )
+        if unheard:
+            fate += "; a pause, or a change by somebody else, that still stood is forgotten"
         message = f"{FILE_NAME} was set aside as {away.name}: {self._damage}; {fate}"
         self._damage = ""
         self._aside.append(message)

@@ -154,10 +154,7 @@ def read_originals(path: Path) -> list[Originals]:
         except JournalError:
             journal.require_ours()
             raise
-    return [
-        Originals(identity, Capacity(low, high), started, version, taken_at)
-        for identity, low, high, started, version, taken_at in rows
-    ]
+    return [_originals(path, row) for row in rows]
 
 
 def absence(state_directory: Path) -> str:
@@ -170,6 +167,16 @@ def absence(state_directory: Path) -> str:
     if is_there(path):
         return ""
     return f"{path} is empty" if path.exists() else f"there is no journal in {state_directory}"
+
+
+def _originals(path: Path, row: tuple[Any, ...]) -> Originals:
+    identity, low, high, started, version, taken_at = row
+    pair = {"io_capacity": low, "io_capacity_max": high}
+    found = {"identity": identity, "capacity": pair, "started": started, "version": version}
+    try:
+        return msgspec.convert({**found, "taken_at": taken_at}, Originals)
+    except msgspec.ValidationError as error:
+        raise JournalError(f"{path}: originals are damaged: {error}") from error
 
 
 def _rows(path: Path, query: str, values: tuple[object, ...] = ()) -> Rows:

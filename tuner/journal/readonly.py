@@ -96,6 +96,8 @@ class ReadOnlyJournal:
                 isolation_level=None,
             )
             self._stack.callback(self._db.close)
+            if self._any_format:
+                self._db.execute("PRAGMA writable_schema = ON")  # opens a file that was cut short as well
             self._db.execute("SELECT count(*) FROM sqlite_schema")
 
         try:

@@ -255,13 +255,15 @@ class Aside(NamedTuple):
         path: where it is now.
         originals: those that could be read from it.
         standing: what stands, by server, as far as it could be read.
-        why: why they could not be read; empty where they were.
+        why: why the originals could not be read; empty where they were.
+        unheard: why what stands could not be read; empty where it was.
     """
 
     path: Path
     originals: list[Originals]
     standing: dict[str, str]
     why: str
+    unheard: str
 
 
 def set_aside(directory: Path, *, wall: float) -> Aside:
@@ -280,7 +282,15 @@ def set_aside(directory: Path, *, wall: float) -> Aside:
     if rollback.exists():
         rollback.rename(away.with_name(away.name + "-journal"))
     path.rename(away)
+    found: list[Originals] = []
+    standing: dict[str, str] = {}
+    why = unheard = ""
     try:
-        return Aside(away, read_originals(away), read_standing(away), "")
+        found = read_originals(away)
     except JournalError as error:
-        return Aside(away, [], {}, str(error))
+        why = str(error)
+    try:
+        standing = read_standing(away)
+    except JournalError as error:
+        unheard = str(error)
+    return Aside(away, found, standing, why, unheard)

@@ -1,0 +1,108 @@
+"""What a journal keeps when its file or its directory is damaged under it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tuner.journal.reader import last_record, originals, standing
+from tuner.journal.writer import JournalWriter
+from tuner.records import Capacity, Facts, TickRecord
+from tuner.settings import Settings
+
+MakeRecord = Callable[..., TickRecord]
+MakeWriter = Callable[..., JournalWriter]
+
+SOON = 10.0
+PAIR = Capacity(10_000, 20_000)
+
+
+@pytest.fixture
+def journal(writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path) -> Path:
+    """Return a journal with originals, something that stands, and a few hundred ticks; nobody has it open."""
+    first = writer()
+    first.begin_run(settings=Settings(), facts=facts, state=b"state", tick_number=0, wall=1.0)
+    first.save_originals("uuid-1", PAIR, 5.0, "9.7.4", 6.0, lambda: None)
+    first.save_standing("uuid-1", "paused")
+    for number in range(1, 300):
+        first.record(record(number))
+    assert first.close(SOON)
+    return tmp_path / "journal.db"
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.1])
+def test_a_journal_cut_short_keeps_its_originals(
+    journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path, share: float
+) -> None:
+    """A file that lost its end costs the trace, not the originals nor what a person said."""
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[: int(share * len(whole))])
+
+    assert writer().flush(SOON)
+
+    assert [kept.capacity for kept in originals(tmp_path)] == [PAIR]
+    assert standing(tmp_path, "uuid-1") == "paused"
+    assert "originals of 1 server" in messages[0]
+
+
+def test_originals_that_are_cut_off_are_not_made_up(
+    journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path
+) -> None:
+    """Where the originals' own page is gone, that is said, and the next journal is sound."""
+    with closing(sqlite3.connect(journal)) as db:
+        ((size,),) = db.execute("PRAGMA page_size").fetchall()
+        ((page,),) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'originals'").fetchall()
+    journal.write_bytes(journal.read_bytes()[: size * (page - 1)])
+
+    assert writer().flush(SOON)
+
+    assert originals(tmp_path) == []
+    assert "originals could not be read" in messages[0]
+
+
+def test_what_stands_survives_damaged_originals_and_the_other_way_round(
+    journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path
+) -> None:
+    """Each is read by itself, and what is lost is named."""
+    with closing(sqlite3.connect(journal)) as db:
+        ((size,),) = db.execute("PRAGMA page_size").fetchall()
+        ((page,),) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'meta'").fetchall()
+    damaged = bytearray(journal.read_bytes())
+    damaged[size * (page - 1) : size * page] = b"\xff" * size
+    journal.write_bytes(damaged)
+
+    assert writer().flush(SOON)
+
+    assert [kept.capacity for kept in originals(tmp_path)] == [PAIR]
+    assert standing(tmp_path, "uuid-1") is None
+    assert "that still stood is forgotten" in messages[0]
+
+
+def test_a_directory_that_comes_back_empty_is_told_everything_and_claimed_anew(
+    writer: MakeWriter, record: MakeRecord, tmp_path: Path
+) -> None:
+    """After the directory was removed and made again, originals are in it, and nobody else may write it."""
+    directory = tmp_path / "state"
+    directory.mkdir()
+    first = writer(directory=directory)
+    first.save_originals("uuid-1", PAIR, 5.0, "9.7.4", 6.0, lambda: None)
+    assert first.flush(SOON)
+    shutil.rmtree(directory)
+    first.record(record(1, events=("write",)))
+    assert not first.flush(0.2)
+    directory.mkdir()
+    assert first.flush(SOON)
+    second = writer(directory=directory)
+    confirmed = threading.Event()
+    second.save_originals("uuid-1", Capacity(100, 200), 5.0, "9.7.4", 6.0, confirmed.set)
+
+    assert not second.flush(0.2)
+    assert not confirmed.is_set()
+    assert [kept.capacity for kept in originals(directory)] == [PAIR]
+    assert last_record(directory) == record(1, events=("write",))
