@@ -144,12 +144,12 @@ class MySQLContainer(LabServer):
         container.wait(timeout=30)
 
     def pause(self) -> None:
-        """Freeze the server."""
-        self._running().pause()
+        """Freeze the server with SIGSTOP."""
+        self._running().kill("SIGSTOP")
 
     def unpause(self) -> None:
         """Let it run on."""
-        self._running().unpause()
+        self._running().kill("SIGCONT")
 
     def alive(self) -> bool:
         """Return whether mysqld, or its initialisation, runs."""

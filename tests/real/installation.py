@@ -91,7 +91,7 @@ class Innobrim:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self.alive():
             self.kill()
 
     def configure(self, *, extra: str = "", tls: str = "preferred", **loop: object) -> None:
@@ -139,6 +139,18 @@ class Innobrim:
         """End the daemon without a chance to do anything."""
         self._signal(signal.SIGKILL)
         self.wait(END_LIMIT)
+
+    def freeze(self) -> None:
+        """Stop the process where it is."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen process run on."""
+        self._signal(signal.SIGCONT)
+
+    def alive(self) -> bool:
+        """Return whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
 
     def wait(self, limit: float) -> int:
         """Return the exit code, within so many seconds."""

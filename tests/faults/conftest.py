@@ -1,0 +1,50 @@
+"""Fault tests: one named test function for each thing that can happen to the loop.
+
+A fault test looks like this, and needs nothing else::
+
+    pytestmark = pytest.mark.real
+
+    @fault(
+        Group.WRITERS,
+        what="Another session sets innodb_io_capacity_max once",
+        left="that session's values; not one more write",
+        back="waits for a person: `innobrim resume`",
+        invariants=(4, 6),
+    )
+    def test_somebody_else_changes_m_once(rig: Rig) -> None:
+        \"\"\"One sentence: the promise.\"\"\"
+        daemon = rig.active()            # load on, START in force, daemon runs, its first write is in force
+        rig.server.set_capacity(700, 1400)
+        hold = daemon.await_hold("foreign_change")
+        ...
+        daemon.want(1500)                # proof that the loop is back: another own write gets through
+        rig.finish()                     # SIGTERM, exit code 0 in time, invariants judged
+
+``rig`` begins with the load at work and ``START`` in force; ``rig.server`` is the shared server,
+``rig.daemon(port=…, account=…)`` makes an installation that is not started yet, ``configure(key=value)``
+changes single keys of ``[loop]``, ``rig.restart_server()`` kills and starts mysqld, and ``rig.finish()``
+replays every journal with the referee, compares it with the statements that the server saw, and returns
+a ``Verdict`` with the ticks, their events and holds. A test puts back on the server whatever it changed.
+
+The decorator's words become a row of ``docs/safety.md``: ``python -m tests.faults.page > docs/safety.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.servers.base import LabServer
+from tests.faults.harness import Rig
+from tests.real.support import Work
+
+
+@pytest.fixture
+def rig(server: LabServer, work: Work, tmp_path: Path) -> Iterator[Rig]:
+    """Yield the server under load at ``START``, and what makes daemons beside it."""
+    found = Rig(server, work, tmp_path)
+    found.begin()
+    yield found
+    found.close()

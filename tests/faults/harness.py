@@ -1,0 +1,156 @@
+"""One daemon that writes within seconds, the server and load around it, and the end of every fault test."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from lab.servers.base import LabServer
+from tests.faults.verdict import Verdict, judge
+from tests.faults.witness import Witness
+from tests.real.installation import Innobrim
+from tests.real.support import LOAD, Work, in_force, under_load, until
+from tuner.records import Capacity
+
+START = Capacity(1000, 2000)
+"""What the server is set to before the daemon: the flush law asks for pages here, so the gate passes soon."""
+
+WANTED = Capacity(800, 1600)
+"""What the daemon's first write makes of it."""
+
+QUICK: dict[str, Any] = {
+    "mode": "active",
+    "policy": "fixed",
+    "fixed_io_capacity_max": WANTED.io_capacity_max,
+    "step_factor": 10.0,
+    "dwell_seconds": 2.0,
+    "stale_seconds": 3.0,
+    "max_changes_per_hour": 600,
+}
+"""Settings that make a daemon write soon, and what the test says; the emergency is as always."""
+
+FIRST_WRITE = 30.0
+"""Seconds until a daemon under load has written; it needs ten for its rates and the gate some."""
+
+BACK = 30.0
+"""Seconds in which the loop must be back after whatever needs no person."""
+
+STOP = 2.0
+"""Seconds from SIGTERM to the end."""
+
+
+class Daemon(Innobrim):
+    """An installation with quick settings, which keeps its keys over ``configure``."""
+
+    def __init__(self, server: LabServer, directory: Path, **how: Any) -> None:  # noqa: ANN401 - passed on
+        self._loop = dict(QUICK)
+        self._extra = ""
+        self._tls = "off" if "port" in how else "preferred"  # a proxy has to understand what passes
+        self._server_in_front = server
+        super().__init__(server, directory, **how)
+
+    def configure(self, *, extra: str | None = None, tls: str | None = None, **loop: object) -> None:
+        """Write the configuration file anew, with these changes to what it had; None drops a key."""
+        self._loop = {name: value for name, value in {**self._loop, **loop}.items() if value is not None}
+        self._extra = self._extra if extra is None else extra
+        self._tls = tls or self._tls
+        super().configure(extra=self._extra, tls=self._tls, **self._loop)
+
+    def active(self) -> Daemon:
+        """Start, and return when the first write of its own is in force."""
+        self.start()
+        self.await_force(self.wanted, FIRST_WRITE)
+        return self
+
+    @property
+    def wanted(self) -> Capacity:
+        """Return the pair that its policy wants now."""
+        highest = int(self._loop["fixed_io_capacity_max"])
+        return Capacity(highest // 2, highest)
+
+    def want(self, io_capacity_max: int, limit: float = BACK) -> Capacity:
+        """Have the loop write another M by itself: proof that it is back. Returns the pair now in force."""
+        self.configure(fixed_io_capacity_max=io_capacity_max)
+        self.hang_up()
+        return self.await_force(self.wanted, limit)
+
+    def await_force(self, wanted: Capacity, limit: float) -> Capacity:
+        """Return once this pair is in force on the server."""
+
+        def look() -> bool:
+            self.running()
+            return in_force(self._server_in_front) == wanted
+
+        until(look, limit, lambda: f"{wanted} in force; the daemon said:\n{self.log()}")
+        return wanted
+
+    def await_hold(self, code: str, limit: float = BACK) -> dict[str, Any]:
+        """Return the hold with this code, as the status shows it: code, reason and who clears it."""
+        found = self.await_status(lambda now: _hold(now, code) is not None, limit, f"the hold {code}")
+        hold = _hold(found, code)
+        assert hold is not None
+        return hold
+
+    def await_no_hold(self, limit: float = BACK) -> dict[str, Any]:
+        """Return the status without any hold."""
+        return self.await_status(lambda now: now["tick"] > 0 and not now["holds"], limit, "no hold any more")
+
+
+class Rig:
+    """What every fault test stands on: the one server, its load, and the daemons made here."""
+
+    def __init__(self, server: LabServer, work: Work, directory: Path) -> None:
+        self.server = server
+        self.work = work
+        self._directory = directory
+        self._made: list[Daemon] = []
+
+    def begin(self, setting: Capacity = START) -> None:
+        """Have the load at work at this setting, and the server's books opened."""
+        under_load(self.server, self.work, setting)
+        Witness(self.server).watch()
+
+    def daemon(self, **how: Any) -> Daemon:  # noqa: ANN401 - what Innobrim takes
+        """Return an installation with quick settings; nothing starts yet."""
+        directory = self._directory / f"daemon{len(self._made)}"
+        self._made.append(Daemon(self.server, directory, **how))
+        with contextlib.closing(self.server.connect(how.get("account") or self.server.daemon)):
+            pass  # from here on the account needs no key exchange, so that it can do without TLS
+        return self._made[-1]
+
+    def active(self, **how: Any) -> Daemon:  # noqa: ANN401 - what Innobrim takes
+        """Return a daemon that runs, and whose first own write is in force."""
+        return self.daemon(**how).active()
+
+    def restart_server(self) -> None:
+        """Kill mysqld with SIGKILL, start it again, and put the load back to work."""
+        self.work.at(None)
+        self.server.kill()
+        self.server.start()
+        self.server.wait_ready()
+        Witness(self.server).watch()
+        self.work.at(LOAD)
+
+    def finish(self, *daemons: Daemon, seconds: float = STOP) -> Verdict:
+        """End these daemons with SIGTERM where they still run, and judge all that were made here.
+
+        Args:
+            daemons: which end one after the other; all that were made by default.
+            seconds: how long each may take to end.
+        """
+        for one in daemons or self._made:
+            if one.alive():
+                ended = one.terminate()
+                assert ended.code == 0, one.log()
+                assert ended.seconds <= seconds, f"took {ended.seconds:.1f} s to end:\n{one.log()}"
+        return judge(self.server, *self._made)
+
+    def close(self) -> None:
+        """End whatever still runs."""
+        for one in self._made:
+            one.__exit__()
+
+
+def _hold(status: dict[str, Any], code: str) -> dict[str, Any] | None:
+    return next((hold for hold in status["holds"] if hold["code"] == code), None)

@@ -1,0 +1,93 @@
+"""What ``docs/safety.md`` promises beside the faults: invariants, holds, budgets, and what can be written."""
+
+from __future__ import annotations
+
+from tuner.core.holds import NEVER_PARKED, PARKED_ON_ENTRY
+from tuner.records import HoldCode
+
+INVARIANTS = {
+    1: (
+        "C and M stay inside the configured limits and the server's own at every write, and C never above M."
+    ),
+    2: (
+        "Every pair that was finished has M a whole multiple of C; between the two SETs the gain "
+        "`C·⌊M/C⌋` stays between old and new; both values are read back. Originals go back as they were."
+    ),
+    3: (
+        "No more changes than dwell and hourly budget allow, and none larger than the step factor. "
+        "Exempt: emergency raise, override, restore, park."
+    ),
+    4: (
+        "Advisory mode writes nothing. A hold permits one park on entry, where the table of holds says so"
+        " and the values in force are the daemon's own, and an explicit park or restore; no override, no "
+        "emergency raise."
+    ),
+    5: "Nothing is decided on a stale, reset, reversed or non-finite sample.",
+    6: (
+        "A change by somebody else makes the loop yield. A declared baseline is taken over again after "
+        "its cool-down, three times an hour; anything else waits for a person."
+    ),
+    7: (
+        "The originals are on disk before the first write, under the server's identity, and are taken "
+        "anew after a restart of mysqld. Never `SET … DEFAULT`, never `SET PERSIST`."
+    ),
+    8: "A dead daemon leaves a parked setting, or one that was written while it was safe.",
+    9: "One connection, a limit on every statement, bounded memory, no SQL in a health probe.",
+    10: "One writer for each server: a second daemon only watches.",
+    11: "mysqld is never restarted, and nothing is written but the variables listed here.",
+}
+
+HOLDS = {
+    HoldCode.STALE: ("no good sample for `stale_seconds`", "the first good sample, which parks"),
+    HoldCode.RESTARTED: (
+        "mysqld was restarted: version, limits and originals are taken anew",
+        "ten good readings, and the new originals on disk",
+    ),
+    HoldCode.FOREIGN_CHANGE: (
+        "C or M changed, and it was not the daemon",
+        "`innobrim resume`; for the declared `baseline` its cool-down as well; a restart of mysqld",
+    ),
+    HoldCode.PAUSED: ("a person asked, with `pause` or `park`", "`innobrim resume`"),
+    HoldCode.NOT_WRITER: (
+        "another daemon has the writer lock, or three writes in a row were refused",
+        "the other one's end; after refusals `innobrim resume`",
+    ),
+    HoldCode.PRIVILEGE_LOST: (
+        "the server refused a write for want of a privilege",
+        "`innobrim resume`, after the `GRANT`",
+    ),
+    HoldCode.INERT: (
+        "C and M have no effect: redo disabled, adaptive flushing off, or LRU flushing does the writing",
+        "the server, when that changes",
+    ),
+    HoldCode.RESIZING: ("the redo capacity is being changed", "the server, when it is done"),
+    HoldCode.MODEL_MISMATCH: (
+        "the server's flush percentage is not the predicted one, or was not seen yet",
+        "readings that match, under load",
+    ),
+}
+"""Why, and what clears it, by hold."""
+
+BUDGETS = (
+    "max_changes_per_hour",
+    "dwell_seconds",
+    "step_factor",
+    "dead_band",
+    "max_checkpoint_age_ratio",
+    "max_recovery_seconds",
+    "max_shutdown_seconds",
+    "max_replica_set_point",
+    "park_slack",
+    "emergency_seconds",
+    "stale_seconds",
+)
+"""Keys of ``[loop]`` that bound what the loop may do or lead to."""
+
+
+def parked(code: HoldCode) -> str:
+    """Return what entering a hold leaves in force, in words."""
+    if code in PARKED_ON_ENTRY:
+        return "parked on entry"
+    if code is HoldCode.STALE:
+        return "as it is; parked at the first good contact"
+    return "as it is: nothing is written" if code in NEVER_PARKED else "as it is"

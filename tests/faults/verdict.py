@@ -1,0 +1,127 @@
+"""The referee of real runs: journals replayed, invariants called, and the server's own books beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from lab.servers.base import LabServer
+from tests.core.referee import Referee
+from tests.faults.witness import Witness
+from tests.real.installation import Innobrim
+from tests.real.support import in_force
+from tuner.core.plan import LONGEST
+from tuner.core.snapshot import decode_state
+from tuner.core.state import State
+from tuner.core.step import step
+from tuner.journal.reader import runs, trace
+from tuner.journal.tables import JournalError, Run, Snapshot
+from tuner.records import Capacity, DecisionKind, Hold, Lifecycle, Sample, TickRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found; a breach never gets here, it fails the test.
+
+    Attributes:
+        left: the pair in force now.
+        records: every tick on disk, of all runs in order.
+    """
+
+    left: Capacity
+    records: list[TickRecord]
+
+    def events(self) -> list[str]:
+        """Return the codes of all events, in order."""
+        return [event.code for record in self.records for event in record.events]
+
+    def writes(self, *kinds: DecisionKind) -> list[TickRecord]:
+        """Return the ticks that wrote, of these kinds or all."""
+        return [
+            one for one in self.records if one.decision.steps and (not kinds or one.decision.kind in kinds)
+        ]
+
+    def held(self) -> list[str]:
+        """Return the codes of all holds, each once, in order of their first tick."""
+        return list(dict.fromkeys(hold.code.value for record in self.records for hold in record.holds))
+
+    def hold(self, code: str) -> Hold:
+        """Return the first hold with this code."""
+        return next(hold for record in self.records for hold in record.holds if hold.code.value == code)
+
+
+def judge(server: LabServer, *daemons: Innobrim) -> Verdict:
+    """Judge all runs of these daemons, which have all ended, and what the server heard from them.
+
+    Args:
+        server: the one in front of which they ran; it answers.
+        daemons: everyone that ran beside it since ``Witness.watch``.
+
+    Raises:
+        AssertionError: an invariant was broken; the message begins with its number.
+    """
+    records: list[TickRecord] = []
+    cut = 0
+    for daemon in daemons:
+        for run in _numbers(daemon):
+            found = judge_run(daemon, run)
+            records += found
+            cut += not found or found[-1].lifecycle is not Lifecycle.STOPPING
+    written = Counter(step for record in records for step in record.decision.steps)
+    unexplained = Witness(server).writes() - written
+    assert unexplained.total() <= cut * LONGEST, f"4: the server was told what no journal has: {unexplained}"
+    return Verdict(in_force(server), records)
+
+
+def judge_run(daemon: Innobrim, run: int) -> list[TickRecord]:
+    """Replay one run of a journal with a referee beside it, and return its ticks.
+
+    Raises:
+        AssertionError: an invariant was broken, or a recorded decision did not come out again.
+    """
+    state: State | None = None
+    referee = Referee(saved=False)
+    ours: Capacity | None = None
+    number, found = 0, []
+    for item in trace(daemon.state, run):
+        if isinstance(item, TickRecord):
+            found.append(item)
+            assert state is None or item.tick.number == number + 1, "ticks are missing in the journal"
+            if state is None:
+                continue
+            receipt, reading = item.tick.receipt, item.tick.reading
+            if receipt is not None and receipt.done and receipt.in_force is not None:
+                ours = receipt.in_force
+            known = isinstance(reading, Sample) and reading.capacity == ours
+            after, again = step(state, item.tick)
+            assert again.decision == item.decision, f"tick {item.tick.number} replays otherwise"
+            referee.judge(state, item, after, ours=known)
+            _read_back(item)
+            state, number = after, item.tick.number
+        elif isinstance(item, Run) and item.state:
+            state, number = decode_state(item.state), item.tick
+            kept = state.originals
+            referee = Referee(saved=kept is not None and kept.saved)
+            ours = state.writes.own
+        elif isinstance(item, Snapshot) and state is None:
+            state, number = decode_state(item.state), item.tick
+    return found
+
+
+def _read_back(record: TickRecord) -> None:
+    """See that a write that went well was read back, both values, and left C at most M."""
+    receipt, reading = record.tick.receipt, record.tick.reading
+    if receipt is not None and not receipt.error:
+        assert receipt.in_force is not None, "2: not read back"
+    if isinstance(reading, Sample):
+        assert reading.io_capacity <= reading.io_capacity_max, "1: C above M"
+
+
+def _numbers(daemon: Innobrim) -> list[int]:
+    """Return the numbers of all runs on disk; none where no journal was begun."""
+    try:
+        return [one.number for one in runs(daemon.state)]
+    except JournalError as error:
+        if "no journal" in str(error):
+            return []
+        raise

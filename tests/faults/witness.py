@@ -1,0 +1,72 @@
+"""What the server itself saw the daemons say: books that no part of the daemon keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from lab.servers.base import LabServer
+from tuner.servers.mysql import WRITABLE
+
+_HISTORY = "events_statements_history_long"
+_KNOB = re.compile(rf"SET GLOBAL ({'|'.join(WRITABLE)}) = (\d+)$")
+_HARMLESS = re.compile(
+    r"(SELECT |SET SESSION wait_timeout = |SET NAMES |SET AUTOCOMMIT|ROLLBACK|KILL \d+$|SHOW )", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A statement of a daemon's, as the server kept it.
+
+    Attributes:
+        text: the statement.
+        error: the server's error number, 0 where it was carried out.
+    """
+
+    text: str
+    error: int
+
+
+class Witness:
+    """The server's statement history, kept for every account but the load's."""
+
+    def __init__(self, server: LabServer) -> None:
+        self._server = server
+
+    def watch(self) -> None:
+        """Keep what the daemons say from now on, and forget the rest; again after a restart of mysqld."""
+        schema, admin = "performance_schema", self._server.admin.user
+        with contextlib.closing(self._server.connect()) as connection, connection.cursor() as cursor:
+            for statement in (
+                f"DELETE FROM {schema}.setup_actors WHERE user = '{admin}'",
+                f"INSERT INTO {schema}.setup_actors VALUES ('%', '{admin}', '%', 'YES', 'NO')",
+                f"UPDATE {schema}.threads SET history = 'NO' WHERE processlist_user = '{admin}'",
+                f"UPDATE {schema}.setup_consumers SET enabled = 'YES' WHERE name = '{_HISTORY}'",
+                f"TRUNCATE TABLE {schema}.{_HISTORY}",
+            ):
+                cursor.execute(statement)
+
+    def said(self) -> list[Said]:
+        """Return what every account but the load's has said, in order."""
+        rows = self._server.query(
+            f"SELECT sql_text, mysql_errno FROM performance_schema.{_HISTORY}"
+            " WHERE sql_text IS NOT NULL ORDER BY timer_start"
+        )
+        return [Said(str(text), int(error)) for text, error in rows]
+
+    def writes(self) -> Counter[tuple[str, int]]:
+        """Return how often each knob was set to each value, as far as the server did it.
+
+        Raises:
+            AssertionError: something was said that is on no published list.
+        """
+        found: Counter[tuple[str, int]] = Counter()
+        for one in self.said():
+            knob = _KNOB.match(one.text)
+            assert knob or _HARMLESS.match(one.text), f"11: not on the published list: {one.text}"
+            if knob and not one.error:
+                found[knob[1], int(knob[2])] += 1
+        return found
