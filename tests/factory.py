@@ -201,6 +201,7 @@ class FakeServer:
         denied: it refuses for want of a privilege.
         refusal: why it refuses writes; empty when it does not.
         skew: what is added to the flush percentage, as a server would with another law.
+        shows: fields of the reading that are as given, such as ``read_only`` or ``ddl_statements``.
         applied: every write asked for: steps, the pair wanted, the pair before.
     """
 
@@ -225,6 +226,7 @@ class FakeServer:
         self.drop_after: int | None = None
         self.unread = False
         self.adjusts: int | None = None
+        self.shows: dict[str, Any] = {}
         self.applied: list[tuple[tuple[tuple[str, int], ...], Capacity, Capacity]] = []
         self.closed = False
         self._reset(1e10)
@@ -298,7 +300,15 @@ class FakeServer:
             row_changes=round(self.rows),
             commits=round(self.rows / 3.0),
             writer=self.writer,
+            **self._shown(round(self.oldest)),
         )
+
+    def _shown(self, oldest: int) -> dict[str, Any]:
+        """Return what was asked to be shown; with its counters off a server shows neither tail nor law."""
+        if not self.shows.get("degraded"):
+            return self.shows
+        blind = {"lsn_oldest": oldest - 2 * MEBIBYTE, "flush_requested": 0, "flush_percentage": 0}
+        return {**blind, **self.shows}
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
         """Carry out the SETs as MySQL does: what does not fit is clamped, with no error."""

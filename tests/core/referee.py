@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.factory import FACTS, FakeServer
 from tuner.core.guards import HOUR
+from tuner.core.handover import ROLE_CHANGE
 from tuner.core.plan import gain
 from tuner.core.state import State
 from tuner.records import (
@@ -43,6 +44,7 @@ class Referee:
         override_ends: until when a person's value holds.
         writes: time and kind of every write on this server.
         kept: by server, whether its originals were on disk when another one answered.
+        role_owed: the server's role changed, and no park was made for that yet.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
     """
 
@@ -53,6 +55,7 @@ class Referee:
         self.override_ends = float("-inf")
         self.writes: list[tuple[float, DecisionKind]] = []
         self.tampered: Capacity | None = None
+        self.role_owed = False
         self.codes: set[HoldCode] = set()
         self.last: Sample | None = None
         self.kept: dict[str, bool] = {}
@@ -79,6 +82,7 @@ class Referee:
         if "foreign_change" in codes:
             self.permit = ""
             self._call_off()
+        self.role_owed = self.role_owed or "role" in codes
         self._follow_holds(before, record, codes)
         self._yielded(record, reading, codes)
         if decision.steps:
@@ -173,6 +177,8 @@ class Referee:
         kind, now = record.decision.kind, record.tick.now
         assert self.saved, "7: a write before the originals were on disk"
         assert reading.writer, "10: a write beside another writer"
+        barred = reading.read_only or reading.super_read_only
+        assert not barred or after.settings.allow_read_only_writes, "4: a read-only server, without consent"
         if kind in PACED:
             assert record.mode is Mode.ACTIVE, "4: a write in advisory mode"
             assert not record.holds, "4: a write under a hold"
@@ -190,13 +196,21 @@ class Referee:
             assert self.restoring, "4: a restore that nobody asked for"
             assert record.mode is Mode.ACTIVE
         elif kind is DecisionKind.PARK:
-            assert self.permit, "4: a park that nothing permits"
+            self._permitted(record.decision)
             if self.permit != "asked":
                 assert ours, "4: a park on values that are not our own"
                 assert not self.codes & NEVER_PARKED, "4: a park on entering a hold that never parks"
             if record.mode is Mode.ADVISORY:
                 assert self.permit in {"leaving", "stopping"}, "4: a write in advisory mode"
                 assert before.mode is Mode.ACTIVE or before.park_owed
+
+    def _permitted(self, decision: Decision) -> None:
+        """See that something permits a park; a change of role does so once."""
+        if decision.detail.startswith(ROLE_CHANGE):
+            assert self.role_owed, "a role change parks at most once"
+            self.role_owed = False
+        else:
+            assert self.permit, "4: a park that nothing permits"
 
     def _paced(self, record: TickRecord, reading: Sample, after: State) -> None:
         """See that dwell, budget and step factor were kept."""

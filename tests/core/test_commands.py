@@ -148,7 +148,8 @@ def test_nothing_is_parked_or_restored_where_nothing_may_be_written(
     bench.server.down = "did not answer"
     assert answer(bench.turn(command(name))) == (False, "the server does not answer")
     bench.server.down, bench.server.writer = "", False
-    assert answer(bench.turn(command(name))) == (False, "another InnoBrim holds this server's writer lock")
+    said = "another InnoBrim holds this server's writer lock; cleared by the other one's end"
+    assert answer(bench.turn(command(name))) == (False, said)
 
 
 def test_what_helps_in_advisory_mode_is_said(advisory: Bench) -> None:

@@ -65,6 +65,7 @@ def loop_settings(draw: st.DrawFn) -> Settings:
         park_slack=draw(st.floats(1.0, 3.0)),
         baseline=draw(st.sampled_from([None, "10000/20000"])),
         baseline_cooldown_seconds=draw(st.floats(1.0, 10.0)),
+        allow_read_only_writes=draw(st.sampled_from([False, False, True])),
     )
 
 
@@ -246,6 +247,19 @@ class Loop(RuleBasedStateMachine):
     def compete(self, *, writer: bool, count: int) -> None:
         """Another InnoBrim takes the writer lock, or gives it back."""
         self.bench.server.writer = writer
+        self.go_on(count)
+
+    @rule(
+        read_only=st.booleans(),
+        firmly=st.booleans(),
+        role=st.sampled_from([{}, {"replica": True}, {"group_role": "SECONDARY"}]),
+        count=st.integers(1, 6),
+    )
+    def hand_over(self, role: dict[str, Any], count: int, *, read_only: bool, firmly: bool) -> None:
+        """The server becomes a replica or a primary, read-only or writable."""
+        variables = {"read_only": read_only, "super_read_only": read_only and firmly}
+        roleless = {"replica": False, "group_role": ""}
+        self.bench.server.shows = {**self.bench.server.shows, **roleless, **role, **variables}
         self.go_on(count)
 
     @rule(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.core.holds import not_writer
 from tuner.core.state import Override, State, Writes
 from tuner.records import Acknowledgement, Capacity, Command, Event, Hold, HoldCode, Lifecycle, Sample
 from tuner.settings import Mode
@@ -172,8 +173,9 @@ def _cannot_write(state: State, asked: Asked) -> str:
         return ADVISORY
     if asked.sample is None:
         return "the server does not answer"
-    if not asked.sample.writer:
-        return "another InnoBrim holds this server's writer lock"
+    bars = not_writer(state, asked.sample)
+    if bars:
+        return "; ".join(f"{reason}; cleared by {clears}" for reason, clears in bars)
     if state.latches.refused is not None:
         return f"{state.latches.refused.reason}; innobrim resume when that is mended"
     if state.originals is None or not state.originals.saved:

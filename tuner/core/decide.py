@@ -30,7 +30,7 @@ def decide(
     if found is None:
         return _unpaid(state), kept(state, current, "no_estimate", "rates need a second good reading")
     if state.park_owed:
-        return leaving.park(state, sample, holds)
+        return leaving.park(state, sample, holds, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
     refused = any(hold.code in CANNOT_WRITE for hold in holds)
     if state.mode is Mode.ACTIVE and state.restoring and not refused:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tuner.core.foreign import pair_text
 from tuner.core.gate import NEEDED
+from tuner.core.handover import read_only
 from tuner.core.state import State
 from tuner.records import Estimate, Hold, HoldCode, Sample
 
@@ -52,9 +54,12 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
             hold(HoldCode.INERT, inert, "the server itself, when that changes")
         if sample.resizing:
             hold(HoldCode.RESIZING, "a redo capacity change is under way", "the server, when it is done")
-        if not sample.writer and (latches.refused is None or latches.refused.code is not HoldCode.NOT_WRITER):
+        bars = not_writer(state, sample)
+        if bars and (latches.refused is None or latches.refused.code is not HoldCode.NOT_WRITER):
             hold(
-                HoldCode.NOT_WRITER, "another InnoBrim holds this server's writer lock", "the other one's end"
+                HoldCode.NOT_WRITER,
+                "; ".join(reason for reason, _ in bars),
+                "; ".join(clears for _, clears in bars),
             )
     if state.gate.mismatched:
         low, high = state.gate.expected
@@ -71,6 +76,19 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
             "matching readings under load",
         )
     return tuple(found)
+
+
+def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
+    """Return each reason why this server is not ours to write, with what clears it."""
+    bars = []
+    if not sample.writer:
+        bars.append(("another InnoBrim holds this server's writer lock", "the other one's end"))
+    variable = read_only(state, sample)
+    if variable:
+        whose = "ours" if state.writes.own == sample.capacity else "not ours"
+        left = f"{variable} is ON; left at {pair_text(sample.capacity)}, {whose}"
+        bars.append((left, "read_only OFF, or loop.allow_read_only_writes"))
+    return tuple(bars)
 
 
 def inert_reason(state: State, sample: Sample, estimate: Estimate | None) -> str:

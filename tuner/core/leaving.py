@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from tuner.core import parking
 from tuner.core.commands import PERSON
-from tuner.core.holds import NEVER_PARKED
+from tuner.core.handover import ROLE_CHANGE
+from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.outcome import kept, written
 from tuner.core.plan import Steps, plan
 from tuner.core.state import State
@@ -17,14 +18,17 @@ PARKED_BEFORE = frozenset({"stopping", "leaving active mode"})
 """Parks that a hold in force has already done on its entry."""
 
 
-def park(state: State, sample: Sample, holds: tuple[Hold, ...]) -> tuple[State, Decision]:
-    """Leave a safe setting behind, once, where the values in force are our own or a person asked."""
+def park(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -> tuple[State, Decision]:
+    """Leave a safe setting behind, once, where the values in force are our own or a person asked.
+
+    After one for another role the loop goes on, but not before the dwell is over.
+    """
     owed, current = state.park_owed, sample.capacity
     state = replace(state, park_owed="")
     base = kept(state, current, "park", owed)
     codes = {hold.code for hold in holds}
     asked = owed.startswith(PERSON)
-    if not sample.writer or (codes & NEVER_PARKED and not asked):
+    if not_writer(state, sample) or (codes & NEVER_PARKED and not asked):
         return state, replace(base, detail=f"{owed}; the values in force are not ours to change")
     if not asked and state.writes.own != current:
         return state, replace(base, detail=f"{owed}; nothing of ours is in force")
@@ -36,7 +40,8 @@ def park(state: State, sample: Sample, holds: tuple[Hold, ...]) -> tuple[State, 
     if target == current:
         return state, replace(base, detail=f"{owed}; already safe")
     steps: Steps = plan(current, target)
-    state = written(state, target, now=None, counts=False)
+    paced = now if owed.startswith(ROLE_CHANGE) else None
+    state = written(state, target, now=paced, counts=False)
     return state, replace(base, kind=DecisionKind.PARK, target=target, steps=steps, source="park")
 
 

@@ -181,6 +181,7 @@ def _other_server(state: State, sample: Sample) -> State:
         park_owed="",
         park_target=None,
         set_point=None,
+        role="",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import commands, decide, holds, observe
+from tuner.core import commands, decide, handover, holds, observe
 from tuner.core.guards import HOUR
 from tuner.core.learned import Learned, recall
 from tuner.core.state import Originals, State, Writes
@@ -143,6 +143,9 @@ def _hold(
     )
     ours = state.mode is Mode.ACTIVE and state.writes.own is not None
     owed = ""
+    if sample is not None:
+        state, changed, owed = handover.follow(state, sample, now=now, wall=wall)
+        events.extend(changed)
     for code in sorted(after - before):
         if code in holds.PARKED_ON_ENTRY:
             owed = f"hold {code.value}"

@@ -1,0 +1,51 @@
+"""A server that changes its role: what is said of it, and the park that it is owed."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tuner.core.role import role_of
+from tuner.core.state import State
+from tuner.records import Event, Sample
+
+HANDOVER_SECONDS = 60.0
+"""A role that flaps is parked for once in this time."""
+
+ROLE_CHANGE = "role change "
+"""How a park begins that is owed for another role."""
+
+
+def role_text(sample: Sample) -> str:
+    """Return the role that a server plays in words, and whether it takes clients' writes."""
+    return f"{role_of(sample)}, read_only" if sample.read_only or sample.super_read_only else role_of(sample)
+
+
+def follow(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event], str]:
+    """Note the role that a server plays now.
+
+    Returns:
+        The next state, an event where the role is another one, and why a park is owed for that: the new
+        role's load is unknown. It is owed where the server takes writes, or may be tuned while it is
+        read-only; empty where none is.
+    """
+    old, new = state.role, role_text(sample)
+    if old == new:
+        return state, [], ""
+    state = replace(state, role=new)
+    if not old:
+        return state, [], ""
+    change = f"{old} → {new}"
+    events = [Event(wall=wall, code="role", message=f"the server's role changed: {change}")]
+    last = state.handed_over
+    if read_only(state, sample) or (last is not None and now - last < HANDOVER_SECONDS):
+        return state, events, ""
+    return replace(state, handed_over=now), events, f"{ROLE_CHANGE}{change}"
+
+
+def read_only(state: State, sample: Sample) -> str:
+    """Return which variable makes this server one that is not to be written; empty where it may be."""
+    if state.settings.allow_read_only_writes:
+        return ""
+    if sample.super_read_only:
+        return "super_read_only"
+    return "read_only" if sample.read_only else ""
