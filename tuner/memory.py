@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,7 +15,7 @@ from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing, standing_of
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.journal import reader
-from tuner.journal.tables import JournalError
+from tuner.journal.tables import JournalError, Originals
 from tuner.journal.writer import JournalWriter
 from tuner.logs import get_logger
 from tuner.records import Capacity, Facts, TickRecord
@@ -29,6 +29,15 @@ T = TypeVar("T")
 log = get_logger("innobrim")
 
 
+class Left(NamedTuple):
+    """What earlier daemons left, of every server; None for what could not be read."""
+
+    originals: list[Originals] | None
+    written: list[Capacity] | None
+    standing: dict[str, str] | None
+    learned: dict[str, bytes] | None
+
+
 class Memory:
     """The journal of one state directory: what earlier daemons left, and what this one leaves."""
 
@@ -40,15 +49,29 @@ class Memory:
             keep_ticks: ticks that it holds.
         """
         self._directory = directory
+        self._left = Left(None, None, None, None)
         self._standing: Standing | None = None
         self._journal = JournalWriter(
             directory, keep_ticks=keep_ticks, on_error=lambda said: log.warning("journal", message=said)
         )
 
     def open(self) -> None:
-        """Start the writer's thread and give it time to look after what it finds."""
+        """Read what is there, start the writer's thread, and give it time to look after a damaged journal.
+
+        The reading comes first: on a slow disk the writer's first commit locks readers out for long, and
+        originals, or a pause, that could not be read would be as good as forgotten.
+        """
+        first = self._left = self._look(quietly=True)
         self._journal.start()
         self._journal.flush(READY_SECONDS)
+        if None in first:
+            again = self._look(quietly=False)
+            self._left = Left(
+                first.originals if first.originals is not None else again.originals,
+                first.written if first.written is not None else again.written,
+                first.standing if first.standing is not None else again.standing,
+                first.learned if first.learned is not None else again.learned,
+            )
 
     def close(self, timeout: float) -> None:
         """Write what is left, for at most so many seconds."""
@@ -56,19 +79,18 @@ class Memory:
 
     def originals(self, facts: Facts) -> Capacity | None:
         """Return the originals of an earlier run on this very start of this very server."""
-        kept = self._read(lambda: reader.originals(self._directory)) or []
-        for one in kept:
+        for one in self._left.originals or []:
             if one.identity == facts.identity and abs(one.started - facts.started) <= SAME_START_SECONDS:
                 return one.capacity
         return None
 
     def last_written(self) -> Capacity | None:
         """Return what was written last; ours where it is still in force."""
-        return self._read(lambda: reader.last_written(self._directory))
+        return self._left.written[0] if self._left.written else None
 
     def standing(self, facts: Facts) -> Standing | None:
         """Return what a person told the last daemon that still stands; None where nobody said anything."""
-        text = self._read(lambda: reader.standing(self._directory, facts.identity))
+        text = (self._left.standing or {}).get(facts.identity)
         try:
             return None if text is None else msgspec.json.decode(text, type=Standing)
         except msgspec.MsgspecError:
@@ -76,7 +98,7 @@ class Memory:
 
     def learned(self, facts: Facts) -> Learned | None:
         """Return what earlier runs learned about this server; None where that is of another version."""
-        blob = self._read(lambda: reader.learned(self._directory, facts.identity))
+        blob = (self._left.learned or {}).get(facts.identity)
         try:
             return None if blob is None else msgspec.msgpack.decode(blob, type=Learned)
         except msgspec.MsgspecError:
@@ -122,9 +144,17 @@ class Memory:
         """Keep what the next daemon should know about the load."""
         self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learn(state.estimator)))
 
-    def _read(self, what: Callable[[], T]) -> T | None:
-        try:
-            return what()
-        except (JournalError, OSError) as error:
-            log.warning("the journal could not be read", reason=str(error))
-            return None
+    def _look(self, *, quietly: bool) -> Left:
+        def read(what: Callable[[Path], T]) -> T | None:
+            try:
+                return what(self._directory)
+            except (JournalError, OSError) as error:
+                if not quietly:
+                    log.warning("the journal could not be read", reason=str(error))
+                return None
+
+        def written(directory: Path) -> list[Capacity]:
+            found = reader.last_written(directory)
+            return [] if found is None else [found]
+
+        return Left(read(reader.originals), read(written), read(reader.standing), read(reader.learned))

@@ -47,7 +47,7 @@ def test_a_journal_cut_short_keeps_its_originals(
     assert writer().flush(SOON)
 
     assert [kept.capacity for kept in originals(tmp_path)] == [PAIR]
-    assert standing(tmp_path, "uuid-1") == "paused"
+    assert standing(tmp_path) == {"uuid-1": "paused"}
     assert "originals of 1 server" in messages[0]
 
 
@@ -80,7 +80,7 @@ def test_what_stands_survives_damaged_originals_and_the_other_way_round(
     assert writer().flush(SOON)
 
     assert [kept.capacity for kept in originals(tmp_path)] == [PAIR]
-    assert standing(tmp_path, "uuid-1") is None
+    assert standing(tmp_path) == {}
     assert "that still stood is forgotten" in messages[0]
 
 

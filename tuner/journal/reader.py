@@ -64,24 +64,24 @@ def originals(state_directory: Path) -> list[Originals]:
     return read_originals(path) if is_there(path) else []
 
 
-def learned(state_directory: Path, identity: str) -> bytes | None:
-    """Return what was learned about one server; None where nothing is known.
+def learned(state_directory: Path) -> dict[str, bytes]:
+    """Return what was learned about each server; empty where nothing is known.
 
     Raises:
         JournalError: damaged.
     """
-    rows = _rows(located(state_directory), "SELECT state FROM learned WHERE identity = ?", (identity,))
-    return bytes(rows[0][0]) if rows else None
+    rows = _rows(located(state_directory), "SELECT identity, state FROM learned")
+    return {str(identity): bytes(state) for identity, state in rows}
 
 
-def standing(state_directory: Path, identity: str) -> str | None:
-    """Return what the next daemon has to know about a server, as JSON; None where nothing was kept.
+def standing(state_directory: Path) -> dict[str, str]:
+    """Return what the next daemon has to know about each server, as JSON; empty where nothing was kept.
 
     Raises:
         JournalError: damaged.
     """
     path = located(state_directory)
-    return read_standing(path).get(identity) if is_there(path) else None
+    return read_standing(path) if is_there(path) else {}
 
 
 def runs(path_or_directory: Path) -> list[Run]:

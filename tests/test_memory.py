@@ -1,0 +1,72 @@
+"""What a daemon knows of the one before it, whatever the disk does meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.factory import FACTS
+from tuner import memory
+from tuner.core.standing import Standing
+from tuner.journal.tables import FILE_NAME
+from tuner.journal.writer import JournalWriter
+from tuner.memory import Memory
+from tuner.records import Capacity
+
+SOON = 10.0
+PAIR = Capacity(10_000, 20_000)
+PAUSED = Standing(identity=FACTS.identity, started=FACTS.started, paused="paused by a person")
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Path:
+    """Return a state directory in which an earlier daemon left originals and a pause."""
+    journal = JournalWriter(tmp_path, keep_ticks=100, on_error=lambda _: None)
+    journal.start()
+    journal.save_originals(FACTS.identity, PAIR, FACTS.started, FACTS.version, 0.0, lambda: None)
+    journal.save_standing(FACTS.identity, msgspec.json.encode(PAUSED).decode())
+    assert journal.close(SOON)
+    return tmp_path
+
+
+@pytest.fixture
+def slow(left: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return the state directory on a disk where the first commit of a new writer does not end."""
+    monkeypatch.setattr(memory, "READY_SECONDS", 0.1)
+    monkeypatch.setattr("tuner.journal.readonly.BUSY_SECONDS", 0.1)
+    start = JournalWriter.start
+    with closing(sqlite3.connect(left / FILE_NAME, isolation_level=None)) as hanging:
+
+        def start_slowly(self: JournalWriter) -> None:
+            hanging.execute("BEGIN EXCLUSIVE")
+            start(self)
+
+        monkeypatch.setattr(JournalWriter, "start", start_slowly)
+        yield left
+
+
+def test_a_slow_disk_makes_no_daemon_forget(slow: Path) -> None:
+    """While the first commit takes its time, originals and a pause from before are known all the same."""
+    found = Memory(slow, keep_ticks=100)
+    found.open()
+
+    assert found.originals(FACTS) == PAIR
+    assert found.standing(FACTS) == PAUSED
+    found.close(0.1)
+
+
+def test_what_a_damaged_journal_still_gives_is_known(left: Path) -> None:
+    """A journal that has to be set aside first is no reason to take what is in force for the originals."""
+    path = left / FILE_NAME
+    path.write_bytes(path.read_bytes()[:-4096])
+    found = Memory(left, keep_ticks=100)
+    found.open()
+
+    assert found.originals(FACTS) == PAIR
+    assert found.standing(FACTS) == PAUSED
+    found.close(SOON)
