@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.factory import DEFAULT, SAVED, A, Bench, FakeServer, codes, command, held
 from tuner.records import Capacity, DecisionKind, Missed
@@ -62,6 +63,18 @@ def test_a_restart_is_over_when_the_originals_are_taken_anew(bench: Bench) -> No
 
     assert held(bench.record) == set()
     assert len(bench.server.applied) > before
+
+
+def test_a_start_is_dated_by_the_servers_own_clock(bench: Bench) -> None:
+    """Originals are kept under the start that the server names, however wrong the daemon's clock is."""
+    named = bench.state.facts.started + 12_345.0
+    facts = bench.server.facts
+    bench.server.facts = lambda: replace(facts(), started=named)  # type: ignore[method-assign]  # an hour off
+    bench.server.restart(Capacity(2_000, 4_000))
+    bench.turns(3)
+
+    assert "originals" in {code for record in bench.records[-2:] for code in codes(record)}
+    assert bench.state.facts.started == named
 
 
 def test_a_restart_during_silence_is_seen(bench: Bench) -> None:

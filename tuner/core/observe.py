@@ -70,9 +70,8 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     known = state.facts
     if facts is None or facts.identity != known.identity:
         return state, []
-    state = replace(state, facts_due=False)
+    state = replace(state, facts=facts, facts_due=False)
     same = (facts.version, facts.flush_law) == (known.version, known.flush_law)
-    state = replace(state, facts=replace(facts, started=known.started))
     if same:
         return state, []
     message = f"the server is {facts.version} now and was {known.version}"
@@ -158,14 +157,16 @@ def _other_server(state: State, sample: Sample) -> State:
     """Begin anew with the server that answers now; what was kept for one that comes back is found again."""
     facts = state.facts
     kept = {one.identity: one for one in state.elsewhere}
-    if state.originals is not None:
-        kept[facts.identity] = Elsewhere(facts.identity, facts.started, state.originals)
-    started = float(round(sample.wall - sample.uptime))
+    last = state.estimator.last
+    if state.originals is not None and last is not None:
+        before = last.monotonic - last.uptime
+        kept[facts.identity] = Elsewhere(facts.identity, before, state.originals)
+    started = sample.monotonic - sample.uptime
     again = kept.pop(sample.identity, None)
     known = again is not None and abs(again.started - started) <= SAME_START_SECONDS
     return replace(
         state,
-        facts=replace(facts, identity=sample.identity, started=started),
+        facts=replace(facts, identity=sample.identity, started=float(round(sample.wall - sample.uptime))),
         mode=Mode.ADVISORY,
         advisory_until_said=True,
         facts_due=True,

@@ -70,7 +70,7 @@ class Elsewhere(Struct, frozen=True):
 
     Attributes:
         identity: which server.
-        started: when it had started, Unix time.
+        started: when it had started, on our monotonic clock, seconds.
         originals: what it was set to before us.
     """
 

@@ -47,24 +47,29 @@ _ASKED = (
     "innodb_thread_concurrency",
 )
 
+_STARTED = (
+    "SELECT UNIX_TIMESTAMP() - variable_value FROM performance_schema.global_status"
+    " WHERE variable_name = 'Uptime'"
+)
+"""When mysqld started, by its own clock alone: the same to the second, whatever any clock did since."""
+
 CAPACITY_MINIMUM = 100
 CAPACITY_MAXIMUM_84 = 4_294_967_295
 CAPACITY_MAXIMUM_80 = 2**63 - 1
 
 
-def detect(session: Session, *, wall: float) -> Facts:
+def detect(session: Session) -> Facts:
     """Return what this server is.
 
     Args:
         session: an open or openable session.
-        wall: Unix time now, to turn uptime into a start time.
 
     Raises:
         Unreachable: nothing answers in time.
         Unsupported: not MySQL 8.0.30 or later, the account may not look, or the answers make no sense.
     """
     try:
-        return _detect(session, wall=wall)
+        return _detect(session)
     except pymysql.MySQLError as error:
         raise Unsupported(
             f"{session.endpoint} may not look at what is needed ({error.args[-1]}); it needs PROCESS on *.* "
@@ -78,7 +83,7 @@ def detect(session: Session, *, wall: float) -> Facts:
         ) from error
 
 
-def _detect(session: Session, *, wall: float) -> Facts:
+def _detect(session: Session) -> Facts:
     variables = _variables(session)
     version = variables.get("version", "")
     comment = variables.get("version_comment", "")
@@ -96,7 +101,7 @@ def _detect(session: Session, *, wall: float) -> Facts:
             f"GRANT PROCESS ON *.* TO '{session.endpoint.user}'@'…'"
         ) from error
     disabled = tuple(name for name in COUNTERS if states.get(name) != "enabled")
-    uptime = float(session.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1])
+    started = float(session.query(_STARTED)[0][0])
     blockers = []
     if variables.get("innodb_read_only", "OFF") in {"ON", "1"}:
         blockers.append("innodb_read_only is ON: this server writes no pages")
@@ -113,7 +118,7 @@ def _detect(session: Session, *, wall: float) -> Facts:
         page_size=int(variables["innodb_page_size"]),
         capacity_minimum=CAPACITY_MINIMUM,
         capacity_maximum=CAPACITY_MAXIMUM_84 if _release(version) >= (8, 4) else CAPACITY_MAXIMUM_80,
-        started=float(round(wall - uptime)),
+        started=started,
         disabled_counters=disabled,
         blockers=tuple(blockers),
     )

@@ -88,10 +88,10 @@ class MySQLServer:
 
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
-        facts = detect(self._session, wall=self._clock.wall())
+        facts = detect(self._session)
         if facts.disabled_counters and self.enables_counters:
             self.enable_counters()
-            facts = detect(self._session, wall=self._clock.wall())
+            facts = detect(self._session)
         self._page_size = facts.page_size
         return facts
 
