@@ -31,12 +31,15 @@ The decorator's words become a row of ``docs/safety.md``: ``python -m tests.faul
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lab.servers.base import LabServer
+from lab.servers.base import MEBIBYTE, LabServer
+from lab.servers.choose import choose
 from tests.faults.harness import Rig
 from tests.real.support import Work
 
@@ -48,3 +51,13 @@ def rig(server: LabServer, work: Work, tmp_path: Path) -> Iterator[Rig]:
     found.begin()
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session")
+def other_server(server: LabServer) -> Iterator[LabServer]:
+    """Yield a second, small server with the accounts of the first."""
+    with contextlib.ExitStack() as stack:
+        spec = replace(server.spec, redo_capacity=16 * MEBIBYTE, buffer_pool=128 * MEBIBYTE)
+        found = choose().server(spec)
+        found.admin, found.daemon = server.admin, server.daemon
+        yield stack.enter_context(found)

@@ -36,6 +36,9 @@ FIRST_WRITE = 30.0
 BACK = 30.0
 """Seconds in which the loop must be back after whatever needs no person."""
 
+FROZEN = 30.0
+"""Seconds that a process stands still under SIGSTOP."""
+
 STOP = 2.0
 """Seconds from SIGTERM to the end."""
 
@@ -91,6 +94,14 @@ class Daemon(Innobrim):
         hold = _hold(found, code)
         assert hold is not None
         return hold
+
+    def await_event(self, code: str, limit: float = BACK, *, count: int = 1) -> None:
+        """Return once so many events with this code are in the journal, counted from the daemon's start."""
+        until(
+            lambda: self.alive() and self.events().count(code) >= count,
+            limit,
+            lambda: f"{count} × {code}; there are {self.events()}; the daemon said:\n{self.log()}",
+        )
 
     def await_no_hold(self, limit: float = BACK) -> dict[str, Any]:
         """Return the status without any hold."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from lab.servers.base import LabServer
 from tests.core.referee import Referee
@@ -64,7 +65,7 @@ def judge(server: LabServer, *daemons: Innobrim) -> Verdict:
     cut = 0
     for daemon in daemons:
         for run in _numbers(daemon):
-            found = judge_run(daemon, run)
+            found = judge_run(daemon.state, run)
             records += found
             cut += not found or found[-1].lifecycle is not Lifecycle.STOPPING
     written = Counter(step for record in records for step in record.decision.steps)
@@ -73,7 +74,7 @@ def judge(server: LabServer, *daemons: Innobrim) -> Verdict:
     return Verdict(in_force(server), records)
 
 
-def judge_run(daemon: Innobrim, run: int) -> list[TickRecord]:
+def judge_run(directory: Path, run: int) -> list[TickRecord]:
     """Replay one run of a journal with a referee beside it, and return its ticks.
 
     Raises:
@@ -83,7 +84,7 @@ def judge_run(daemon: Innobrim, run: int) -> list[TickRecord]:
     referee = Referee(saved=False)
     ours: Capacity | None = None
     number, found = 0, []
-    for item in trace(daemon.state, run):
+    for item in trace(directory, run):
         if isinstance(item, TickRecord):
             found.append(item)
             assert state is None or item.tick.number == number + 1, "ticks are missing in the journal"
