@@ -19,6 +19,7 @@ from tuner.config.schema import Config
 from tuner.core.standing import take_up
 from tuner.core.state import State
 from tuner.core.step import start
+from tuner.farewell import Farewell
 from tuner.logs import get_logger, log_record
 from tuner.loop import drive
 from tuner.memory import Memory
@@ -123,6 +124,7 @@ class Daemon:
         self._speed = speed
         self._chores: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._memory = Memory(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
+        self._farewell = Farewell()
         self._ready = False
 
     def run(self, *, until: float | None = None) -> None:
@@ -148,7 +150,7 @@ class Daemon:
                 self._api.stop(CLOSE_SECONDS)
             self._memory.close(CLOSE_SECONDS)
             self._server.close()
-            log.info("stopped")
+            log.info("stopped", left=str(self._farewell))
 
     def _turn(self, facts: Facts, until: float | None) -> None:
         memory = self._memory
@@ -213,6 +215,7 @@ class Daemon:
 
     def _tell_last(self, receipt: Receipt) -> None:
         """Say what became of the write that the daemon ends with; no tick follows it."""
+        self._farewell.wrote(receipt)
         if receipt.error or receipt.in_force != receipt.requested:
             log.warning(
                 "the last write did not go as planned", error=receipt.error, in_force=receipt.in_force
@@ -223,6 +226,7 @@ class Daemon:
         self._board.publish(record, state.settings, state.facts)
         self._memory.record(state, record, originals_saved=self._originals_saved)
         log_record(record)
+        self._farewell.take(record)
         self._notify(record)
         if self._on_mode is not None:
             self._on_mode(record.mode)

@@ -1,0 +1,65 @@
+"""What the log says of the values that a daemon leaves behind."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tests.factory import Bench, command
+from tuner.farewell import Farewell
+from tuner.records import DecisionKind, Lifecycle
+
+
+def test_a_parked_end_names_the_parked_pair() -> None:
+    """After a park at the end, the pair that was read back is named as parked."""
+    bench, farewell = _lived()
+    record = bench.turn(command("stop", who="SIGTERM", value="park"))
+    farewell.take(record)
+    assert record.lifecycle is Lifecycle.STOPPING
+    assert record.decision.kind is DecisionKind.PARK
+    assert bench.receipt is not None
+    farewell.wrote(bench.receipt)
+
+    pair = bench.server.capacity
+
+    assert str(farewell) == f"{pair.io_capacity}/{pair.io_capacity_max}: parked"
+
+
+def test_a_write_that_was_not_read_back_names_both_pairs() -> None:
+    """Where the last write's outcome is unknown, both pairs that may be in force are named."""
+    bench, farewell = _lived()
+    before = bench.server.capacity
+    farewell.take(bench.turn(command("stop", who="SIGTERM", value="park")))
+    assert bench.receipt is not None
+    lost = replace(bench.receipt, in_force=None, error="did not answer within 1 s")
+    farewell.wrote(lost)
+
+    said = str(farewell)
+
+    assert said.startswith(f"{before.io_capacity}/{before.io_capacity_max} or ")
+    assert f"{lost.requested.io_capacity}/{lost.requested.io_capacity_max}" in said
+    assert "did not answer within 1 s" in said
+
+
+def test_a_server_that_hangs_is_left_as_it_was_last_seen() -> None:
+    """Where the server does not answer at the end, the pair seen last is named, and that it is not parked."""
+    bench, farewell = _lived()
+    pair = bench.server.capacity
+    bench.server.down = "did not answer within 1 s"
+    farewell.take(bench.turn())
+    farewell.take(bench.turn(command("stop", who="SIGTERM", value="park")))
+
+    said = str(farewell)
+
+    assert said.startswith(f"{pair.io_capacity}/{pair.io_capacity_max} when last seen, not parked")
+
+
+def test_an_end_before_the_first_reading_is_unknown() -> None:
+    """A daemon that never saw its server does not pretend to know what is in force."""
+    assert str(Farewell()).startswith("unknown")
+
+
+def _lived() -> tuple[Bench, Farewell]:
+    """Return a loop that has written, and what followed its last tick."""
+    bench, farewell = Bench().in_control(), Farewell()
+    farewell.take(bench.record)
+    return bench, farewell
