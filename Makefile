@@ -1,6 +1,6 @@
 # make demo      see the loop at work within two minutes; installs nothing outside .venv
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing
-# make prove     the long measurements; PART=search|blocks|hold|all, RESUME=1 goes on where it stopped
+# make prove     the long measurements; PART=search|blocks|hold|surge|recovery|soak|all, RESUME=1 goes on where it stopped
 # make setup     .venv with everything for development
 # make lint      style, types and import directions only
 # PYTHON=…       which Python makes .venv, 3.11 or later

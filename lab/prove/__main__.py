@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lab.prove import blocks, hold, report, search
+from lab.prove import blocks, hold, recovery, report, safety, search, soak, surge
 from lab.prove.ledger import Ledger, read_rows
 from lab.servers.base import LabServerError
 from lab.servers.container import PLAIN_IMAGE
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 RESULTS = Path("docs/results")
-PARTS = ("search", "blocks", "hold")
+PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak")
 
 
 @click.command()
@@ -28,6 +28,17 @@ PARTS = ("search", "blocks", "hold")
 @click.option("--resume", is_flag=True, help="Skip the rows that are finished.")
 @click.option("--report", "page", is_flag=True, help="Only write the page from the finished rows.")
 @click.option("--best-static", type=int, help="M for the blocks instead of the search's winner, pages/s.")
+@click.option(
+    "--minutes",
+    type=click.IntRange(min=1),
+    default=soak.MINUTES,
+    show_default=True,
+    help="Length of the soak; a part of it takes up to an hour, --resume carries out the next.",
+)
+@click.option("--seed", type=int, help="Order of the soak's faults; default: drawn.")
+@click.option(
+    "--trial", is_flag=True, help="surge, recovery: only see that it works, in a few minutes; rows say so."
+)
 @click.option("--image", default=PLAIN_IMAGE, show_default=True, help="Container image of the server.")
 @click.option(
     "--results",
@@ -37,36 +48,63 @@ PARTS = ("search", "blocks", "hold")
     help="Directory of rows and page.",
 )
 def main(
-    part: str | None, best_static: int | None, image: str, results: Path, *, resume: bool, page: bool
+    *,
+    part: str | None,
+    best_static: int | None,
+    image: str,
+    results: Path,
+    minutes: int,
+    seed: int | None,
+    trial: bool,
+    resume: bool,
+    page: bool,
 ) -> None:
-    """Run the long proofs and write their page.
+    """Run the long proofs and write their pages.
 
     Example: python -m lab.prove --part search --resume
     """
     signal.signal(signal.SIGTERM, _terminated)
     if part is None and not page:
         raise click.UsageError("name a --part, or ask for the --report")
+    results.mkdir(parents=True, exist_ok=True)
     try:
         for name in PARTS if part == "all" else (part,):
             if name is not None:
-                _run(name, results, image, best_static, resume=resume)
+                ledger = Ledger(results / f"{name}.jsonl", resume=resume)
+                if name == "soak":
+                    _soak(ledger, image, minutes, seed)
+                elif name == "blocks":
+                    blocks.run(ledger, image, best_static or _best_static(results))
+                else:
+                    _run(name, ledger, image, trial=trial)
     except LabServerError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"wrote {report.write(results)}")
+    finally:
+        for made in (report.write(results), safety.write(results)):
+            click.echo(f"wrote {made}")
 
 
-def _run(part: str, results: Path, image: str, best_static: int | None, *, resume: bool) -> None:
-    ledger = Ledger(results / f"{part}.jsonl", resume=resume)
+def _run(part: str, ledger: Ledger, image: str, *, trial: bool) -> None:
     if part == "search":
         search.run(ledger, image)
     elif part == "hold":
         hold.run(ledger, image)
+    elif part == "surge":
+        surge.run(ledger, image, trial=trial)
     else:
-        found = search.best(read_rows(results / "search.jsonl"))
-        value = best_static or (int(found["io_capacity_max"]) if found else None)
-        if value is None:
-            raise LabServerError("no acceptable static value is known: run --part search first")
-        blocks.run(ledger, image, value)
+        recovery.run(ledger, image, trial=trial)
+
+
+def _soak(ledger: Ledger, image: str, minutes: int, seed: int | None) -> None:
+    if not soak.run(ledger, image, minutes=minutes, seed=seed):
+        click.echo("the soak is not finished; go on with --resume")
+
+
+def _best_static(results: Path) -> int:
+    found = search.best(read_rows(results / "search.jsonl"))
+    if found is None:
+        raise LabServerError("no acceptable static value is known: run --part search first")
+    return int(found["io_capacity_max"])
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the handler's signature

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from lab.prove.sampler import Reading, Sampler
@@ -21,14 +22,27 @@ WRITE_IOPS = 1200
 DEFAULT_PAIR = (10_000, 20_000)
 LOAD = Load()
 THIRD_LEAST = 5
+LIFT_CAPACITY = 300
+LIFT_RATIO = 0.2
+LIFT_SECONDS = 60.0
 SPEC = ServerSpec(io_capacity=DEFAULT_PAIR[0], io_capacity_max=DEFAULT_PAIR[1])
 
 
 class Bench:
     """One server under the proof's conditions with its load at work and a sampler watching."""
 
-    def __init__(self, image: str = PLAIN_IMAGE) -> None:
-        self.server = MySQLContainer(image, SPEC)
+    def __init__(
+        self, image: str = PLAIN_IMAGE, spec: ServerSpec = SPEC, *, load_arguments: tuple[str, ...] = ()
+    ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            image: container image of the server.
+            spec: how mysqld is started.
+            load_arguments: further sysbench arguments.
+        """
+        self.server = MySQLContainer(image, spec)
+        self._load_arguments = load_arguments
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -37,12 +51,15 @@ class Bench:
             stack.enter_context(self.server)
             self.version = str(self.server.query("SELECT VERSION()")[0][0])
             say(f"MySQL {self.version}; filling {LOAD.tables} tables of {LOAD.rows} rows")
+            self.server.set_capacity(*DEFAULT_PAIR)  # whatever it starts with, it is filled fast
             prepare(self.server, LOAD)
             refusal = self.server.limit_write_iops(WRITE_IOPS)
             if refusal is not None:
                 raise LabServerError(refusal)
             self.sampler = stack.enter_context(Sampler(self.server))
-            self.load = stack.enter_context(SysbenchRun(self.server, LOAD))
+            self.load = SysbenchRun(self.server, LOAD, *self._load_arguments)
+            stack.callback(self.stop_load)
+            self.load.start()
             self.load.wait_seconds(3, 30.0)
             self._stack = stack.pop_all()
         return self
@@ -52,13 +69,28 @@ class Bench:
     ) -> None:
         self._stack.close()
 
+    def start_load(self, rate: int = 0) -> None:
+        """Put another load in the place of the one at work.
+
+        Args:
+            rate: transactions offered per second; 0 is as many as possible.
+        """
+        self.stop_load()
+        self.load = SysbenchRun(self.server, replace(LOAD, rate=rate), *self._load_arguments)
+        self.load.start()
+        self.load.wait_seconds(3, 30.0)
+
+    def stop_load(self) -> None:
+        """End the load; safe to call twice."""
+        self.load.stop()
+
     def conditions(self) -> dict[str, Any]:
         """Return the conditions, for the record."""
         return {
             "server": f"MySQL {self.version}",
             "write_iops": WRITE_IOPS,
-            "redo_capacity": SPEC.redo_capacity,
-            "buffer_pool": SPEC.buffer_pool,
+            "redo_capacity": self.server.spec.redo_capacity,
+            "buffer_pool": self.server.spec.buffer_pool,
             "load": LOAD.script,
             "threads": LOAD.threads,
             "tables": LOAD.tables,
@@ -105,6 +137,21 @@ class Bench:
         """Return the summary of a window that has passed, monotonic seconds."""
         commits = [second.commits for second in self.load.seconds(since, until)]
         return summarise(commits, self.sampler.readings(since, until))
+
+
+def lift(bench: Bench, ratio: float = LIFT_RATIO) -> None:
+    """Bring the age off the low-water mark that a bulk load leaves it under, then go back to the default.
+
+    Below that mark the server says nothing of its flush law, and the daemon would wait for minutes.
+    """
+    bench.server.set_capacity(LIFT_CAPACITY // 2, LIFT_CAPACITY)
+    end = time.monotonic() + LIFT_SECONDS
+    while time.monotonic() < end:
+        bench.watch(1.0)
+        recent = bench.sampler.readings(since=time.monotonic() - 3.0)
+        if recent and recent[-1].age_ratio >= ratio:
+            break
+    bench.server.set_capacity(*DEFAULT_PAIR)
 
 
 def settled(readings: list[Reading], drift: float = 0.015) -> bool:

@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
-from lab.prove.conditions import DEFAULT_PAIR, Bench, say
+from lab.prove.conditions import Bench, lift, say
 from lab.prove.daemon import Daemon
 from lab.servers.base import LabServerError
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 SETTLE = (120.0, 420.0)
 COUNTED = 50 * 60.0
 PROGRESS = 300.0
-LIFT_CAPACITY = 300
-LIFT_RATIO = 0.2
-LIFT_SECONDS = 60.0
 BAND = 0.05
 
 
@@ -35,23 +32,8 @@ def run(ledger: Ledger, image: str) -> None:
         say("hold: finished before")
         return
     with Bench(image) as bench:
-        _lift(bench)
+        lift(bench)
         _hold(bench, ledger)
-
-
-def _lift(bench: Bench) -> None:
-    """Bring the age off the low-water mark that a bulk load leaves it under, then go back to the default.
-
-    Below that mark the server says nothing of its flush law, and the daemon would wait for minutes.
-    """
-    bench.server.set_capacity(LIFT_CAPACITY // 2, LIFT_CAPACITY)
-    end = time.monotonic() + LIFT_SECONDS
-    while time.monotonic() < end:
-        bench.watch(1.0)
-        recent = bench.sampler.readings(since=time.monotonic() - 3.0)
-        if recent and recent[-1].age_ratio >= LIFT_RATIO:
-            break
-    bench.server.set_capacity(*DEFAULT_PAIR)
 
 
 def _hold(bench: Bench, ledger: Ledger) -> None:

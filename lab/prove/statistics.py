@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Student's t, two-sided 95 %, by degrees of freedom.
 _T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 
+FEWEST = 2
+
 
 def percentile(values: Sequence[float], percent: float) -> float:
     """Return a percentile with linear interpolation between ranks.
@@ -56,6 +58,26 @@ def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Bounds:
     t = _T95.get(len(logs) - 1, 1.96)
     half = t * statistics.stdev(logs) / math.sqrt(len(logs))
     return Bounds(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+
+
+def slope(times: Sequence[float], values: Sequence[float]) -> Bounds:
+    """Return the least-squares slope with 95 % t bounds, in units of ``values`` per unit of ``times``.
+
+    Raises:
+        ValueError: fewer than three points, or all at one time.
+    """
+    count = len(times)
+    middle, mean = statistics.fmean(times), statistics.fmean(values)
+    spread = sum((at - middle) ** 2 for at in times)
+    if count != len(values) or count <= FEWEST or spread == 0.0:
+        raise ValueError(f"no slope through {count} points with {len(values)} values")
+    found = sum((at - middle) * (value - mean) for at, value in zip(times, values, strict=True)) / spread
+    rest = sum(
+        (value - mean - found * (at - middle)) ** 2 for at, value in zip(times, values, strict=True)
+    ) / (count - 2)
+    t = _T95.get(count - 2, 1.96 + 2.5 / (count - 2))
+    half = t * math.sqrt(rest / spread)
+    return Bounds(found, found - half, found + half)
 
 
 def summarise(commits: Sequence[float], readings: Sequence[Reading]) -> dict[str, float | int]:

@@ -163,6 +163,10 @@ class LabServer(ABC):
             None when the limit is in force, else a sentence saying why it is not.
         """
 
+    def data_directory(self) -> Path | None:
+        """Return where the server's data can be reached from here, None where it cannot."""
+        return None
+
     def connect(self, account: Account | None = None, *, timeout: float = 5.0) -> pymysql.Connection[Any]:
         """Return a new autocommit connection, the admin's by default; every call on it is bounded.
 

@@ -169,6 +169,14 @@ class MySQLContainer(LabServer):
             return self._container.logs(tail=30).decode(errors="replace")
         return ""
 
+    def data_directory(self) -> Path | None:
+        """Return where the volume lies on this machine; None where it cannot be looked into."""
+        with contextlib.suppress(DockerException, OSError):
+            place = Path(str((self._client.volumes.get(self._name).attrs or {})["Mountpoint"])) / "db"
+            if place.is_dir():
+                return place
+        return None
+
     def limit_write_iops(self, writes: int | None) -> str | None:
         """Limit the volume's disk to so many writes per second for this container; None lifts it."""
         container = self._running()

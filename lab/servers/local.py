@@ -105,6 +105,10 @@ class LocalMySQL(LabServer):
         lines = (self._directory / "log").read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(lines[-30:])
 
+    def data_directory(self) -> Path | None:
+        """Return the data directory."""
+        return None if self._directory is None else self._directory / "data"
+
     def limit_write_iops(self, writes: int | None) -> str | None:
         """Limit the data directory's disk for mysqld, in a control group of its own; needs root."""
         process = self._running()

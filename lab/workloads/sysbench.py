@@ -20,6 +20,7 @@ _SECOND = re.compile(
     r"^\[ (?P<second>\d+)s \] thds: (?P<threads>\d+) tps: (?P<tps>[\d.]+) .*"
     r"lat \(ms,\d+%\): (?P<latency>[\d.]+) err/s: (?P<errors>[\d.]+)"
 )
+_QUEUE = re.compile(r"^\[ \d+s \] queue length: (\d+), concurrency: \d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,12 @@ def parse_second(line: str, now: float) -> Second | None:
     if found is None:
         return None
     return Second(now, float(found["tps"]), float(found["latency"]) / 1000.0, float(found["errors"]))
+
+
+def parse_queue(line: str) -> int | None:
+    """Return how many transactions of an open load wait for a free connection, None for any other line."""
+    found = _QUEUE.match(line)
+    return None if found is None else int(found[1])
 
 
 def command(server: LabServer, load: Load, action: str, *extra: str) -> list[str]:
@@ -141,6 +148,7 @@ class SysbenchRun:
         self._reader: threading.Thread | None = None
         self._changed = threading.Condition()
         self._seconds: list[Second] = []
+        self._queues: list[tuple[float, int]] = []
         self._tail: list[str] = []
 
     def __enter__(self) -> Self:
@@ -197,6 +205,16 @@ class SysbenchRun:
         with self._changed:
             return [second for second in self._seconds if since < second.monotonic <= until]
 
+    def longest_queue(self, since: float = 0.0, until: float = float("inf")) -> int:
+        """Return the most transactions that waited at the end of a second; 0 for a closed load.
+
+        Args:
+            since: from after this time on, monotonic seconds.
+            until: up to this time.
+        """
+        with self._changed:
+            return max((length for at, length in self._queues if since < at <= until), default=0)
+
     def wait_seconds(self, count: int, limit: float) -> list[Second]:
         """Return once so many seconds have been reported.
 
@@ -224,9 +242,12 @@ class SysbenchRun:
             return
         with contextlib.suppress(ValueError):  # closed under us by stop()
             for line in process.stdout:
-                second = parse_second(line, time.monotonic())
+                now = time.monotonic()
+                second, queue = parse_second(line, now), parse_queue(line)
                 with self._changed:
-                    if second is None:
+                    if queue is not None:
+                        self._queues.append((now, queue))
+                    elif second is None:
                         self._tail = [*self._tail[-40:], line.rstrip()]
                     else:
                         self._seconds.append(second)

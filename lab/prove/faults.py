@@ -1,0 +1,229 @@
+"""What each kind of fault does to daemon, server, load or network, and how it is taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pymysql
+
+from lab.prove import deck
+from lab.prove.conditions import WRITE_IOPS
+from lab.servers.base import MEBIBYTE, LabServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab.prove.conditions import Bench
+    from lab.prove.daemon import Daemon
+    from lab.prove.relay import Relay
+
+BASELINE = (1000, 2000)
+REDO_SMALL, REDO_LARGE = 100 * MEBIBYTE, 160 * MEBIBYTE
+WRITER_LOCK = "innobrim.writer"
+MODULES = ("module_log", "module_buffer")
+FLOOD_THREADS = 4
+FLOOD_PATHS = ("/v1/status", "/metrics", "/v1/events", "/v1/history", "/livez")
+QUERY_SECONDS = 45.0
+
+
+class Faults:
+    """Everything that a fault may reach.
+
+    Attributes:
+        requests: requests that the last flood got an answer to.
+        note: what the last fault has to say about itself, for the record.
+    """
+
+    def __init__(self, bench: Bench, daemon: Daemon, relay: Relay) -> None:
+        self._bench, self._daemon, self._relay = bench, daemon, relay
+        self._large = False
+        self.requests = 0
+        self.note = ""
+        self._inject: dict[str, Callable[[float], None]] = {
+            deck.SIGSTOP: self._freeze,
+            deck.KILL: self._kill,
+            deck.TERMINATE: self._terminate,
+            deck.SESSION: lambda _: self._kill_sessions(),
+            deck.BLACK_HOLE: self._drop_packets,
+            deck.FOREIGN: lambda _: bench.server.set_capacity(*BASELINE),
+            deck.RESIZE: lambda _: self._resize(),
+            deck.READ_LOCK: lambda s: self._hold(s, "FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"),
+            deck.BACKUP_LOCK: lambda s: self._hold(s, "LOCK INSTANCE FOR BACKUP", "UNLOCK INSTANCE"),
+            deck.READ_ONLY: self._read_only,
+            deck.COUNTERS: self._counters,
+            deck.RUBBISH: self._rubbish,
+            deck.LOAD_OFF: self._load_off,
+            deck.DISK: self._halve_disk,
+            deck.FLOOD: self._flood,
+            deck.WRITER_LOCK: self._take_lock,
+        }
+
+    def carry_out(self, kind: str, seconds: float) -> None:
+        """Let one fault last so many seconds; it is taken back when this returns."""
+        self.note, self.requests = "", 0
+        self._inject[kind](seconds)
+
+    def sessions(self) -> int:
+        """Return how many server sessions the daemon's account has."""
+        return len(self._session_ids())
+
+    def _freeze(self, seconds: float) -> None:
+        self._daemon.signal(signal.SIGSTOP)
+        try:
+            _last(seconds)
+        finally:
+            self._daemon.signal(signal.SIGCONT)
+
+    def _kill(self, seconds: float) -> None:
+        """Kill the daemon, do what the service manager does after a crash, and start it again."""
+        self._daemon.kill()
+        done = self._daemon.command(*AFTER_CRASH)
+        self.note = f"after the crash: exit {done.returncode}, {_line(done.stdout or done.stderr)}"
+        _last(seconds)
+        self._daemon.start()
+
+    def _terminate(self, seconds: float) -> None:
+        code = self._daemon.terminate()
+        took = self._daemon.stop_seconds or 0.0
+        pair = self._bench.server.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")
+        self.note = f"ended with {code} after {took:.1f} s, left {pair[0][0]}/{pair[0][1]}"
+        _last(seconds)
+        self._daemon.start()
+
+    def _session_ids(self) -> list[int]:
+        user = self._bench.server.daemon.user
+        rows = self._bench.server.query(
+            f"SELECT id FROM performance_schema.processlist WHERE user = '{user}'", timeout=QUERY_SECONDS
+        )
+        return [int(row[0]) for row in rows]
+
+    def _kill_sessions(self) -> None:
+        for number in self._session_ids():
+            with contextlib.suppress(pymysql.MySQLError):  # gone already
+                self._bench.server.query(f"KILL {number}")
+
+    def _drop_packets(self, seconds: float) -> None:
+        self._relay.drop()
+        try:
+            _last(seconds)
+        finally:
+            self._relay.pass_on()
+
+    def _resize(self) -> None:
+        self._large = not self._large
+        wanted = REDO_LARGE if self._large else REDO_SMALL
+        self.note = f"to {wanted // MEBIBYTE} MiB"
+        self._ask(f"SET GLOBAL innodb_redo_log_capacity = {wanted}")
+
+    def _hold(self, seconds: float, begin: str, end: str) -> None:
+        with contextlib.closing(self._bench.server.connect(timeout=QUERY_SECONDS)) as connection:
+            _do(connection, begin)
+            _last(seconds)
+            _do(connection, end)
+
+    def _read_only(self, seconds: float) -> None:
+        try:
+            self._ask("SET GLOBAL super_read_only = ON")
+            _last(seconds)
+        finally:
+            self._ask("SET GLOBAL super_read_only = OFF")
+            self._ask("SET GLOBAL read_only = OFF")
+
+    def _counters(self, seconds: float) -> None:
+        try:
+            for module in MODULES:
+                self._ask(f"SET GLOBAL innodb_monitor_disable = '{module}'")
+            _last(seconds)
+        finally:
+            for module in MODULES:
+                self._ask(f"SET GLOBAL innodb_monitor_enable = '{module}'")
+
+    def _rubbish(self, seconds: float) -> None:
+        self._daemon.spoil("[loop]\nset_piont = maybe\n= = =\n")
+        try:
+            self._daemon.signal(signal.SIGHUP)
+            _last(seconds)
+        finally:
+            self._daemon.configure()
+            self._daemon.signal(signal.SIGHUP)
+
+    def _load_off(self, seconds: float) -> None:
+        self._bench.stop_load()
+        _last(seconds)
+        self._bench.start_load()
+
+    def _halve_disk(self, seconds: float) -> None:
+        self._limit(WRITE_IOPS // 2)
+        try:
+            _last(seconds)
+        finally:
+            self._limit(WRITE_IOPS)
+
+    def _limit(self, writes: int) -> None:
+        refusal = self._bench.server.limit_write_iops(writes)
+        if refusal is not None:
+            raise LabServerError(refusal)
+
+    def _flood(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        answered = [0] * FLOOD_THREADS
+
+        def ask(place: int) -> None:
+            with self._daemon.client() as client:
+                while time.monotonic() < end:
+                    path = FLOOD_PATHS[(place + answered[place]) % len(FLOOD_PATHS)]
+                    with contextlib.suppress(httpx.HTTPError):
+                        client.get(path)
+                        answered[place] += 1
+
+        threads = [threading.Thread(target=ask, args=(place,)) for place in range(FLOOD_THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.requests = sum(answered)
+        self.note = f"{self.requests} requests in {seconds:.0f} s"
+
+    def _take_lock(self, seconds: float) -> None:
+        """Wait for the lock in line, then end the session that has it."""
+        with contextlib.closing(self._bench.server.connect(timeout=QUERY_SECONDS)) as connection:
+            waiter = threading.Thread(target=_do, args=(connection, f"SELECT GET_LOCK('{WRITER_LOCK}', 30)"))
+            waiter.start()
+            self._await_waiter()
+            self._kill_sessions()
+            waiter.join()
+            _last(seconds)
+            _do(connection, f"SELECT RELEASE_LOCK('{WRITER_LOCK}')")
+
+    def _await_waiter(self) -> None:
+        end = time.monotonic() + 5.0
+        query = "SELECT 1 FROM performance_schema.processlist WHERE state = 'User lock'"
+        while not self._bench.server.query(query) and time.monotonic() < end:
+            _last(0.1)
+
+    def _ask(self, statement: str) -> None:
+        self._bench.server.query(statement, timeout=QUERY_SECONDS)
+
+
+AFTER_CRASH = ("park", "--if-crashed")
+"""What the service manager runs after the daemon's end by a crash."""
+
+
+def _last(seconds: float) -> None:
+    """Let a fault last; the time itself is what is waited for."""
+    time.sleep(seconds)
+
+
+def _do(connection: pymysql.Connection[Any], statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def _line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else "nothing said"

@@ -1,0 +1,240 @@
+"""Books of its own over a journal: whether what a daemon wrote kept the published invariants.
+
+Shares no rule with the loop that it judges: limits, whole ratios, paces, permits are written down a second
+time here, from the text of the invariants.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from lab.prove.rules import Pace, end_faults, way_faults
+from tuner.core.snapshot import decode_state
+from tuner.journal.tables import Run
+from tuner.records import Capacity, Command, DecisionKind, Estimate, HoldCode, Lifecycle, Sample, TickRecord
+from tuner.settings import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tuner.journal.tables import Snapshot
+
+ASKED_FOR = {DecisionKind.PARK, DecisionKind.RESTORE} | {kind for kind in DecisionKind if kind == "drain"}
+"""Kinds that a hold does not forbid by itself."""
+
+NOT_PARKED = {
+    HoldCode.FOREIGN_CHANGE,
+    HoldCode.RESTARTED,
+    HoldCode.PRIVILEGE_LOST,
+    HoldCode.NOT_WRITER,
+}
+"""Holds under which nothing but a person's word lets a park through."""
+
+ANEW = {"restarted", "other_server"}
+"""Events after which what was believed before says nothing."""
+
+
+class Breach(NamedTuple):
+    """One invariant broken.
+
+    Attributes:
+        invariant: its number on the published list.
+        run: number of the daemon's run in its journal.
+        tick: number of the tick.
+        wall: when, Unix time.
+        what: in words.
+    """
+
+    invariant: int
+    run: int
+    tick: int
+    wall: float
+    what: str
+
+
+def judge(items: Iterable[Run | Snapshot | TickRecord]) -> list[Breach]:
+    """Return every breach in one run's trace: its start, then its ticks; gaps are what a crash lost."""
+    books: _Books | None = None
+    found: list[Breach] = []
+    for item in items:
+        if isinstance(item, Run):
+            books = _Books(item)
+        elif isinstance(item, TickRecord) and books is not None:
+            found += [
+                Breach(number, books.run.number, item.tick.number, item.tick.wall, what)
+                for number, what in books.judge(item)
+            ]
+    return found
+
+
+Fault = tuple[int, str]
+
+
+class _Books:
+    """What one run has shown so far."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.settings = run.settings
+        self.saved = _saved(run)
+        self.pace = Pace()
+        self.believed: Capacity | None = None
+        self.last: Sample | None = None
+        self.codes: frozenset[HoldCode] = frozenset()
+        self.asked: set[str] = set()
+        self.parked_in: frozenset[HoldCode] | None = None
+        self.number = run.tick
+
+    def judge(self, record: TickRecord) -> Iterator[Fault]:
+        """Yield what one tick broke, then take it in."""
+        tick, decision = record.tick, record.decision
+        if tick.number != self.number + 1:
+            self.believed, self.last, self.parked_in = None, None, None
+            self.codes = frozenset(hold.code for hold in record.holds)
+        self.number = tick.number
+        self._hear(record)
+        events = {event.code for event in record.events}
+        codes = frozenset(hold.code for hold in record.holds)
+        sample = tick.reading if isinstance(tick.reading, Sample) else None
+        if events & ANEW:
+            self.believed, self.last = None, None
+            self.saved = None if "other_server" in events else False
+        if "originals" in events:
+            self.saved = False
+        if any(one.name == "originals_saved" for one in _accepted(record)):
+            self.saved = True
+        if tick.receipt is not None:
+            self.believed = tick.receipt.in_force
+        yield from self._trusted(record, sample)
+        yield from self._yielded(record, sample, events, codes)
+        if codes != self.codes:
+            self.parked_in = None
+        if decision.steps:
+            yield from self._written(record, sample, codes)
+        self.codes = codes
+        self.last = sample or self.last
+        if sample is not None:
+            self.believed = None if decision.steps else sample.capacity
+
+    def _hear(self, record: TickRecord) -> None:
+        """Note what a person or a signal asked for."""
+        for command in _accepted(record):
+            self.asked.add(command.name)
+            self.parked_in = None
+            if command.name == "resume":
+                self.asked.discard("park")
+            if command.settings is not None:
+                self.settings = command.settings
+                if command.settings.mode is Mode.ADVISORY:
+                    self.asked.add("leave")
+            if command.name == "mode" and command.value == Mode.ADVISORY.value:
+                self.asked.add("leave")
+
+    def _trusted(self, record: TickRecord, sample: Sample | None) -> Iterator[Fault]:
+        """See that nothing is decided on a reading that is missing, not finite, or went back."""
+        estimate = record.estimate
+        if estimate is not None and sample is not None:
+            if not _finite(estimate):
+                yield 5, "an estimate that is not finite"
+            last = self.last
+            if last is not None and (sample.lsn_current < last.lsn_current or sample.uptime < last.uptime):
+                yield 5, "an estimate across a counter that went back"
+        if record.decision.steps and sample is None:
+            yield 5, "a write without a reading"
+        if record.decision.steps and HoldCode.STALE in {hold.code for hold in record.holds}:
+            yield 5, "a write on a stale reading"
+
+    def _yielded(
+        self, record: TickRecord, sample: Sample | None, events: set[str], codes: frozenset[HoldCode]
+    ) -> Iterator[Fault]:
+        """See that somebody else's change is noticed at once, and forgotten only for a reason."""
+        if sample is not None and self.believed is not None and record.mode is Mode.ACTIVE:
+            changed = sample.capacity != self.believed
+            if changed and HoldCode.FOREIGN_CHANGE not in codes:
+                yield 6, f"C/M were {_text(self.believed)}, are {_text(sample.capacity)}, and nobody yielded"
+        gone = HoldCode.FOREIGN_CHANGE in self.codes - codes
+        resumed = any(command.name == "resume" for command in _accepted(record))
+        if gone and not resumed and not events & (ANEW | {"baseline"}):
+            yield 6, "a foreign change was forgotten without a person or a declared baseline"
+
+    def _written(
+        self, record: TickRecord, sample: Sample | None, codes: frozenset[HoldCode]
+    ) -> Iterator[Fault]:
+        """See that this write was permitted, and where it led."""
+        decision, now = record.decision, record.tick.now
+        kind, target = decision.kind, decision.target
+        if sample is None or target is None:
+            yield 5, "a write that leads nowhere"
+            return
+        if self.saved is False:
+            yield 7, "a write before the originals were on disk"
+        if not sample.writer:
+            yield 10, "a write beside another writer"
+        yield from self._permitted(record, codes)
+        yield from self._left(record, codes)
+        yield from way_faults(sample.capacity, target, decision.steps)
+        if kind is not DecisionKind.RESTORE:
+            yield from end_faults(target, self.settings, self.run.facts)
+        for what in self.pace.faults(kind, now, sample.capacity, target, self.settings):
+            yield 3, what
+        self.pace.note(kind, now)
+
+    def _permitted(self, record: TickRecord, codes: frozenset[HoldCode]) -> Iterator[Fault]:
+        """See that the loop decides by itself only in active mode, without a hold, and while it goes on."""
+        kind = record.decision.kind
+        if kind in ASKED_FOR:
+            return
+        if record.mode is not Mode.ACTIVE:
+            yield 4, f"{kind.value} in advisory mode"
+        if codes:
+            yield 4, f"{kind.value} under {', '.join(sorted(codes))}"
+        if record.estimate is None:
+            yield 5, f"{kind.value} without an estimate"
+        if record.lifecycle is Lifecycle.STOPPING:
+            yield 8, f"{kind.value} while stopping, which nobody will follow up"
+
+    def _left(self, record: TickRecord, codes: frozenset[HoldCode]) -> Iterator[Fault]:
+        """See that a park or a restore was due."""
+        kind = record.decision.kind
+        if kind is DecisionKind.RESTORE and "restore" not in self.asked:
+            yield 4, "a restore that nobody asked for"
+        if kind is not DecisionKind.PARK:
+            return
+        if record.mode is Mode.ADVISORY and not self.asked & {"leave", "stop"}:
+            yield 4, "a park in advisory mode"
+        if codes & NOT_PARKED and not self.asked & {"park"}:
+            yield 4, f"a park under {', '.join(sorted(codes & NOT_PARKED))}"
+        if self.parked_in == codes and codes:
+            yield 4, "a second park under the same hold"
+        self.parked_in = codes
+        self.asked.discard("park")
+
+
+def _accepted(record: TickRecord) -> Iterator[Command]:
+    """Yield the commands that were accepted in a tick."""
+    for command, answer in zip(record.tick.commands, record.acknowledgements, strict=False):
+        if answer.accepted:
+            yield command
+
+
+def _saved(run: Run) -> bool | None:
+    """Return whether the originals were on disk when a run began; None where its state was lost."""
+    if not run.state:
+        return None
+    try:
+        originals = decode_state(run.state).originals
+    except msgspec.MsgspecError:
+        return None
+    return False if originals is None else originals.saved
+
+
+def _finite(estimate: Estimate) -> bool:
+    values = (getattr(estimate, name) for name in estimate.__struct_fields__)
+    return all(math.isfinite(value) for value in values if isinstance(value, float))
+
+
+def _text(capacity: Capacity) -> str:
+    return f"{capacity.io_capacity}/{capacity.io_capacity_max}"

@@ -1,0 +1,217 @@
+"""A soak: the real daemon under load with a random fault every minute, each judged from the journal."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from typing import TYPE_CHECKING, Any
+
+from lab.prove import deck
+from lab.prove.conditions import Bench, lift, say
+from lab.prove.daemon import Daemon
+from lab.prove.faults import BASELINE, Faults
+from lab.prove.judge import Breach, judge
+from lab.prove.relay import Relay
+from lab.servers.base import LabServerError
+from tuner.journal.reader import runs, trace
+from tuner.journal.tables import JournalError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.prove.deck import Planned
+    from lab.prove.ledger import Ledger
+
+MINUTES = 90
+MINUTE = 60.0
+COOLDOWN_SECONDS = 15.0
+BACK_LIMIT = 120.0
+BUDGET = 58 * 60.0
+START_LIMIT = 90.0
+JOURNAL_SECONDS = 6.0
+POLL_SECONDS = 0.25
+LOAD_ARGUMENTS = ("--mysql-ignore-errors=1213,1020,1205,1290",)
+"""A refused write is counted and tried again: super_read_only must not end the load."""
+
+Row = dict[str, Any]
+
+
+def run(ledger: Ledger, image: str, *, minutes: int = MINUTES, seed: int | None = None) -> bool:
+    """Carry the next part of the soak out.
+
+    Args:
+        ledger: finished rows; the first one's seed and length win over the arguments.
+        image: container image of the server.
+        minutes: length of the whole soak.
+        seed: of the faults' order; drawn when None.
+
+    Returns:
+        Whether every minute is finished.
+
+    Raises:
+        LabServerError: server or load could not be had.
+    """
+    if ledger.rows:
+        seed, minutes = int(ledger.rows[0]["seed"]), int(ledger.rows[0]["minutes"])
+    elif seed is None:
+        seed = random.SystemRandom().randrange(10_000)
+    planned = deck.plan(seed, minutes)
+    for number, piece in enumerate(deck.pieces(minutes), 1):
+        todo = [one for one in planned if one.minute in piece and ledger.find(minute=one.minute) is None]
+        if todo:
+            say(f"soak, seed {seed}: part {number}, minutes {todo[0].minute} to {todo[-1].minute}")
+            _piece(ledger, image, todo, {"part": "soak", "seed": seed, "minutes": minutes, "piece": number})
+            break
+    return all(ledger.find(minute=one.minute) is not None for one in planned)
+
+
+def _piece(ledger: Ledger, image: str, todo: list[Planned], common: Row) -> None:
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        bench = stack.enter_context(Bench(image, load_arguments=LOAD_ARGUMENTS))
+        lift(bench)
+        relay = stack.enter_context(Relay(bench.server.port))
+        daemon = stack.enter_context(
+            Daemon(
+                bench.server,
+                port=relay.port,
+                api=True,
+                baseline="/".join(map(str, BASELINE)),
+                baseline_cooldown_seconds=COOLDOWN_SECONDS,
+            )
+        )
+        watch = _Watch(bench, daemon, Faults(bench, daemon, relay))
+        seconds, waits = watch.await_writing(START_LIMIT)
+        if seconds is None:
+            raise LabServerError(f"the daemon does not write; it waits for {waits}:\n{daemon.log()}")
+        last: Row | None = None
+        for planned in todo:
+            if time.monotonic() - began > BUDGET:
+                say("the hour is up; go on with --resume")
+                break
+            last = {**common, **watch.minute(planned), "conditions": bench.conditions()}
+            ledger.add(last)
+            say(_line(last))
+        if last is not None:
+            time.sleep(JOURNAL_SECONDS)  # what the journal still has in memory is on disk by then
+            code = daemon.terminate()
+            ledger.add(
+                {
+                    **common,
+                    "end": last["minute"],
+                    "exit": code,
+                    "stop_seconds": round(daemon.stop_seconds or 0.0, 2),
+                    "breaches": watch.breaches(),
+                }
+            )
+
+
+class _Watch:
+    """Carries one fault after another out and sees what becomes of the daemon."""
+
+    def __init__(self, bench: Bench, daemon: Daemon, faults: Faults) -> None:
+        self._bench, self._daemon, self._faults = bench, daemon, faults
+        self._seen: set[Breach] = set()
+        self._first_run = 0
+
+    def minute(self, planned: Planned) -> Row:
+        """Return the row of one minute."""
+        began = time.monotonic()
+        ended_before = not self._daemon.running()
+        self._faults.carry_out(planned.kind, planned.seconds)
+        fault_ended = time.monotonic()
+        back, waits = self.await_writing(BACK_LIMIT)
+        person = False
+        if back is None:
+            person = self._daemon.command("resume", "--reason", "soak").returncode == 0
+            self.await_writing(BACK_LIMIT / 4)
+        time.sleep(max(0.0, began + MINUTE - time.monotonic()))  # the rest of the minute is the soak
+        died = ended_before or not self._daemon.running()
+        if died:
+            log = self._daemon.log()
+            self._daemon.start()
+        readings = self._bench.sampler.readings(began, time.monotonic())
+        print_ = self._daemon.footprint()
+        return {
+            "minute": planned.minute,
+            "fault": planned.kind,
+            "fault_seconds": round(fault_ended - began, 1),
+            "note": self._faults.note,
+            "back_seconds": None if back is None else round(back, 1),
+            "waits_for": waits,
+            "person": person,
+            "died": log if died else "",
+            "breaches": self.breaches(),
+            "sync_pages": readings[-1].sync - readings[0].sync if readings else None,
+            "pid": print_.pid if print_ else None,
+            "resident": print_.resident if print_ else None,
+            "files": print_.files if print_ else None,
+            "threads": print_.threads if print_ else None,
+            "sessions": self._faults.sessions(),
+            "at": round(time.time(), 1),
+        }
+
+    def await_writing(self, limit: float) -> tuple[float | None, str]:
+        """Wait until the loop may write again.
+
+        Returns:
+            Seconds waited, None when it was not in time; and what it said last that it waits for.
+        """
+        began = time.monotonic()
+        waits = "an answer"
+        fresh: set[int] = set()
+        with self._daemon.client() as client:
+            while time.monotonic() - began < limit:
+                status = self._daemon.ask(client)
+                found = None if status is None else _waits_for(status)
+                if status is not None and found == "":
+                    fresh.add(int(status["tick"]))
+                    if len(fresh) > 1:  # a tick of before the fault's end may be the last one known
+                        return time.monotonic() - began, waits
+                elif found is not None:
+                    fresh.clear()
+                    waits = found
+                elif not self._daemon.running():
+                    return None, "the daemon to be started: it ended"
+                time.sleep(POLL_SECONDS)  # the API announces no hold's end
+        return None, waits
+
+    def breaches(self) -> list[Row]:
+        """Return what the journal shows that was not reported before, as plain values."""
+        found: list[Breach] = []
+        with contextlib.suppress(JournalError):
+            for one in runs(self._daemon.state)[-2:]:
+                found += judge_run(self._daemon.state, one.number)
+        new = [one for one in found if one not in self._seen]
+        self._seen.update(new)
+        return [one._asdict() for one in new]
+
+
+def judge_run(state: Path, number: int) -> list[Breach]:
+    """Return every breach in one run on disk; none where it has no ticks yet."""
+    try:
+        return judge(trace(state, number))
+    except JournalError as error:
+        if "no tick" in str(error):
+            return []
+        raise
+
+
+def _waits_for(status: Row) -> str:
+    """Return what keeps the loop from writing, empty when nothing does."""
+    if status["mode"] != "active":
+        return f"mode {status['mode']}"
+    if status["missed"]:
+        return str(status["missed"])
+    return ", ".join(f"{hold['code']}: {hold['clears']}" for hold in status["holds"])
+
+
+def _line(row: Row) -> str:
+    back = "not back" if row["back_seconds"] is None else f"back after {row['back_seconds']:.1f} s"
+    resident = (row["resident"] or 0) / 2**20
+    return (
+        f"minute {row['minute']}: {row['fault']} ({row['fault_seconds']:.0f} s) {row['note']}; {back},"
+        f" {len(row['breaches'])} breaches, {resident:.1f} MiB, {row['files']} files,"
+        f" {row['threads']} threads, {row['sessions']} sessions, sync {row['sync_pages']}"
+    )
