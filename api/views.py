@@ -62,6 +62,7 @@ class Status(Struct, frozen=True):
     lifecycle: Lifecycle
     mode: Mode
     holds: tuple[HoldInForce, ...]
+    occurrences: Annotated[tuple[str, ...], Meta(description="what goes on in the server beside its load")]
     decision: Decision
     set_point: Annotated[float | None, Meta(description="f, the age ratio that the loop holds")]
     in_force: Annotated[Capacity | None, Meta(description="C and M as read; none when the reading failed")]
@@ -168,6 +169,7 @@ def status_of(
         lifecycle=record.lifecycle,
         mode=record.mode,
         holds=tuple(_hold_of(record, hold) for hold in record.holds),
+        occurrences=record.occurrences,
         decision=record.decision,
         set_point=record.decision.set_point,
         in_force=sample.capacity if sample else None,

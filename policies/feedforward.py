@@ -56,6 +56,9 @@ SLOW_SECONDS = 120.0
 QUICK_SECONDS = 16.0
 """Spans of the averages: what has lasted since the landing between these two; quick while travelling."""
 
+SETTLED_SECONDS = 2.0 * QUICK_SECONDS
+"""Time after which the quick averages are those of another load, or of one that is undisturbed again."""
+
 MEDIUM_SECONDS = 30.0
 """Span of the R whose unrest counts: shorter swings do not move the age."""
 
@@ -132,9 +135,11 @@ class Feedforward:
     def propose(self, state: FeedforwardState, situation: Situation) -> tuple[FeedforwardState, Proposal]:
         """Return the M that brings the age to the set-point, or holds it there."""
         elapsed = max(0.0, situation.now - state.at)
-        lasted = 0.0 if state.landed_at is None else situation.now - state.landed_at
-        span = min(SLOW_SECONDS, max(QUICK_SECONDS, lasted))
-        equilibrium = state.equilibrium.follow(situation, min(1.0, elapsed / span))
+        if not situation.learns:
+            state = replace(state, land_from=situation.now + SETTLED_SECONDS)
+        span = min(SLOW_SECONDS, max(QUICK_SECONDS, self._lasted(state, situation.now)))
+        weight = min(1.0, elapsed / span) if situation.learns else 0.0
+        equilibrium = state.equilibrium.follow(situation, weight)
         state = replace(state, at=situation.now, equilibrium=equilibrium)
         if self._far(state, situation):
             return replace(state, landed_at=None, landing=True), self._travel(situation)
@@ -152,6 +157,13 @@ class Feedforward:
             state.rest <= 0.0 or abs(math.log(state.rest) - math.log(io_capacity_max)) <= LANDING
         )
         return replace(state, wrote_at=state.at, landing=state.landing and not landed)
+
+    def _lasted(self, state: FeedforwardState, now: float) -> float:
+        """Return the seconds that the averages stand for: since the landing, or since one may be prepared."""
+        lasted = 0.0 if state.landed_at is None else now - state.landed_at
+        if state.landing and now < state.land_from:
+            return min(lasted, now + SETTLED_SECONDS - state.land_from)
+        return lasted
 
     def _far(self, state: FeedforwardState, situation: Situation) -> bool:
         """Tell whether the age is where only travelling helps."""
@@ -177,10 +189,12 @@ class Feedforward:
         medium = state.medium_rate + min(1.0, elapsed / MEDIUM_SECONDS) * (rate - state.medium_rate)
         span = min(LANDED_SECONDS, max(MEDIUM_SECONDS, lasted))
         landed = state.landed_rate + min(1.0, elapsed / span) * (rate - state.landed_rate)
+        if not situation.learns:
+            return replace(state, mean_error=mean)
         state = replace(state, mean_error=mean, medium_rate=medium, landed_rate=landed)
         shifted = abs(medium / max(1.0, landed) - 1.0)
         if lasted > SLOW_SECONDS and shifted > max(SHIFT, SHIFT_UNREST * math.sqrt(state.unrest)):
-            begun = replace(state, landed_at=now, landing=True, land_from=now + 2.0 * QUICK_SECONDS)
+            begun = replace(state, landed_at=now, landing=True, land_from=now + SETTLED_SECONDS)
             return replace(begun, landed_rate=medium, unrest=0.0)
         away = medium / max(1.0, state.equilibrium.redo_rate) - 1.0
         weight = min(1.0, elapsed / min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted)))

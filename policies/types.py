@@ -35,6 +35,8 @@ class Situation:
         authority: pages flushed per page the law asked for; 1 when unknown.
         io_capacity_max: M in force.
         sustained_capacity: D, pages/s; None when never reached.
+        learns: False where the server is busy with something else than its load, so that averages of
+            what the load is like stay as they are.
     """
 
     now: float
@@ -55,6 +57,7 @@ class Situation:
     authority: float
     io_capacity_max: int
     sustained_capacity: float | None
+    learns: bool = True
 
     @property
     def age_ratio(self) -> float:

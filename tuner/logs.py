@@ -248,6 +248,8 @@ def canonical(record: TickRecord) -> dict[str, object]:
         fields["set_point"] = _round(decision.set_point)
     if record.holds:
         fields["holds"] = [hold.code.value for hold in record.holds]
+    if record.occurrences:
+        fields["occurrences"] = list(record.occurrences)
     if record.events:
         fields["events"] = [event.code for event in record.events]
     return fields

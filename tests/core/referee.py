@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.factory import FACTS, FakeServer
 from tuner.core.guards import HOUR
 from tuner.core.handover import ROLE_CHANGE
+from tuner.core.occurrences import CALM_SECONDS
 from tuner.core.plan import gain
 from tuner.core.state import State
 from tuner.records import (
@@ -45,6 +46,8 @@ class Referee:
         writes: time and kind of every write on this server.
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
+        going: names of what goes on in the server beside its load, by the events.
+        busy_until: until when nothing may be learned, by the readings alone.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
     """
 
@@ -56,6 +59,8 @@ class Referee:
         self.writes: list[tuple[float, DecisionKind]] = []
         self.tampered: Capacity | None = None
         self.role_owed = False
+        self.going: set[str] = set()
+        self.busy_until = float("-inf")
         self.codes: set[HoldCode] = set()
         self.last: Sample | None = None
         self.kept: dict[str, bool] = {}
@@ -75,6 +80,7 @@ class Referee:
             if "other_server" in codes and reading is not None:
                 self._moved(reading, after)
                 self.writes = []
+                self.going, self.busy_until = set(), float("-inf")
             else:
                 self.saved = self.taken = False
         if "originals" in codes:
@@ -85,6 +91,7 @@ class Referee:
         self.role_owed = self.role_owed or "role" in codes
         self._follow_holds(before, record, codes)
         self._yielded(record, reading, codes)
+        self._kept_out(before, record, after, reading)
         if decision.steps:
             assert reading is not None, "5: a write without a reading"
             self._may(before, record, after, reading, ours=ours)
@@ -171,6 +178,32 @@ class Referee:
             assert "foreign_change" in codes, "6: a foreign change went unnoticed"
             assert HoldCode.FOREIGN_CHANGE in self.codes
         self.tampered = None
+
+    def _kept_out(self, before: State, record: TickRecord, after: State, reading: Sample | None) -> None:
+        """See that what goes on is said from beginning to end, and that nothing is learned from it."""
+        for event in record.events:
+            if event.code.startswith("begin_"):
+                self.going.add(event.code.removeprefix("begin_"))
+            elif event.code.startswith("end_"):
+                self.going.remove(event.code.removeprefix("end_"))
+        assert set(record.occurrences) == self.going
+        if reading is None:
+            return
+        shown = (
+            reading.backup_locked,
+            reading.read_locked,
+            reading.cloning,
+            reading.undo_truncating,
+            reading.pool_loading,
+            reading.resizing,
+        )
+        if any(shown):
+            self.busy_until = reading.monotonic + CALM_SECONDS
+        moved = any(event.code == "other_server" for event in record.events)
+        if (self.going or reading.monotonic < self.busy_until) and not moved:
+            assert after.estimator.load == before.estimator.load, "learned from an occurrence"
+            assert after.estimator.trends.rate_mean == before.estimator.trends.rate_mean
+            assert after.estimator.trends.checkpoint_seconds == before.estimator.trends.checkpoint_seconds
 
     def _may(self, before: State, record: TickRecord, after: State, reading: Sample, *, ours: bool) -> None:
         """See that this kind of write was permitted now."""

@@ -37,6 +37,9 @@ RULES = 60
 LONG_UP = 5.0
 """Uptime, seconds, from which on a restart shows in it at once."""
 
+ROLE = ("read_only", "super_read_only", "replica")
+"""Fields of a reading that are of the server's role."""
+
 PAIRS = st.one_of(
     st.builds(lambda c, k: Capacity(c, k * c), st.integers(100, 12_000), st.integers(1, 10)),
     st.builds(lambda c, more: Capacity(c, c + more), st.integers(100, 12_000), st.integers(0, 12_000)),
@@ -260,6 +263,25 @@ class Loop(RuleBasedStateMachine):
         variables = {"read_only": read_only, "super_read_only": read_only and firmly}
         roleless = {"replica": False, "group_role": ""}
         self.bench.server.shows = {**self.bench.server.shows, **roleless, **role, **variables}
+        self.go_on(count)
+
+    @rule(
+        field=st.sampled_from(
+            ["backup_locked", "read_locked", "cloning", "undo_truncating", "pool_loading", "nothing"]
+        ),
+        ddl=st.sampled_from([0, 0, 1, 20]),
+        drops=st.sampled_from([0, 0, 1]),
+        count=st.integers(1, 35),
+    )
+    def go_on_beside(self, field: str, ddl: int, drops: int, count: int) -> None:
+        """Something else goes on in the server: locks, a clone, a warm-up, statements; or it ends."""
+        server = self.bench.server
+        kept = {
+            name: value for name, value in server.shows.items() if not isinstance(value, bool) or name in ROLE
+        }
+        kept["ddl_statements"] = kept.get("ddl_statements", 0) + ddl
+        kept["drop_statements"] = kept.get("drop_statements", 0) + drops
+        server.shows = kept if field == "nothing" else {**kept, field: True}
         self.go_on(count)
 
     @rule(

@@ -36,6 +36,8 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         yield "holds", "none"
     for hold in status.holds:
         yield "hold", f"{hold.code.value} for {duration(hold.seconds)}: {hold.reason}; ends by {hold.clears}"
+    if status.occurrences:
+        yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile"
     decision = status.decision
     yield "decision", f"{decision.kind.value} ({decision.reason}): {decision.detail}"
     if decision.would is not None:

@@ -45,8 +45,16 @@ class EstimatorState(Struct, frozen=True):
     trends: Trends = Trends()
 
 
-def update(state: EstimatorState, sample: Sample) -> tuple[EstimatorState, Estimate | None, Quality]:
+def update(
+    state: EstimatorState, sample: Sample, *, learns: bool = True
+) -> tuple[EstimatorState, Estimate | None, Quality]:
     """Take one reading in.
+
+    Args:
+        state: after the reading before.
+        sample: the new one.
+        learns: False where something else goes on than the load: rates, ages and ledger go on, and
+            what is known of load and device stays as it is.
 
     Returns:
         The next state, the estimate (None for a first or reversed reading), and what the
@@ -68,7 +76,7 @@ def update(state: EstimatorState, sample: Sample) -> tuple[EstimatorState, Estim
     state = replace(state, window=window, ledger=ledger, last=sample)
     if len(window) < 2:  # noqa: PLR2004 - a rate needs two readings
         return state, None, Quality.FIRST
-    return *_estimate(state, sample, elapsed), Quality.GOOD
+    return *_estimate(state, sample, elapsed, learns=learns), Quality.GOOD
 
 
 def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
@@ -116,7 +124,9 @@ def _reversed(sample: Sample, last: Sample) -> bool:
     )
 
 
-def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[EstimatorState, Estimate]:
+def _estimate(
+    state: EstimatorState, sample: Sample, elapsed: float, *, learns: bool
+) -> tuple[EstimatorState, Estimate]:
     window = state.window
     new, old = window[-1], readings.since(window, RATE_SECONDS)
     seconds = max(new.at - old.at, 1e-3)
@@ -135,21 +145,23 @@ def _estimate(state: EstimatorState, sample: Sample, elapsed: float) -> tuple[Es
     )
     authority = readings.authority(window)
     new_density = max(0.0, new.dirtied - old.dirtied) / max(1.0, new.lsn - old.lsn)
-    load = state.load.see(
-        ratio=sample.age_ratio,
-        density=new_density,
-        redo_rate=redo_rate,
-        flush_rate=flush_rate,
-        elapsed=elapsed,
-    )
-    seen = Seen(
-        redo_rate=redo_rate,
-        flush_rate=flush_rate,
-        demand=demand,
-        authority=authority,
-        elapsed=elapsed,
-    )
-    trends = state.trends.follow(seen, window)
+    load, trends = state.load, state.trends
+    if learns:
+        load = load.see(
+            ratio=sample.age_ratio,
+            density=new_density,
+            redo_rate=redo_rate,
+            flush_rate=flush_rate,
+            elapsed=elapsed,
+        )
+        seen = Seen(
+            redo_rate=redo_rate,
+            flush_rate=flush_rate,
+            demand=demand,
+            authority=authority,
+            elapsed=elapsed,
+        )
+        trends = trends.follow(seen, window)
     state = replace(state, density=density, load=load, trends=trends)
     return state, Estimate(
         modified_age=age,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import estimator, foreign, gate
+from tuner.core import estimator, foreign, gate, occurrences
 from tuner.core.foreign import pair_text
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
@@ -97,6 +97,10 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         events.append(
             Event(wall=wall, code="restarted", message="mysqld was restarted; its values are its own again")
         )
+    restarted = any(event.code == "restarted" for event in events)
+    noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
+    state = replace(state, occurrences=noted)
+    events.extend(said)
     state, found, quality = _estimate(state, sample)
     if quality is estimator.Quality.REVERSED:
         events.append(
@@ -115,7 +119,9 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
 
 
 def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, estimator.Quality]:
-    slice_, found, quality = estimator.update(state.estimator, sample)
+    slice_, found, quality = estimator.update(
+        state.estimator, sample, learns=state.occurrences.learns(sample.monotonic)
+    )
     return replace(state, estimator=slice_), found, quality
 
 
@@ -183,6 +189,7 @@ def _other_server(state: State, sample: Sample) -> State:
         park_target=None,
         set_point=None,
         role="",
+        occurrences=occurrences.Occurrences(),
     )
 
 

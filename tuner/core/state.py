@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tuner.core.estimator import EstimatorState
 from tuner.core.gate import GateState
+from tuner.core.occurrences import Occurrences
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle
 from tuner.settings import Mode, Settings
 
@@ -123,4 +124,5 @@ class State(Struct, frozen=True):
     advisory_until_said: bool = False
     facts_due: bool = False
     role: str = ""
+    occurrences: Occurrences = Occurrences()
     handed_over: float | None = None

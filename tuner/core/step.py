@@ -107,6 +107,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         override_ends=state.override.ends if state.override is not None else None,
         changes_last_hour=len(state.writes.counted),
         originals=state.originals.capacity if state.originals is not None else None,
+        occurrences=state.occurrences.names,
     )
 
 

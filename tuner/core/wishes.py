@@ -73,9 +73,14 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
             "rates need ten seconds of readings",
             "policy",
         )
-    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
+    silenced = state.occurrences.silences(sample.monotonic)
+    if silenced or found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
         return state, Wanted(
-            DecisionKind.KEEP, sample.io_capacity_max, "idle", "next to no redo is written", "policy"
+            DecisionKind.KEEP,
+            sample.io_capacity_max,
+            "idle",
+            silenced or "next to no redo is written",
+            "policy",
         )
     if not proposal.act:
         reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
@@ -122,6 +127,7 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         authority=found.authority,
         io_capacity_max=sample.io_capacity_max,
         sustained_capacity=found.sustained_capacity,
+        learns=state.occurrences.learns(sample.monotonic),
     )
 
 

@@ -191,3 +191,4 @@ class TickRecord(Struct, frozen=True):
     override_ends: float | None = None
     changes_last_hour: int = 0
     originals: Capacity | None = None
+    occurrences: tuple[str, ...] = ()
