@@ -111,7 +111,7 @@ def test_holds_and_counters_are_part_of_it() -> None:
 
     assert found["hold-foreign-change"].fix == "cleared by innobrim resume"
     assert found["hold-foreign-change"].effect
-    assert found["counters-off"].severity == "problem"
+    assert found["counters-off"].severity == "warning"
     assert found["counters-off"].sql
 
 

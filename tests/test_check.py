@@ -99,15 +99,41 @@ def test_a_server_that_is_not_supported(server: Odd) -> None:
 
 
 def test_counters_that_are_off_come_with_their_statements(server: Odd) -> None:
-    """Which counters are off, and what turns them on; what could not be looked at is not called met."""
+    """Which counters are off, what is weaker without them, and what turns them on; control is possible."""
     server.changed_facts = {"disabled_counters": ("log_lsn_current",)}
     report = look(server)
 
     found = line(report, "counters")
-    assert found.outcome == "problem"
+    assert found.outcome == "warning"
     assert "log_lsn_current" in found.message
+    assert "no model gate" in found.message
     assert "SET GLOBAL innodb_monitor_enable = 'module_log'" in found.sql
-    assert line(report, "write").outcome == "untested"
+    assert report.controllable
+
+
+def test_what_the_account_may_not_see_comes_with_its_grant(server: Odd) -> None:
+    """Each part of the surroundings that goes unnoticed is named, with the grant that shows it."""
+    server.changed_facts = {"unseen": ("latency", "locks")}
+    report = look(server)
+    found = line(report, "surroundings")
+
+    assert found.outcome == "untested"
+    assert "how long writing statements take" in found.message
+    assert "FLUSH TABLES WITH READ LOCK" in found.message
+    assert found.sql == ("GRANT SELECT ON performance_schema.* TO 'innobrim'@'…'",)
+    assert report.controllable
+
+
+def test_a_read_only_server_may_be_meant(server: Odd) -> None:
+    """On a read-only server active mode holds, and that is a warning, unless the operator allowed writes."""
+    server.changed_sample = {"read_only": True, "super_read_only": True}
+
+    found = line(look(server), "read_only")
+    assert found.outcome == "warning"
+    assert "read_only and super_read_only are ON" in found.message
+    assert "allow_read_only_writes" in found.fix
+    allowed = check(server, active=False, ratio=2, read_only_writes=True)
+    assert line(allowed, "read_only").outcome == "ok"
 
 
 def test_a_blocker_is_a_problem(server: Odd) -> None:
@@ -127,6 +153,7 @@ def test_a_blocker_is_a_problem(server: Odd) -> None:
         ({"redo_capacity": 50_000_000}, "redo_capacity", "warning", "innodb_redo_log_capacity = 1073741824"),
         ({"resizing": True}, "redo_capacity", "warning", None),
         ({"writer": False}, "writer", "warning", None),
+        ({"read_only": True}, "read_only", "warning", None),
     ],
 )
 def test_each_precondition_has_its_line(

@@ -8,20 +8,20 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import pymysql
 import pytest
 
+from tests.servers.scripted import Scripted
 from tuner.clock import SystemClock
 from tuner.config.checks import STATEMENTS_OF_A_TICK, worst_tick_seconds
 from tuner.config.schema import Config
 from tuner.core.plan import LONGEST
-from tuner.records import Capacity
+from tuner.records import Capacity, Sample
 from tuner.servers.connect import Endpoint
-from tuner.servers.detect import COUNTERS
 from tuner.servers.mysql import MySQLServer
 from tuner.systemd import Notifier, watchdog_seconds
 
@@ -160,6 +160,7 @@ def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -
 def test_the_slowest_tick_counts_every_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tick that connects, ends a lost session, reads and writes sends no more than what is counted."""
     sent: list[str] = []
+    answers = Scripted()
 
     class Cursor:
         """Answers whatever is asked."""
@@ -174,11 +175,9 @@ def test_the_slowest_tick_counts_every_statement(monkeypatch: pytest.MonkeyPatch
             """Take one statement."""
             sent.append(statement)
 
-        def fetchall(self) -> list[tuple[object, ...]]:
-            """Return a row for one-row questions, and every counter for the counters."""
-            if "innodb_metrics" in sent[-1]:
-                return [(name, 1) for name in COUNTERS]
-            return [(1, 1)]
+        def fetchall(self) -> Sequence[tuple[object, ...]]:
+            """Return what a server answers."""
+            return answers.query(sent[-1])
 
     class Connection:
         """A connection as the driver opens it."""
@@ -199,9 +198,9 @@ def test_the_slowest_tick_counts_every_statement(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pymysql, "connect", connect)
     server = MySQLServer(Endpoint(user="innobrim"), SystemClock())
     server._session._lost = 7
-    monkeypatch.setattr(server, "_sample", lambda *_, **__: None)
+    server._surroundings.look(answers)
     server.claims_writer = True
-    server.read()
+    assert isinstance(server.read(), Sample)
     steps = (("innodb_io_capacity", 100),) * LONGEST
     server.apply(steps, Capacity(100, 200))
 

@@ -51,8 +51,9 @@ def counters_off(facts: Facts) -> Finding:
     """Return the finding for counters that the loop needs and that are off."""
     return Finding(
         id="counters-off",
-        severity="problem",
-        title=f"{len(facts.disabled_counters)} InnoDB counters that the loop needs are off",
+        severity="warning",
+        title=f"{len(facts.disabled_counters)} InnoDB counters are off, which leaves a weaker estimator "
+        "(the age of the checkpoint, no model gate, no ledger of dirty pages)",
         reason=", ".join(facts.disabled_counters),
         effect="the age that the flush law looks at becomes visible; costs next to nothing",
         fix="turn them on now, and in my.cnf for the next start: "

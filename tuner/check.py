@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -51,13 +51,24 @@ class Report(Struct, frozen=True):
         return not any(line.outcome == "problem" for line in self.lines)
 
 
-def check(server: Server, *, active: bool, ratio: int) -> Report:
+UNSEEN: Mapping[str, str] = {
+    "replica": "that this is a replica, and its lag",
+    "group": "its role in group replication",
+    "latency": "how long writing statements take",
+    "clone": "a clone under way",
+    "locks": "LOCK INSTANCE FOR BACKUP and FLUSH TABLES WITH READ LOCK",
+}
+"""What goes unnoticed without a part of the surroundings."""
+
+
+def check(server: Server, *, active: bool, ratio: int, read_only_writes: bool = False) -> Report:
     """Look at every precondition; writes the current value back only where ``active``.
 
     Args:
         server: the server asked about.
         active: prove the privilege to write, by writing what is already there.
         ratio: k that M should be a multiple of.
+        read_only_writes: ``loop.allow_read_only_writes``.
     """
     try:
         facts = server.facts()
@@ -76,22 +87,14 @@ def check(server: Server, *, active: bool, ratio: int) -> Report:
         Line("supported", "ok", f"{facts.version_comment} {facts.version}: {facts.flush_law} flush law"),
         *(_blocker(reason) for reason in facts.blockers),
     ]
-    if facts.disabled_counters:
-        finding = counters_off(facts)
-        lines.append(
-            Line("counters", "problem", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
-        )
-        lines += _untested(
-            "not looked at: a sample needs the counters above", "turn them on, then check again"
-        )
-        return Report(tuple(lines), reachable=True)
-    lines.append(Line("counters", "ok", "all InnoDB counters that a sample needs are on"))
+    lines += [_counters(facts), _surroundings(facts)]
     sample = server.read()
     if isinstance(sample, Missed):
         lines.append(Line("sample", "problem", f"no sample: {sample.reason}"))
         lines += _untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample) for probe in _PROBES]
+    lines.append(_read_only(sample, allowed=read_only_writes))
     lines.append(_ratio(sample, ratio))
     lines.append(_privilege(server, sample, facts, active=active))
     return Report(tuple(lines), reachable=True)
@@ -99,6 +102,42 @@ def check(server: Server, *, active: bool, ratio: int) -> Report:
 
 def _blocker(reason: str) -> Line:
     return Line("blocked", "problem", reason, "control is not possible while this is so")
+
+
+def _counters(facts: Facts) -> Line:
+    if not facts.disabled_counters:
+        return Line("counters", "ok", "all InnoDB counters that a sample needs are on")
+    finding = counters_off(facts)
+    return Line("counters", "warning", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
+
+
+def _surroundings(facts: Facts) -> Line:
+    if not facts.unseen:
+        return Line("surroundings", "ok", "replication, locks, clones and latency can be seen")
+    missing = "; ".join(f"{part}: {UNSEEN.get(part, part)}" for part in facts.unseen)
+    user = facts.endpoint.partition("@")[0]
+    return Line(
+        "surroundings",
+        "untested",
+        f"not seen, and not taken into account: {missing}",
+        "let the account see it",
+        (f"GRANT SELECT ON performance_schema.* TO '{user}'@'…'",),
+    )
+
+
+def _read_only(sample: Sample, *, allowed: bool) -> Line:
+    on = [name for name in ("read_only", "super_read_only") if getattr(sample, name)]
+    if not on:
+        return Line("read_only", "ok", "read_only and super_read_only are OFF")
+    found = f"{' and '.join(on)} {'is' if len(on) == 1 else 'are'} ON"
+    if allowed:
+        return Line("read_only", "ok", f"{found}; loop.allow_read_only_writes lets active mode write")
+    return Line(
+        "read_only",
+        "warning",
+        f"{found}: active mode writes nothing while this is so",
+        "set loop.allow_read_only_writes = true to tune this server as it is",
+    )
 
 
 def _redo_enabled(sample: Sample) -> Line:
@@ -171,10 +210,10 @@ _PROBES: tuple[Callable[[Sample], Line], ...] = (
 )
 
 
-def _untested(reason: str, fix: str = "") -> list[Line]:
+def _untested(reason: str) -> list[Line]:
     """Return a line for each precondition that only a sample shows, so that none is taken for met."""
     names = [probe.__name__.lstrip("_") for probe in _PROBES]
-    return [Line(name, "untested", reason, fix) for name in (*names, "ratio", "write")]
+    return [Line(name, "untested", reason) for name in (*names, "read_only", "ratio", "write")]
 
 
 def _ratio(sample: Sample, ratio: int) -> Line:

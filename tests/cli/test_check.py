@@ -7,20 +7,20 @@ from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner
-from msgspec.structs import replace
 
-from tests.api.factory import FACTS, missed
+from tests.api.factory import FACTS, missed, sample
 from tests.cli.support import FakeServer
 from tuner.cli import check as command
 from tuner.cli.main import cli
 from tuner.records import Capacity, Missed, Receipt, Sample
 
-AFTER_COUNTERS = {
+AFTER_THE_SAMPLE = {
     "redo_enabled",
     "redo_capacity",
     "adaptive_flushing",
     "flush_sync",
     "writer",
+    "read_only",
     "ratio",
     "write",
 }
@@ -75,21 +75,29 @@ def test_the_privilege_is_proved_where_the_mode_is_active(server: Writable, chec
     assert server.written == [("innodb_io_capacity", 225)] * 2
 
 
-@pytest.mark.parametrize("why", ["counters", "sample"])
-def test_what_could_not_be_looked_at_is_said(server: Writable, check: Check, why: str) -> None:
-    """With counters off, or without a sample, every other precondition has its line all the same."""
+def test_what_could_not_be_looked_at_is_said(server: Writable, check: Check) -> None:
+    """Without a sample, every precondition that only a sample shows has its line all the same."""
     server.blind = True
-    if why == "counters":
-        server._facts = replace(FACTS, disabled_counters=("log_lsn_current",))
 
     lines = check("--active")
 
-    assert lines[why]["outcome"] == "problem"
-    assert {name for name, line in lines.items() if line["outcome"] == "untested"} == AFTER_COUNTERS
-    assert all(lines[name]["message"] for name in AFTER_COUNTERS)
+    assert lines["sample"]["outcome"] == "problem"
+    assert {name for name, line in lines.items() if line["outcome"] == "untested"} == AFTER_THE_SAMPLE
+    assert all(lines[name]["message"] for name in AFTER_THE_SAMPLE)
     assert server.written == []
+
+
+def test_a_read_only_server_is_fine_where_the_configuration_says_so(
+    server: Writable, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What loop.allow_read_only_writes allows is no warning."""
+    replica = sample(1, read_only=True)
+    monkeypatch.setattr(server, "read", lambda: replica)
+
+    assert check()["read_only"]["outcome"] == "warning"
+    assert check(INNOBRIM_LOOP_ALLOW_READ_ONLY_WRITES="true")["read_only"]["outcome"] == "ok"
 
 
 def test_every_precondition_that_can_be_untested_is_one_that_is_tested(check: Check) -> None:
     """The lines have the same names whether they could be looked at or not."""
-    assert set(check()) >= AFTER_COUNTERS
+    assert set(check()) >= AFTER_THE_SAMPLE

@@ -2,120 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pymysql
 import pytest
 
 from lab.plant.clock import SimClock
-from tests.factory import C_NAME, LIMITS, M_NAME, MEBIBYTE
-from tuner.records import Capacity, Missed, Sample
-from tuner.servers.connect import Endpoint, Session
-from tuner.servers.detect import COUNTERS, ENABLE_COUNTERS
-from tuner.servers.mysql import CLAIM_SECONDS, WRITABLE, MySQLServer
+from tests.factory import C_NAME, LIMITS, M_NAME
+from tests.servers.scripted import STATUS, Scripted, good
+from tuner.records import Capacity, Missed
+from tuner.servers.detect import ENABLE_COUNTERS
+from tuner.servers.mysql import ENABLE_SECONDS, WRITABLE, MySQLServer
 from tuner.servers.port import Unreachable
+from tuner.servers.sampling import DDL, DROPS
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)
-STATUS = {
-    "Innodb_redo_log_capacity_resized": str(100 * MEBIBYTE),
-    "Innodb_redo_log_resize_status": "OK",
-    "Innodb_redo_log_logical_size": "70000000",
-    "Innodb_redo_log_enabled": "ON",
-    "Innodb_rows_inserted": "10",
-    "Innodb_rows_updated": "20",
-    "Innodb_rows_deleted": "30",
-    "Innodb_buffer_pool_wait_free": "4",
-    "Innodb_buffer_pool_pages_dirty": "5000",
-    "Innodb_buffer_pool_pages_total": "65536",
-    "Handler_commit": "99",
-    "Uptime": "3600",
-    "innodb_io_capacity": "225",
-    "innodb_io_capacity_max": "450",
-    "innodb_adaptive_flushing": "1",
-    "innodb_adaptive_flushing_lwm": "10",
-    "innodb_flush_sync": "1",
-    "innodb_thread_concurrency": "0",
-    "server_uuid": "11111111-2222-3333-4444-555555555555",
-    "writer": "1",
-}
-
-
-class Scripted(Session):
-    """A session to a server of two tables.
-
-    Attributes:
-        asked: every statement.
-        counters: what InnoDB's counters say; one that is missing is off.
-        status: what status and variables say.
-        pair: C and M in force.
-        fails: part of a statement, and what is raised when it is asked.
-        lock: what GET_LOCK answers.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(Endpoint(user="innobrim"))
-        self.asked: list[str] = []
-        self.counters = dict.fromkeys(COUNTERS, 7) | {
-            "log_lsn_current": 10_000_000,
-            "log_lsn_buf_pool_oldest_approx": 9_000_000,
-        }
-        self.status = dict(STATUS)
-        self.pair = {C_NAME: 225, M_NAME: 450}
-        self.fails: dict[str, Exception] = {}
-        self.lock = 1
-        self.connection = object()
-
-    @property
-    def current(self) -> object | None:
-        """Return what tells this connection from the next one."""
-        return self.connection
-
-    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
-        """Answer, or fail as told."""
-        self.asked.append(statement)
-        for part, error in self.fails.items():
-            if part in statement:
-                raise error
-        if statement.startswith("SET GLOBAL innodb_io"):
-            name, value = statement.removeprefix("SET GLOBAL ").split(" = ")
-            self.pair[name] = int(value)
-            return []
-        if statement.startswith("SELECT @@GLOBAL"):
-            return [tuple(self.pair.values())]
-        if "innodb_metrics" in statement:
-            return list(self.counters.items())
-        if "global_status" in statement:
-            return list(self.status.items())
-        return [(self.lock,)]
-
-
-@pytest.fixture
-def session() -> Scripted:
-    """Return a session that answers well."""
-    return Scripted()
-
-
-@pytest.fixture
-def clock() -> SimClock:
-    """Return the clock that the adapter lives on."""
-    return SimClock(start=50.0)
-
-
-@pytest.fixture
-def server(session: Scripted, clock: SimClock) -> MySQLServer:
-    """Return the adapter over it."""
-    made = MySQLServer(session.endpoint, clock)
-    made._session = session
-    return made
-
-
-def good(server: MySQLServer) -> Sample:
-    """Return a reading that must be good."""
-    reading = server.read()
-    assert isinstance(reading, Sample)
-    return reading
 
 
 def test_a_reading_costs_two_statements(server: MySQLServer, session: Scripted) -> None:
@@ -148,26 +48,79 @@ def test_a_resize_is_seen(server: MySQLServer, session: Scripted) -> None:
     assert not reading.redo_enabled
 
 
-def test_counters_that_went_off_are_named_with_the_way_out(server: MySQLServer, session: Scripted) -> None:
-    """After a restart of mysqld counters may be off: the reading is lost, with the statements to paste."""
-    del session.counters["log_lsn_current"]
-    reading = server.read()
+def test_what_else_the_status_shows_is_in_the_reading(server: MySQLServer, session: Scripted) -> None:
+    """Whether writes are allowed, DDL, drops and a buffer pool being loaded are seen at every reading."""
+    plain = good(server)
+    assert not any((plain.read_only, plain.super_read_only, plain.undo_truncating, plain.pool_loading))
+    assert (plain.dirty_limit, plain.ddl_statements, plain.drop_statements) == (90.0, len(DDL), len(DROPS))
 
+    session.variables |= {"read_only": "1", "super_read_only": "1", "innodb_max_dirty_pages_pct": "75.5"}
+    session.status |= {"Com_alter_table": "5", "Com_truncate": "8", "Innodb_undo_tablespaces_active": "1"}
+    for loading in ("Loading buffer pool(s) from /data/ib_buffer_pool", "Loaded 100/4096 pages"):
+        session.status["Innodb_buffer_pool_load_status"] = loading
+        assert good(server).pool_loading
+    changed = good(server)
+    assert changed.read_only
+    assert changed.super_read_only
+    assert changed.undo_truncating
+    assert changed.dirty_limit == 75.5
+    assert changed.ddl_statements == plain.ddl_statements + 4
+    assert changed.drop_statements == plain.drop_statements + 7
+
+
+def test_without_counters_a_reading_is_a_degraded_one(server: MySQLServer, session: Scripted) -> None:
+    """With a counter off the status variables stand in: an age that is never too low, and no flush split."""
+    full = good(server)
+    del session.counters["log_lsn_buf_pool_oldest_approx"]
+    reading = good(server)
+
+    assert (full.degraded, reading.degraded) == (False, True)
+    assert reading.lsn_current == 10_000_500
+    assert reading.modified_age == reading.checkpoint_age == 2_000_500
+    assert reading.modified_age > full.modified_age
+    assert reading.pages_adaptive == 12_345
+    assert reading.pages_sync == reading.pages_lru == reading.flush_percentage == 0
+    assert reading.capacity == full.capacity
+
+
+def test_counters_are_turned_on_where_that_is_allowed(server: MySQLServer, session: Scripted) -> None:
+    """Counters that are off after a restart of mysqld are turned on only where the operator allowed it."""
+    counter = session.counters.pop("log_lsn_current")
+    assert good(server).degraded
+    assert all(statement not in session.asked for statement in ENABLE_COUNTERS)
+
+    server.enables_counters = True
+    reading = server.read()
     assert isinstance(reading, Missed)
     assert "log_lsn_current" in reading.reason
-    assert all(statement in reading.reason for statement in ENABLE_COUNTERS)
-    assert all(statement not in session.asked for statement in ENABLE_COUNTERS)
-    server.enables_counters = True
-    server.read()
     assert all(statement in session.asked for statement in ENABLE_COUNTERS)
+
+    session.counters["log_lsn_current"] = counter
+    assert not good(server).degraded
+
+
+def test_counters_that_may_not_be_turned_on_cost_a_reading_a_minute(
+    server: MySQLServer, session: Scripted, clock: SimClock
+) -> None:
+    """Where the server refuses to turn them on, one reading says so, and the others are degraded."""
+    del session.counters["log_lsn_current"]
+    session.fails["innodb_monitor_enable"] = pymysql.OperationalError(1227, "Access denied")
+    server.enables_counters = True
+
+    for start in (50.0, 50.0 + ENABLE_SECONDS):
+        clock.advance_to(start)
+        reading = server.read()
+        assert isinstance(reading, Missed)
+        assert "Access denied" in reading.reason
+        assert good(server).degraded
 
 
 @pytest.mark.parametrize(
     ("part", "error", "said"),
     [
         ("innodb_metrics", Unreachable("innobrim@db:3306: timed out"), "timed out"),
-        ("global_status", pymysql.OperationalError(1142, "SELECT command denied"), "SELECT command denied"),
-        ("global_status", pymysql.ProgrammingError(1146, "Table doesn't exist"), "doesn't exist"),
+        ("GLOBAL STATUS", pymysql.OperationalError(1142, "SELECT command denied"), "SELECT command denied"),
+        ("GLOBAL STATUS", pymysql.ProgrammingError(1146, "Table doesn't exist"), "doesn't exist"),
     ],
 )
 def test_a_reading_that_fails_says_why(
@@ -230,48 +183,3 @@ def test_only_the_published_variables_can_be_written(server: MySQLServer, sessio
     assert "may not be written" in receipt.error
     assert receipt.done == 0
     assert not any(statement.startswith("SET") for statement in session.asked)
-
-
-def test_the_writer_lock_is_taken_once_and_given_back(server: MySQLServer, session: Scripted) -> None:
-    """In active mode the lock is taken at the next reading, again after a reconnect, and released after."""
-    server.read()
-    assert not any("_LOCK(" in statement and "GET" in statement for statement in session.asked)
-    server.claims_writer = True
-    server.read()
-    server.read()
-    assert len([one for one in session.asked if "GET_LOCK" in one]) == 1
-    session.connection = object()
-    server.read()
-    assert len([one for one in session.asked if "GET_LOCK" in one]) == 2
-    server.claims_writer = False
-    server.read()
-    server.read()
-
-    assert len([one for one in session.asked if "RELEASE_LOCK" in one]) == 1
-
-
-def test_a_lock_that_another_holds_is_tried_again(
-    server: MySQLServer, session: Scripted, clock: SimClock
-) -> None:
-    """While another daemon has the lock this one is no writer, and asks again now and then."""
-    session.lock, session.status["writer"] = 0, "0"
-    server.claims_writer = True
-
-    assert not good(server).writer
-    server.read()
-    assert len([one for one in session.asked if "GET_LOCK" in one]) == 1
-    session.lock, session.status["writer"] = 1, "1"
-    assert not good(server).writer, "the other one is gone, and the lock is nobody's yet"
-    clock.advance_to(50.0 + CLAIM_SECONDS)
-    assert good(server).writer
-    assert len([one for one in session.asked if "GET_LOCK" in one]) == 2
-
-
-def test_a_server_without_named_locks_is_written_all_the_same(server: MySQLServer, session: Scripted) -> None:
-    """Where named locks are refused, as in some clusters, readings go on."""
-    session.fails["GET_LOCK"] = pymysql.OperationalError(
-        1105, "Percona-XtraDB-Cluster prohibits use of GET_LOCK"
-    )
-    server.claims_writer = True
-
-    assert good(server).writer

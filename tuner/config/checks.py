@@ -15,8 +15,8 @@ SERVER_MINIMUM = 100
 STATEMENTS_OF_A_CONNECT = 3
 """The session's own limits; then the look for a session that was lost, and its KILL."""
 
-STATEMENTS_OF_A_READING = 3
-"""Counters; then the writer lock and the status, or the two that turn counters on again."""
+STATEMENTS_OF_A_READING = 4
+"""The writer lock; counters; then status and surroundings, or the two that turn counters on again."""
 
 STATEMENTS_OF_A_WRITE = 5
 """At most ``tuner.core.plan.LONGEST`` SETs, and both values read back."""

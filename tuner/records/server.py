@@ -39,6 +39,13 @@ class Facts(Struct, frozen=True):
         tuple[str, ...],
         field("what the account may not look at: replica, group, latency, clone, locks"),
     ] = ()
+    recovery_seconds: Annotated[
+        float | None,
+        field(
+            "how long InnoDB's start took where it recovered from a crash; none where clean or unknown",
+            "seconds",
+        ),
+    ] = None
 
 
 class Sample(Struct, frozen=True):

@@ -72,8 +72,7 @@ def detect(session: Session) -> Facts:
         return _detect(session)
     except pymysql.MySQLError as error:
         raise Unsupported(
-            f"{session.endpoint} may not look at what is needed ({error.args[-1]}); it needs PROCESS on *.* "
-            "and SELECT on performance_schema.global_status"
+            f"{session.endpoint} may not look at what is needed ({error.args[-1]}); it needs PROCESS on *.*"
         ) from error
     except (KeyError, ValueError, IndexError, TypeError) as error:
         session.drop()

@@ -1,0 +1,31 @@
+"""The MySQL adapter over a session whose answers are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lab.plant.clock import SimClock
+from tests.servers.scripted import Scripted
+from tuner.servers.mysql import MySQLServer
+
+
+@pytest.fixture
+def session() -> Scripted:
+    """Return a session that answers well."""
+    return Scripted()
+
+
+@pytest.fixture
+def clock() -> SimClock:
+    """Return the clock that the adapter lives on."""
+    return SimClock(start=50.0)
+
+
+@pytest.fixture
+def server(session: Scripted, clock: SimClock) -> Iterator[MySQLServer]:
+    """Return the adapter over it."""
+    made = MySQLServer(session.endpoint, clock, session=session)
+    yield made
+    made.close()

@@ -1,0 +1,135 @@
+"""A session whose answers are given: a server of a few tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.factory import C_NAME, M_NAME, MEBIBYTE
+from tuner.records import Sample
+from tuner.servers.connect import Endpoint, Session
+from tuner.servers.detect import COUNTERS
+from tuner.servers.mysql import MySQLServer
+from tuner.servers.sampling import DDL, DROPS
+from tuner.servers.surroundings import PARTS
+
+STATUS = {
+    "Innodb_redo_log_capacity_resized": str(100 * MEBIBYTE),
+    "Innodb_redo_log_resize_status": "OK",
+    "Innodb_redo_log_logical_size": "70000000",
+    "Innodb_redo_log_enabled": "ON",
+    "Innodb_rows_inserted": "10",
+    "Innodb_rows_updated": "20",
+    "Innodb_rows_deleted": "30",
+    "Innodb_buffer_pool_wait_free": "4",
+    "Innodb_buffer_pool_pages_dirty": "5000",
+    "Innodb_buffer_pool_pages_total": "65536",
+    "Handler_commit": "99",
+    "Uptime": "3600",
+    "Innodb_redo_log_current_lsn": "10000500",
+    "Innodb_redo_log_checkpoint_lsn": "8000000",
+    "Innodb_buffer_pool_pages_flushed": "12345",
+    "Innodb_buffer_pool_load_status": "Buffer pool(s) load completed at 260101 12:00:00",
+    "Innodb_undo_tablespaces_active": "2",
+    "Innodb_undo_tablespaces_total": "2",
+    **dict.fromkeys((*DDL, *DROPS), "1"),
+}
+VARIABLES = {
+    "innodb_io_capacity": "225",
+    "innodb_io_capacity_max": "450",
+    "innodb_adaptive_flushing": "1",
+    "innodb_adaptive_flushing_lwm": "10",
+    "innodb_flush_sync": "1",
+    "innodb_thread_concurrency": "0",
+    "innodb_max_dirty_pages_pct": "90.000000",
+    "read_only": "0",
+    "super_read_only": "0",
+    "server_uuid": "11111111-2222-3333-4444-555555555555",
+    "writer": "1",
+}
+
+
+QUIET: dict[str, list[tuple[Any, ...]]] = {
+    "replica": [("replica", None, "0"), ("worker", None, None), ("coordinator", None, None)],
+    "group": [],
+    "latency": [("latency", "1000", "2500000000000")],
+    "clone": [("clone", "0", None)],
+    "locks": [("locks", None, None)],
+}
+"""The surroundings of a server that replicates nothing and that nobody disturbs."""
+
+
+class Scripted(Session):
+    """A session to a server of a few tables.
+
+    Attributes:
+        asked: every statement.
+        counters: what InnoDB's counters say; one that is missing is off.
+        variables: what the variables say, and who has the writer lock.
+        status: what the status variables say.
+        pair: C and M in force.
+        fails: part of a statement, and what is raised when it is asked.
+        lock: what GET_LOCK answers.
+        around: what each part of the surroundings answers; an exception is raised.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Endpoint(user="innobrim"))
+        self.asked: list[str] = []
+        self.counters = dict.fromkeys(COUNTERS, 7) | {
+            "log_lsn_current": 10_000_000,
+            "log_lsn_buf_pool_oldest_approx": 9_000_000,
+        }
+        self.variables = dict(VARIABLES)
+        self.status = dict(STATUS)
+        self.pair = {C_NAME: 225, M_NAME: 450}
+        self.fails: dict[str, Exception] = {}
+        self.lock = 1
+        self.around: dict[str, list[tuple[Any, ...]] | Exception] = dict(QUIET)
+        self.connection = object()
+
+    @property
+    def current(self) -> object | None:
+        """Return what tells this connection from the next one."""
+        return self.connection
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Answer, or fail as told."""
+        self.asked.append(statement)
+        for part, error in self.fails.items():
+            if part in statement:
+                raise error
+        if statement.startswith("SET GLOBAL innodb_io"):
+            name, value = statement.removeprefix("SET GLOBAL ").split(" = ")
+            self.pair[name] = int(value)
+            return []
+        if statement.startswith("SELECT @@GLOBAL"):
+            return [tuple(self.pair.values())]
+        if "innodb_metrics" in statement:
+            return [*self.counters.items(), *self.variables.items()]
+        if "GLOBAL STATUS" in statement:
+            return list(self.status.items())
+        parts = [name for name, part in PARTS.items() if part.statement in statement]
+        if parts:
+            return self._surroundings(parts)
+        return [(self.lock,)]
+
+    def third(self) -> list[str]:
+        """Return the statements asked so far that look at the surroundings."""
+        return [one for one in self.asked if any(part.statement in one for part in PARTS.values())]
+
+    def _surroundings(self, parts: list[str]) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        for name in parts:
+            answer = self.around[name]
+            if isinstance(answer, Exception):
+                raise answer
+            rows += answer
+        return rows
+
+
+def good(server: MySQLServer) -> Sample:
+    """Return a reading that must be good."""
+    reading = server.read()
+    assert isinstance(reading, Sample)
+    return reading
