@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ MODULES = ("module_log", "module_buffer")
 FLOOD_THREADS = 4
 FLOOD_PATHS = ("/v1/status", "/metrics", "/v1/events", "/v1/history", "/livez")
 QUERY_SECONDS = 45.0
+_PAIR = "SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max"
 
 
 class Faults:
@@ -64,9 +66,15 @@ class Faults:
         }
 
     def carry_out(self, kind: str, seconds: float) -> None:
-        """Let one fault last so many seconds; it is taken back when this returns."""
+        """Let one fault last so many seconds; it is taken back when this returns.
+
+        A server that refuses to play along is noted, and the soak goes on.
+        """
         self.note, self.requests = "", 0
-        self._inject[kind](seconds)
+        try:
+            self._inject[kind](seconds)
+        except (pymysql.MySQLError, OSError, subprocess.TimeoutExpired) as error:
+            self.note = f"not carried out: {type(error).__name__}: {error}"
 
     def sessions(self) -> int:
         """Return how many server sessions the daemon's account has."""
@@ -82,18 +90,22 @@ class Faults:
     def _kill(self, seconds: float) -> None:
         """Kill the daemon, do what the service manager does after a crash, and start it again."""
         self._daemon.kill()
-        done = self._daemon.command(*AFTER_CRASH)
-        self.note = f"after the crash: exit {done.returncode}, {_line(done.stdout or done.stderr)}"
-        _last(seconds)
-        self._daemon.start()
+        try:
+            done = self._daemon.command(*AFTER_CRASH)
+            self.note = f"after the crash: exit {done.returncode}, {_line(done.stdout or done.stderr)}"
+            _last(seconds)
+        finally:
+            self._daemon.start()
 
     def _terminate(self, seconds: float) -> None:
         code = self._daemon.terminate()
         took = self._daemon.stop_seconds or 0.0
-        pair = self._bench.server.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")
-        self.note = f"ended with {code} after {took:.1f} s, left {pair[0][0]}/{pair[0][1]}"
-        _last(seconds)
-        self._daemon.start()
+        try:
+            pair = self._bench.server.query(_PAIR)[0]
+            self.note = f"ended with {code} after {took:.1f} s, left {pair[0]}/{pair[1]}"
+            _last(seconds)
+        finally:
+            self._daemon.start()
 
     def _session_ids(self) -> list[int]:
         user = self._bench.server.daemon.user
@@ -154,8 +166,10 @@ class Faults:
 
     def _load_off(self, seconds: float) -> None:
         self._bench.stop_load()
-        _last(seconds)
-        self._bench.start_load()
+        try:
+            _last(seconds)
+        finally:
+            self._bench.start_load()
 
     def _halve_disk(self, seconds: float) -> None:
         self._limit(WRITE_IOPS // 2)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tuner.journal.tables import Snapshot
 
-ASKED_FOR = {DecisionKind.PARK, DecisionKind.RESTORE} | {kind for kind in DecisionKind if kind == "drain"}
+ASKED_FOR = {DecisionKind.PARK, DecisionKind.RESTORE}
 """Kinds that a hold does not forbid by itself."""
 
 NOT_PARKED = {

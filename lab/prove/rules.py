@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 HOUR = 3600.0
 C_NAME, M_NAME = "innodb_io_capacity", "innodb_io_capacity_max"
 COUNTED = {DecisionKind.SET, DecisionKind.EMERGENCY}
+PACED = {kind for kind in DecisionKind if kind.value in {"set", "drain"}}
 EMERGENCY_SPACING = 2.0
 
 
@@ -40,7 +41,7 @@ class Pace:
                 yield f"an emergency from M {m_old} to {m_new} is no raise"
             if since < EMERGENCY_SPACING:
                 yield f"an emergency {since:.1f} s after the last write"
-        if kind is not DecisionKind.SET:
+        if kind not in PACED:
             return
         if since < settings.dwell_seconds:
             yield f"{since:.1f} s after the last write; the dwell is {settings.dwell_seconds:.0f} s"

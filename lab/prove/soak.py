@@ -127,6 +127,9 @@ class _Watch:
             person = self._daemon.command("resume", "--reason", "soak").returncode == 0
             self.await_writing(BACK_LIMIT / 4)
         time.sleep(max(0.0, began + MINUTE - time.monotonic()))  # the rest of the minute is the soak
+        load_ended = "" if self._bench.load.running() else self._bench.load.output()
+        if load_ended:
+            self._bench.start_load()
         died = ended_before or not self._daemon.running()
         if died:
             log = self._daemon.log()
@@ -142,6 +145,7 @@ class _Watch:
             "waits_for": waits,
             "person": person,
             "died": log if died else "",
+            "load_ended": load_ended,
             "breaches": self.breaches(),
             "sync_pages": readings[-1].sync - readings[0].sync if readings else None,
             "pid": print_.pid if print_ else None,
