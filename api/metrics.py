@@ -36,6 +36,8 @@ _RENAMED = {
     "age_ratio": "age",
     "seconds_to_sync": "time_to_sync",
     "seconds_to_stall": "time_to_stall",
+    "recovery_seconds": "predicted_recovery",
+    "shutdown_seconds": "predicted_shutdown",
 }
 """Fields whose name would read badly with the unit behind it."""
 

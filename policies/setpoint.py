@@ -1,7 +1,8 @@
-"""The age ratio worth holding: as high as the load's headroom and the alarm cap allow."""
+"""The age ratio worth holding: as high as the load's headroom, the alarm cap and the budgets allow."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 FLUSH_ORDER_LAG = 2 * 1024 * 1024
@@ -9,6 +10,8 @@ FLUSH_ORDER_LAG = 2 * 1024 * 1024
 
 HIGHEST = 0.93
 LOWEST = 0.30
+"""No load, budget or guard asks for less: below it the server's law needs five times the demand and more."""
+
 NOISE = 0.03
 """What the age ratio wanders around the set-point in the steady state."""
 
@@ -44,17 +47,45 @@ class Headroom:
     burst_bytes: float
     max_checkpoint_age_ratio: float
 
+    @property
+    def highest_lag(self) -> float:
+        """Return the bytes that the checkpoint age may lie beyond the modified age by, sawtooth included."""
+        return max(self.checkpoint_lag, FLUSH_ORDER_LAG + SAWTOOTH_SECONDS * self.redo_rate)
 
-def highest_ratio(headroom: Headroom) -> tuple[float, str]:
-    """Return the highest age ratio that all bounds allow, and which of them decided."""
+
+def highest_ratio(headroom: Headroom, budgets: Mapping[str, float]) -> tuple[float, str]:
+    """Return the highest age ratio that all bounds allow, and which of them decided.
+
+    Args:
+        headroom: what load, server and alarm leave.
+        budgets: further bounds by name, as age ratios.
+    """
     burst = (
         headroom.sync_point - headroom.burst_bytes - REACTION_SECONDS * headroom.redo_rate
     ) / headroom.flush_limit
-    lag = max(headroom.checkpoint_lag, FLUSH_ORDER_LAG + SAWTOOTH_SECONDS * headroom.redo_rate)
-    alarm = (headroom.max_checkpoint_age_ratio * headroom.redo_capacity - lag) / headroom.flush_limit
-    bounds = {"headroom": burst - NOISE, "alarm": alarm - NOISE, "highest": HIGHEST}
+    alarm = (
+        headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.highest_lag
+    ) / headroom.flush_limit
+    bounds = {"headroom": burst - NOISE, "alarm": alarm - NOISE, "highest": HIGHEST, **budgets}
     name = min(bounds, key=bounds.__getitem__)
     return max(LOWEST, bounds[name]), name
+
+
+def guarded(
+    wanted: float, source: str, guards: Mapping[str, float], *, role_cap: float = 1.0
+) -> tuple[float, str]:
+    """Return what the guards leave of a set-point, whoever wants it, and who decided in the end.
+
+    Args:
+        wanted: a person's age ratio, or the derived one.
+        source: where it comes from.
+        guards: bounds by name, as age ratios; none of them asks for less than ``LOWEST``.
+        role_cap: the operator's limit for the server's role, as low as it may be.
+    """
+    for name, bound in guards.items():
+        if max(LOWEST, bound) < wanted:
+            wanted, source = max(LOWEST, bound), name
+    return (role_cap, "role") if role_cap < wanted else (wanted, source)
 
 
 def follow(held: float | None, wanted: float) -> float:

@@ -201,6 +201,7 @@ class FakeServer:
         denied: it refuses for want of a privilege.
         refusal: why it refuses writes; empty when it does not.
         skew: what is added to the flush percentage, as a server would with another law.
+        held_redo: redo that another consumer holds beyond the checkpoint age, bytes.
         shows: fields of the reading that are as given, such as ``read_only`` or ``ddl_statements``.
         applied: every write asked for: steps, the pair wanted, the pair before.
     """
@@ -226,6 +227,7 @@ class FakeServer:
         self.drop_after: int | None = None
         self.unread = False
         self.adjusts: int | None = None
+        self.held_redo = 0
         self.shows: dict[str, Any] = {}
         self.applied: list[tuple[tuple[tuple[str, int], ...], Capacity, Capacity]] = []
         self.closed = False
@@ -287,7 +289,7 @@ class FakeServer:
             lsn_current=lsn,
             lsn_oldest=oldest,
             lsn_checkpoint=oldest - 2 * MEBIBYTE,
-            redo_logical_size=lsn - oldest + 2 * MEBIBYTE,
+            redo_logical_size=lsn - oldest + 2 * MEBIBYTE + self.held_redo,
             redo_enabled=self.redo_enabled,
             resizing=self.resizing,
             adaptive_flushing=self.adaptive_flushing,

@@ -1,4 +1,4 @@
-"""What lasts beyond a daemon's life: the fit of write combining."""
+"""What lasts beyond a daemon's life: the fit of write combining, and how long recoveries take."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import A, sample
+from tuner.core.budgets import Recovery
 from tuner.core.estimator import EstimatorState, update
 from tuner.core.learned import Learned, learn, recall
 from tuner.core.regression import Regression
@@ -66,3 +67,37 @@ def test_nonsense_is_forgotten(nonsense: dict[str, float]) -> None:
     assert again.load.combining == Regression()
     assert again.load.response == learned.load.response
     assert recall(None) == EstimatorState()
+
+
+def recovered() -> Learned:
+    """Return what is kept after recoveries of half the predicted time."""
+    return replace(learn(taught()), recovery_factor=0.5, version="9.7.4")
+
+
+def test_measured_recoveries_last_and_another_version_forgets_them() -> None:
+    """The factor goes on under the same server version; an upgrade begins with the prior."""
+    blob = msgspec.msgpack.encode(recovered())
+    kept = msgspec.msgpack.decode(blob, type=Learned)
+
+    assert recall(kept, version="9.7.4").recovery.factor == 0.5
+    assert learn(recall(kept, version="9.7.4")) == kept
+    assert recall(kept, version="9.8.0").recovery == Recovery()
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, 1e9, float("nan"), float("inf")])
+def test_a_factor_that_cannot_be_true_is_forgotten(factor: float) -> None:
+    """A spoilt factor costs the measurements, not the budgets, and not what else was learned."""
+    again = recall(replace(recovered(), recovery_factor=factor), version="9.7.4")
+
+    assert again.recovery == Recovery()
+    assert again.load == recovered().load
+
+
+def test_what_an_older_daemon_kept_is_still_read() -> None:
+    """Bytes without a factor, as before there was one, keep the load's fit."""
+    blob = msgspec.msgpack.encode({"load": learn(taught()).load})
+
+    again = recall(msgspec.msgpack.decode(blob, type=Learned), version="9.7.4")
+
+    assert again.load == taught().load
+    assert again.recovery == Recovery()

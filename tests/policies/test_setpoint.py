@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.setpoint import HIGHEST, LOWEST, NOISE, STEP, Headroom, follow, highest_ratio
+from policies.setpoint import HIGHEST, LOWEST, NOISE, STEP, Headroom, follow, guarded, highest_ratio
 
 MEBIBYTE = 1_048_576.0
 CALM = Headroom(
@@ -28,14 +28,14 @@ def with_(**changes: float) -> Headroom:
 
 def test_a_calm_load_is_held_at_the_highest() -> None:
     """With little redo and no alarm in the way the set-point is as high as it ever gets."""
-    assert highest_ratio(CALM) == (HIGHEST, "highest")
+    assert highest_ratio(CALM, {}) == (HIGHEST, "highest")
 
 
 def test_the_alarm_caps_the_checkpoint_age() -> None:
     """At the set-point that the alarm allows, the checkpoint age stays below the operator's share of S."""
     headroom = with_(max_checkpoint_age_ratio=0.60, checkpoint_lag=8 * MEBIBYTE)
 
-    ratio, why = highest_ratio(headroom)
+    ratio, why = highest_ratio(headroom, {})
 
     assert why == "alarm"
     peak = (ratio + NOISE) * headroom.flush_limit + headroom.checkpoint_lag
@@ -46,7 +46,7 @@ def test_bursts_and_reaction_time_are_kept_free() -> None:
     """The redo of the worst burst and of a few seconds' reaction fits between set-point and sync point."""
     headroom = with_(burst_bytes=20 * MEBIBYTE, redo_rate=2e6)
 
-    ratio, why = highest_ratio(headroom)
+    ratio, why = highest_ratio(headroom, {})
 
     assert why == "headroom"
     room = headroom.sync_point - ratio * headroom.flush_limit
@@ -55,7 +55,29 @@ def test_bursts_and_reaction_time_are_kept_free() -> None:
 
 def test_no_load_pushes_it_below_the_lowest() -> None:
     """However bursty the load, the set-point stays where the flush law still has something to say."""
-    assert highest_ratio(with_(burst_bytes=1e12))[0] == LOWEST
+    assert highest_ratio(with_(burst_bytes=1e12), {})[0] == LOWEST
+
+
+def test_a_budget_bounds_it_like_load_and_alarm() -> None:
+    """The lowest bound wins and is named; a budget that asks for less than the lowest does not get it."""
+    assert highest_ratio(CALM, {"recovery": 0.7, "shutdown": 0.8}) == (0.7, "recovery")
+    assert highest_ratio(CALM, {"recovery": -3.0}) == (LOWEST, "recovery")
+
+
+GUARDS = st.dictionaries(st.sampled_from(["dirty_pages", "lru", "free_pages"]), st.floats(-1.0, 2.0))
+
+
+@given(wanted=st.floats(0.2, 1.0), guards=GUARDS, cap=st.floats(0.2, 1.0))
+def test_guards_and_role_come_after_whoever_wants_it(
+    wanted: float, guards: dict[str, float], cap: float
+) -> None:
+    """No set-point, a person's neither, passes a guard or the role's limit; none is raised by them."""
+    left, source = guarded(wanted, "person", guards, role_cap=cap)
+
+    assert left <= min(wanted, cap)
+    assert all(left <= max(LOWEST, bound) for bound in guards.values())
+    assert (left == wanted) == (source == "person")
+    assert left >= min(wanted, cap, LOWEST)
 
 
 def test_it_falls_sooner_than_it_rises_and_rests_in_between() -> None:
@@ -91,8 +113,8 @@ def test_a_wavering_bound_moves_it_at_most_once(wanted: list[float]) -> None:
 def test_more_danger_never_raises_it(burst: float, rate: float, lag: float, cap: float, more: float) -> None:
     """More burst, more redo or more lag each lead to the same set-point or a lower one."""
     base = {"burst_bytes": burst, "redo_rate": rate, "checkpoint_lag": lag, "max_checkpoint_age_ratio": cap}
-    ratio, _ = highest_ratio(with_(**base))
+    ratio, _ = highest_ratio(with_(**base), {})
 
     assert LOWEST <= ratio <= HIGHEST
     for name in ("burst_bytes", "redo_rate", "checkpoint_lag"):
-        assert highest_ratio(with_(**(base | {name: base[name] + more})))[0] <= ratio
+        assert highest_ratio(with_(**(base | {name: base[name] + more})), {})[0] <= ratio

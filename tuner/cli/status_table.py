@@ -66,7 +66,9 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     found, limits = status.estimate, status.limits
     if found is None or limits is None:
         return
-    set_point = "unknown" if status.set_point is None else f"{status.set_point:.3f}"
+    set_point, source = "unknown", status.decision.set_point_source
+    if status.set_point is not None:
+        set_point = f"{status.set_point:.3f}" + (f" ({source})" if source else "")
     yield "age ratio", f"{found.age_ratio:.3f}; set-point {set_point}; flush limit {_mib(limits.flush_limit)}"
     age = f"{_mib(found.checkpoint_age)} of {_mib(limits.stall_point)} max checkpoint age"
     yield "uncheckpointed", f"{age}; redo capacity {_mib(limits.redo_capacity)}"
@@ -76,6 +78,10 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     yield "pages/s", f"{rates}; authority {found.authority:.2f}"
     sync, stall = _left(found.seconds_to_sync), _left(found.seconds_to_stall)
     yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
+    predicted = (
+        f"crash recovery {duration(found.recovery_seconds)}; shutdown {duration(found.shutdown_seconds)}"
+    )
+    yield "predicted", predicted
 
 
 def _left(seconds: float | None) -> str:

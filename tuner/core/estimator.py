@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from policies.setpoint import FLUSH_ORDER_LAG
 from tuner.core import window as readings
+from tuner.core.budgets import Recovery
 from tuner.core.ledger import Ledger
 from tuner.core.load import Load
 from tuner.core.trends import Seen, Trends
@@ -43,6 +44,7 @@ class EstimatorState(Struct, frozen=True):
     density: float = 0.0
     load: Load = Load()
     trends: Trends = Trends()
+    recovery: Recovery = Recovery()
 
 
 def update(
@@ -162,7 +164,8 @@ def _estimate(
             elapsed=elapsed,
         )
         trends = trends.follow(seen, window)
-    state = replace(state, density=density, load=load, trends=trends)
+    recovery = state.recovery.see(sample, flush_rate=flush_rate, elapsed=elapsed)
+    state = replace(state, density=density, load=load, trends=trends, recovery=recovery)
     return state, Estimate(
         modified_age=age,
         checkpoint_age=float(sample.checkpoint_age),
@@ -187,6 +190,8 @@ def _estimate(
         checkpoint_lag=trends.checkpoint_lag,
         seconds_to_sync=_seconds_to(sample.sync_point - age, fast_slope),
         seconds_to_stall=_seconds_to(sample.stall_point - FLUSH_ORDER_LAG - age, fast_slope),
+        recovery_seconds=recovery.recovery_seconds(sample),
+        shutdown_seconds=recovery.shutdown_seconds(sample, sustained=trends.sustained),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tuner.core.caution import LRU_FLOOR, LRU_SHARE
 from tuner.core.foreign import pair_text
 from tuner.core.gate import NEEDED
 from tuner.core.handover import read_only
@@ -19,10 +20,6 @@ NEVER_PARKED = CANNOT_WRITE | {HoldCode.FOREIGN_CHANGE, HoldCode.RESTARTED}
 
 CARRIED = frozenset({HoldCode.INERT, HoldCode.RESIZING, HoldCode.NOT_WRITER})
 """Holds that only a reading can end."""
-
-LRU_SHARE = 2.0
-LRU_FLOOR = 50.0
-"""The LRU does the flushing when it writes so many times the flush list's pages, and this many a second."""
 
 
 def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[Hold, ...]:

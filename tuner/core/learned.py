@@ -7,32 +7,49 @@ import math
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from tuner.core.budgets import Recovery
 from tuner.core.estimator import EstimatorState
 from tuner.core.load import Load
 from tuner.core.regression import Regression
 
 
 class Learned(Struct, frozen=True):
-    """What was learned of the load."""
+    """What was learned of one server and its load.
+
+    Attributes:
+        load: what the load answers with.
+        recovery_factor: crash recoveries measured over predicted.
+        version: server version that these were measured on; empty before the first.
+    """
 
     load: Load
+    recovery_factor: float = 1.0
+    version: str = ""
 
 
 def learn(state: EstimatorState) -> Learned:
     """Return what is worth keeping."""
-    return Learned(load=state.load)
+    recovery = state.recovery
+    return Learned(load=state.load, recovery_factor=recovery.factor, version=recovery.version)
 
 
-def recall(learned: Learned | None) -> EstimatorState:
-    """Return a fresh state that knows what was learned; nonsense is forgotten."""
+def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
+    """Return a fresh state that knows what was learned; nonsense is forgotten.
+
+    Args:
+        learned: what was kept; None where nothing was.
+        version: of the server now; recoveries of another version say nothing about it.
+    """
     if learned is None:
         return EstimatorState()
     load = learned.load
+    recovery = Recovery(factor=learned.recovery_factor, version=learned.version)
     return EstimatorState(
         load=Load(
             combining=load.combining if _sound(load.combining) else Regression(),
             response=load.response if _sound(load.response) else Regression(),
-        )
+        ),
+        recovery=recovery if recovery.sound and version == recovery.version else Recovery(),
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import estimator, foreign, gate, occurrences
+from tuner.core import caution, estimator, foreign, gate, occurrences
+from tuner.core.announced import Announced
+from tuner.core.budgets import Recovery
 from tuner.core.foreign import pair_text
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
@@ -75,7 +77,8 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     if same:
         return state, []
     message = f"the server is {facts.version} now and was {known.version}"
-    return replace(state, gate=gate.GateState()), [Event(wall=wall, code="version", message=message)]
+    state = replace(state, gate=gate.GateState(), estimator=replace(state.estimator, recovery=Recovery()))
+    return state, [Event(wall=wall, code="version", message=message)]
 
 
 def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
@@ -93,7 +96,7 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
             )
         )
     elif last is not None and _restarted(sample, last):
-        state = _restart(state, sample, now=now)
+        state = _restart(state, sample, last, now=now)
         events.append(
             Event(wall=wall, code="restarted", message="mysqld was restarted; its values are its own again")
         )
@@ -112,7 +115,9 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     if last is not None and found is not None:
         law = LAWS[state.facts.flush_law]
         state = replace(state, gate=gate.update(state.gate, law, last, sample, found))
-        state = follow_targets(state, sample)
+        careful, warned = caution.update(state.caution, sample, found, now=now, wall=wall)
+        state, bounded = follow_targets(replace(state, caution=careful), sample, now=now, wall=wall)
+        events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now, wall=wall)
     state, taken = _take_originals(state, sample, wall=wall)
     return state, [*events, *changed, *taken]
@@ -132,7 +137,7 @@ def _restarted(sample: Sample, last: Sample) -> bool:
     return younger and sample.uptime < last.uptime + elapsed - SAME_START_SECONDS
 
 
-def _restart(state: State, sample: Sample, *, now: float) -> State:
+def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State:
     hold = Hold(
         code=HoldCode.RESTARTED,
         since=now,
@@ -146,7 +151,11 @@ def _restart(state: State, sample: Sample, *, now: float) -> State:
         advisory_until_said=restoring or state.advisory_until_said,
         facts_due=True,
         facts=replace(state.facts, started=float(round(sample.wall - sample.uptime))),
-        estimator=replace(state.estimator, last=None, window=()),
+        estimator=replace(
+            state.estimator, last=None, window=(), recovery=state.estimator.recovery.crashed(last)
+        ),
+        caution=caution.Caution(),
+        announced=Announced(),
         gate=gate.forget(state.gate),
         writes=Writes(last=state.writes.last, counted=state.writes.counted),
         originals=None,
@@ -178,6 +187,8 @@ def _other_server(state: State, sample: Sample) -> State:
         facts_due=True,
         policy=None,
         estimator=estimator.EstimatorState(),
+        caution=caution.Caution(),
+        announced=Announced(),
         gate=gate.GateState(),
         writes=Writes(),
         originals=again.originals if again is not None and known else None,

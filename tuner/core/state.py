@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from tuner.core.announced import Announced
+from tuner.core.caution import Caution
 from tuner.core.estimator import EstimatorState
 from tuner.core.gate import GateState
 from tuner.core.occurrences import Occurrences
@@ -108,6 +110,8 @@ class State(Struct, frozen=True):
     policy: Any = None
     set_point: float | None = None
     set_point_source: str = ""
+    caution: Caution = Caution()
+    announced: Announced = Announced()
     writes: Writes = Writes()
     originals: Originals | None = None
     elsewhere: tuple[Elsewhere, ...] = ()

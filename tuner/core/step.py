@@ -49,7 +49,7 @@ def start(
         mode=settings.mode,
         originals=known,
         writes=Writes(own=written),
-        estimator=recall(learned),
+        estimator=recall(learned, version=facts.version),
     )
 
 

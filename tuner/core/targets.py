@@ -6,10 +6,12 @@ from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
 from policies.registry import LAWS
-from policies.setpoint import Headroom, follow, highest_ratio
-from tuner.core import parking
+from policies.setpoint import Headroom, follow, guarded, highest_ratio
+from tuner.core import budgets, caution, parking
+from tuner.core.announced import update
+from tuner.core.role import role_of
 from tuner.core.state import State
-from tuner.records import Capacity, Estimate, Sample
+from tuner.records import Capacity, Estimate, Event, Sample
 
 
 def bounds(state: State) -> tuple[int, int]:
@@ -19,35 +21,60 @@ def bounds(state: State) -> tuple[int, int]:
     return lowest, max(lowest, min(settings.max_io_capacity_max, facts.capacity_maximum))
 
 
-def follow_targets(state: State, sample: Sample) -> State:
-    """Work out the set-point and what would be left behind; both must be ready before they are needed."""
+def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """Work out the set-point and what would be left behind; both must be ready before they are needed.
+
+    Precedence: a person's set-point comes before the budgets; the role's limit and the guards come after
+    whoever decided.
+    """
     found = state.estimate
     if found is None:
-        return state
-    target = _park_target(state, sample, found)
-    if state.settings.set_point is not None:
-        return replace(
-            state, park_target=target, set_point=state.settings.set_point, set_point_source="person"
-        )
+        return state, []
+    wished = state.settings.set_point
+    headroom = _headroom(state, sample, found)
+    budget = budgets.ratios(
+        state.estimator.recovery, headroom, state.settings, sustained=found.sustained_capacity
+    )
+    derived = highest_ratio(headroom, budget) if wished is None else (wished, "person")
+    cap = state.settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
+    wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
+    as_it_is = source == "person" or source in caution.SLIDING
+    set_point = wanted if as_it_is else min(cap, follow(state.set_point, wanted))
+    announced, events = update(
+        state.announced,
+        budget,
+        age_ratio=sample.age_ratio,
+        set_point=set_point,
+        source=source,
+        wished=wished,
+        now=now,
+        wall=wall,
+    )
+    state = replace(
+        state,
+        park_target=_park_target(state, sample, found),
+        set_point=set_point,
+        set_point_source=source,
+        announced=announced,
+    )
+    return state, events
+
+
+def _headroom(state: State, sample: Sample, found: Estimate) -> Headroom:
     resting = rate_at_rest(
         redo_rate=found.redo_rate,
         flush_rate=found.flush_rate,
         density=found.new_density,
         response=found.flush_response,
     )
-    derived, source = highest_ratio(
-        Headroom(
-            flush_limit=sample.flush_limit,
-            sync_point=sample.sync_point,
-            redo_capacity=sample.redo_capacity,
-            checkpoint_lag=found.checkpoint_lag,
-            redo_rate=max(state.estimator.trends.rate_mean, resting),
-            burst_bytes=found.burst_bytes,
-            max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
-        )
-    )
-    return replace(
-        state, park_target=target, set_point=follow(state.set_point, derived), set_point_source=source
+    return Headroom(
+        flush_limit=sample.flush_limit,
+        sync_point=sample.sync_point,
+        redo_capacity=sample.redo_capacity,
+        checkpoint_lag=found.checkpoint_lag,
+        redo_rate=max(state.estimator.trends.rate_mean, resting),
+        burst_bytes=found.burst_bytes,
+        max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
     )
 
 

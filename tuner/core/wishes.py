@@ -63,7 +63,7 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
             source="person",
         )
     x, f = found.age_ratio, situation.set_point
-    where = f"age ratio {x:.3f}, set-point {f:.3f}"
+    where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *state.caution.remarks))
     window = state.estimator.window
     if window[-1].at - window[0].at < RATE_SECONDS - 1.0:
         return state, Wanted(

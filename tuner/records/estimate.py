@@ -49,3 +49,9 @@ class Estimate(Struct, frozen=True):
     seconds_to_stall: Annotated[
         float | None, field("time to the stall point at this slope", "seconds", "gauge")
     ]
+    recovery_seconds: Annotated[
+        float, field("crash recovery of InnoDB, were mysqld to crash now", "seconds", "gauge")
+    ] = 0.0
+    shutdown_seconds: Annotated[
+        float, field("flushing of all dirty pages, were mysqld shut down now", "seconds", "gauge")
+    ] = 0.0

@@ -1,0 +1,56 @@
+"""What is said about the set-point's bounds: once, while it lasts."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.core.announced import OVER_SECONDS, SAID, Announced, update
+
+
+def follow(sources: list[str], budgets: list[float] | None = None) -> list[str]:
+    """Return the codes said over so many seconds, one deciding source a second."""
+    state, said = Announced(), []
+    for second, source in enumerate(sources):
+        bound = budgets[second] if budgets else 0.9
+        state, events = update(
+            state,
+            {"recovery": bound},
+            age_ratio=0.6,
+            set_point=0.6,
+            source=source,
+            wished=None,
+            now=float(second),
+            wall=0.0,
+        )
+        said += [event.code for event in events]
+    return said
+
+
+def test_a_bound_that_comes_and_goes_is_said_once() -> None:
+    """Two bounds that take turns every second begin once and end once."""
+    turns = ["lru", "alarm"] * 60 + ["alarm"] * 60
+
+    assert follow(turns) == ["bound_lru", "unbound_lru"]
+
+
+def test_everyday_bounds_are_no_news() -> None:
+    """Headroom, alarm and a person's word decide without an event."""
+    assert follow(["headroom", "alarm", "highest", "person"] * 20) == []
+
+
+def test_a_budget_at_the_edge_is_out_of_reach_once() -> None:
+    """A budget that wavers around the lowest set-point is said once, not at every crossing."""
+    wavering = [0.295, 0.305] * 50
+
+    assert follow(["recovery"] * 100, wavering).count("budget_out_of_reach") == 1
+
+
+@given(st.lists(st.sampled_from(sorted(SAID | {"alarm", "headroom"})), max_size=200))
+def test_every_end_follows_a_beginning(sources: list[str]) -> None:
+    """Whatever decides in whatever order, beginnings and ends of each bound take turns."""
+    said = follow([*sources, *["alarm"] * (int(OVER_SECONDS) + 1)])
+
+    for name in SAID:
+        own = [code for code in said if code.endswith(f"bound_{name}")]
+        assert own == [f"bound_{name}", f"unbound_{name}"] * (len(own) // 2)

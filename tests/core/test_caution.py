@@ -1,0 +1,160 @@
+"""Graded guards: they slide, in time, and say what they see."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policies.setpoint import LOWEST, guarded
+from tests.factory import REDO, A, estimate, sample
+from tuner.core.caution import LRU_HOLDS, Caution, bounds, update
+from tuner.records import Estimate, Sample
+
+
+def look(
+    state: Caution,
+    seconds: float,
+    found: Estimate | None = None,
+    **seen: Any,  # noqa: ANN401 - any field
+) -> tuple[Caution, dict[str, float], list[str]]:
+    """Take one reading in; return what is allowed after it, and the codes of what was said."""
+    reading: Sample = sample(seconds, **seen)
+    state, events = update(state, reading, found or estimate(), now=reading.monotonic, wall=reading.wall)
+    return state, bounds(state, reading), [event.code for event in events]
+
+
+def lasting(
+    minutes: float,
+    found: Estimate | None = None,
+    **seen: Any,  # noqa: ANN401 - any field
+) -> tuple[dict[str, float], list[str]]:
+    """Return what is allowed after so many minutes of the same, and what was said on the way."""
+    state, said, allowed = Caution(), [], {}
+    for second in range(round(60 * minutes)):
+        state, allowed, codes = look(state, float(second), found, **seen)
+        said += codes
+    return allowed, said
+
+
+def flushing(share: float) -> Estimate:
+    """Return an estimate with this share of the LRU in 1000 pages/s."""
+    return estimate(lru_rate=1000.0 * share, flush_rate=1000.0 * (1.0 - share))
+
+
+def test_a_healthy_server_is_not_bounded() -> None:
+    """Few dirty pages, no LRU flushing, no waits, no other consumer: nothing below any other bound."""
+    allowed, said = lasting(10)
+
+    assert all(bound > 1.0 for bound in allowed.values())
+    assert said == []
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_the_dirty_pages_stay_below_the_servers_limit(share: float) -> None:
+    """The bound is the age at which the dirty pages would be nine tenths of innodb_max_dirty_pages_pct."""
+    allowed, _ = lasting(1, age=0.7 * A, pages_dirty=round(share * 65_536), dirty_limit=75.0)
+
+    assert allowed["dirty_pages"] == pytest.approx(0.7 * 0.9 * 0.75 / share, rel=0.01)
+
+
+def test_lru_flushing_slides_down_to_where_the_hold_takes_over() -> None:
+    """From a fifth of the flushing on it goes down, all the way where the server counts as inert."""
+    shares = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, LRU_HOLDS + 0.01]
+    found = [lasting(30, flushing(share))[0].get("lru", 1.0) for share in shares]
+
+    assert found[:2] == [1.0, 1.0]
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) == len(found) - 1
+    assert found[-1] == pytest.approx(LOWEST, abs=0.01)
+
+
+def test_a_trickle_from_the_lru_is_no_reason() -> None:
+    """A few pages a second, and be they all that is flushed, move nothing."""
+    allowed, _ = lasting(30, estimate(lru_rate=5.0, flush_rate=1.0))
+
+    assert "lru" not in allowed
+
+
+def test_waits_for_a_free_page_press_while_they_last_and_fade() -> None:
+    """A minute of waits presses the set-point far down; it comes back within minutes, not at once."""
+    state, seen = Caution(), []
+    for second in range(1200):
+        state, allowed, _ = look(state, float(second), free_page_waits=min(second, 120) * 20)
+        seen.append(allowed.get("free_pages", 1.0))
+
+    assert seen[60] < 0.7
+    assert seen[120] < 0.55
+    assert seen[180] < 0.65
+    assert seen[-1] > 0.95
+    assert max(abs(a - b) for a, b in itertools.pairwise(seen)) < 0.015
+
+
+def test_a_counter_that_went_back_is_no_wait() -> None:
+    """After a restart the counter begins anew; that presses nothing."""
+    state, _, _ = look(Caution(), 0.0, free_page_waits=1_000_000)
+    _, allowed, _ = look(state, 1.0, free_page_waits=0)
+
+    assert "free_pages" not in allowed
+
+
+def test_a_device_that_is_the_limit_is_said_once_and_taken_back() -> None:
+    """Lost when the law asks for all of M and gets little for half a minute; back when it lasts as long."""
+    state, said = Caution(), []
+    for second in range(200):
+        poor = second < 100 or 120 <= second < 125
+        found = estimate(authority=0.5 if poor else 1.0)
+        state, _, codes = look(state, float(second), found, flush_requested=450)
+        said += [(second, code) for code in codes]
+
+    assert [code for _, code in said] == ["authority_lost", "authority_back"]
+    assert said[0][0] == 30
+    assert said[1][0] == 155
+
+
+def test_a_law_that_asks_for_little_loses_no_authority() -> None:
+    """Few pages flushed of few asked for says nothing about the device."""
+    _, said = lasting(2, estimate(authority=0.5), flush_requested=200)
+
+    assert said == []
+
+
+def test_redo_held_by_another_consumer_is_said_once_and_bounds_the_age_to_the_room_left() -> None:
+    """Each byte that the age grows brings the stall nearer, counted from all the redo in use."""
+    held: dict[str, Any] = {"age": 0.5 * A, "redo_logical_size": sample().stall_point - A // 10}
+    allowed, said = lasting(1, **held)
+    full, _ = lasting(1, **(held | {"redo_logical_size": 2 * sample().stall_point}))
+
+    assert said == ["redo_held"]
+    assert allowed["redo_held"] == pytest.approx(0.6, abs=0.001)
+    assert full["redo_held"] == pytest.approx(0.5)
+
+
+def test_redo_comes_free_again() -> None:
+    """When the other consumer is done, that is said and nothing is bounded any more."""
+    state, said = Caution(), []
+    for second in range(60):
+        size = REDO if second < 30 else sample().checkpoint_age
+        state, allowed, codes = look(state, float(second), redo_logical_size=size)
+        said += codes
+
+    assert said == ["redo_held", "redo_released"]
+    assert "redo_held" not in allowed
+
+
+@settings(deadline=None, max_examples=30)
+@given(steep=st.floats(0.0, 6.0), lag=st.floats(20.0, 120.0), noise=st.floats(0.0, 0.03))
+def test_a_set_point_that_the_lru_lowers_comes_to_rest(steep: float, lag: float, noise: float) -> None:
+    """Where the LRU's share falls with the age, however steeply, the set-point slides to rest."""
+    state, ratio, seen = Caution(), 0.8, [0.8]
+    for second in range(5400):
+        share = 0.35 + steep * (ratio - 0.7) + noise * (1 if second % 20 < 10 else -1)
+        state, allowed, _ = look(state, float(second), flushing(min(0.66, max(0.0, share))))
+        seen.append(guarded(0.85, "alarm", allowed)[0])
+        ratio += (seen[-1] - ratio) / lag
+
+    assert max(seen[3600:]) - min(seen[3600:]) < 0.02
+    assert max(abs(b - a) for a, b in itertools.pairwise(seen[2:])) < 0.01

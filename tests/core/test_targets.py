@@ -1,0 +1,155 @@
+"""What decides the set-point, tick after tick, and what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from policies.setpoint import LOWEST
+from tests.factory import DEFAULT, MEBIBYTE, Bench, FakeServer
+from tuner.records import TickRecord
+from tuner.settings import Mode, Settings
+
+LRU_LIMITED = 300.0
+"""LRU flushing, pages/s, beside 400 from the flush list: a graded guard's matter, and not yet a hold's."""
+
+
+def beside(server: FakeServer | None = None, **chosen: Any) -> Bench:  # noqa: ANN401 - any setting
+    """Return a loop in control beside a server, with these settings."""
+    return Bench(Settings(mode=Mode.ACTIVE, **chosen), server).in_control()
+
+
+def said(records: Iterable[TickRecord], *prefixes: str) -> list[str]:
+    """Return the codes of all events that begin like this, in order."""
+    return [event.code for record in records for event in record.events if event.code.startswith(prefixes)]
+
+
+def source(bench: Bench) -> str:
+    """Return who decided the set-point of the last tick."""
+    return bench.record.decision.set_point_source
+
+
+def set_point(bench: Bench) -> float:
+    """Return the set-point of the last tick."""
+    found = bench.record.decision.set_point
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("key", "gauge", "budget"),
+    [
+        ("max_recovery_seconds", "recovery_seconds", 15.0),
+        ("max_shutdown_seconds", "shutdown_seconds", 17.0),
+    ],
+)
+def test_a_budget_is_kept_and_named(key: str, gauge: str, budget: float) -> None:
+    """With less time allowed than the headroom would take, the age comes to rest within the time allowed."""
+    bench = beside(**{key: budget})
+    bench.turns(900)
+    took = [getattr(record.estimate, gauge) for record in bench.records[-300:]]
+
+    name = key.split("_")[1]
+    assert source(bench) == name
+    assert 0.6 * budget < max(took) <= budget
+    assert said(bench.records, "bound_", "unbound_") == [f"bound_{name}"]
+
+
+def test_default_budgets_leave_a_small_redo_log_alone() -> None:
+    """On 100 MiB of redo the defaults decide nothing and say nothing."""
+    bench = beside()
+    bench.turns(600)
+
+    assert source(bench) in {"headroom", "alarm", "highest"}
+    assert said(bench.records, "bound_", "budget_") == []
+
+
+def test_a_budget_out_of_reach_is_said_once() -> None:
+    """What cannot be kept even at the lowest set-point is said, and the set-point is no lower for it."""
+    bench = Bench(Settings(mode=Mode.ACTIVE, max_recovery_seconds=2.5), originals=DEFAULT)
+    bench.turns(600)
+
+    assert set_point(bench) == LOWEST
+    assert source(bench) == "recovery"
+    assert said(bench.records, "budget_") == ["budget_out_of_reach"]
+
+
+def test_a_persons_set_point_comes_before_the_budgets_and_that_is_said_once() -> None:
+    """Who asks for a set-point gets it, and hears which budget that breaks."""
+    bench = beside(set_point=0.85, max_recovery_seconds=10.0)
+    bench.turns(600)
+
+    assert (set_point(bench), source(bench)) == (0.85, "person")
+    assert said(bench.records, "budget_", "bound_") == ["budget_overruled"]
+
+
+@pytest.mark.parametrize("wished", [None, 0.9])
+def test_a_replica_is_held_lower_whoever_asks_for_more(wished: float | None) -> None:
+    """The operator's limit for replicas comes first; it is over when the replica is made the primary."""
+    bench = beside(set_point=wished, max_replica_set_point=0.6, allow_read_only_writes=True)
+    before = set_point(bench)
+    bench.server.shows = {"replica": True}
+    bench.turns(60)
+    as_replica = (set_point(bench), source(bench))
+    bench.server.shows = {}
+    bench.turns(60)
+
+    assert as_replica == (0.6, "role")
+    assert set_point(bench) == pytest.approx(before, abs=0.05)
+    assert said(bench.records, "bound_", "unbound_") == ["bound_role", "unbound_role"]
+
+
+def test_lru_flushing_lowers_the_set_point_before_anything_holds() -> None:
+    """A buffer pool short of free pages is met with a lower age, announced once, while writes go on."""
+    bench = beside()
+    before = set_point(bench)
+    bench.server.lru_rate = LRU_LIMITED
+    bench.turns(900)
+
+    assert source(bench) == "lru"
+    assert LOWEST <= set_point(bench) < before - 0.05
+    assert bench.record.holds == ()
+    assert said(bench.records, "bound_", "unbound_") == ["bound_lru"]
+
+
+def test_dirty_pages_near_the_servers_limit_lower_it_for_a_person_too() -> None:
+    """Near innodb_max_dirty_pages_pct the server flushes whatever the age; no set-point goes there."""
+    bench = beside(set_point=0.9)
+    bench.server.shows = {"dirty_limit": 30.0}
+    bench.turns(900)
+
+    assert source(bench) == "dirty_pages"
+    dirty = [
+        100.0 * record.tick.reading.pages_dirty / record.tick.reading.pages_total  # type: ignore[union-attr]
+        for record in bench.records[-300:]
+    ]
+    assert max(dirty) < 30.0
+
+
+def test_redo_that_another_consumer_holds_is_no_reason_to_raise() -> None:
+    """However near the stall point another consumer brings the redo, no emergency and no raise follows."""
+    bench = beside()
+    bench.turns(300)
+    settled = bench.server.capacity
+    bench.server.held_redo = 60 * MEBIBYTE
+    records = [bench.turn() for _ in range(300)]
+
+    assert said(records, "redo_", "bound_") == ["redo_held", "bound_redo_held"]
+    assert said(records, "emergency", "set") == []
+    assert bench.server.capacity == settled
+    assert "another consumer holds redo" in bench.record.decision.detail
+
+
+def test_what_stands_is_not_repeated_when_mysqld_restarts_and_ends_with_it() -> None:
+    """After a restart of mysqld the guards begin anew, with nothing left over from before."""
+    bench = beside()
+    bench.server.lru_rate = LRU_LIMITED
+    bench.turns(900)
+    bench.server.lru_rate = 0.0
+    bench.server.restart(bench.server.capacity)
+    bench.turns(30)
+
+    assert source(bench) != "lru"
+    assert said(bench.records[-30:], "bound_", "unbound_") == []

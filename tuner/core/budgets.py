@@ -1,0 +1,160 @@
+"""How long a crash recovery and a shutdown would take from here, and the ages at which they take too long.
+
+Recovery (storage/innobase/log/log0recv.cc, MySQL 8.0 to 9.7): ``recv_recovery_begin`` reads and parses
+all redo from the checkpoint LSN on; then the pages it names are read and the records applied, page by
+page (``recv_read_in_area``, ``recv_recover_page``), pages among them that had been flushed since the
+checkpoint, because only reading one shows its LSN. So::
+
+    recovery = factor * (START + checkpoint age / SCAN_RATE + pages / READ_RATE)
+    pages = dirty pages * checkpoint age / modified age
+
+Shutdown (buf/buf0flu.cc, ``SRV_SHUTDOWN_FLUSH_PHASE``; innodb_fast_shutdown 0 or 1): all dirty pages are
+flushed, as fast as the device takes them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from policies.setpoint import FLUSH_ORDER_LAG, NOISE, Headroom
+from tuner.records import Sample
+from tuner.settings import Settings
+
+START_SECONDS = 2.0
+"""Opening files and doublewrite buffer before the first redo is read."""
+
+SCAN_RATE = 100.0 * 1024 * 1024
+"""Redo read and parsed, by one thread, bytes/s: what a modest volume streams."""
+
+READ_RATE = 2000.0
+"""Pages read and applied, pages/s: a random read each, on a volume of about as many IOPS."""
+
+FLUSH_RATE = 500.0
+"""Pages flushed at shutdown where nothing is known yet, pages/s: modest for a volume of 2000 IOPS,
+since the doublewrite buffer writes every page twice."""
+
+SLOWEST_FLUSH_RATE = 100.0
+"""No device is believed to be slower, pages/s: one disk of 7200 revolutions a minute does as much."""
+
+FASTEST_MEMORY_SECONDS = 6 * 3600.0
+DENSITY_SECONDS = 60.0
+
+LEAST_FACTOR, MOST_FACTOR = 0.05, 20.0
+"""What was measured is not believed to differ more from the prior."""
+
+WEIGHT = 0.5
+"""Share of a new measurement in the factor, in its logarithm."""
+
+
+class Recovery(Struct, frozen=True):
+    """What is known about recovery and shutdown of one server.
+
+    Attributes:
+        factor: crash recoveries measured over what the priors predicted, averaged.
+        version: server version that it was measured on; empty before the first.
+        pages_per_byte: dirty pages per byte of modified age, mean of the last minute.
+        fastest: highest recent flush rate, fading, pages/s.
+        awaited: what a recovery of which the duration is not known yet was predicted to take
+            with a factor of 1, seconds; None without one.
+        share: part of that which redo and pages made, and not the start alone.
+    """
+
+    factor: float = 1.0
+    version: str = ""
+    pages_per_byte: float = 0.0
+    fastest: float = 0.0
+    awaited: float | None = None
+    share: float = 0.0
+
+    def see(self, sample: Sample, *, flush_rate: float, elapsed: float) -> Recovery:
+        """Return it with one reading more.
+
+        Args:
+            sample: the reading.
+            flush_rate: F, pages/s.
+            elapsed: seconds since the last reading.
+        """
+        density = sample.pages_dirty / max(sample.modified_age, FLUSH_ORDER_LAG)
+        weight = min(1.0, elapsed / DENSITY_SECONDS) if self.pages_per_byte > 0.0 else 1.0
+        return replace(
+            self,
+            pages_per_byte=self.pages_per_byte + weight * (density - self.pages_per_byte),
+            fastest=max(flush_rate, self.fastest * math.exp(-elapsed / FASTEST_MEMORY_SECONDS)),
+        )
+
+    def recovery_seconds(self, sample: Sample) -> float:
+        """Return how long InnoDB would recover if mysqld crashed now."""
+        return self.factor * (START_SECONDS + _work_seconds(sample))
+
+    def shutdown_seconds(self, sample: Sample, *, sustained: float | None) -> float:
+        """Return how long InnoDB would flush if mysqld were shut down now.
+
+        Args:
+            sample: the reading.
+            sustained: D, pages/s; None where the device was never the limit.
+        """
+        return sample.pages_dirty / self.flush_rate(sustained)
+
+    def flush_rate(self, sustained: float | None) -> float:
+        """Return the pages/s that a shutdown flushes: D, else the fastest seen, the prior at least."""
+        return max(SLOWEST_FLUSH_RATE, max(FLUSH_RATE, self.fastest) if sustained is None else sustained)
+
+    def crashed(self, sample: Sample) -> Recovery:
+        """Remember what the recovery from the last reading before a crash should take."""
+        work = _work_seconds(sample)
+        return replace(
+            self, awaited=START_SECONDS + work, share=work / (START_SECONDS + work), pages_per_byte=0.0
+        )
+
+    def measured(self, seconds: float, *, version: str) -> Recovery:
+        """Return it with one measured recovery more; one that was nearly all start says little.
+
+        Args:
+            seconds: how long it took.
+            version: server version that it was measured on.
+        """
+        if self.awaited is None:
+            return self
+        ratio = min(MOST_FACTOR, max(LEAST_FACTOR, seconds / self.awaited))
+        weight = WEIGHT * self.share
+        factor = math.exp((1.0 - weight) * math.log(self.factor) + weight * math.log(ratio))
+        return replace(self, factor=factor, version=version, awaited=None, share=0.0)
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether a factor that was kept can be true."""
+        return math.isfinite(self.factor) and LEAST_FACTOR <= self.factor <= MOST_FACTOR
+
+
+def ratios(
+    recovery: Recovery, headroom: Headroom, settings: Settings, *, sustained: float | None
+) -> dict[str, float]:
+    """Return the age ratios at which recovery and shutdown take as long as they may, by name.
+
+    Both take the pages per byte of age as they are: write combining makes them fewer as the age
+    grows, so upwards this errs on the safe side, and the ratio rises while the age follows.
+
+    Args:
+        recovery: what is known about the server.
+        headroom: flush limit and lag of the checkpoint.
+        settings: the budgets.
+        sustained: D, pages/s; None where the device was never the limit.
+    """
+    density = recovery.pages_per_byte
+    for_redo = settings.max_recovery_seconds / recovery.factor - START_SECONDS
+    checkpoint_age = for_redo / (1.0 / SCAN_RATE + density / READ_RATE)
+    found = {"recovery": (checkpoint_age - headroom.highest_lag) / headroom.flush_limit - NOISE}
+    if density > 0.0:
+        pages = settings.max_shutdown_seconds * recovery.flush_rate(sustained)
+        found["shutdown"] = pages / (density * headroom.flush_limit) - NOISE
+    return found
+
+
+def _work_seconds(sample: Sample) -> float:
+    """Return what redo and pages add to a recovery with a factor of 1."""
+    share = sample.checkpoint_age / max(sample.modified_age, FLUSH_ORDER_LAG)
+    pages = sample.pages_dirty * max(1.0, share)
+    return sample.checkpoint_age / SCAN_RATE + pages / READ_RATE

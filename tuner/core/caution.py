@@ -1,0 +1,194 @@
+"""Graded guards: they lower the set-point while it still helps, before anything has to hold.
+
+Each is a bound that slides with what it looks at, averaged over minutes, because the age answers in
+minutes: a bound that followed it at once would swing with it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from policies.setpoint import LOWEST
+from tuner.core.estimator import CAPPED_SHARE
+from tuner.core.spell import Spell
+from tuner.records import Estimate, Event, Sample
+
+DIRTY_MARGIN = 0.9
+"""Share of innodb_max_dirty_pages_pct that the dirty pages stay under; at the limit the server flushes
+at innodb_io_capacity whatever the age (``af_get_pct_for_dirty``)."""
+
+LEAST_RATIO = 0.05
+"""Age ratio below which dirty pages are not put down to the age."""
+
+LRU_SHARE = 2.0
+LRU_FLOOR = 50.0
+"""The LRU does the flushing when it writes so many times the flush list's pages, and this many a second."""
+
+SLIDING = frozenset({"dirty_pages", "lru", "free_pages"})
+"""Bounds that are followed as they are: smooth already, and steps would swing with what they bring about."""
+
+LRU_BEGINS = 0.2
+LRU_HOLDS = LRU_SHARE / (1.0 + LRU_SHARE)
+"""Share of the LRU in the pages flushed where the set-point begins to slide, and where it is at its lowest,
+which is where the hold takes over."""
+
+WAITS_HALF = 5.0
+"""Waits for a free page, 1/s, that press half as hard as any number of them."""
+
+PRESSURE_RISES = 60.0
+PRESSURE_FADES = 300.0
+AVERAGE_SECONDS = 180.0
+LONGEST_GAP = 10.0
+"""Time constants, and the longest time between two readings that counts, seconds."""
+
+AUTHORITY_LOST, AUTHORITY_BACK = 0.85, 0.92
+AUTHORITY_SECONDS = 30.0
+
+REDO_HELD, REDO_RELEASED = 0.10, 0.08
+"""Redo beyond the checkpoint age, as a share of S, that another consumer holds or no longer holds."""
+
+REDO_SECONDS = 5.0
+
+
+class Caution(Struct, frozen=True):
+    """What the guards remember.
+
+    Attributes:
+        at: time of the last reading, seconds; None before the first.
+        waits: waits for a free page counted by then.
+        pressure: how hard these press, 0 to 1.
+        lru_share: share of the LRU in the pages flushed, averaged.
+        dirty_per_ratio: percentage of dirty pages at an age ratio of 1, averaged; 0 before the first.
+        device: the flush law asks for all and the device gives less.
+        redo: another consumer holds redo.
+    """
+
+    at: float | None = None
+    waits: int = 0
+    pressure: float = 0.0
+    lru_share: float = 0.0
+    dirty_per_ratio: float = 0.0
+    device: Spell = Spell()
+    redo: Spell = Spell()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return what a reader of the status should know, in words."""
+        found = []
+        if self.device.on:
+            found.append("the device is the limit")
+        if self.redo.on:
+            found.append("another consumer holds redo")
+        return tuple(found)
+
+
+def update(
+    state: Caution, sample: Sample, found: Estimate, *, now: float, wall: float
+) -> tuple[Caution, list[Event]]:
+    """Take one reading in; say what begins and what ends."""
+    elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
+    before = state
+    state = replace(
+        state,
+        at=now,
+        waits=sample.free_page_waits,
+        pressure=_pressure(state, sample, elapsed),
+        lru_share=_toward(state.lru_share, _lru_share(found), elapsed),
+        dirty_per_ratio=_dirty(state, sample, elapsed),
+        device=_device(state.device, sample, found, now=now),
+        redo=_redo(state.redo, sample, now=now),
+    )
+    return state, _said(before, state, sample, found, wall=wall)
+
+
+def bounds(state: Caution, sample: Sample) -> dict[str, float]:
+    """Return the age ratios that the guards allow at most, by name; only of those that ask for any less."""
+    allowed: dict[str, float] = {}
+    if state.dirty_per_ratio > 0.0:
+        allowed["dirty_pages"] = DIRTY_MARGIN * sample.dirty_limit / state.dirty_per_ratio
+    slid = (state.lru_share - LRU_BEGINS) / (LRU_HOLDS - LRU_BEGINS)
+    if slid > 0.0:
+        allowed["lru"] = _slide(slid)
+    if state.pressure > 0.0:
+        allowed["free_pages"] = _slide(state.pressure)
+    if state.redo.on:
+        room = max(0, sample.stall_point - sample.redo_logical_size)
+        allowed["redo_held"] = sample.age_ratio + room / sample.flush_limit
+    return allowed
+
+
+def _slide(share: float) -> float:
+    """Return the age ratio so far down from 1 to the lowest."""
+    return 1.0 - min(1.0, share) * (1.0 - LOWEST)
+
+
+def _toward(mean: float, value: float, elapsed: float, seconds: float = AVERAGE_SECONDS) -> float:
+    return mean + min(1.0, elapsed / seconds) * (value - mean)
+
+
+def _lru_share(found: Estimate) -> float:
+    """Return the LRU's share of the pages flushed; little LRU flushing counts for less."""
+    total = found.lru_rate + found.flush_rate
+    return found.lru_rate / total * min(1.0, found.lru_rate / LRU_FLOOR) if total > 0.0 else 0.0
+
+
+def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
+    """Let the pressure fade, and rise with the waits since the last reading."""
+    faded = state.pressure * math.exp(-elapsed / PRESSURE_FADES)
+    new = sample.free_page_waits - state.waits
+    if new <= 0 or elapsed <= 0.0:
+        return faded
+    rate = new / elapsed
+    return faded + (1.0 - faded) * min(1.0, elapsed / PRESSURE_RISES) * rate / (rate + WAITS_HALF)
+
+
+def _dirty(state: Caution, sample: Sample, elapsed: float) -> float:
+    share = 100.0 * sample.pages_dirty / max(1, sample.pages_total)
+    per_ratio = share / max(LEAST_RATIO, sample.age_ratio)
+    return _toward(state.dirty_per_ratio, per_ratio, elapsed) if state.dirty_per_ratio > 0.0 else per_ratio
+
+
+def _device(spell: Spell, sample: Sample, found: Estimate, *, now: float) -> Spell:
+    asks_for_all = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
+    return spell.see(
+        begins=asks_for_all and found.authority < AUTHORITY_LOST,
+        ends=not asks_for_all or found.authority >= AUTHORITY_BACK,
+        now=now,
+        seconds=AUTHORITY_SECONDS,
+    )
+
+
+def _redo(spell: Spell, sample: Sample, *, now: float) -> Spell:
+    beyond = sample.redo_logical_size - sample.checkpoint_age
+    return spell.see(
+        begins=beyond > REDO_HELD * sample.redo_capacity,
+        ends=beyond < REDO_RELEASED * sample.redo_capacity,
+        now=now,
+        seconds=REDO_SECONDS,
+    )
+
+
+def _said(before: Caution, after: Caution, sample: Sample, found: Estimate, *, wall: float) -> list[Event]:
+    events = []
+    if after.device.on and not before.device.on:
+        message = (
+            f"the flush law asks for all of M ({sample.io_capacity_max} pages/s) and the device gives "
+            f"{found.authority:.0%} of it: a higher M would change nothing"
+        )
+        events.append(Event(wall=wall, code="authority_lost", message=message))
+    elif before.device.on and not after.device.on:
+        message = "the device keeps up with what the flush law asks for"
+        events.append(Event(wall=wall, code="authority_back", message=message))
+    if after.redo.on and not before.redo.on:
+        message = (
+            f"{sample.redo_logical_size} bytes of redo are in use and {sample.checkpoint_age} of them "
+            "uncheckpointed: another consumer, such as a backup or clone, holds the rest, which no M frees"
+        )
+        events.append(Event(wall=wall, code="redo_held", message=message))
+    elif before.redo.on and not after.redo.on:
+        message = "no other consumer holds redo any more"
+        events.append(Event(wall=wall, code="redo_released", message=message))
+    return events

@@ -1,0 +1,31 @@
+"""A condition that begins and ends only once it has lasted."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Spell(Struct, frozen=True):
+    """Whether something lasts.
+
+    Attributes:
+        on: it does.
+        turning: since when the opposite has been seen without a break, seconds; None while it is not.
+    """
+
+    on: bool = False
+    turning: float | None = None
+
+    def see(self, *, begins: bool, ends: bool, now: float, seconds: float) -> Spell:
+        """Return the spell after one look.
+
+        Args:
+            begins: what has to be seen for ``seconds`` before it is on.
+            ends: what has to be seen for ``seconds`` before it is over.
+            now: monotonic time, seconds.
+            seconds: how long.
+        """
+        if not (ends if self.on else begins):
+            return self if self.turning is None else Spell(on=self.on)
+        since = now if self.turning is None else self.turning
+        return Spell(on=not self.on) if now - since >= seconds else Spell(on=self.on, turning=since)
