@@ -1,0 +1,189 @@
+"""A server of a few lines over real sockets, which can fail in every way it likes."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tuner.servers.connect import Endpoint, Session
+from tuner.servers.port import Unreachable
+
+LIMIT = 0.3
+"""Seconds that a connection or a statement may take in these tests."""
+
+PATIENCE = 10.0
+PASSWORD = "s3cret-never-shown"  # noqa: S105 - of these tests alone
+
+OK = b"\x00\x00\x00\x02\x00\x00\x00"
+END = b"\xfe\x00\x00\x02\x00"
+CAPABILITIES = 0x0008A201
+"""Protocol 4.1, long password, transactions, secure connection, plug-in authentication; no TLS."""
+
+Rows = list[tuple[str, ...]]
+Answer = Rows | tuple[int, str] | str
+"""Rows; number and text of an error; ``hang`` or ``close``."""
+
+
+class Mysqld:
+    """A server that greets, lets in, and answers as it is told.
+
+    Attributes:
+        answers: called with each statement that is not a SET.
+        greets: say hello; False accepts and stays silent.
+        denies: number and text to refuse the login with.
+        plugin: how it asks for the password.
+        statements: all that was asked, SETs included.
+        logins: what came as the answer to the greeting.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.answers: Callable[[str], Answer] = lambda _statement: [("1",)]
+        self.greets = True
+        self.denies: tuple[int, str] | None = None
+        self.plugin = b"mysql_native_password"
+        self.statements: list[str] = []
+        self.logins: list[bytes] = []
+        self.open = threading.Event()
+        self._listener = listener
+        self._threads: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept)
+        self._accepting.start()
+
+    def end(self) -> None:
+        """Let go of everything."""
+        self.open.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in (self._accepting, *self._threads):
+            thread.join(PATIENCE)
+
+    def _accept(self) -> None:
+        number = 0
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                number += 1
+                thread = threading.Thread(target=self._serve, args=(connection, number))
+                self._threads.append(thread)
+                thread.start()
+
+    def _serve(self, connection: socket.socket, number: int) -> None:
+        connection.settimeout(PATIENCE)
+        with connection, contextlib.suppress(OSError, EOFError):
+            if not self.greets:
+                self.open.wait(PATIENCE)
+                return
+            self._log_in(connection, number)
+            while (packet := _receive(connection)[1])[:1] == b"\x03":
+                if not self._answer(connection, packet[1:].decode()):
+                    return
+
+    def _log_in(self, connection: socket.socket, number: int) -> None:
+        low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
+        _send(
+            connection,
+            0,
+            b"\x0a9.7.4\x00"
+            + struct.pack("<I", number)
+            + b"abcdefgh\x00"
+            + struct.pack("<HBHHB", low, 255, 2, high, 21)
+            + bytes(10)
+            + b"ijklmnopqrst\x00"
+            + self.plugin
+            + b"\x00",
+        )
+        at, login = _receive(connection)
+        self.logins.append(login)
+        if self.denies is not None:
+            _send(connection, at + 1, _error(*self.denies))
+            raise EOFError
+        if self.plugin == b"caching_sha2_password":
+            _send(connection, at + 1, b"\x01\x04")
+            at, _request = _receive(connection)
+            _send(connection, at + 1, b"\x01-----BEGIN PUBLIC KEY-----\n")
+            _receive(connection)
+        _send(connection, at + 1, OK)
+
+    def _answer(self, connection: socket.socket, statement: str) -> bool:
+        self.statements.append(statement)
+        answer: Answer = [] if statement.startswith(("SET", "KILL")) else self.answers(statement)
+        if answer == "hang":
+            self.open.wait(PATIENCE)
+            return False
+        if isinstance(answer, str):
+            return False
+        if isinstance(answer, tuple):
+            _send(connection, 1, _error(*answer))
+        elif not answer:
+            _send(connection, 1, OK)
+        else:
+            _send_rows(connection, answer)
+        return True
+
+
+def _receive(connection: socket.socket) -> tuple[int, bytes]:
+    head = _exactly(connection, 4)
+    return head[3], _exactly(connection, int.from_bytes(head[:3], "little"))
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = connection.recv(count - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def _send(connection: socket.socket, number: int, data: bytes) -> None:
+    connection.sendall(len(data).to_bytes(3, "little") + bytes([number]) + data)
+
+
+def _error(number: int, text: str) -> bytes:
+    return b"\xff" + struct.pack("<H", number) + b"#HY000" + text.encode()
+
+
+def _text(value: str) -> bytes:
+    return bytes([len(value)]) + value.encode()
+
+
+def _send_rows(connection: socket.socket, rows: Rows) -> None:
+    columns = len(rows[0])
+    one = (
+        b"".join(map(_text, ("def", "", "", "", "c", "")))
+        + b"\x0c"
+        + struct.pack("<HIBHB2x", 255, 99, 253, 0, 0)
+    )
+    packets = [bytes([columns]), *([one] * columns), END]
+    packets += [b"".join(map(_text, row)) for row in rows] + [END]
+    for number, packet in enumerate(packets, start=1):
+        _send(connection, number, packet)
+
+
+def endpoint(listener: socket.socket, **changes: str) -> Endpoint:
+    """Return the address of a listener."""
+    values: dict[str, str] = {"tls": "off"} | changes
+    return Endpoint(
+        user="innobrim",
+        password=PASSWORD,
+        port=listener.getsockname()[1],
+        connect_timeout=LIMIT,
+        query_timeout=LIMIT,
+        **values,
+    )
+
+
+def refused(session: Session, statement: str = "SELECT 1") -> tuple[str, float]:
+    """Ask and expect no answer; return what is said and how many seconds it took."""
+    began = time.monotonic()
+    with pytest.raises(Unreachable) as caught:
+        session.query(statement)
+    return str(caught.value), time.monotonic() - began

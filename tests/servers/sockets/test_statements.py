@@ -1,0 +1,68 @@
+"""Statements over real sockets: rows, refusals, silence and lost connections."""
+
+from __future__ import annotations
+
+import pymysql
+import pytest
+
+from tests.servers.sockets.mysqld import LIMIT, Mysqld, refused
+from tuner.servers.connect import Session
+
+
+def test_a_statement_gets_its_rows(mysqld: Mysqld, session: Session) -> None:
+    """Rows come back as they are, over one connection that is kept."""
+    mysqld.answers = lambda statement: [("Uptime", "77")] if "Uptime" in statement else [("1",)]
+
+    assert session.query("SHOW GLOBAL STATUS LIKE 'Uptime'") == (("Uptime", "77"),)
+    first = session.current
+    session.query("SELECT 1")
+    assert session.current is first
+    assert len(mysqld.logins) == 1
+
+
+def test_the_session_limits_itself_on_the_server(mysqld: Mysqld, session: Session) -> None:
+    """A session that its client lost ends by itself there, and waits for no lock and no query for long."""
+    session.query("SELECT 1")
+
+    (said,) = [one for one in mysqld.statements if "wait_timeout" in one]
+    assert "SESSION wait_timeout = 15" in said
+    assert "lock_wait_timeout = 2" in said
+    assert "max_execution_time = 300" in said
+
+
+def test_a_statement_that_hangs_is_given_up_and_its_session_ended(mysqld: Mysqld, session: Session) -> None:
+    """A silent server costs one time-out; the next statement connects again and ends the lost session."""
+    mysqld.answers = lambda statement: "hang" if "slow" in statement else [("1",)]
+    session.query("SELECT 1")
+
+    _, seconds = refused(session, "SELECT slow")
+
+    assert seconds < LIMIT + 0.5
+    assert session.current is None
+    assert session.query("SELECT 1") == (("1",),)
+    assert "KILL 1" in mysqld.statements
+    assert len(mysqld.logins) == 2
+
+
+def test_a_lost_connection_is_made_anew(mysqld: Mysqld, session: Session) -> None:
+    """When the server closes the connection one statement is lost, and the next one works."""
+    mysqld.answers = lambda statement: "close" if "bye" in statement else [("1",)]
+    session.query("SELECT 1")
+
+    refused(session, "SELECT bye")
+
+    assert session.query("SELECT 1") == (("1",),)
+
+
+def test_a_refused_statement_keeps_the_connection(mysqld: Mysqld, session: Session) -> None:
+    """A missing privilege is the server's word, not a broken connection."""
+    mysqld.answers = lambda statement: (1227, "Access denied; you need") if "x" in statement else [("1",)]
+    session.query("SELECT 1")
+    before = session.current
+
+    with pytest.raises(pymysql.OperationalError, match="1227"):
+        session.query("SELECT x")
+
+    assert session.current is before
+    session.query("SELECT 1")
+    assert len(mysqld.logins) == 1
