@@ -202,6 +202,7 @@ class FakeServer:
         refusal: why it refuses writes; empty when it does not.
         skew: what is added to the flush percentage, as a server would with another law.
         held_redo: redo that another consumer holds beyond the checkpoint age, bytes.
+        told: fields of the facts that are as given, such as ``recovery_seconds``.
         shows: fields of the reading that are as given, such as ``read_only`` or ``ddl_statements``.
         applied: every write asked for: steps, the pair wanted, the pair before.
     """
@@ -228,6 +229,7 @@ class FakeServer:
         self.unread = False
         self.adjusts: int | None = None
         self.held_redo = 0
+        self.told: dict[str, Any] = {}
         self.shows: dict[str, Any] = {}
         self.applied: list[tuple[tuple[tuple[str, int], ...], Capacity, Capacity]] = []
         self.closed = False
@@ -267,7 +269,7 @@ class FakeServer:
 
     def facts(self) -> Facts:
         """Return what this server is."""
-        return replace(FACTS, identity=self.identity, started=EPOCH + self.started)
+        return replace(FACTS, identity=self.identity, started=EPOCH + self.started, **self.told)
 
     def read(self) -> Sample | Missed:
         """Return one reading, or none while it is down."""

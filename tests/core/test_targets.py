@@ -153,3 +153,46 @@ def test_what_stands_is_not_repeated_when_mysqld_restarts_and_ends_with_it() -> 
 
     assert source(bench) != "lru"
     assert said(bench.records[-30:], "bound_", "unbound_") == []
+
+
+def crash(bench: Bench, seconds: float | None, *, version: str = "9.7.4") -> list[str]:
+    """Crash mysqld under the loop, let it say how long it recovered, and return what is said of that."""
+    bench.server.restart(bench.server.capacity)
+    bench.server.told = {"recovery_seconds": seconds, "version": version}
+    records = [bench.turn() for _ in range(20)]
+    return [
+        event.message for record in records for event in record.events if event.code == "recovery_measured"
+    ]
+
+
+def test_a_recovery_is_measured_against_what_was_predicted_before_the_crash() -> None:
+    """The event has both figures; what is predicted afterwards, and allowed by the budget, follows."""
+    bench = beside()
+    bench.turns(300)
+    assert bench.record.estimate is not None
+    predicted = bench.record.estimate.recovery_seconds
+    (message,) = crash(bench, predicted / 4.0)
+
+    assert f"took {predicted / 4.0:.1f} s where {predicted:.1f} s were predicted" in message
+    assert 0.25 < bench.state.estimator.recovery.factor < 0.75
+
+
+def test_a_clean_start_measures_nothing_and_the_next_crash_does() -> None:
+    """A shutdown in order leaves no recovery to compare; a later crash is not compared with before it."""
+    bench = beside()
+    bench.turns(60)
+
+    assert crash(bench, None) == []
+    assert bench.state.estimator.recovery.awaited is None
+    assert len(crash(bench, 1.0)) == 1
+
+
+def test_another_version_forgets_what_was_measured() -> None:
+    """Recoveries of another server version say nothing: the prior counts again."""
+    bench = beside()
+    bench.turns(60)
+    crash(bench, 1.0)
+    assert bench.state.estimator.recovery.factor < 1.0
+
+    assert crash(bench, 1.0, version="9.8.0") == []
+    assert bench.state.estimator.recovery.factor == 1.0

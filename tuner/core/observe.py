@@ -75,10 +75,28 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     state = replace(state, facts=facts, facts_due=False)
     same = (facts.version, facts.flush_law) == (known.version, known.flush_law)
     if same:
-        return state, []
+        return _take_recovery(state, facts, wall=wall)
     message = f"the server is {facts.version} now and was {known.version}"
     state = replace(state, gate=gate.GateState(), estimator=replace(state.estimator, recovery=Recovery()))
     return state, [Event(wall=wall, code="version", message=message)]
+
+
+def _take_recovery(state: State, facts: Facts, *, wall: float) -> tuple[State, list[Event]]:
+    """Learn from how long a crash recovery took that a prediction had been made for."""
+    recovery, seconds = state.estimator.recovery, facts.recovery_seconds
+    awaited = recovery.awaited
+    if awaited is None:
+        return state, []
+    if seconds is None:
+        recovery = replace(recovery, awaited=None)
+        return replace(state, estimator=replace(state.estimator, recovery=recovery)), []
+    learned = recovery.measured(seconds, version=facts.version)
+    message = (
+        f"crash recovery took {seconds:.1f} s where {recovery.factor * awaited:.1f} s were predicted; "
+        f"the factor was {recovery.factor:.2f} and is {learned.factor:.2f}"
+    )
+    state = replace(state, estimator=replace(state.estimator, recovery=learned))
+    return state, [Event(wall=wall, code="recovery_measured", message=message)]
 
 
 def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
