@@ -13,7 +13,7 @@ import pytest
 from lab.plant.clock import SimClock
 from tests.servers.scripted import Scripted, good
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.writerlock import CLAIM_SECONDS, WRITER_LOCK
+from tuner.servers.writerlock import CLAIM_SECONDS, WRITER_LOCK, HostLock
 
 IDENTITY = str(uuid4())
 REFUSED = pymysql.OperationalError(1105, "Percona-XtraDB-Cluster prohibits use of GET_LOCK")
@@ -107,3 +107,18 @@ def test_the_hosts_lock_is_given_back(server: MySQLServer, session: Scripted, ho
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(f"\0{WRITER_LOCK}.{IDENTITY}")
     assert not any("RELEASE_LOCK" in one for one in session.asked)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+def test_the_hosts_lock_is_of_one_server() -> None:
+    """Where another server answers at the same address, its lock is taken and the first one's given back."""
+    first, second = (f"{WRITER_LOCK}.{uuid4()}" for _ in range(2))
+    one, other = HostLock(), HostLock()
+    assert one.take(first)
+    assert not other.take(first)
+    assert one.take(second)
+
+    assert other.take(first)
+    assert not other.take(second)
+    one.release()
+    other.release()

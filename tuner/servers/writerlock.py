@@ -26,21 +26,23 @@ class HostLock:
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
+        self._name = ""
 
     def take(self, name: str) -> bool:
         """Take it, or keep it; False where another process has it.
 
         A system without such addresses has no such lock: there the answer is yes.
         """
-        if self._socket is not None or sys.platform != "linux":
+        if sys.platform != "linux" or (self._socket is not None and name == self._name):
             return True
+        self.release()
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             made.bind(f"\0{name}")
         except OSError as error:
             made.close()
             return error.errno != errno.EADDRINUSE
-        self._socket = made
+        self._socket, self._name = made, name
         return True
 
     def release(self) -> None:
