@@ -369,10 +369,10 @@ class Bench:
         settings: Settings = ACTIVE,
         server: FakeServer | None = None,
         originals: Capacity | None = None,
-        written: Capacity | None = None,
+        left: tuple[Capacity, ...] = (),
     ) -> None:
         self.server = server or FakeServer()
-        self.state: State = start(settings, self.server.facts(), originals, written=written)
+        self.state: State = start(settings, self.server.facts(), originals, left=left)
         self.records: list[TickRecord] = []
         self.receipt: Receipt | None = None
 

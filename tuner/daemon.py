@@ -23,7 +23,7 @@ from tuner.farewell import Farewell
 from tuner.logs import get_logger, log_record
 from tuner.loop import drive
 from tuner.memory import Memory
-from tuner.records import Command, Facts, Lifecycle, Receipt, Sample, TickRecord
+from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, TickRecord
 from tuner.reload import reread
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
@@ -126,6 +126,7 @@ class Daemon:
         self._memory = Memory(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
         self._farewell = Farewell()
         self._ready = False
+        self._undone = False
 
     def run(self, *, until: float | None = None) -> None:
         """Run until SIGTERM or SIGINT, or until a time on the clock; call from the main thread.
@@ -159,7 +160,7 @@ class Daemon:
             self.config.loop,
             facts,
             originals,
-            written=memory.last_written() if originals is not None else None,
+            left=memory.left() if originals is not None else (),
             learned=memory.learned(facts),
         )
         state = take_up(state, memory.standing(facts), now=self._clock.monotonic())
@@ -189,6 +190,8 @@ class Daemon:
             last=self._tell_last,
         )
         memory.keep_learned(state)
+        if state.lifecycle is Lifecycle.STOPPING and not self._undone:
+            memory.end(self._clock.wall())
 
     def _reach(self) -> Facts | None:
         """Wait for the server; None when told to stop meanwhile.
@@ -217,6 +220,7 @@ class Daemon:
         """Say what became of the write that the daemon ends with; no tick follows it."""
         self._farewell.wrote(receipt)
         if receipt.error or receipt.in_force != receipt.requested:
+            self._undone = True
             log.warning(
                 "the last write did not go as planned", error=receipt.error, in_force=receipt.in_force
             )
@@ -228,6 +232,8 @@ class Daemon:
         log_record(record)
         self._farewell.take(record)
         self._notify(record)
+        if record.lifecycle is Lifecycle.STOPPING and isinstance(record.tick.reading, Missed):
+            self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"
         if self._on_mode is not None:
             self._on_mode(record.mode)
         if self._watch is not None:

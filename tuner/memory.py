@@ -15,6 +15,7 @@ from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing, standing_of
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.journal import reader
+from tuner.journal.ending import Write, last_writes, left_by
 from tuner.journal.tables import JournalError, Originals
 from tuner.journal.writer import JournalWriter
 from tuner.logs import get_logger
@@ -33,7 +34,7 @@ class Left(NamedTuple):
     """What earlier daemons left, of every server; None for what could not be read."""
 
     originals: list[Originals] | None
-    written: list[Capacity] | None
+    written: tuple[Write, ...] | None
     standing: dict[str, str] | None
     learned: dict[str, bytes] | None
 
@@ -84,9 +85,13 @@ class Memory:
                 return one.capacity
         return None
 
-    def last_written(self) -> Capacity | None:
-        """Return what was written last; ours where it is still in force."""
-        return self._left.written[0] if self._left.written else None
+    def left(self) -> tuple[Capacity, ...]:
+        """Return what earlier writes may have left in force; ours where one of them is."""
+        return left_by(self._left.written or ())
+
+    def end(self, wall: float) -> None:
+        """Note that this run ends in order."""
+        self._journal.end_run(wall)
 
     def standing(self, facts: Facts) -> Standing | None:
         """Return what a person told the last daemon that still stands; None where nobody said anything."""
@@ -153,8 +158,4 @@ class Memory:
                     log.warning("the journal could not be read", reason=str(error))
                 return None
 
-        def written(directory: Path) -> list[Capacity]:
-            found = reader.last_written(directory)
-            return [] if found is None else [found]
-
-        return Left(read(reader.originals), read(written), read(reader.standing), read(reader.learned))
+        return Left(read(reader.originals), read(last_writes), read(reader.standing), read(reader.learned))

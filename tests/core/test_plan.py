@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.factory import C_NAME, FakeServer
-from tuner.core.plan import LONGEST, gain, plan, rounded
+from tuner.core.plan import LONGEST, gain, on_the_way, plan, rounded
 from tuner.records import Capacity
 
 CAPACITY = st.integers(100, 30_000)
@@ -46,6 +46,17 @@ def test_every_way_is_safe_at_every_point(old: Capacity, new: Capacity) -> None:
     assert len(seen) <= LONGEST + 1
     assert all(pair.io_capacity <= pair.io_capacity_max for pair in seen)
     assert all(low <= gain(pair) <= high for pair in seen)
+
+
+@given(old=ANY, new=st.one_of(WHOLE, ANY))
+def test_the_way_is_known_without_walking_it(old: Capacity, new: Capacity) -> None:
+    """What a write may leave when it is cut off is what the server shows at that point, to the very end."""
+    try:
+        seen = walked(old, new)
+    except ValueError:
+        seen = [old, new]
+
+    assert on_the_way(old, new) == (tuple(seen[1:]) or (new,))
 
 
 @given(pairs=SAME_RATIO)

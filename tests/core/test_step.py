@@ -61,8 +61,8 @@ def test_originals_known_from_an_earlier_run_are_kept() -> None:
 
 def test_what_an_earlier_run_wrote_is_parked_by_the_next() -> None:
     """A daemon that comes back after a crash knows that the values in force are its own, and parks them."""
-    ours = Bench(server=FakeServer(Capacity(225, 450)), originals=DEFAULT, written=Capacity(225, 450))
-    others = Bench(server=FakeServer(Capacity(225, 450)), originals=DEFAULT, written=Capacity(300, 600))
+    ours = Bench(server=FakeServer(Capacity(225, 450)), originals=DEFAULT, left=(Capacity(225, 450),))
+    others = Bench(server=FakeServer(Capacity(225, 450)), originals=DEFAULT, left=(Capacity(300, 600),))
     for bench in (ours, others):
         bench.turns(5)
         bench.turn(command("stop", value="park"))

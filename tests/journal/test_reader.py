@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tuner.journal.reader import absence, last_record, last_written, originals, runs, trace
+from tuner.journal.reader import absence, last_record, originals, runs, trace
 from tuner.journal.tables import JournalError, Run, Snapshot
 from tuner.journal.writer import JournalWriter
-from tuner.records import Capacity, Decision, Facts, TickRecord
+from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 MakeRecord = Callable[..., TickRecord]
@@ -59,20 +59,6 @@ def test_a_run_comes_back_as_it_was(
     assert [run.number for run in runs(tmp_path)] == [1, 2]
     with pytest.raises(JournalError, match="no run 9; there are 1 to 2"):
         list(trace(tmp_path, run=9))
-
-
-def test_what_was_written_last_is_not_what_somebody_else_set(
-    tmp_path: Path, writer: MakeWriter, record: MakeRecord, keep_decision: Decision, set_decision: Decision
-) -> None:
-    """The pair of the last write is told from the pair that a later reading shows."""
-    assert last_written(tmp_path) is None
-    journal = writer()
-    journal.record(record(1, set_decision))
-    journal.record(record(2, keep_decision))
-    assert journal.close(SOON)
-
-    assert last_written(tmp_path) == set_decision.target
-    assert last_record(tmp_path) == record(2, keep_decision)
 
 
 def test_a_ring_that_lost_its_beginning_still_has_a_place_to_start(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.guards import HOUR
-from tuner.core.state import State
+from tuner.core.plan import on_the_way
+from tuner.core.state import State, Writes
 from tuner.records import Capacity, Event, Hold, HoldCode, Sample
 from tuner.settings import Mode, Settings
 
@@ -21,10 +22,9 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
     before = state.writes
     state = replace(state, writes=replace(before, expected=sample.capacity, pending=None))
     if expected is None:
-        written = before.pending is not None and before.before != sample.capacity
-        ours = written or before.own == sample.capacity
+        ours = before.own == sample.capacity or sample.capacity in (*before.left, *_left_by(before))
         own = sample.capacity if ours else None
-        return replace(state, writes=replace(state.writes, own=own)), []
+        return replace(state, writes=replace(state.writes, own=own, left=())), []
     message = f"C/M were {pair_text(expected)} and are {pair_text(sample.capacity)}, and it was not us"
     state = replace(state, writes=replace(state.writes, own=None), park_owed="", restoring="")
     held = state.latches.foreign
@@ -37,6 +37,13 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
         )
         state = replace(state, latches=replace(state.latches, foreign=hold), override=None)
     return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
+
+
+def _left_by(writes: Writes) -> tuple[Capacity, ...]:
+    """Return what a write of ours may have left whose outcome could not be read."""
+    if writes.pending is None or writes.before is None:
+        return ()
+    return on_the_way(writes.before, writes.pending)
 
 
 def baseline(settings: Settings) -> Capacity | None:

@@ -60,6 +60,23 @@ def plan(old: Capacity, new: Capacity) -> Steps:
     raise ValueError(f"no safe order of SETs from {old} to {new}")
 
 
+def on_the_way(old: Capacity, new: Capacity) -> tuple[Capacity, ...]:
+    """Return the pairs in force after each SET of ``plan``, the last one the new pair itself.
+
+    Whoever dies while writing has left one of them, or the old pair.
+    """
+    try:
+        steps = plan(old, new)
+    except ValueError:
+        return (new,)
+    pair, passed = old, []
+    for name, value in steps:
+        known = (value, pair.io_capacity_max) if name == CAPACITY else (pair.io_capacity, value)
+        pair = Capacity(*known)
+        passed.append(pair)
+    return tuple(passed) or (new,)
+
+
 def _moves(pair: Capacity, old: Capacity, new: Capacity) -> list[tuple[Capacity, tuple[str, int]]]:
     """Return what one SET can reach: the ends' own values, and M rounded down to a whole ratio."""
     maxima = {new.io_capacity_max, old.io_capacity_max, gain(old), gain(new), gain(pair)}

@@ -38,6 +38,7 @@ class Writes(Struct, frozen=True):
     Attributes:
         expected: the pair that should be in force; None when unknown.
         own: the pair in force where our last write made it; None otherwise.
+        left: what an earlier run's writes may have left, until the first reading shows what is in force.
         pending: the pair of a write whose outcome could not be read; the next reading shows what it left.
         before: the pair that was in force before the last write.
         last: monotonic time of the last write, None before the first.
@@ -48,6 +49,7 @@ class Writes(Struct, frozen=True):
 
     expected: Capacity | None = None
     own: Capacity | None = None
+    left: tuple[Capacity, ...] = ()
     pending: Capacity | None = None
     before: Capacity | None = None
     last: float | None = None

@@ -30,7 +30,7 @@ def start(
     facts: Facts,
     originals: Capacity | None = None,
     *,
-    written: Capacity | None = None,
+    left: tuple[Capacity, ...] = (),
     learned: Learned | None = None,
 ) -> State:
     """Return the state before the first tick.
@@ -39,7 +39,7 @@ def start(
         settings: what the operator wants.
         facts: what the server is.
         originals: the pair from before an earlier run of ours on this very start of the server.
-        written: what that run wrote last; ours to park where it is still in force.
+        left: what that run's writes may have left; ours to park where one of them is in force.
         learned: what earlier runs learned about this server.
     """
     known = Originals(capacity=originals, saved=True) if originals is not None else None
@@ -48,7 +48,7 @@ def start(
         facts=facts,
         mode=settings.mode,
         originals=known,
-        writes=Writes(own=written),
+        writes=Writes(left=left),
         estimator=recall(learned, version=facts.version),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from tuner.journal.items import (
     BarrierItem,
+    EndItem,
     GivenBackItem,
     Item,
     LearnedItem,
@@ -48,6 +49,7 @@ class Backlog:
             OriginalsItem: _FEW,
             GivenBackItem: _FEW,
             StandingItem: _FEW,
+            EndItem: _FEW,
             BarrierItem: _FEW,
         }
         self._lanes: dict[type, deque[Numbered]] = {kind: deque() for kind in self._limits}

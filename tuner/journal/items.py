@@ -96,6 +96,13 @@ class LearnedItem:
 
 
 @dataclass(slots=True)
+class EndItem:
+    """The orderly end of a run, at a Unix time."""
+
+    wall: float
+
+
+@dataclass(slots=True)
 class BarrierItem:
     """Somebody who waits until everything before it is on disk."""
 
@@ -111,6 +118,7 @@ Item = (
     | GivenBackItem
     | StandingItem
     | LearnedItem
+    | EndItem
     | BarrierItem
 )
 

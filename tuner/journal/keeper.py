@@ -27,6 +27,25 @@ FAILURES = (sqlite3.Error, OSError, Damaged, Claimed)
 _STAYS_OPEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY)
 
 
+def claimed(directory: Path) -> bool:
+    """Tell whether a daemon has this state directory's journal open for writing.
+
+    Raises:
+        OSError: this account may not look.
+    """
+    try:
+        claim = os.open(directory / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(claim, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(claim)
+    return False
+
+
 class Keeper:
     """One journal file over its life. Used by one thread only.
 

@@ -14,7 +14,7 @@ import msgspec
 from tuner.journal.codec import CodecError, decode
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
 from tuner.journal.tables import RECORDS, STANDING, JournalError, Originals, Run, Snapshot
-from tuner.records import Capacity, Facts, TickRecord
+from tuner.records import Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 CHUNK = 500
@@ -38,20 +38,6 @@ def last_record(state_directory: Path) -> TickRecord | None:
     blob, found, program = rows[0]
     _require(path, found, program)
     return _record(path, blob)
-
-
-def last_written(state_directory: Path) -> Capacity | None:
-    """Return the pair that was written last; None where nothing ever was.
-
-    Raises:
-        JournalError: damaged.
-    """
-    rows = _rows(
-        located(state_directory),
-        "SELECT new_io_capacity, new_io_capacity_max FROM decisions WHERE written = 1 "
-        "ORDER BY id DESC LIMIT 1",
-    )
-    return Capacity(*rows[0]) if rows else None
 
 
 def originals(state_directory: Path) -> list[Originals]:

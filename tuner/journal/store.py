@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tuner.journal.items import (
+    EndItem,
     GivenBackItem,
     Item,
     LearnedItem,
@@ -26,6 +27,7 @@ from tuner.journal.items import (
 from tuner.journal.reader import read_originals, read_standing
 from tuner.journal.tables import (
     APPLICATION_ID,
+    ENDED,
     FILE_NAME,
     FORMAT,
     RECORDS,
@@ -158,6 +160,7 @@ class Store:
             GivenBackItem: self._forget_originals,
             StandingItem: self.put_standing,
             LearnedItem: self._put_learned,
+            EndItem: lambda end: self.add_event(wall=end.wall, code=ENDED, message="ended in order"),
         }
         handler = handlers.get(type(item))
         if handler is not None:

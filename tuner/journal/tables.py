@@ -18,6 +18,9 @@ APPLICATION_ID = 0x1BB1A701
 STANDING = "standing:"
 """Rows of ``meta`` that begin so say what stands for the server named after it."""
 
+ENDED = "ended"
+"""Event that a run ends with which was told to stop and did what it had to; a killed one has none."""
+
 FORMAT = 1
 """Layout of the tables, SQLite's user_version. The blobs carry a fingerprint of their own."""
 

@@ -11,6 +11,7 @@ from tuner.journal.backlog import TICKS, Backlog
 from tuner.journal.items import (
     Advice,
     BarrierItem,
+    EndItem,
     GivenBackItem,
     Item,
     LearnedItem,
@@ -134,6 +135,10 @@ class JournalWriter:
     def save_learned(self, identity: str, blob: bytes) -> None:
         """Keep what was learned about a server, in place of what was known before."""
         self._put(LearnedItem(identity, time.time(), blob), urgent=False)
+
+    def end_run(self, wall: float) -> None:
+        """Note that the run ends in order: nothing is left to be done in its place."""
+        self._put(EndItem(wall), urgent=True)
 
     def flush(self, timeout: float) -> bool:
         """Wait until everything taken so far is on disk; False when it is not in time (seconds)."""

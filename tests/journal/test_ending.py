@@ -1,0 +1,119 @@
+"""What is known after a daemon was killed: how it ended, and which pairs its writes may have left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.factory import ACTIVE, DEFAULT, Bench, FakeServer, command, held
+from tests.journal.conftest import MakeRecord, MakeWriter
+from tuner.journal.ending import Write, ending, last_writes, left_by
+from tuner.records import Capacity, Decision, Facts, TickRecord
+from tuner.settings import Mode, Settings
+
+SOON = 10.0
+OURS, PARKED = Capacity(225, 450), Capacity(400, 800)
+
+
+def killed_in(bench: Bench, ask: str, kind: str) -> tuple[TickRecord, Capacity]:
+    """Ask for something; return the tick that decides on its write, and the pair in force before."""
+    record = bench.turn(command(ask))
+    if record.decision.kind.value != kind:
+        record = bench.until(kind)
+    return record, bench.server.applied[-1][2]
+
+
+def write(bench: Bench) -> tuple[TickRecord, Capacity]:
+    """Go on to the loop's next own write."""
+    return bench.until("set"), bench.server.applied[-1][2]
+
+
+def park(bench: Bench) -> tuple[TickRecord, Capacity]:
+    """Go on to the park that a person asks for."""
+    return killed_in(bench, "park", "park")
+
+
+def restore(bench: Bench) -> tuple[TickRecord, Capacity]:
+    """Go on to the first step of a restore."""
+    return killed_in(bench, "restore", "restore")
+
+
+@pytest.mark.parametrize("what", [write, park, restore])
+def test_killed_at_any_statement_the_next_start_knows_its_own(
+    tmp_path: Path, writer: MakeWriter, what: Callable[[Bench], tuple[TickRecord, Capacity]]
+) -> None:
+    """After a kill between any two statements the pair in force is known as ours, no foreign change."""
+    bench = Bench().in_control()
+    last, before = what(bench)
+    journal = writer()
+    for record in bench.records:
+        journal.record(record)
+    assert journal.close(SOON)
+
+    for done in range(len(last.decision.steps) + 1):
+        server = FakeServer(before)
+        server.now, server.lsn, server.oldest = bench.server.now, bench.server.lsn, bench.server.oldest
+        target = last.decision.target
+        assert target is not None
+        server.apply(last.decision.steps[:done], target)
+        following = Bench(ACTIVE, server, originals=DEFAULT, left=left_by(last_writes(tmp_path)))
+        following.turns(3)
+        assert following.state.writes.own == server.capacity
+        assert "foreign_change" not in held(following.record)
+        assert following.record.originals == DEFAULT
+
+
+def test_what_somebody_else_set_is_not_ours() -> None:
+    """Neither the pair before our first write nor any other than those on the way counts as ours."""
+    first = (Write("set", DEFAULT, OURS),)
+    second = (Write("set", OURS, PARKED), *first)
+
+    assert DEFAULT not in left_by(first)
+    assert OURS in left_by(first)
+    assert {OURS, PARKED} <= set(left_by(second))
+    assert Capacity(226, 450) not in left_by(second)
+    assert OURS not in left_by((Write("set", OURS, PARKED), Write("set", DEFAULT, Capacity(300, 600))))
+    assert left_by(()) == ()
+
+
+def test_the_last_writes_are_not_what_was_only_advised(
+    tmp_path: Path, writer: MakeWriter, record: MakeRecord, keep_decision: Decision, set_decision: Decision
+) -> None:
+    """What was decided and not written, or somebody else set, is told from what was written."""
+    assert last_writes(tmp_path) == ()
+    journal = writer()
+    journal.record(record(1, set_decision))
+    journal.record(record(2, replace(set_decision, steps=(), target=Capacity(500, 1000))))
+    journal.record(record(3, keep_decision))
+    assert journal.close(SOON)
+
+    (only,) = last_writes(tmp_path)
+    assert only.target == set_decision.target
+
+
+@pytest.mark.parametrize("orderly", [True, False])
+def test_an_orderly_end_leaves_a_mark(
+    tmp_path: Path, writer: MakeWriter, record: MakeRecord, facts: Facts, *, orderly: bool
+) -> None:
+    """A run that ended in order is told from one that was killed, and a later one counts for itself."""
+    assert ending(tmp_path) is None
+    journal = writer()
+    journal.begin_run(settings=Settings(), facts=facts, state=b"", tick_number=0, wall=1.0)
+    journal.record(record(1))
+    if orderly:
+        journal.end_run(2.0)
+    assert journal.close(SOON)
+
+    found = ending(tmp_path)
+    assert found is not None
+    assert (found.orderly, found.active, found.last) == (orderly, True, record(1))
+
+    journal = writer()
+    journal.begin_run(settings=Settings(mode=Mode.ADVISORY), facts=facts, state=b"", tick_number=0, wall=3.0)
+    assert journal.close(SOON)
+    later = ending(tmp_path)
+    assert later is not None
+    assert (later.orderly, later.active, later.last) == (False, False, None)

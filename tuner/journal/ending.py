@@ -1,0 +1,113 @@
+"""What the last daemon left behind, as far as its journal knows: how it ended, and what it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from tuner.core.plan import on_the_way
+from tuner.journal.reader import last_record
+from tuner.journal.readonly import ReadOnlyJournal, is_there, located
+from tuner.journal.tables import ENDED, JournalError
+from tuner.records import Capacity, DecisionKind, TickRecord
+from tuner.settings import Mode
+
+
+class Write(Struct, frozen=True):
+    """A write that was noted before it was carried out, so that it may have got only half-way.
+
+    Attributes:
+        kind: what it was for.
+        before: the pair in force before it; None where that is not known.
+        target: the pair asked for.
+    """
+
+    kind: str
+    before: Capacity | None
+    target: Capacity
+
+    @property
+    def parks(self) -> bool:
+        """Tell whether it was to leave a setting that is safe without a daemon."""
+        return self.kind == DecisionKind.PARK.value
+
+
+class Ending(Struct, frozen=True):
+    """How the newest run ended.
+
+    Attributes:
+        orderly: it was told to stop and left behind what it was to leave; a killed one leaves no such mark.
+        active: it was in active mode.
+        writes: the last two writes of any run, the newest first.
+        last: its last tick; None where it has none that this version can read.
+    """
+
+    orderly: bool
+    active: bool
+    writes: tuple[Write, ...]
+    last: TickRecord | None
+
+
+def ending(state_directory: Path) -> Ending | None:
+    """Return how the newest run ended; None where there was no run.
+
+    Raises:
+        JournalError: damaged.
+    """
+    path = located(state_directory)
+    if not is_there(path):
+        return None
+    with ReadOnlyJournal(path) as journal:
+        runs = journal.rows("SELECT run, settings FROM runs ORDER BY run DESC LIMIT 1")
+        if not runs:
+            return None
+        run, settings = runs[0]
+        orderly = bool(journal.rows("SELECT 1 FROM events WHERE run = ? AND code = ? LIMIT 1", (run, ENDED)))
+        ticks = journal.rows("SELECT run FROM ticks ORDER BY id DESC LIMIT 1")
+    last = _last(path) if ticks and ticks[0][0] == run else None
+    mode = last.mode.value if last is not None else msgspec.json.decode(settings).get("mode")
+    return Ending(orderly, mode == Mode.ACTIVE.value, last_writes(state_directory), last)
+
+
+def last_writes(state_directory: Path) -> tuple[Write, ...]:
+    """Return the last two writes, the newest first; fewer where there were none.
+
+    Raises:
+        JournalError: damaged.
+    """
+    path = located(state_directory)
+    if not is_there(path):
+        return ()
+    with ReadOnlyJournal(path) as journal:
+        rows = journal.rows(
+            "SELECT kind, old_io_capacity, old_io_capacity_max, new_io_capacity, new_io_capacity_max "
+            "FROM decisions WHERE written = 1 ORDER BY id DESC LIMIT 2"
+        )
+    return tuple(
+        Write(kind, None if low is None else Capacity(low, high), Capacity(new_low, new_high))
+        for kind, low, high, new_low, new_high in rows
+    )
+
+
+def left_by(writes: tuple[Write, ...]) -> tuple[Capacity, ...]:
+    """Return the pairs that the last writes may have left in force; each of them is ours.
+
+    That is whatever lies on the way of the newest, and where it began if the one before ended there.
+    """
+    if not writes:
+        return ()
+    newest = writes[0]
+    if newest.before is None:
+        return (newest.target,)
+    left = on_the_way(newest.before, newest.target)
+    began_with_ours = len(writes) > 1 and writes[1].target == newest.before
+    return (newest.before, *left) if began_with_ours else left
+
+
+def _last(path: Path) -> TickRecord | None:
+    try:
+        return last_record(path)
+    except JournalError:
+        return None
