@@ -278,7 +278,7 @@ class FakeServer:
         limits = redo_limits(self.redo_capacity)
         lsn, oldest = round(self.lsn), round(self.oldest)
         pair = self.capacity
-        return sample(
+        made = sample(
             self.now,
             identity=self.identity,
             uptime=float(math.floor(self.now - self.started)),
@@ -304,8 +304,8 @@ class FakeServer:
             row_changes=round(self.rows),
             commits=round(self.rows / 3.0),
             writer=self.writer,
-            **self._shown(round(self.oldest)),
         )
+        return replace(made, **self._shown(oldest))
 
     def _shown(self, oldest: int) -> dict[str, Any]:
         """Return what was asked to be shown; with its counters off a server shows neither tail nor law."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.factory import FACTS
+from tests.factory import FACTS, Bench
 from tuner import memory
 from tuner.core.standing import Standing
 from tuner.journal.tables import FILE_NAME
@@ -70,3 +70,20 @@ def test_what_a_damaged_journal_still_gives_is_known(left: Path) -> None:
     assert found.originals(FACTS) == PAIR
     assert found.standing(FACTS) == PAUSED
     found.close(SOON)
+
+
+def test_a_law_that_has_matched_is_on_disk_at_once(tmp_path: Path) -> None:
+    """A daemon that is killed a minute after its first match leaves the next one knowing of it."""
+    bench = Bench()
+    kept = Memory(tmp_path, keep_ticks=100)
+    kept.open()
+    for record in bench.in_control().records:
+        kept.record(bench.state, record, originals_saved=lambda _: None)
+    kept.close(SOON)
+    again = Memory(tmp_path, keep_ticks=100)
+    again.open()
+    learned = again.learned(FACTS)
+    again.close(SOON)
+
+    assert learned is not None
+    assert learned.proven == FACTS.version

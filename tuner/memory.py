@@ -52,6 +52,7 @@ class Memory:
         self._directory = directory
         self._left = Left(None, None, None, None)
         self._standing: Standing | None = None
+        self._proven = ""
         self._journal = JournalWriter(
             directory, keep_ticks=keep_ticks, on_error=lambda said: log.warning("journal", message=said)
         )
@@ -144,10 +145,14 @@ class Memory:
         if record.tick.number % SNAPSHOT_TICKS == 0:
             self._journal.snapshot(record.tick.number, encode_state(state))
             self.keep_learned(state)
+        elif state.gate.proven != self._proven:
+            self.keep_learned(state)
+        self._proven = state.gate.proven
 
     def keep_learned(self, state: State) -> None:
         """Keep what the next daemon should know about the load."""
-        self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learn(state.estimator)))
+        learned = learn(state.estimator, proven=state.gate.proven)
+        self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learned))
 
     def _look(self, *, quietly: bool) -> Left:
         def read(what: Callable[[Path], T]) -> T | None:

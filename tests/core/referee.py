@@ -46,6 +46,7 @@ class Referee:
         writes: time and kind of every write on this server.
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
+        proved: the flush law of this server was seen to match.
         going: names of what goes on in the server beside its load, by the events.
         busy_until: until when nothing may be learned, by the readings alone.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
@@ -59,6 +60,7 @@ class Referee:
         self.writes: list[tuple[float, DecisionKind]] = []
         self.tampered: Capacity | None = None
         self.role_owed = False
+        self.proved = False
         self.going: set[str] = set()
         self.busy_until = float("-inf")
         self.codes: set[HoldCode] = set()
@@ -80,7 +82,7 @@ class Referee:
             if "other_server" in codes and reading is not None:
                 self._moved(reading, after)
                 self.writes = []
-                self.going, self.busy_until = set(), float("-inf")
+                self.going, self.busy_until, self.proved = set(), float("-inf"), False
             else:
                 self.saved = self.taken = False
         if "originals" in codes:
@@ -122,8 +124,12 @@ class Referee:
             reading.identity != last.identity
             or reading.lsn_current < last.lsn_current
             or reading.uptime < last.uptime
+            or reading.degraded != last.degraded
         ):
             assert record.estimate is None, "5: an estimate across a reversed counter"
+        if reading is not None and record.estimate is not None and not reading.degraded:
+            doubted = {HoldCode.MODEL_MISMATCH, HoldCode.STALE} & {hold.code for hold in record.holds}
+            self.proved = self.proved or not doubted
 
     def _call_off(self) -> None:
         """Note that an override and a restore are over."""
@@ -217,6 +223,7 @@ class Referee:
             assert not record.holds, "4: a write under a hold"
             assert record.lifecycle is not Lifecycle.STOPPING, "8: a write that nobody will follow up"
             assert record.estimate is not None, "5: a decision without an estimate"
+            assert self.proved or not reading.degraded, "a law that nobody has seen match"
         if kind is DecisionKind.SET:
             self._paced(record, reading, after)
         elif kind is DecisionKind.EMERGENCY:

@@ -37,8 +37,8 @@ RULES = 60
 LONG_UP = 5.0
 """Uptime, seconds, from which on a restart shows in it at once."""
 
-ROLE = ("read_only", "super_read_only", "replica")
-"""Fields of a reading that are of the server's role."""
+KEPT = ("read_only", "super_read_only", "replica", "degraded")
+"""Fields of a reading that are no occurrence."""
 
 PAIRS = st.one_of(
     st.builds(lambda c, k: Capacity(c, k * c), st.integers(100, 12_000), st.integers(1, 10)),
@@ -265,6 +265,12 @@ class Loop(RuleBasedStateMachine):
         self.bench.server.shows = {**self.bench.server.shows, **roleless, **role, **variables}
         self.go_on(count)
 
+    @rule(degraded=st.booleans(), count=st.integers(1, 12))
+    def blind_counters(self, count: int, *, degraded: bool) -> None:
+        """InnoDB's counters are turned off, or on again."""
+        self.bench.server.shows = {**self.bench.server.shows, "degraded": degraded}
+        self.go_on(count)
+
     @rule(
         field=st.sampled_from(
             ["backup_locked", "read_locked", "cloning", "undo_truncating", "pool_loading", "nothing"]
@@ -277,7 +283,7 @@ class Loop(RuleBasedStateMachine):
         """Something else goes on in the server: locks, a clone, a warm-up, statements; or it ends."""
         server = self.bench.server
         kept = {
-            name: value for name, value in server.shows.items() if not isinstance(value, bool) or name in ROLE
+            name: value for name, value in server.shows.items() if not isinstance(value, bool) or name in KEPT
         }
         kept["ddl_statements"] = kept.get("ddl_statements", 0) + ddl
         kept["drop_statements"] = kept.get("drop_statements", 0) + drops

@@ -11,7 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.setpoint import FLUSH_ORDER_LAG
+from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
 from tuner.core import window as readings
 from tuner.core.budgets import Recovery
 from tuner.core.ledger import Ledger
@@ -33,6 +33,7 @@ class Quality(StrEnum):
     GOOD = "good"
     FIRST = "first"
     REVERSED = "reversed"
+    OTHERWISE = "otherwise"
 
 
 class EstimatorState(Struct, frozen=True):
@@ -60,12 +61,14 @@ def update(
 
     Returns:
         The next state, the estimate (None for a first or reversed reading), and what the
-        reading was good for. A reversed counter starts the window afresh; what was learned
-        about write combining stays.
+        reading was good for. A reversed counter starts the window afresh, and so do counters that
+        went off or came back; what was learned about write combining stays.
     """
     last = state.last
     if last is None or sample.identity != last.identity:
         return _restart(state, sample), None, Quality.FIRST
+    if sample.degraded != last.degraded:
+        return _restart(state, sample), None, Quality.OTHERWISE
     elapsed = sample.monotonic - last.monotonic
     if elapsed <= 0 or _reversed(sample, last):
         return _restart(state, sample), None, Quality.REVERSED
@@ -136,7 +139,10 @@ def _estimate(
     flush_rate = (new.flushed - old.flushed) / seconds
     tail = new.oldest - old.oldest
     age = float(sample.modified_age)
-    slope, fast_slope = readings.slope(window), readings.slope_since(window, FAST_SECONDS)
+    slope, fast_slope = (
+        readings.slope(window),
+        readings.slope_since(window, SAWTOOTH_SECONDS if sample.degraded else FAST_SECONDS),
+    )
     density = _tail_density(state, sample, pages=new.flushed - old.flushed, tail=tail)
     demand = redo_rate * density
     half_residence = 0.5 * age
@@ -148,7 +154,7 @@ def _estimate(
     authority = readings.authority(window)
     new_density = max(0.0, new.dirtied - old.dirtied) / max(1.0, new.lsn - old.lsn)
     load, trends = state.load, state.trends
-    if learns:
+    if learns and not sample.degraded:
         load = load.see(
             ratio=sample.age_ratio,
             density=new_density,
@@ -156,6 +162,7 @@ def _estimate(
             flush_rate=flush_rate,
             elapsed=elapsed,
         )
+    if learns:
         seen = Seen(
             redo_rate=redo_rate,
             flush_rate=flush_rate,

@@ -34,6 +34,7 @@ class GateState(Struct, frozen=True):
         recent: last comparisons, True for a match.
         mismatched: the law does not hold at present.
         expected: lowest and highest percentage we predicted last.
+        proven: the server version that was verified last; empty before the first.
     """
 
     verified: bool = False
@@ -41,6 +42,7 @@ class GateState(Struct, frozen=True):
     recent: tuple[bool, ...] = ()
     mismatched: bool = False
     expected: tuple[int, int] = (0, 0)
+    proven: str = ""
 
 
 def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estimate: Estimate) -> GateState:
@@ -57,7 +59,8 @@ def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estima
     telling = state.telling + 1 if said > 0 else state.telling
     recent = (*state.recent, match)[-REMEMBERED:]
     wrong = recent.count(False)
-    return GateState(
+    return replace(
+        state,
         verified=state.verified or (match and telling >= NEEDED),
         telling=telling if match else 0,
         recent=recent,
@@ -74,7 +77,8 @@ def forget(state: GateState) -> GateState:
 def _comparable(last: Sample, sample: Sample) -> bool:
     """Tell whether the counter was computed from the values that we see."""
     return (
-        sample.capacity == last.capacity
+        not (sample.degraded or last.degraded)
+        and sample.capacity == last.capacity
         and sample.redo_capacity == last.redo_capacity
         and not sample.resizing
         and sample.redo_enabled

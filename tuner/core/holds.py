@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tuner.core import degraded
 from tuner.core.caution import LRU_FLOOR, LRU_SHARE
 from tuner.core.foreign import pair_text
 from tuner.core.gate import NEEDED
@@ -58,20 +59,9 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
                 "; ".join(reason for reason, _ in bars),
                 "; ".join(clears for _, clears in bars),
             )
-    if state.gate.mismatched:
-        low, high = state.gate.expected
-        hold(
-            HoldCode.MODEL_MISMATCH,
-            f"the server's flush percentage is not the {low} to {high} that its law predicts",
-            "readings that match again",
-        )
-    elif not state.gate.verified:
-        hold(
-            HoldCode.MODEL_MISMATCH,
-            f"the flush law is not verified yet: {state.gate.telling} of {NEEDED} readings "
-            "with flushing by age",
-            "matching readings under load",
-        )
+    doubt = law_in_doubt(state)
+    if doubt is not None:
+        hold(HoldCode.MODEL_MISMATCH, *doubt)
     return tuple(found)
 
 
@@ -86,6 +76,22 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
         left = f"{variable} is ON; left at {pair_text(sample.capacity)}, {whose}"
         bars.append((left, "read_only OFF, or loop.allow_read_only_writes"))
     return tuple(bars)
+
+
+def law_in_doubt(state: State) -> tuple[str, str] | None:
+    """Return why the flush law is not known to hold here, and what clears that; None where it is."""
+    if state.gate.mismatched:
+        low, high = state.gate.expected
+        reason = f"the server's flush percentage is not the {low} to {high} that its law predicts"
+        return reason, "readings that match again"
+    last = state.estimator.last
+    if last is not None and last.degraded:
+        unproven = degraded.unproven(state)
+        return (unproven, degraded.ENABLE) if unproven else None
+    if state.gate.verified:
+        return None
+    seen = f"{state.gate.telling} of {NEEDED} readings with flushing by age"
+    return f"the flush law is not verified yet: {seen}", "matching readings under load"
 
 
 def inert_reason(state: State, sample: Sample, estimate: Estimate | None) -> str:

@@ -20,17 +20,19 @@ class Learned(Struct, frozen=True):
         load: what the load answers with.
         recovery_factor: crash recoveries measured over predicted.
         version: server version that these were measured on; empty before the first.
+        proven: server version whose flush law was verified last; empty before the first.
     """
 
     load: Load
     recovery_factor: float = 1.0
     version: str = ""
+    proven: str = ""
 
 
-def learn(state: EstimatorState) -> Learned:
+def learn(state: EstimatorState, *, proven: str = "") -> Learned:
     """Return what is worth keeping."""
     recovery = state.recovery
-    return Learned(load=state.load, recovery_factor=recovery.factor, version=recovery.version)
+    return Learned(load=state.load, recovery_factor=recovery.factor, version=recovery.version, proven=proven)
 
 
 def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import caution, estimator, foreign, gate, occurrences
+from tuner.core import caution, degraded, estimator, foreign, gate, occurrences
 from tuner.core.announced import Announced
 from tuner.core.budgets import Recovery
 from tuner.core.foreign import pair_text
@@ -77,7 +77,8 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     if same:
         return _take_recovery(state, facts, wall=wall)
     message = f"the server is {facts.version} now and was {known.version}"
-    state = replace(state, gate=gate.GateState(), estimator=replace(state.estimator, recovery=Recovery()))
+    fresh = gate.GateState(proven=state.gate.proven)
+    state = replace(state, gate=fresh, estimator=replace(state.estimator, recovery=Recovery()))
     return state, [Event(wall=wall, code="version", message=message)]
 
 
@@ -121,7 +122,7 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     restarted = any(event.code == "restarted" for event in events)
     noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
     state = replace(state, occurrences=noted)
-    events.extend(said)
+    events.extend([*said, *degraded.tell(last, sample, wall=wall)])
     state, found, quality = _estimate(state, sample)
     if quality is estimator.Quality.REVERSED:
         events.append(
@@ -132,7 +133,10 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     )
     if last is not None and found is not None:
         law = LAWS[state.facts.flush_law]
-        state = replace(state, gate=gate.update(state.gate, law, last, sample, found))
+        seen = gate.update(state.gate, law, last, sample, found)
+        if seen.verified and not sample.degraded and not state.facts_due:
+            seen = replace(seen, proven=state.facts.version)
+        state = replace(state, gate=seen)
         careful, warned = caution.update(state.caution, sample, found, now=now, wall=wall)
         state, bounded = follow_targets(replace(state, caution=careful), sample, now=now, wall=wall)
         events += [*warned, *bounded]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import commands, decide, handover, holds, observe
+from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
 from tuner.core.learned import Learned, recall
 from tuner.core.state import Originals, State, Writes
@@ -50,6 +51,7 @@ def start(
         originals=known,
         writes=Writes(left=left),
         estimator=recall(learned, version=facts.version),
+        gate=GateState(proven=learned.proven if learned is not None else ""),
     )
 
 

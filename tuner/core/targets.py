@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
 from policies.registry import LAWS
-from policies.setpoint import Headroom, follow, guarded, highest_ratio
-from tuner.core import budgets, caution, parking
+from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio
+from tuner.core import budgets, caution, degraded, parking
 from tuner.core.announced import update
 from tuner.core.role import role_of
 from tuner.core.state import State
@@ -35,7 +35,11 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     budget = budgets.ratios(
         state.estimator.recovery, headroom, state.settings, sustained=found.sustained_capacity
     )
-    derived = highest_ratio(headroom, budget) if wished is None else (wished, "person")
+    derived = highest_ratio(headroom, budget)
+    if sample.degraded:
+        derived = max(LOWEST, derived[0] - degraded.MARGIN), "degraded"
+    if wished is not None:
+        derived = wished, "person"
     cap = state.settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
     wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
     as_it_is = source == "person" or source in caution.SLIDING

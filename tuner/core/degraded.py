@@ -1,0 +1,39 @@
+"""Readings without InnoDB's counters: a weaker estimate, more distance, and a word about it.
+
+The age is then the checkpoint's, which is never lower than the modified age, and jumps down with every
+checkpoint; the server's own flush percentage and what sync flushing does are not seen.
+"""
+
+from __future__ import annotations
+
+from tuner.core.state import State
+from tuner.records import Event, Sample
+
+MARGIN = 0.10
+"""The set-point is so much lower: the age that is seen is only as good as the last checkpoint."""
+
+ENABLE = "SET GLOBAL innodb_monitor_enable = 'module_log'; SET GLOBAL innodb_monitor_enable = 'module_buffer'"
+"""What turns the counters on until mysqld is restarted."""
+
+
+def tell(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
+    """Return an event where the counters went off or came back."""
+    before = last is not None and last.degraded
+    if sample.degraded == before:
+        return []
+    if before:
+        said = "InnoDB's counters are on again; estimates start afresh"
+        return [Event(wall=wall, code="counters_back", message=said)]
+    said = (
+        "InnoDB's counters are off: ages are the checkpoint's, pages flushed by sync flushing are unknown, "
+        f"write combining is not learned, and a derived set-point is {MARGIN:.2f} lower; "
+        f"{ENABLE} turns them on"
+    )
+    return [Event(wall=wall, code="degraded", message=said)]
+
+
+def unproven(state: State) -> str:
+    """Return that this version's flush law was never verified, which it cannot be now; empty where it was."""
+    if state.gate.proven == state.facts.version:
+        return ""
+    return f"InnoDB's counters are off, and the flush law of {state.facts.version} has never been verified"
