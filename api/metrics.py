@@ -90,6 +90,8 @@ STATE_METRICS: dict[str, tuple[str, str]] = {
     "innobrim_missed_readings": ("counter", "readings that failed"),
     "innobrim_changes": ("counter", "writes that the server accepted"),
     "innobrim_failed_changes": ("counter", "writes that failed"),
+    "innobrim_journal_failing": ("gauge", "1 while the journal cannot be written; ticks wait in memory"),
+    "innobrim_journal_lost_ticks": ("counter", "ticks that the journal will never have"),
     "innobrim_last_success_timestamp_seconds": ("gauge", "Unix time of each stage's last success"),
     "innobrim_tick_age_seconds": ("gauge", "time since the last tick"),
     "innobrim_mode": ("gauge", "1 for the mode asked for"),
@@ -143,6 +145,8 @@ class _Source(Collector):
         yield _one("innobrim_missed_readings", tally.missed)
         yield _one("innobrim_changes", tally.changes)
         yield _one("innobrim_failed_changes", tally.failures)
+        yield _one("innobrim_journal_failing", float(bool(tally.journal)))
+        yield _one("innobrim_journal_lost_ticks", tally.lost)
         if tally.success:
             yield _labelled("innobrim_last_success_timestamp_seconds", "stage", dict(tally.success))
         if tally.alive is not None:

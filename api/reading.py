@@ -57,7 +57,13 @@ def reading_routes(
         """Return lifecycle, mode, holds, last decision, estimate, server and the daemon's own cost."""
         record = newest(board)
         return encoded(
-            status_of(record, facts=board.facts(), wall=loop_now(board, about), process=vitals.process())
+            status_of(
+                record,
+                facts=board.facts(),
+                wall=loop_now(board, about),
+                process=vitals.process(),
+                journal=board.tally().journal,
+            )
         )
 
     @routes.get("/config", responses=answers(Config, "The configuration in force."))

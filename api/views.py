@@ -74,6 +74,7 @@ class Status(Struct, frozen=True):
     changes_last_hour: Annotated[int, Meta(description="writes in the last hour")]
     server: Facts | None
     process: Process | None
+    journal: Annotated[str | None, Meta(description="why the journal cannot be written; none while it can")]
 
 
 class State(Struct, frozen=True):
@@ -149,6 +150,7 @@ def status_of(
     wall: float,
     process: Process | None,
     source: Literal["daemon", "journal"] = "daemon",
+    journal: str = "",
 ) -> Status:
     """Return one look at the loop.
 
@@ -158,6 +160,7 @@ def status_of(
         wall: now, Unix time in seconds.
         process: the daemon's own figures; None without a daemon.
         source: where the record comes from.
+        journal: why the journal cannot be written; empty while it can.
     """
     reading = record.tick.reading
     sample = reading if isinstance(reading, Sample) else None
@@ -188,6 +191,7 @@ def status_of(
         changes_last_hour=record.changes_last_hour,
         server=facts,
         process=process,
+        journal=journal or None,
     )
 
 

@@ -42,6 +42,8 @@ class Tally(Struct, frozen=True):
         changes: writes that the server accepted.
         failures: writes that failed.
         success: Unix time of the last success of each stage: read, decide, write.
+        journal: why the journal cannot be written; empty while it can.
+        lost: ticks that the journal will never have.
     """
 
     alive: float | None = None
@@ -52,6 +54,8 @@ class Tally(Struct, frozen=True):
     changes: int = 0
     failures: int = 0
     success: Mapping[str, float] = {}
+    journal: str = ""
+    lost: int = 0
 
     def after(self, record: TickRecord) -> Tally:
         """Return the tally with one more tick."""
@@ -71,6 +75,8 @@ class Tally(Struct, frozen=True):
             changes=self.changes + wrote,
             failures=self.failures + (receipt is not None and not wrote),
             success=success,
+            journal=self.journal,
+            lost=self.lost,
         )
 
 
@@ -129,6 +135,11 @@ class Board:
         """Give a sign of life from a loop that cannot tick yet, with what it waits for; every few seconds."""
         with self._changed:
             self._tally = replace(self._tally, alive=time.monotonic(), waiting=reason)
+
+    def journal(self, trouble: str, lost: int) -> None:
+        """Say why the journal cannot be written, empty where it can, and how many ticks it lost."""
+        with self._changed:
+            self._tally = replace(self._tally, journal=trouble, lost=lost)
 
     def tally(self) -> Tally:
         """Return the counts since start and when the loop last published."""

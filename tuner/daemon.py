@@ -227,6 +227,7 @@ class Daemon:
 
     def _publish(self, state: State, record: TickRecord) -> None:
         """Tell everybody about a tick; every receiver takes it without making the loop wait."""
+        self._board.journal(self._memory.trouble, self._memory.lost)
         self._board.publish(record, state.settings, state.facts)
         self._memory.record(state, record, originals_saved=self._originals_saved)
         log_record(record)

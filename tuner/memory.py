@@ -75,6 +75,16 @@ class Memory:
                 first.learned if first.learned is not None else again.learned,
             )
 
+    @property
+    def trouble(self) -> str:
+        """Return why the journal cannot be written just now; empty while it can."""
+        return self._journal.trouble
+
+    @property
+    def lost(self) -> int:
+        """Return how many ticks the journal will never have."""
+        return self._journal.dropped
+
     def close(self, timeout: float) -> None:
         """Write what is left, for at most so many seconds."""
         self._journal.close(timeout)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -51,7 +51,13 @@ class Ended:
 
 
 class Innobrim:
-    """One installation: a configuration file, a state directory, and the daemon as a user would start it."""
+    """One installation: a configuration file, a state directory, and the daemon as a user would start it.
+
+    Attributes:
+        program: the command that ``run`` is added to; another one where the daemon is to be held back.
+    """
+
+    program: Sequence[str] = (PROGRAM,)
 
     def __init__(
         self,
@@ -111,7 +117,7 @@ class Innobrim:
         """Start the daemon and return at once."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [PROGRAM, "run", "--config", str(self.config), *flags],
+                [*self.program, "run", "--config", str(self.config), *flags],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -52,6 +52,12 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         )
         yield "override", f"{value}, {duration(status.override.seconds_left)} left"
     yield "changes", f"{status.changes_last_hour} in the last hour"
+    yield from _daemon(status)
+
+
+def _daemon(status: Status) -> Iterator[tuple[str, str]]:
+    if status.journal is not None:
+        yield "journal", f"cannot be written: {status.journal}; ticks wait in memory"
     if status.server is not None:
         server = status.server
         yield "server", f"{server.family} {server.version} at {server.endpoint} ({server.identity})"

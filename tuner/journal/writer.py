@@ -71,6 +71,11 @@ class JournalWriter:
         """Return how many ticks were dropped since the start."""
         return self._backlog.dropped
 
+    @property
+    def trouble(self) -> str:
+        """Return why nothing can be written just now; empty while it works."""
+        return self._keeper.trouble
+
     def start(self) -> None:
         """Start the thread, which opens or makes the journal at once."""
         self._wake.set()
