@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from api.about import About
 from api.vitals import Vitals
 from tuner.board import Board
+from tuner.core.occurrences import Occurrence
 from tuner.fields import FIELDS, Field
 from tuner.records import DecisionKind, HoldCode, Lifecycle, Sample, TickRecord
 from tuner.settings import Mode
@@ -97,6 +98,7 @@ STATE_METRICS: dict[str, tuple[str, str]] = {
     "innobrim_mode": ("gauge", "1 for the mode asked for"),
     "innobrim_lifecycle": ("gauge", "1 for the daemon's state"),
     "innobrim_hold": ("gauge", "1 for each reason that keeps the loop from writing"),
+    "innobrim_occurrence": ("gauge", "1 for what goes on in the server beside its load"),
     "innobrim_decision": ("gauge", "1 for the kind of the last decision"),
     "innobrim_changes_last_hour": ("gauge", "writes in the last hour"),
     "innobrim_set_point_ratio": ("gauge", "f, the age ratio that the loop holds"),
@@ -186,6 +188,8 @@ def _state(record: TickRecord) -> Iterator[Metric]:
         "innobrim_lifecycle", "state", {state.value: float(state is record.lifecycle) for state in Lifecycle}
     )
     yield _labelled("innobrim_hold", "code", {code.value: float(code in holds) for code in HoldCode})
+    going = {name.value: float(name.value in record.occurrences) for name in Occurrence}
+    yield _labelled("innobrim_occurrence", "name", going)
     kind = record.decision.kind
     yield _labelled("innobrim_decision", "kind", {each.value: float(each is kind) for each in DecisionKind})
     yield _one("innobrim_changes_last_hour", record.changes_last_hour)

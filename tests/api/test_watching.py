@@ -135,6 +135,15 @@ def test_metrics_parse_without_duplicates(board: Board) -> None:
             assert all(line.name.endswith("_total") for line in family.samples)
 
 
+def test_metrics_show_what_goes_on_beside_the_load(board: Board) -> None:
+    """Each occurrence has a series, 1 while it is under way."""
+    board.publish(record(occurrences=("ddl",)), Settings(), FACTS)
+    found = values(application(board))
+
+    assert found["innobrim_occurrence", (("name", "ddl"),)] == 1.0
+    assert found["innobrim_occurrence", (("name", "clone"),)] == 0.0
+
+
 def test_metrics_carry_pmm_legends(board: Board) -> None:
     """What PMM charts is found under PMM's legend in the help."""
     board.publish(record(), Settings(), FACTS)

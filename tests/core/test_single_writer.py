@@ -1,0 +1,111 @@
+"""One writer for each server: what a loop does while the lock is another's, and when it is free again."""
+
+from __future__ import annotations
+
+from tests.factory import ACTIVE, SAVED, Bench, FakeServer, command, held
+
+SESSION_SECONDS = 20
+"""A session whose client vanished keeps its lock for 15 s at most, and the lock is asked for every 5 s."""
+
+
+def together(*loops: Bench, holder: Bench | None, seconds: int) -> None:
+    """Let loops turn beside the one server that they share; one of them holds its writer lock."""
+    for _ in range(seconds):
+        for loop in loops:
+            loop.server.writer = loop is holder
+            loop.turn(seconds=1.0 / len(loops))
+
+
+def beside(server: FakeServer) -> Bench:
+    """Return another daemon's loop beside a server, its originals on disk, the lock somebody else's."""
+    loop = Bench(ACTIVE, server)
+    server.writer = False
+    loop.turn(seconds=0.5)
+    loop.turn(SAVED, seconds=0.5)
+    return loop
+
+
+def wrote(loop: Bench, *, since: int = 0) -> list[int]:
+    """Return the ticks at which a loop wrote."""
+    return [number for number, record in enumerate(loop.records) if number >= since and record.decision.steps]
+
+
+def test_a_lock_that_a_lost_session_still_holds_costs_no_more_than_its_time(bench: Bench) -> None:
+    """Until the server has ended that session nothing is written, no park either; then it goes on alone."""
+    own, begun = bench.server.capacity, len(bench.records)
+    bench.server.writer = False
+    bench.server.redo_rate = 3e6
+    bench.turns(SESSION_SECONDS)
+    assert held(bench.record) == {"not_writer"}
+    assert wrote(bench, since=begun) == []
+    assert bench.state.writes.own == own
+    bench.server.writer = True
+    record = bench.turn()
+
+    assert held(record) == set()
+    bench.turns(30 - SESSION_SECONDS - 1)
+    assert wrote(bench, since=begun)
+
+
+def test_of_two_loops_only_the_one_with_the_lock_writes(bench: Bench) -> None:
+    """However the load moves, whatever is asked of it: the other one only watches, and says why."""
+    other = beside(bench.server)
+    bench.server.redo_rate = 3e6
+    together(bench, other, holder=bench, seconds=60)
+    for asked in ("park", "restore", "override"):
+        bench.server.writer = False
+        (answer,) = other.turn(command(asked, value=600, ttl=60.0), seconds=0.0).acknowledgements
+        assert not answer.accepted
+        assert "another InnoBrim holds this server's writer lock" in answer.message
+    together(bench, other, holder=bench, seconds=60)
+
+    assert wrote(bench)
+    assert wrote(other) == []
+    assert "not_writer" in held(other.record)
+
+
+def test_a_lock_that_changes_hands_leaves_one_writer() -> None:
+    """Whoever loses it stops at the first reading without it, also while the values are its own."""
+    first = Bench().in_control()
+    second = beside(first.server)
+    together(first, second, holder=first, seconds=30)
+    seen = len(first.records)
+    together(first, second, holder=second, seconds=60)
+
+    assert wrote(first, since=seen) == []
+    assert "not_writer" in held(first.record)
+
+
+def test_a_loop_that_only_watched_takes_over_by_itself() -> None:
+    """Where nobody changed C and M while it watched, the second one writes within half a minute."""
+    first = Bench().in_control()
+    first.turns(120)
+    second = beside(first.server)
+    second.server.writer = False
+    for _ in range(20):
+        second.turn()
+    second.server.writer = True
+    second.server.redo_rate = 3e6
+    second.turns(30)
+
+    assert held(second.record) == set()
+    assert wrote(second)
+
+
+def test_a_loop_that_saw_changes_while_it_watched_asks_a_person_first() -> None:
+    """It cannot tell the other daemon's changes from a person's, and says what it waits for."""
+    first = Bench().in_control()
+    second = beside(first.server)
+    first.server.redo_rate = 3e6
+    together(first, second, holder=first, seconds=60)
+    second.server.writer = True
+    second.turns(60)
+    (hold,) = second.record.holds
+
+    assert hold.code.value == "foreign_change"
+    assert hold.clears == "innobrim resume"
+    assert wrote(second) == []
+    second.turn(command("resume"))
+    second.server.redo_rate = 6e6
+    second.turns(60)
+    assert wrote(second)
