@@ -139,7 +139,8 @@ def _recovery(rows: list[Row]) -> str:
     ]
     return (
         text
-        + "`python -m lab.prove --part recovery`; mysqld killed with kill -9 under load. Measured from the"
+        + "`python -m lab.prove --part recovery`; mysqld, with `log_error_verbosity = 3`, killed with kill"
+        " -9 under load. Measured from the"
         " error log's lines on InnoDB's initialisation (start to end, `performance_schema.error_log`); the"
         " first answer counts from the container's start. Predicted at the last reading before the kill: by"
         " the prior alone, and with the factor learned from the kills before. Cold: the page cache forgot the"
