@@ -6,7 +6,8 @@ import contextlib
 import socket
 import ssl
 import struct
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pymysql
 from msgspec import Struct
 from pymysql.connections import Connection
 
+from tuner.servers.patience import Patience
 from tuner.servers.port import Unreachable
 
 IDLE_SECONDS = 15
@@ -77,8 +79,11 @@ class Endpoint(Struct, frozen=True):
 class Session:
     """A connection that is opened when needed and dropped at the first sign of trouble."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, now: Callable[[], float] = time.monotonic) -> None:
+        """Connect with the first statement; ``now`` is a monotonic clock, seconds."""
         self.endpoint = endpoint
+        self._patience = Patience(now)
+        self._silence: Unreachable | None = None
         self._connection: Connection[Any] | None = None
         self._lost: int | None = None
 
@@ -123,6 +128,8 @@ class Session:
         self._connection = None
 
     def _connect(self) -> Connection[Any]:
+        if self._silence is not None and not self._patience.over:
+            raise Unreachable(self._silence.message, self._silence.fix)
         endpoint = self.endpoint
         password = endpoint.password.encode("utf-8")
         connection: Connection[Any] | None = None
@@ -150,8 +157,15 @@ class Session:
             connection.connect()
         except (pymysql.MySQLError, OSError, RuntimeError, ValueError, IndexError, struct.error) as error:
             found, fix = _cause(endpoint, connection, error)
-            raise Unreachable(f"{endpoint}: {found}", fix) from error
-        self._connection = connection
+            failure = Unreachable(f"{endpoint}: {found}", fix)
+            self._silence = failure if _interrupted(connection, error) else None
+            if self._silence is None:
+                self._patience.answered()
+            else:
+                self._patience.interrupted()
+            raise failure from error
+        self._connection, self._silence = connection, None
+        self._patience.answered()
         self._end_lost(connection)
         return connection
 
@@ -169,6 +183,12 @@ class Session:
             )
             if cursor.fetchall():
                 cursor.execute("KILL %s", (lost,))
+
+
+def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:
+    """Tell whether a connection was open and ended before the server answered the login."""
+    connected = connection is not None and connection.host_info != "Not connected"
+    return connected and _number(error) in {0, LOST}
 
 
 def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:

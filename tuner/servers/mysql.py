@@ -45,7 +45,7 @@ class MySQLServer:
             clock: whose time it is.
             session: a session to use instead of a new one to that endpoint.
         """
-        self._session = session or Session(endpoint)
+        self._session = session or Session(endpoint, clock.monotonic)
         self._clock = clock
         self._page_size = 16_384
         self._lock = WriterLock(self._session, clock)
