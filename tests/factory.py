@@ -201,6 +201,7 @@ class FakeServer:
         denied: it refuses for want of a privilege.
         refusal: why it refuses writes; empty when it does not.
         skew: what is added to the flush percentage, as a server would with another law.
+        device: pages/s that it flushes at most, whatever is asked for.
         held_redo: redo that another consumer holds beyond the checkpoint age, bytes.
         told: fields of the facts that are as given, such as ``recovery_seconds``.
         shows: fields of the reading that are as given, such as ``read_only`` or ``ddl_statements``.
@@ -228,6 +229,7 @@ class FakeServer:
         self.drop_after: int | None = None
         self.unread = False
         self.adjusts: int | None = None
+        self.device = math.inf
         self.held_redo = 0
         self.told: dict[str, Any] = {}
         self.shows: dict[str, Any] = {}
@@ -257,9 +259,18 @@ class FakeServer:
             )
             demand = self.redo_rate * self.density
             self.requested = min(float(pair.io_capacity_max), (law + 2.0 * demand) / 3.0)
-            flushed = min(self.requested * part, age * self.density)
-            self.oldest = max(self.oldest + flushed / self.density, self.lsn - 1.1 * limits.flush_limit)
+            flushed = min(self.requested * part, age * self.density, self.device * part)
+            self.oldest += flushed / self.density
+            if self.lsn - self.oldest > 1.1 * limits.flush_limit:
+                self._full(self.lsn - self.redo_rate * part, 1.1 * limits.flush_limit)
             self.flushed += flushed
+
+    def _full(self, lsn: float, age: float) -> None:
+        """Keep an age: writers wait where the device is the limit, else sync flushing does it."""
+        if math.isinf(self.device):
+            self.oldest = self.lsn - age
+        else:
+            self.lsn = max(lsn, self.oldest + age)
 
     def restart(self, capacity: Capacity) -> None:
         """Start mysqld again: counters begin anew and the configured pair is back."""

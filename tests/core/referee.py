@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.core.bounded import within_bounds
 from tests.factory import FACTS, FakeServer
 from tuner.core.guards import HOUR
 from tuner.core.handover import ROLE_CHANGE
@@ -91,7 +92,9 @@ class Referee:
             self.permit = ""
             self._call_off()
         self.role_owed = self.role_owed or "role" in codes
-        self._follow_holds(before, record, codes)
+        if reading is not None and record.estimate is not None:
+            within_bounds(reading, record.estimate, after)
+        self._follow_holds(before, record, after, codes)
         self._yielded(record, reading, codes)
         self._kept_out(before, record, after, reading)
         if decision.steps:
@@ -162,12 +165,12 @@ class Referee:
             self.tampered = None
             self.codes -= {HoldCode.FOREIGN_CHANGE, HoldCode.PAUSED}
 
-    def _follow_holds(self, before: State, record: TickRecord, codes: set[str]) -> None:
+    def _follow_holds(self, before: State, record: TickRecord, after: State, codes: set[str]) -> None:
         """Note which holds were entered; a foreign change waits for a person, or a baseline for its time."""
         now = {hold.code for hold in record.holds}
         if "baseline" in codes:
             assert before.latches.foreign is not None
-            assert record.tick.now - before.latches.foreign.since >= before.settings.baseline_cooldown_seconds
+            assert record.tick.now - before.latches.foreign.since >= after.settings.baseline_cooldown_seconds
         elif not codes & {"restarted", "other_server"}:
             kept = self.codes & {HoldCode.FOREIGN_CHANGE}
             assert kept <= now, "6: a foreign change was forgotten without a person"

@@ -143,3 +143,10 @@ def test_an_idle_servers_crash_teaches_next_to_nothing() -> None:
 
     assert Recovery().crashed(idle).measured(0.05, version="9.7.4").factor == pytest.approx(1.0)
     assert Recovery().measured(100.0, version="9.7.4") == Recovery()
+
+
+def test_a_server_long_out_of_sight_is_compared_with_nothing() -> None:
+    """What a server did unseen for minutes before it crashed nobody knows: its recovery teaches nothing."""
+    away = Recovery().crashed(at(0.8, 0.002), unseen=300.0)
+
+    assert away.measured(0.1, version="9.7.4").factor == 1.0

@@ -23,7 +23,9 @@ def look(
 ) -> tuple[Caution, dict[str, float], list[str]]:
     """Take one reading in; return what is allowed after it, and the codes of what was said."""
     reading: Sample = sample(seconds, **seen)
-    state, events = update(state, reading, found or estimate(), now=reading.monotonic, wall=reading.wall)
+    state, events = update(
+        state, reading, found or estimate(), set_point=0.8, now=reading.monotonic, wall=reading.wall
+    )
     return state, bounds(state, reading), [event.code for event in events]
 
 
@@ -102,7 +104,7 @@ def test_a_counter_that_went_back_is_no_wait() -> None:
 
 
 def test_a_device_that_is_the_limit_is_said_once_and_taken_back() -> None:
-    """Lost when the law asks for all of M and gets little for half a minute; back when it lasts as long."""
+    """Lost when the law asks for all of M and gets half for half a minute; back when that lasts as long."""
     state, said = Caution(), []
     for second in range(200):
         poor = second < 100 or 120 <= second < 125
@@ -116,7 +118,7 @@ def test_a_device_that_is_the_limit_is_said_once_and_taken_back() -> None:
 
 
 def test_a_law_that_asks_for_little_loses_no_authority() -> None:
-    """Few pages flushed of few asked for says nothing about the device."""
+    """Below the set-point, few pages flushed of few asked for says nothing about the device."""
     _, said = lasting(2, estimate(authority=0.5), flush_requested=200)
 
     assert said == []

@@ -69,6 +69,9 @@ def loop_settings(draw: st.DrawFn) -> Settings:
         baseline=draw(st.sampled_from([None, "10000/20000"])),
         baseline_cooldown_seconds=draw(st.floats(1.0, 10.0)),
         allow_read_only_writes=draw(st.sampled_from([False, False, True])),
+        max_recovery_seconds=draw(st.sampled_from([300.0, 300.0, 20.0, 2.0])),
+        max_shutdown_seconds=draw(st.sampled_from([300.0, 300.0, 20.0, 2.0])),
+        max_replica_set_point=draw(st.sampled_from([0.8, 0.25])),
     )
 
 
@@ -204,10 +207,11 @@ class Loop(RuleBasedStateMachine):
             self.lose_contact(2, [], writer=server.writer)
 
     @precondition(lambda self: not self.blind and len(self.bench.records) % 5 == 0)
-    @rule(pair=PAIRS)
-    def restart(self, pair: Capacity) -> None:
-        """Somebody restarts mysqld."""
+    @rule(pair=PAIRS, recovered=st.sampled_from([None, 0.0, 3.0, 1e6]))
+    def restart(self, pair: Capacity, recovered: float | None) -> None:
+        """Somebody restarts mysqld, or it crashes and recovers."""
         server, last = self.bench.server, self.referee.last
+        server.told = {"recovery_seconds": recovered}
         told = (
             not self.stopped
             and last is not None
@@ -307,6 +311,25 @@ class Loop(RuleBasedStateMachine):
         server.resizing, server.redo_enabled, server.adaptive_flushing = resizing, redo, adaptive
         server.lru_rate, server.skew, server.redo_capacity = lru, skew, size * MEBIBYTE
         self.go_on(count)
+
+    @rule(
+        dirty_limit=st.sampled_from([90.0, 90.0, 75.0, 10.0]),
+        waits=st.sampled_from([0, 0, 5, 5_000]),
+        held=st.sampled_from([0, 0, 20, 90]),
+        device=st.sampled_from([1e9, 1e9, 1e9, 100.0]),
+        lru=st.sampled_from([0.0, 0.0, 300.0]),
+        count=st.integers(1, 40),
+    )
+    def press(
+        self, *, dirty_limit: float, waits: int, held: int, device: float, lru: float, count: int
+    ) -> None:
+        """Buffer pool, device or another consumer of redo come under pressure, or out of it."""
+        server = self.bench.server
+        server.held_redo, server.device, server.lru_rate = held * MEBIBYTE, device, lru
+        for _ in range(count):
+            waited = server.shows.get("free_page_waits", 0) + waits
+            server.shows = {**server.shows, "dirty_limit": dirty_limit, "free_page_waits": waited}
+            self.turn()
 
     @rule(
         rate=st.sampled_from([0.0, 1e5, 1e6, 4e6, 3e7]),

@@ -42,6 +42,9 @@ SLOWEST_FLUSH_RATE = 100.0
 FASTEST_MEMORY_SECONDS = 6 * 3600.0
 DENSITY_SECONDS = 60.0
 
+LONGEST_UNSEEN = 60.0
+"""A server out of sight for longer before it started again may have written much meanwhile, seconds."""
+
 LEAST_FACTOR, MOST_FACTOR = 0.05, 20.0
 """What was measured is not believed to differ more from the prior."""
 
@@ -102,8 +105,15 @@ class Recovery(Struct, frozen=True):
         """Return the pages/s that a shutdown flushes: D, else the fastest seen, the prior at least."""
         return max(SLOWEST_FLUSH_RATE, max(FLUSH_RATE, self.fastest) if sustained is None else sustained)
 
-    def crashed(self, sample: Sample) -> Recovery:
-        """Remember what the recovery from the last reading before a crash should take."""
+    def crashed(self, sample: Sample, *, unseen: float = 0.0) -> Recovery:
+        """Remember what the recovery from the last reading before a crash should take.
+
+        Args:
+            sample: that reading.
+            unseen: time from it to the new start of mysqld, seconds; after too long nothing is predicted.
+        """
+        if unseen > LONGEST_UNSEEN:
+            return replace(self, awaited=None, pages_per_byte=0.0)
         work = _work_seconds(sample)
         return replace(
             self, awaited=START_SECONDS + work, share=work / (START_SECONDS + work), pages_per_byte=0.0

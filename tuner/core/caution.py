@@ -62,7 +62,7 @@ class Caution(Struct, frozen=True):
         pressure: how hard these press, 0 to 1.
         lru_share: share of the LRU in the pages flushed, averaged.
         dirty_per_ratio: percentage of dirty pages at an age ratio of 1, averaged; 0 before the first.
-        device: the flush law asks for all and the device gives less.
+        device: the device gives less than the flush law asks for, and it matters.
         redo: another consumer holds redo.
     """
 
@@ -86,9 +86,18 @@ class Caution(Struct, frozen=True):
 
 
 def update(
-    state: Caution, sample: Sample, found: Estimate, *, now: float, wall: float
+    state: Caution, sample: Sample, found: Estimate, *, set_point: float | None, now: float, wall: float
 ) -> tuple[Caution, list[Event]]:
-    """Take one reading in; say what begins and what ends."""
+    """Take one reading in; say what begins and what ends.
+
+    Args:
+        state: what is remembered.
+        sample: the reading.
+        found: its estimate.
+        set_point: f in force; None before the first.
+        now: monotonic time, seconds.
+        wall: Unix time, seconds.
+    """
     elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
     before = state
     state = replace(
@@ -98,7 +107,7 @@ def update(
         pressure=_pressure(state, sample, elapsed),
         lru_share=_toward(state.lru_share, _lru_share(found), elapsed),
         dirty_per_ratio=_dirty(state, sample, elapsed),
-        device=_device(state.device, sample, found, now=now),
+        device=_device(state.device, sample, found, set_point, now=now),
         redo=_redo(state.redo, sample, now=now),
     )
     return state, _said(before, state, sample, found, wall=wall)
@@ -151,11 +160,12 @@ def _dirty(state: Caution, sample: Sample, elapsed: float) -> float:
     return _toward(state.dirty_per_ratio, per_ratio, elapsed) if state.dirty_per_ratio > 0.0 else per_ratio
 
 
-def _device(spell: Spell, sample: Sample, found: Estimate, *, now: float) -> Spell:
+def _device(spell: Spell, sample: Sample, found: Estimate, set_point: float | None, *, now: float) -> Spell:
     asks_for_all = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
+    matters = asks_for_all or (set_point is not None and sample.age_ratio > set_point)
     return spell.see(
-        begins=asks_for_all and found.authority < AUTHORITY_LOST,
-        ends=not asks_for_all or found.authority >= AUTHORITY_BACK,
+        begins=matters and found.authority < AUTHORITY_LOST,
+        ends=not matters or found.authority >= AUTHORITY_BACK,
         now=now,
         seconds=AUTHORITY_SECONDS,
     )
@@ -175,8 +185,8 @@ def _said(before: Caution, after: Caution, sample: Sample, found: Estimate, *, w
     events = []
     if after.device.on and not before.device.on:
         message = (
-            f"the flush law asks for all of M ({sample.io_capacity_max} pages/s) and the device gives "
-            f"{found.authority:.0%} of it: a higher M would change nothing"
+            f"the flush law asks for {sample.flush_requested} pages/s (M is {sample.io_capacity_max}) and "
+            f"the device gives {found.authority:.0%} of them: a higher M would change nothing"
         )
         events.append(Event(wall=wall, code="authority_lost", message=message))
     elif before.device.on and not after.device.on:

@@ -137,7 +137,9 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         if seen.verified and not sample.degraded and not state.facts_due:
             seen = replace(seen, proven=state.facts.version)
         state = replace(state, gate=seen)
-        careful, warned = caution.update(state.caution, sample, found, now=now, wall=wall)
+        careful, warned = caution.update(
+            state.caution, sample, found, set_point=state.set_point, now=now, wall=wall
+        )
         state, bounded = follow_targets(replace(state, caution=careful), sample, now=now, wall=wall)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now, wall=wall)
@@ -174,7 +176,12 @@ def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State
         facts_due=True,
         facts=replace(state.facts, started=float(round(sample.wall - sample.uptime))),
         estimator=replace(
-            state.estimator, last=None, window=(), recovery=state.estimator.recovery.crashed(last)
+            state.estimator,
+            last=None,
+            window=(),
+            recovery=state.estimator.recovery.crashed(
+                last, unseen=sample.monotonic - last.monotonic - sample.uptime
+            ),
         ),
         caution=caution.Caution(),
         announced=Announced(),

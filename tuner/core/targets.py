@@ -31,7 +31,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     if found is None:
         return state, []
     wished = state.settings.set_point
-    headroom = _headroom(state, sample, found)
+    headroom = headroom_of(state, sample, found)
     budget = budgets.ratios(
         state.estimator.recovery, headroom, state.settings, sustained=found.sustained_capacity
     )
@@ -64,7 +64,8 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     return state, events
 
 
-def _headroom(state: State, sample: Sample, found: Estimate) -> Headroom:
+def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
+    """Return what load, server and alarm leave of the age."""
     resting = rate_at_rest(
         redo_rate=found.redo_rate,
         flush_rate=found.flush_rate,

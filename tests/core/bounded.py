@@ -1,0 +1,27 @@
+"""What the set-point must never be above, judged from what the loop itself holds for true."""
+
+from __future__ import annotations
+
+from policies.setpoint import LOWEST, STEP
+from tuner.core import budgets, caution
+from tuner.core.state import State
+from tuner.core.targets import headroom_of
+from tuner.records import Estimate, Sample
+
+
+def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
+    """See that the set-point is above no bound, a person's neither but where persons come first."""
+    settings, set_point = after.settings, after.set_point
+    assert set_point is not None
+    assert 0.2 <= set_point <= 1.0
+    if reading.replica or reading.group_role == "SECONDARY":
+        assert set_point <= settings.max_replica_set_point, "a replica above its limit"
+    bounds = caution.bounds(after.caution, reading)
+    if settings.set_point is None:
+        headroom = headroom_of(after, reading, found)
+        recovery, sustained = after.estimator.recovery, found.sustained_capacity
+        bounds |= budgets.ratios(recovery, headroom, settings, sustained=sustained)
+    else:
+        assert set_point <= settings.set_point
+    for name, bound in bounds.items():
+        assert set_point <= max(LOWEST, bound) + STEP, f"the set-point is above {name}"
