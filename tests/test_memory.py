@@ -17,6 +17,7 @@ from tuner.journal.tables import FILE_NAME
 from tuner.journal.writer import JournalWriter
 from tuner.memory import Memory
 from tuner.records import Capacity
+from tuner.settings import Settings
 
 SOON = 10.0
 PAIR = Capacity(10_000, 20_000)
@@ -50,13 +51,20 @@ def slow(left: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield left
 
 
+def known(found: Memory) -> tuple[Capacity, str]:
+    """Return the originals and the pause that a daemon begins with."""
+    state = found.state_at_start(Settings(), FACTS, now=0.0)
+    assert state.originals is not None
+    assert state.latches.paused is not None
+    return state.originals.capacity, state.latches.paused.reason
+
+
 def test_a_slow_disk_makes_no_daemon_forget(slow: Path) -> None:
     """While the first commit takes its time, originals and a pause from before are known all the same."""
     found = Memory(slow, keep_ticks=100)
     found.open()
 
-    assert found.originals(FACTS) == PAIR
-    assert found.standing(FACTS) == PAUSED
+    assert known(found) == (PAIR, PAUSED.paused)
     found.close(0.1)
 
 
@@ -67,8 +75,7 @@ def test_what_a_damaged_journal_still_gives_is_known(left: Path) -> None:
     found = Memory(left, keep_ticks=100)
     found.open()
 
-    assert found.originals(FACTS) == PAIR
-    assert found.standing(FACTS) == PAUSED
+    assert known(found) == (PAIR, PAUSED.paused)
     found.close(SOON)
 
 
@@ -82,8 +89,7 @@ def test_a_law_that_has_matched_is_on_disk_at_once(tmp_path: Path) -> None:
     kept.close(SOON)
     again = Memory(tmp_path, keep_ticks=100)
     again.open()
-    learned = again.learned(FACTS)
+    gate = again.state_at_start(Settings(), FACTS, now=0.0).gate
     again.close(SOON)
 
-    assert learned is not None
-    assert learned.proven == FACTS.version
+    assert gate.proven == FACTS.version

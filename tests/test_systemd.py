@@ -20,6 +20,7 @@ from tuner.clock import SystemClock
 from tuner.config.checks import STATEMENTS_OF_A_TICK, worst_tick_seconds
 from tuner.config.schema import Config
 from tuner.core.plan import LONGEST
+from tuner.park import LIMIT_SECONDS
 from tuner.records import Capacity, Sample
 from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
@@ -221,6 +222,15 @@ def test_the_unit_says_what_the_daemon_relies_on(unit: configparser.ConfigParser
     assert "TMPDIR=/var/lib/innobrim" in service["Environment"]
     assert unit["Unit"]["After"] == "multi-user.target"
     assert "DynamicUser" not in service
+
+
+def test_the_unit_parks_after_a_crash(unit: configparser.ConfigParser) -> None:
+    """A daemon that was killed is followed by a park, which has its time and whose failure stops nothing."""
+    service = unit["Service"]
+    command = service["ExecStopPost"]
+
+    assert command == f"-{service['ExecStart'].removesuffix('run')}park --if-crashed"
+    assert LIMIT_SECONDS + worst_tick_seconds(Config()) < float(service["TimeoutStopSec"])
 
 
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:

@@ -16,9 +16,7 @@ from msgspec.structs import replace
 from tuner.board import Board
 from tuner.clock import Clock
 from tuner.config.schema import Config
-from tuner.core.standing import take_up
 from tuner.core.state import State
-from tuner.core.step import start
 from tuner.farewell import Farewell
 from tuner.logs import get_logger, log_record
 from tuner.loop import drive
@@ -155,15 +153,7 @@ class Daemon:
 
     def _turn(self, facts: Facts, until: float | None) -> None:
         memory = self._memory
-        originals = memory.originals(facts)
-        state = start(
-            self.config.loop,
-            facts,
-            originals,
-            left=memory.left() if originals is not None else (),
-            learned=memory.learned(facts),
-        )
-        state = take_up(state, memory.standing(facts), now=self._clock.monotonic())
+        state = memory.state_at_start(self.config.loop, facts, now=self._clock.monotonic())
         if self._on_mode is not None:
             self._on_mode(state.mode)
         if facts.disabled_counters and state.mode is Mode.ACTIVE:

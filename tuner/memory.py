@@ -12,8 +12,9 @@ import msgspec
 from tuner.core.commands import originals_name
 from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import encode_state
-from tuner.core.standing import Standing, standing_of
+from tuner.core.standing import Standing, standing_of, take_up
 from tuner.core.state import SAME_START_SECONDS, State
+from tuner.core.step import start
 from tuner.journal import reader
 from tuner.journal.ending import Write, last_writes, left_by
 from tuner.journal.tables import JournalError, Originals
@@ -33,10 +34,62 @@ log = get_logger("innobrim")
 class Left(NamedTuple):
     """What earlier daemons left, of every server; None for what could not be read."""
 
-    originals: list[Originals] | None
-    written: tuple[Write, ...] | None
-    standing: dict[str, str] | None
-    learned: dict[str, bytes] | None
+    originals: list[Originals] | None = None
+    written: tuple[Write, ...] | None = None
+    standing: dict[str, str] | None = None
+    learned: dict[str, bytes] | None = None
+
+    def originals_of(self, facts: Facts) -> Capacity | None:
+        """Return the originals of an earlier run on this very start of this very server."""
+        for one in self.originals or []:
+            if one.identity == facts.identity and abs(one.started - facts.started) <= SAME_START_SECONDS:
+                return one.capacity
+        return None
+
+    def begin(self, settings: Settings, facts: Facts, *, now: float) -> State:
+        """Return the state of a run that begins with what is known of a server, before its first tick."""
+        originals = self.originals_of(facts)
+        state = start(
+            settings,
+            facts,
+            originals,
+            left=left_by(self.written or ()) if originals is not None else (),
+            learned=self._learned_about(facts),
+        )
+        return take_up(state, self._standing_of(facts), now=now)
+
+    def _standing_of(self, facts: Facts) -> Standing | None:
+        text = (self.standing or {}).get(facts.identity)
+        try:
+            return None if text is None else msgspec.json.decode(text, type=Standing)
+        except msgspec.MsgspecError:
+            return None
+
+    def _learned_about(self, facts: Facts) -> Learned | None:
+        blob = (self.learned or {}).get(facts.identity)
+        try:
+            return None if blob is None else msgspec.msgpack.decode(blob, type=Learned)
+        except msgspec.MsgspecError:
+            return None
+
+
+def look(directory: Path, *, quietly: bool) -> Left:
+    """Read what earlier daemons left in a state directory.
+
+    Args:
+        directory: the state directory.
+        quietly: log nothing of what cannot be read.
+    """
+
+    def read(what: Callable[[Path], T]) -> T | None:
+        try:
+            return what(directory)
+        except (JournalError, OSError) as error:
+            if not quietly:
+                log.warning("the journal could not be read", reason=str(error))
+            return None
+
+    return Left(read(reader.originals), read(last_writes), read(reader.standing), read(reader.learned))
 
 
 class Memory:
@@ -50,7 +103,7 @@ class Memory:
             keep_ticks: ticks that it holds.
         """
         self._directory = directory
-        self._left = Left(None, None, None, None)
+        self._left = Left()
         self._standing: Standing | None = None
         self._proven = ""
         self._journal = JournalWriter(
@@ -63,11 +116,11 @@ class Memory:
         The reading comes first: on a slow disk the writer's first commit locks readers out for long, and
         originals, or a pause, that could not be read would be as good as forgotten.
         """
-        first = self._left = self._look(quietly=True)
+        first = self._left = look(self._directory, quietly=True)
         self._journal.start()
         self._journal.flush(READY_SECONDS)
         if None in first:
-            again = self._look(quietly=False)
+            again = look(self._directory, quietly=False)
             self._left = Left(
                 first.originals if first.originals is not None else again.originals,
                 first.written if first.written is not None else again.written,
@@ -89,36 +142,13 @@ class Memory:
         """Write what is left, for at most so many seconds."""
         self._journal.close(timeout)
 
-    def originals(self, facts: Facts) -> Capacity | None:
-        """Return the originals of an earlier run on this very start of this very server."""
-        for one in self._left.originals or []:
-            if one.identity == facts.identity and abs(one.started - facts.started) <= SAME_START_SECONDS:
-                return one.capacity
-        return None
-
-    def left(self) -> tuple[Capacity, ...]:
-        """Return what earlier writes may have left in force; ours where one of them is."""
-        return left_by(self._left.written or ())
+    def state_at_start(self, settings: Settings, facts: Facts, *, now: float) -> State:
+        """Return the state before the first tick, with what earlier daemons left."""
+        return self._left.begin(settings, facts, now=now)
 
     def end(self, wall: float) -> None:
         """Note that this run ends in order."""
         self._journal.end_run(wall)
-
-    def standing(self, facts: Facts) -> Standing | None:
-        """Return what a person told the last daemon that still stands; None where nobody said anything."""
-        text = (self._left.standing or {}).get(facts.identity)
-        try:
-            return None if text is None else msgspec.json.decode(text, type=Standing)
-        except msgspec.MsgspecError:
-            return None
-
-    def learned(self, facts: Facts) -> Learned | None:
-        """Return what earlier runs learned about this server; None where that is of another version."""
-        blob = (self._left.learned or {}).get(facts.identity)
-        try:
-            return None if blob is None else msgspec.msgpack.decode(blob, type=Learned)
-        except msgspec.MsgspecError:
-            return None
 
     def begin(self, settings: Settings, state: State, *, wall: float) -> None:
         """Begin a run with the state that its first tick takes."""
@@ -163,14 +193,3 @@ class Memory:
         """Keep what the next daemon should know about the load."""
         learned = learn(state.estimator, proven=state.gate.proven)
         self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learned))
-
-    def _look(self, *, quietly: bool) -> Left:
-        def read(what: Callable[[Path], T]) -> T | None:
-            try:
-                return what(self._directory)
-            except (JournalError, OSError) as error:
-                if not quietly:
-                    log.warning("the journal could not be read", reason=str(error))
-                return None
-
-        return Left(read(reader.originals), read(last_writes), read(reader.standing), read(reader.learned))

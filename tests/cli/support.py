@@ -17,9 +17,9 @@ from tests.api.factory import FACTS, START, about, application, record, sample
 from tuner.board import Board
 from tuner.config.schema import Config, DaemonSection
 from tuner.journal.writer import JournalWriter
-from tuner.records import Capacity, Facts, Receipt, Sample
+from tuner.records import Capacity, Decision, DecisionKind, Facts, Receipt, Sample
 from tuner.servers.port import Unreachable
-from tuner.settings import Settings
+from tuner.settings import Mode, Settings
 
 Run = Callable[..., Result]
 
@@ -47,13 +47,42 @@ def on_tcp(state_directory: Path, board: Board) -> Iterator[int]:
         serving.stop(timeout=2.0)
 
 
-def write_journal(folder: Path, *, ticks: int = 1, originals: Capacity | None = None) -> None:
-    """Leave behind the journal of a daemon that is gone."""
+WRITTEN = Decision(
+    kind=DecisionKind.SET,
+    reason="lower",
+    detail="410 pages/s hold the age",
+    target=Capacity(225, 450),
+    steps=(("innodb_io_capacity", 225), ("innodb_io_capacity_max", 450)),
+)
+"""What a daemon wrote last that left 225/450."""
+
+
+def write_journal(
+    folder: Path,
+    *,
+    ticks: int = 1,
+    originals: Capacity | None = None,
+    wrote: bool = False,
+    ended: bool = False,
+) -> None:
+    """Leave behind the journal of a daemon that is gone.
+
+    Args:
+        folder: the state directory.
+        ticks: quiet ones.
+        originals: of the server.
+        wrote: it was in active mode, and its last write left 225/450.
+        ended: it was stopped, not killed.
+    """
     journal = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
     journal.start()
     journal.begin_run(settings=Settings(), facts=FACTS, state=b"", tick_number=0, wall=START)
     for number in range(1, ticks + 1):
         journal.record(record(number))
+    if wrote:
+        journal.record(record(ticks + 1, mode=Mode.ACTIVE, decision=WRITTEN))
+    if ended:
+        journal.end_run(START)
     if originals is not None:
         saved = threading.Event()
         journal.save_originals(FACTS.identity, originals, FACTS.started, FACTS.version, START, saved.set)
@@ -68,7 +97,9 @@ class FakeServer:
         self.capacity = Capacity(225, 450)
         self.claims_writer = False
         self.closed = False
+        self.enables_counters = False
         self._facts = facts
+        self._number = 0
 
     def facts(self) -> Facts:
         """Return what this server is."""
@@ -78,7 +109,10 @@ class FakeServer:
 
     def read(self) -> Sample:
         """Return a reading with the pair in force."""
-        return sample(1, io_capacity=self.capacity.io_capacity, io_capacity_max=self.capacity.io_capacity_max)
+        self._number += 1
+        return sample(
+            self._number, io_capacity=self.capacity.io_capacity, io_capacity_max=self.capacity.io_capacity_max
+        )
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
         """Take a write; only a holder of the writer lock may."""

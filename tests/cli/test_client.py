@@ -157,7 +157,7 @@ def test_help_says_what_is_refused(name: str, said: str) -> None:
     assert said in " ".join(result.output.split())
 
 
-@pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "park"])
+@pytest.mark.parametrize("name", ["status", "pause", "resume", "override"])
 def test_only_mysqlds_socket_is_called_socket(run: Run, name: str) -> None:
     """A command that does not reach mysqld takes no --socket, so that none is taken for the other."""
     result = run(name, "--socket", "/run/mysqld/mysqld.sock")

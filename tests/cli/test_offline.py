@@ -108,7 +108,7 @@ def test_restore_without_originals_says_so(folder: Path, run: Run) -> None:
     assert f"the journal in {folder} holds no originals" in result.output
 
 
-@pytest.mark.parametrize("name", ["status", "restore"])
+@pytest.mark.parametrize("name", ["status", "restore", "park"])
 def test_a_mistyped_state_directory_is_a_wrong_usage(run: Run, folder: Path, name: str) -> None:
     """Of a directory that is not there nothing is claimed but that, and how to name the right one."""
     folder.rmdir()
@@ -120,7 +120,7 @@ def test_a_mistyped_state_directory_is_a_wrong_usage(run: Run, folder: Path, nam
     assert "--state-directory or --config" in result.output
 
 
-@pytest.mark.parametrize("name", ["status", "restore"])
+@pytest.mark.parametrize("name", ["status", "restore", "park"])
 @pytest.mark.parametrize("what", ["nothing", "empty", "text", "database"])
 def test_what_is_no_journal_is_named_as_what_it_is(run: Run, folder: Path, name: str, what: str) -> None:
     """Nothing, an empty file, a text and another program's database are told apart, by exit code 3."""
@@ -153,7 +153,7 @@ def test_a_journal_before_its_first_tick_is_no_missing_one(run: Run, folder: Pat
     assert f"the journal in {folder} has no tick yet" in result.output
 
 
-@pytest.mark.parametrize("name", ["status", "restore"])
+@pytest.mark.parametrize("name", ["status", "restore", "park"])
 @pytest.mark.parametrize(
     ("option", "value"), [("--api-socket", "other.sock"), ("--url", "http://127.0.0.1:1")]
 )

@@ -14,7 +14,13 @@ import msgspec
 from api.views import Change, State, Status
 from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration, connection_options
 from tuner.cli.errors import Refused, Unreachable, answering
-from tuner.cli.offline import restore_without_daemon, status_from_journal
+from tuner.cli.offline import (
+    park_if_crashed,
+    park_without_daemon,
+    restore_without_daemon,
+    status_from_journal,
+)
+from tuner.cli.options import stand_in_options
 from tuner.cli.quantities import HIGHEST_M, LONGEST_TTL, LOWEST_M, Duration, PagesPerSecond
 from tuner.cli.status_table import table
 from tuner.records import Capacity
@@ -137,16 +143,30 @@ def override(
 @click.command()
 @_wait
 @_reason
+@click.option(
+    "--if-crashed", is_flag=True, help="Ask no daemon; only if the last one was killed. For service managers."
+)
+@stand_in_options
 @_options
-def park(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
+def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bool, **server: object) -> None:
     """Write a setting that is safe without a daemon, then keep hands off until resumed.
 
-    Refused in advisory mode, which writes nothing.
+    Refused in advisory mode, which writes nothing. Without a daemon this command looks for some seconds
+    itself, and parks what a dead daemon left in force; nothing else.
 
     Example: innobrim park --wait
     """
     with answering(as_json=as_json):
-        change = _send(where, "POST", "/v1/park", {"reason": reason})
+        config = configuration(where, server)
+        try:
+            if if_crashed:
+                _tell("park", park_if_crashed(config, say=_aside), as_json=as_json)
+                return
+            change = Daemon(where, config).send("POST", "/v1/park", {"reason": reason}, Change)
+        except NoDaemon as nobody:
+            _require_unnamed(where, nobody)
+            _tell("park", park_without_daemon(config, nobody, say=_aside), as_json=as_json)
+            return
         target = change.new.target
         if wait:
             _wait_for(where, lambda now: now.in_force is not None and now.in_force == target, "parked")
@@ -156,13 +176,7 @@ def park(where: Where, *, wait: bool, reason: str, as_json: bool) -> None:
 @click.command()
 @_wait
 @_reason
-@click.option("--host", help="Without a daemon: host name or address of the server.")
-@click.option("--port", type=int, help="Without a daemon: TCP port of the server.")
-@click.option("--socket", metavar="PATH", help="Without a daemon: mysqld's unix socket.")
-@click.option("--user", help="Without a daemon: account of the server.")
-@click.option(
-    "--defaults-file", metavar="FILE", help="Without a daemon: MySQL option file with a [client] group."
-)
+@stand_in_options
 @_options
 def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: object) -> None:
     """Go back to the original values in steps.
@@ -180,12 +194,21 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
             change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
         except NoDaemon as nobody:
             _require_unnamed(where, nobody)
-            done = restore_without_daemon(config, nobody, say=lambda line: click.echo(line, err=True))
-            print(msgspec.json.encode({"command": "restore", "message": done}).decode() if as_json else done)
+            _tell("restore", restore_without_daemon(config, nobody, say=_aside), as_json=as_json)
             return
         if wait:
             _wait_for(where, lambda now: _restored(now, wanted), "restored")
         _show(change, as_json=as_json)
+
+
+def _aside(line: str) -> None:
+    """Say what is no part of the answer."""
+    click.echo(line, err=True)
+
+
+def _tell(command: str, done: str, *, as_json: bool) -> None:
+    """Print what a command did by itself."""
+    print(msgspec.json.encode({"command": command, "message": done}).decode() if as_json else done)
 
 
 def _require_unnamed(where: Where, nobody: NoDaemon) -> None:

@@ -1,4 +1,4 @@
-"""What ``status`` and ``restore`` do where no daemon answers: the journal, and a connection of their own."""
+"""What ``status``, ``restore`` and ``park`` do without a daemon: its journal, a connection of their own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from api.views import Status, status_of
 from tuner.cli.api_client import NoDaemon
 from tuner.cli.errors import Refused, Unreachable, Unusable
@@ -14,11 +16,19 @@ from tuner.cli.options import real_server
 from tuner.clock import SystemClock
 from tuner.config.schema import Config
 from tuner.core.state import SAME_START_SECONDS
+from tuner.journal.ending import Ending, ending
+from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, last_record, originals, runs
-from tuner.journal.tables import JournalError, Originals
+from tuner.journal.tables import LOCK_NAME, JournalError, Originals
+from tuner.memory import look
+from tuner.park import WAIT_SECONDS, Notebook, park_offline
 from tuner.records import Facts
 from tuner.restore import restore_offline
 from tuner.servers.port import ServerError
+from tuner.servers.port import Unreachable as ServerUnreachable
+from tuner.settings import Mode
+
+RETRY_SECONDS = 1.0
 
 
 def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
@@ -82,6 +92,90 @@ def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[s
     return f"restored C {found.capacity.io_capacity}, M {found.capacity.io_capacity_max} on {facts.endpoint}"
 
 
+def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
+    """Park over a connection of our own what a dead daemon left; return what was done.
+
+    Args:
+        config: names the state directory and the server.
+        nobody: why no daemon answered, for the message.
+        say: told in a line each what a person should know besides.
+
+    Raises:
+        Unusable: there is no such state directory.
+        Unreachable: no journal that can be read, or the server does not answer.
+        Refused: a daemon lives there after all, or the server says no.
+    """
+    directory = _state_directory(config, nobody)
+    if _claimed(directory):
+        raise Refused(f"{nobody.message}; but one has {directory / LOCK_NAME}: ask it, or stop it")
+    with _reading(nobody):
+        found = ending(directory)
+    if found is None or not found.writes:
+        return "nothing to park: no daemon ever wrote to a server from here"
+    say(f"{nobody.message}; going by the journal in {directory}")
+    return _park(config, found, say=say, unattended=False)
+
+
+def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
+    """Park what a daemon left that was killed, and nothing else; return what was done.
+
+    Args:
+        config: names the state directory and the server.
+        say: told in a line each what a person should know besides.
+
+    Raises:
+        Unreachable: the journal cannot be read, or the server does not answer.
+        Refused: the server says no.
+    """
+    directory = Path(config.daemon.state_directory)
+    try:
+        if absence(directory):
+            return "nothing to park: no daemon ever wrote to a server from here"
+        if _claimed(directory):
+            return "nothing to park: a daemon is at work"
+        found = ending(directory)
+    except (JournalError, OSError) as error:
+        raise Unreachable(f"the journal cannot be read: {error}") from error
+    if found is None or not found.writes:
+        return "nothing to park: no daemon ever wrote to a server from here"
+    if found.orderly:
+        return "nothing to park: the last daemon ended in order"
+    return _park(config, found, say=say, unattended=True)
+
+
+def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattended: bool) -> str:
+    """Park where the values in force are a dead daemon's own."""
+    directory, clock = Path(config.daemon.state_directory), SystemClock()
+    began = clock.monotonic()
+    server = real_server(config, clock)
+    server.enables_counters = config.daemon.enable_counters
+    notes = Notebook(directory, keep_ticks=config.daemon.keep_ticks)
+    try:
+        facts = _reached(server.facts, patience=WAIT_SECONDS if unattended else 0.0)
+        left = look(directory, quietly=True)
+        if left.originals_of(facts) is None:
+            return f"nothing to park: nothing was written to {facts.endpoint} since its mysqld started"
+        state = left.begin(replace(config.loop, mode=Mode.ADVISORY), facts, now=clock.monotonic())
+        done = park_offline(server, clock, state, found, notes=notes, began=began, unattended=unattended)
+    except ServerUnreachable as error:
+        raise Unreachable(f"the server cannot be reached: {error}") from error
+    except ServerError as error:
+        raise Refused(str(error)) from error
+    finally:
+        lost = notes.close()
+        server.close()
+    if lost:
+        say(f"warning: {lost}; the next daemon will not know these values as its own")
+    return f"{done} on {facts.endpoint}"
+
+
+def _claimed(directory: Path) -> bool:
+    try:
+        return claimed(directory)
+    except OSError:
+        return False
+
+
 def _state_directory(config: Config, nobody: NoDaemon) -> Path:
     """Return the state directory, where there is a journal in it."""
     directory = Path(config.daemon.state_directory)
@@ -105,11 +199,16 @@ def _reading(nobody: NoDaemon) -> Iterator[None]:
         raise Unreachable(f"{nobody.message}; nor can its journal be read: {error}") from error
 
 
-def _reached(facts: Callable[[], Facts]) -> Facts:
-    try:
-        return facts()
-    except ServerError as error:
-        raise Unreachable(f"the server cannot be reached: {error}") from error
+def _reached(facts: Callable[[], Facts], *, patience: float = 0.0) -> Facts:
+    """Return what server it is; ask again for so many seconds where nothing answers."""
+    give_up = time.monotonic() + patience
+    while True:
+        try:
+            return facts()
+        except ServerError as error:
+            if time.monotonic() >= give_up or not isinstance(error, ServerUnreachable):
+                raise Unreachable(f"the server cannot be reached: {error}") from error
+        time.sleep(RETRY_SECONDS)
 
 
 def _originals_of(facts: Facts, known: list[Originals], directory: Path) -> Originals:

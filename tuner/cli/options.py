@@ -48,6 +48,25 @@ def server_options(command: F) -> F:
     return command
 
 
+def stand_in_options(command: F) -> F:
+    """Add the options that say which server is meant where no daemon says it."""
+    for option in reversed(
+        (
+            click.option("--host", help="Without a daemon: host name or address of the server."),
+            click.option("--port", type=int, help="Without a daemon: TCP port of the server."),
+            click.option("--socket", metavar="PATH", help="Without a daemon: mysqld's unix socket."),
+            click.option("--user", help="Without a daemon: account of the server."),
+            click.option(
+                "--defaults-file",
+                metavar="FILE",
+                help="Without a daemon: MySQL option file with a [client] group.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
 def configuration(config_path: str | None, flags: Mapping[str, object]) -> Config:
     """Return the configuration from file, environment and flags; exit 2 with the reason where it is wrong.
 

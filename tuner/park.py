@@ -1,0 +1,278 @@
+"""A parked setting in place of a daemon that was killed: seen, worked out and written without one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from policies.registry import LAWS
+from tuner.clock import Clock
+from tuner.core.foreign import pair_text
+from tuner.core.holds import not_writer
+from tuner.core.parking import parked
+from tuner.core.snapshot import encode_state
+from tuner.core.state import State
+from tuner.core.step import step
+from tuner.core.targets import bounds
+from tuner.journal.ending import Ending
+from tuner.journal.writer import JournalWriter
+from tuner.records import Capacity, Command, Receipt, Sample, Tick, TickRecord
+from tuner.servers.port import Server, ServerError, Unreachable
+from tuner.settings import Mode
+
+WHO = "innobrim park"
+OWED = "in place of a daemon that is gone"
+INTERVAL = 1.0
+
+READ_SECONDS = 5.0
+"""Readings that the estimate comes from; the daemon's own last one counts beside it."""
+
+WAIT_SECONDS = 20.0
+"""How long a server, or the writer lock of a session that is dying, is waited for."""
+
+LIMIT_SECONDS = 25.0
+"""When it is given up, but for the server call under way; each has a limit of its own."""
+
+KNOWN_SECONDS = 600.0
+"""A last estimate older than this counts only where the server gives no newer one."""
+
+
+NOTE_SECONDS = 2.0
+"""How long the disk may take for a note."""
+
+
+class ClaimingServer(Server, Protocol):
+    """A server whose writer lock can be asked for."""
+
+    claims_writer: bool
+
+
+class Notebook:
+    """The journal, as far as a park needs it: a write is on disk before it is carried out.
+
+    A disk that takes nothing is no reason not to park.
+    """
+
+    def __init__(self, directory: Path, *, keep_ticks: int) -> None:
+        """Use a state directory; nothing is touched before ``begin``.
+
+        Args:
+            directory: where the journal is.
+            keep_ticks: ticks that it holds.
+        """
+        self._why = ""
+        self._journal: JournalWriter | None = None
+        self._directory = directory
+        self._keep_ticks = keep_ticks
+
+    def begin(self, state: State, *, number: int, wall: float) -> None:
+        """Begin a run with the state before its first tick, after the tick of that number."""
+        self._journal = JournalWriter(
+            self._directory, keep_ticks=self._keep_ticks, on_error=self._note_trouble
+        )
+        self._journal.start()
+        self._journal.begin_run(
+            settings=state.settings,
+            facts=state.facts,
+            state=encode_state(state),
+            tick_number=number,
+            wall=wall,
+        )
+
+    def record(self, record: TickRecord) -> None:
+        """Put a tick on disk."""
+        if self._journal is not None:
+            self._journal.record(record)
+            self._journal.flush(NOTE_SECONDS)
+
+    def end(self, wall: float) -> None:
+        """Note that the run ended in order."""
+        if self._journal is not None:
+            self._journal.end_run(wall)
+
+    def close(self) -> str:
+        """Write what is left; return why something was lost, empty where nothing was."""
+        if self._journal is None or self._journal.close(NOTE_SECONDS):
+            return ""
+        return self._why or f"{self._directory}: the disk took no notes within {NOTE_SECONDS:.0f} s"
+
+    def _note_trouble(self, message: str) -> None:
+        self._why = self._why or message
+
+
+class Watch:
+    """The one step, turned by hand: no inbox, no threads, and an end.
+
+    Attributes:
+        state: after the last tick.
+        before: the state that the last tick began with.
+        number: of the last tick.
+    """
+
+    def __init__(self, server: Server, clock: Clock, state: State) -> None:
+        self.state = self.before = state
+        self.number = 0
+        self._server = server
+        self._clock = clock
+
+    def turn(self, *commands: Command, receipt: Receipt | None = None) -> TickRecord:
+        """Read, and step once."""
+        self.number += 1
+        reading = self._server.read()
+        tick = Tick(
+            number=self.number,
+            now=self._clock.monotonic(),
+            wall=self._clock.wall(),
+            reading=reading,
+            commands=commands,
+            receipt=receipt,
+        )
+        self.before = self.state
+        self.state, record = step(self.state, tick)
+        return record
+
+
+def spared(ending: Ending, state: State, in_force: Capacity, *, unattended: bool) -> str:
+    """Return why there is nothing to park; empty where there is.
+
+    Args:
+        ending: how the last run ended.
+        state: after a reading.
+        in_force: the pair that it showed.
+        unattended: nobody asked: what is parked is left, and so is what an advisory run found.
+    """
+    newest = ending.writes[0]
+    if state.originals is not None and in_force == state.originals.capacity and state.writes.own != in_force:
+        return f"the originals {pair_text(in_force)} are in force"
+    if state.writes.own != in_force:
+        return f"{pair_text(in_force)} is in force and {pair_text(newest.target)} was written last: not ours"
+    if not unattended:
+        return ""
+    if newest.parks and newest.target == in_force:
+        return f"parked at {pair_text(in_force)} already"
+    if not ending.active and not newest.parks:
+        return "the last daemon was in advisory mode, which writes nothing"
+    return ""
+
+
+def park_offline(
+    server: ClaimingServer,
+    clock: Clock,
+    state: State,
+    ending: Ending,
+    *,
+    notes: Notebook,
+    began: float,
+    unattended: bool = False,
+    wait: Callable[[float], None] = time.sleep,
+) -> str:
+    """Park what a dead daemon left behind; return what was done, or why nothing was.
+
+    Args:
+        server: reached already.
+        clock: whose time it is.
+        state: advisory, before its first tick, with originals and what earlier writes may have left.
+        ending: how the last run ended, with at least one write.
+        notes: told of the write before it is carried out.
+        began: monotonic time that the limits count from, seconds.
+        unattended: nobody asked; see ``spared``.
+        wait: called with the seconds between two readings.
+
+    Raises:
+        Unreachable: the server gave no reading in time.
+        ServerError: another daemon keeps the writer lock, there is nothing to estimate from, or the write
+            failed; the message says what is in force.
+    """
+    watch = Watch(server, clock, state)
+    server.claims_writer = True
+    why = _observe(watch, clock, ending, began=began, unattended=unattended, wait=wait)
+    if why:
+        return f"nothing to park: {why}"
+    watch.state = _owing(watch.state, ending)
+    record = watch.turn()
+    while record.decision.reason != "park" and clock.monotonic() - began < LIMIT_SECONDS:
+        wait(INTERVAL)
+        record = watch.turn()
+    decision = record.decision
+    if not decision.steps or decision.target is None:
+        return f"nothing to park: {decision.detail}"
+    notes.begin(watch.before, number=watch.number - 1, wall=clock.wall())
+    notes.record(record)
+    receipt = server.apply(decision.steps, decision.target)
+    notes.record(watch.turn(Command(name="stop", who=WHO, value="leave"), receipt=receipt))
+    if receipt.error or receipt.in_force != decision.target:
+        left = "what is in force is unknown" if receipt.in_force is None else pair_text(receipt.in_force)
+        raise ServerError(
+            f"not parked at {pair_text(decision.target)}: {left}: "
+            f"{receipt.error or 'somebody else changed the values'}"
+        )
+    notes.end(clock.wall())
+    return f"parked at {pair_text(decision.target)}"
+
+
+def _observe(
+    watch: Watch,
+    clock: Clock,
+    ending: Ending,
+    *,
+    began: float,
+    unattended: bool,
+    wait: Callable[[float], None],
+) -> str:
+    """Take readings until they are enough for an estimate; return why there is nothing to park."""
+    seen: Sample | None = None
+    first: float | None = None
+    while True:
+        reading = watch.turn().tick.reading
+        now = clock.monotonic()
+        if isinstance(reading, Sample):
+            why = spared(ending, watch.state, reading.capacity, unattended=unattended)
+            if why:
+                return why
+            seen, first = reading, now if first is None else first
+            if reading.writer and now - first >= READ_SECONDS and watch.state.estimate is not None:
+                break
+        if now - began >= WAIT_SECONDS:
+            if seen is None:
+                raise Unreachable(f"no reading within {WAIT_SECONDS:.0f} s: {watch.state.missed}")
+            break
+        wait(INTERVAL)
+    if not seen.writer:
+        raise ServerError(
+            f"another daemon has held this server's writer lock for {WAIT_SECONDS:.0f} s; "
+            "ask that one: innobrim park --url …"
+        )
+    return "; ".join(reason for reason, _ in not_writer(watch.state, seen))
+
+
+def _owing(state: State, ending: Ending) -> State:
+    """Return the state that parks at the next reading, by what was seen now and before the daemon died.
+
+    Raises:
+        ServerError: nothing was seen that an estimate can come from.
+    """
+    found, last, sample = [], ending.last, state.estimator.last
+    if state.estimate is not None:
+        found.append(state.estimate)
+    recent = last is not None and sample is not None and sample.wall - last.tick.wall < KNOWN_SECONDS
+    if last is not None and last.estimate is not None and (recent or not found):
+        found.append(last.estimate)
+    if not found or sample is None:
+        raise ServerError("not parked: two readings are needed for an estimate, and the journal has none")
+    lowest, highest = bounds(state)
+    law = LAWS[state.facts.flush_law]
+    targets = [
+        parked(one, law, state.settings, current=sample.io_capacity_max, lowest=lowest, highest=highest)
+        for one in found
+    ]
+    return replace(
+        state,
+        mode=Mode.ACTIVE,
+        settings=replace(state.settings, mode=Mode.ACTIVE),
+        park_owed=OWED,
+        park_target=max(targets, key=lambda pair: pair.io_capacity_max),
+    )
