@@ -96,15 +96,20 @@ def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
 def age_ahead(state: EstimatorState, sample: Sample, found: Estimate, seconds: float) -> float:
     """Return the modified age that the present M leads to, bytes, walking the tail through the ledger.
 
-    Without a ledger that reaches the tail the present slope is drawn out.
+    Without a ledger that reaches the tail the present slope is drawn out. What is flushed beyond all that is
+    dirty now is dirtied meanwhile.
     """
     if not state.ledger.covers(sample.lsn_oldest):
         return max(0.0, found.modified_age + found.age_slope * seconds)
     capped = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
     full = float(sample.io_capacity_max) * min(1.0, found.authority)
     rate = full if capped else min(full, found.flush_rate)
-    tail = state.ledger.after(sample.lsn_oldest, rate * seconds)
-    return max(0.0, sample.lsn_current + found.redo_rate * seconds - tail)
+    pages, written = rate * seconds, found.redo_rate * seconds
+    tail = state.ledger.after(sample.lsn_oldest, pages)
+    beyond = pages - state.ledger.between(sample.lsn_oldest, sample.lsn_current)
+    if beyond > 0:
+        tail += min(written, beyond / found.new_density) if found.new_density > 0 else written
+    return max(0.0, sample.lsn_current + written - tail)
 
 
 def _restart(state: EstimatorState, sample: Sample) -> EstimatorState:
