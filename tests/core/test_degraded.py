@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, A, Bench, FakeServer, codes, held, sample
+from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, A, Bench, FakeServer, codes, held, sample
 from tuner.core.degraded import MARGIN
 from tuner.core.estimator import EstimatorState, Quality, update
 from tuner.core.gate import GateState
 from tuner.core.learned import Learned, learn
 from tuner.core.step import start
-from tuner.records import Capacity, DecisionKind, HoldCode
+from tuner.records import Capacity, DecisionKind, HoldCode, Missed, Sample
 from tuner.servers.detect import ENABLE_COUNTERS
 
 OFF = {"degraded": True}
@@ -185,16 +185,49 @@ def test_an_emergency_is_seen_without_counters(bench: Bench) -> None:
     assert record.decision.target.io_capacity_max > 500
 
 
-def test_a_checkpoints_sawtooth_is_no_emergency() -> None:
-    """An age that only waits for the next checkpoint is not drawn out to the sync point."""
-    rate = 0.02 * A
-    state, low = EstimatorState(), []
-    for second in range(60):
-        waiting = second % 7 * rate
-        lsn = 10_000_000_000 + round(second * rate)
-        reading = sample(float(second), lsn_current=lsn, lsn_oldest=lsn - round(0.8 * A + waiting), **OFF)
-        state, found, _ = update(state, reading)
-        if found is not None and second > 16:
-            low.append(found.seconds_to_sync or 1e9)
+class Sawtooth(FakeServer):
+    """A server that makes a checkpoint every seven seconds, and shows no other age."""
 
-    assert min(low) > ACTIVE.emergency_seconds
+    checkpoint, made_at = 0, -7.0
+
+    def read(self) -> Sample | Missed:
+        """Return a reading with the last checkpoint for its tail."""
+        if self.now - self.made_at >= 7.0:
+            self.checkpoint, self.made_at = round(self.oldest) - 2 * MEBIBYTE, self.now
+        self.shows = OFF | {"lsn_oldest": self.checkpoint, "lsn_checkpoint": self.checkpoint}
+        return super().read()
+
+
+def steered_by_checkpoints(rate: float, set_point: float) -> Bench:
+    """Return a loop that has settled beside such a server, right after a checkpoint."""
+    bench = Bench(replace(ACTIVE, set_point=set_point), Sawtooth(redo_rate=rate))
+    bench.state = replace(bench.state, gate=GateState(proven=FACTS.version))
+    bench.turn()
+    bench.turn(SAVED)
+    bench.turns(600)
+    while bench.server.now > bench.server.made_at:  # type: ignore[attr-defined] # a Sawtooth
+        bench.turn()
+    return bench
+
+
+def test_a_checkpoints_sawtooth_moves_nothing() -> None:
+    """An age that only waits for the next checkpoint is neither steered by nor taken for an emergency."""
+    bench = steered_by_checkpoints(3e6, 0.75)
+    settled = bench.records[-300:]
+
+    ratios = [record.estimate.age_ratio for record in settled if record.estimate is not None]
+    highest = max(record.estimate.checkpoint_age for record in settled if record.estimate is not None) / A
+    assert highest - min(ratios) > 0.2, "no sawtooth to speak of"
+    assert max(ratios) - min(ratios) < 0.05
+    assert sum(bool(record.decision.steps) for record in settled) <= 3
+    assert not any(record.decision.kind is DecisionKind.EMERGENCY for record in settled)
+
+
+def test_a_surge_is_not_slept_through_until_the_next_checkpoint() -> None:
+    """What fills the redo between two checkpoints is an emergency before the second one shows it."""
+    bench = steered_by_checkpoints(1e6, 0.6)
+    bench.server.redo_rate = 6e6
+    record = bench.until("emergency", limit=3)
+
+    assert record.estimate is not None
+    assert record.estimate.age_ratio < 0.7

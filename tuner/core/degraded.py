@@ -1,12 +1,18 @@
 """Readings without InnoDB's counters: a weaker estimate, more distance, and a word about it.
 
-The age is then the checkpoint's, which is never lower than the modified age, and jumps down with every
-checkpoint; the server's own flush percentage and what sync flushing does are not seen.
+The age is then the checkpoint's, which is never lower than the modified age, grows by all redo that is
+written and jumps down with every checkpoint. Just after one it is near the modified age: what steers by an
+age takes the lowest of the time between two, what sees an emergency takes it as it is. The server's own
+flush percentage and what sync flushing does are not seen.
 """
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from policies.setpoint import SAWTOOTH_SECONDS
 from tuner.core.state import State
+from tuner.core.window import Window
 from tuner.records import Event, Sample
 
 MARGIN = 0.10
@@ -30,6 +36,15 @@ def tell(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
         f"{ENABLE} turns them on"
     )
     return [Event(wall=wall, code="degraded", message=said)]
+
+
+def settled(window: Window, sample: Sample) -> Sample:
+    """Return the reading with its tail where the lowest age since the last checkpoint puts it."""
+    if not sample.degraded:
+        return sample
+    recent = (one.checkpoint_age for one in window if one.at > sample.monotonic - SAWTOOTH_SECONDS)
+    age = min(recent, default=sample.checkpoint_age)
+    return replace(sample, lsn_oldest=sample.lsn_current - min(age, sample.checkpoint_age))
 
 
 def unproven(state: State) -> str:

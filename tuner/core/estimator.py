@@ -144,10 +144,11 @@ def _estimate(
     flush_rate = (new.flushed - old.flushed) / seconds
     tail = new.oldest - old.oldest
     age = float(sample.modified_age)
-    slope, fast_slope = (
-        readings.slope(window),
-        readings.slope_since(window, SAWTOOTH_SECONDS if sample.degraded else FAST_SECONDS),
-    )
+    slope, fast_slope = readings.slope(window), readings.slope_since(window, FAST_SECONDS)
+    filled = age
+    if sample.degraded:
+        filled = float(sample.checkpoint_age)
+        fast_slope = readings.checkpoint_slope_since(window, SAWTOOTH_SECONDS)
     density = _tail_density(state, sample, pages=new.flushed - old.flushed, tail=tail)
     demand = redo_rate * density
     half_residence = 0.5 * age
@@ -200,8 +201,8 @@ def _estimate(
         burstiness=trends.burstiness,
         burst_bytes=trends.burst_bytes,
         checkpoint_lag=trends.checkpoint_lag,
-        seconds_to_sync=_seconds_to(sample.sync_point - age, fast_slope),
-        seconds_to_stall=_seconds_to(sample.stall_point - FLUSH_ORDER_LAG - age, fast_slope),
+        seconds_to_sync=_seconds_to(sample.sync_point - filled, fast_slope),
+        seconds_to_stall=_seconds_to(sample.stall_point - FLUSH_ORDER_LAG - filled, fast_slope),
         recovery_seconds=recovery.recovery_seconds(sample),
         shutdown_seconds=recovery.shutdown_seconds(sample, sustained=trends.sustained),
     )

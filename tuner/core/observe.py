@@ -123,6 +123,7 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
     state = replace(state, occurrences=noted)
     events.extend([*said, *degraded.tell(last, sample, wall=wall)])
+    sample = degraded.settled(state.estimator.window, sample)
     state, found, quality = _estimate(state, sample)
     if quality is estimator.Quality.REVERSED:
         events.append(

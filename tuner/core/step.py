@@ -76,6 +76,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if sample is not None:
         state, said_by_sample = observe.take_sample(state, sample, now=now, wall=wall)
         events.extend(said_by_sample)
+        sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
     state, found, changed = _hold(state, sample, now=now, wall=wall)

@@ -99,6 +99,12 @@ def slope_since(window: Window, seconds: float) -> float:
     return (new.age - old.age) / max(new.at - old.at, 1e-3)
 
 
+def checkpoint_slope_since(window: Window, seconds: float) -> float:
+    """Return the growth of the checkpoint age, bytes/s; half a sawtooth passes for a whole one."""
+    new, old = window[-1], since(window, seconds)
+    return (new.checkpoint_age - old.checkpoint_age) / max(new.at - old.at, seconds)
+
+
 def checkpoint_interval(window: Window) -> float | None:
     """Return the longest time between two checkpoints in the window, seconds; None where it has no two."""
     longest: float | None = None

@@ -139,7 +139,10 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
         if seconds is not None and seconds < state.settings.emergency_seconds
     ]
     set_point = state.set_point if state.set_point is not None else 0.5
-    if not near or found.age_ratio <= set_point or found.age_slope <= 0:
+    ratio, growing = found.age_ratio, found.age_slope > 0
+    if sample.degraded:
+        ratio, growing = found.checkpoint_age / sample.flush_limit, True
+    if not near or ratio <= set_point or not growing:
         return None
     seconds, name = min(near)
     span = found.redo_rate * EMERGENCY_RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
