@@ -351,6 +351,10 @@ class FakeServer:
             denied=self.denied and bool(self.refusal),
         )
 
+    def set_by_us(self) -> bool:
+        """Tell who set the pair in force."""
+        return self.ours
+
     def _set(self, name: str, value: int) -> None:
         pair, bounded = self.capacity, max(FACTS.capacity_minimum, min(value, FACTS.capacity_maximum))
         if name == C_NAME:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -14,12 +13,11 @@ from tuner.clock import Clock
 from tuner.core.foreign import pair_text
 from tuner.core.holds import not_writer
 from tuner.core.parking import parked
-from tuner.core.snapshot import encode_state
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.core.targets import bounds
 from tuner.journal.ending import Ending
-from tuner.journal.writer import JournalWriter
+from tuner.notebook import Notebook
 from tuner.records import Capacity, Command, Receipt, Sample, Tick, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
@@ -41,67 +39,14 @@ KNOWN_SECONDS = 600.0
 """A last estimate older than this counts only where the server gives no newer one."""
 
 
-NOTE_SECONDS = 2.0
-"""How long the disk may take for a note."""
-
-
 class ClaimingServer(Server, Protocol):
-    """A server whose writer lock can be asked for."""
+    """A server whose writer lock can be asked for, and which knows who set its values."""
 
     claims_writer: bool
 
-
-class Notebook:
-    """The journal, as far as a park needs it: a write is on disk before it is carried out.
-
-    A disk that takes nothing is no reason not to park.
-    """
-
-    def __init__(self, directory: Path, *, keep_ticks: int) -> None:
-        """Use a state directory; nothing is touched before ``begin``.
-
-        Args:
-            directory: where the journal is.
-            keep_ticks: ticks that it holds.
-        """
-        self._why = ""
-        self._journal: JournalWriter | None = None
-        self._directory = directory
-        self._keep_ticks = keep_ticks
-
-    def begin(self, state: State, *, number: int, wall: float) -> None:
-        """Begin a run with the state before its first tick, after the tick of that number."""
-        self._journal = JournalWriter(
-            self._directory, keep_ticks=self._keep_ticks, on_error=self._note_trouble
-        )
-        self._journal.start()
-        self._journal.begin_run(
-            settings=state.settings,
-            facts=state.facts,
-            state=encode_state(state),
-            tick_number=number,
-            wall=wall,
-        )
-
-    def record(self, record: TickRecord) -> None:
-        """Put a tick on disk."""
-        if self._journal is not None:
-            self._journal.record(record)
-            self._journal.flush(NOTE_SECONDS)
-
-    def end(self, wall: float) -> None:
-        """Note that the run ended in order."""
-        if self._journal is not None:
-            self._journal.end_run(wall)
-
-    def close(self) -> str:
-        """Write what is left; return why something was lost, empty where nothing was."""
-        if self._journal is None or self._journal.close(NOTE_SECONDS):
-            return ""
-        return self._why or f"{self._directory}: the disk took no notes within {NOTE_SECONDS:.0f} s"
-
-    def _note_trouble(self, message: str) -> None:
-        self._why = self._why or message
+    def set_by_us(self) -> bool:
+        """Tell whether the pair in force was set by this account and by nobody else; never raises."""
+        ...
 
 
 class Watch:
@@ -145,16 +90,18 @@ def spared(ending: Ending, state: State, in_force: Capacity, *, unattended: bool
         in_force: the pair that it showed.
         unattended: nobody asked: what is parked is left, and so is what an advisory run found.
     """
-    newest = ending.writes[0]
-    if state.originals is not None and in_force == state.originals.capacity and state.writes.own != in_force:
-        return f"the originals {pair_text(in_force)} are in force"
+    newest = ending.writes[0] if ending.writes else None
     if state.writes.own != in_force:
-        return f"{pair_text(in_force)} is in force and {pair_text(newest.target)} was written last: not ours"
+        if state.originals is not None and in_force == state.originals.capacity:
+            return f"the originals {pair_text(in_force)} are in force"
+        wrote = "nothing" if newest is None else pair_text(newest.target)
+        return f"{pair_text(in_force)} is in force and {wrote} was written last: not ours"
     if not unattended:
         return ""
-    if newest.parks and newest.target == in_force:
+    parks = newest is not None and newest.parks
+    if newest is not None and parks and newest.target == in_force:
         return f"parked at {pair_text(in_force)} already"
-    if not ending.active and not newest.parks:
+    if not ending.active and not parks:
         return "the last daemon was in advisory mode, which writes nothing"
     return ""
 
@@ -176,7 +123,7 @@ def park_offline(
         server: reached already.
         clock: whose time it is.
         state: advisory, before its first tick, with originals and what earlier writes may have left.
-        ending: how the last run ended, with at least one write.
+        ending: how the last run ended.
         notes: told of the write before it is carried out.
         began: monotonic time that the limits count from, seconds.
         unattended: nobody asked; see ``spared``.
@@ -189,7 +136,7 @@ def park_offline(
     """
     watch = Watch(server, clock, state)
     server.claims_writer = True
-    why = _observe(watch, clock, ending, began=began, unattended=unattended, wait=wait)
+    why = _observe(watch, server, clock, ending, began=began, unattended=unattended, wait=wait)
     if why:
         return f"nothing to park: {why}"
     watch.state = _owing(watch.state, ending)
@@ -216,6 +163,7 @@ def park_offline(
 
 def _observe(
     watch: Watch,
+    server: ClaimingServer,
     clock: Clock,
     ending: Ending,
     *,
@@ -230,6 +178,8 @@ def _observe(
         reading = watch.turn().tick.reading
         now = clock.monotonic()
         if isinstance(reading, Sample):
+            if first is None:
+                watch.state = _adopted(watch.state, server, reading.capacity)
             why = spared(ending, watch.state, reading.capacity, unattended=unattended)
             if why:
                 return why
@@ -247,6 +197,17 @@ def _observe(
             "ask that one: innobrim park --url …"
         )
     return "; ".join(reason for reason, _ in not_writer(watch.state, seen))
+
+
+def _adopted(state: State, server: ClaimingServer, in_force: Capacity) -> State:
+    """Return the state with the pair in force as ours, where the server knows better than the journal.
+
+    A kill may come between a write and the note of it, which takes the disk some milliseconds.
+    """
+    originals = state.originals.capacity if state.originals is not None else None
+    if in_force in {state.writes.own, originals} or not server.set_by_us():
+        return state
+    return replace(state, writes=replace(state.writes, own=in_force))
 
 
 def _owing(state: State, ending: Ending) -> State:

@@ -120,6 +120,10 @@ class FakeServer:
         self.capacity = wanted
         return Receipt(1.0, wanted, wanted, len(steps), 0.01)
 
+    def set_by_us(self) -> bool:
+        """Leave it to the journal."""
+        return False
+
     def close(self) -> None:
         """Note that the connection was given back."""
         self.closed = True

@@ -21,7 +21,8 @@ from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, last_record, originals, runs
 from tuner.journal.tables import LOCK_NAME, JournalError, Originals
 from tuner.memory import look
-from tuner.park import WAIT_SECONDS, Notebook, park_offline
+from tuner.notebook import Notebook
+from tuner.park import WAIT_SECONDS, park_offline
 from tuner.records import Facts
 from tuner.restore import restore_offline
 from tuner.servers.port import ServerError
@@ -110,7 +111,7 @@ def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str]
         raise Refused(f"{nobody.message}; but one has {directory / LOCK_NAME}: ask it, or stop it")
     with _reading(nobody):
         found = ending(directory)
-    if found is None or not found.writes:
+    if found is None:
         return "nothing to park: no daemon ever wrote to a server from here"
     say(f"{nobody.message}; going by the journal in {directory}")
     return _park(config, found, say=say, unattended=False)
@@ -136,7 +137,7 @@ def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
         found = ending(directory)
     except (JournalError, OSError) as error:
         raise Unreachable(f"the journal cannot be read: {error}") from error
-    if found is None or not found.writes:
+    if found is None:
         return "nothing to park: no daemon ever wrote to a server from here"
     if found.orderly:
         return "nothing to park: the last daemon ended in order"

@@ -1,0 +1,86 @@
+"""A server beside which a daemon was killed, with the journal that it left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from tests.factory import ACTIVE, DEFAULT, EPOCH, Bench, FakeServer
+from tuner.core.snapshot import encode_state
+from tuner.journal.ending import Ending, ending
+from tuner.journal.writer import JournalWriter
+from tuner.memory import look
+from tuner.notebook import Notebook
+from tuner.park import park_offline
+from tuner.settings import Mode
+
+SOON = 10.0
+ADVISORY = replace(ACTIVE, mode=Mode.ADVISORY)
+
+
+class ServerClock:
+    """The server's own time, which passes only while it is waited."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+        return 1000.0 + self._server.now
+
+    def wall(self) -> float:
+        """Return Unix time."""
+        return EPOCH + self._server.now
+
+
+class Crash(NamedTuple):
+    """A server beside which a daemon was killed, and the state directory that it left."""
+
+    server: FakeServer
+    directory: Path
+
+    def park(self, *, unattended: bool = True) -> str:
+        """Park as the command does, in no real time."""
+        clock = ServerClock(self.server)
+        facts = self.server.facts()
+        left = look(self.directory, quietly=True)
+        assert left.originals_of(facts) == DEFAULT
+        notes = Notebook(self.directory, keep_ticks=3600)
+        try:
+            return park_offline(
+                self.server,
+                clock,
+                left.begin(ADVISORY, facts, now=clock.monotonic()),
+                self.ending,
+                notes=notes,
+                began=clock.monotonic(),
+                unattended=unattended,
+                wait=self.server.live,
+            )
+        finally:
+            assert notes.close() == ""
+
+    @property
+    def ending(self) -> Ending:
+        """Return what the journal knows."""
+        found = ending(self.directory)
+        assert found is not None
+        return found
+
+
+def crash(directory: Path, bench: Bench) -> Crash:
+    """Leave behind what a daemon had on disk that was killed after the last tick."""
+    journal = JournalWriter(directory, keep_ticks=3600, on_error=pytest.fail)
+    journal.start()
+    facts = bench.server.facts()
+    journal.begin_run(
+        settings=ACTIVE, facts=facts, state=encode_state(bench.state), tick_number=0, wall=EPOCH
+    )
+    for record in bench.records:
+        journal.record(record)
+    journal.save_originals(facts.identity, DEFAULT, facts.started, facts.version, EPOCH, lambda: None)
+    assert journal.close(SOON)
+    return Crash(bench.server, directory)

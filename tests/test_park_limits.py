@@ -1,0 +1,77 @@
+"""Parking in place of a daemon that was killed, where server or disk do not play along: it ends in time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.crashed import Crash, crash
+from tests.factory import Bench
+from tuner.park import LIMIT_SECONDS, WAIT_SECONDS
+from tuner.servers.port import ServerError, Unreachable
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Crash:
+    """Return a server whose daemon was killed while its M was as low as the load allows."""
+    return crash(tmp_path, Bench().in_control())
+
+
+def test_a_dying_session_is_waited_for(killed: Crash) -> None:
+    """While the dead daemon's session keeps the writer lock nothing is written; then it is."""
+    live, server = killed.server.live, killed.server
+    until, server.writer = server.now + 12.0, False
+
+    def pass_time(seconds: float) -> None:
+        live(seconds)
+        server.writer = server.now >= until
+
+    server.live = pass_time  # type: ignore[method-assign]
+
+    assert killed.park().startswith("parked at ")
+    assert server.now >= until
+
+
+def test_a_living_daemon_keeps_its_server(killed: Crash) -> None:
+    """Where the writer lock stays with somebody, the end comes in time and says so."""
+    killed.server.writer, began = False, killed.server.now
+    writes = len(killed.server.applied)
+
+    with pytest.raises(ServerError, match="writer lock"):
+        killed.park()
+
+    assert len(killed.server.applied) == writes
+    assert WAIT_SECONDS <= killed.server.now - began <= LIMIT_SECONDS
+
+
+def test_a_silent_server_ends_it_in_time(killed: Crash) -> None:
+    """A server that answers nothing is given up after a while, with its reason."""
+    killed.server.down = "did not answer within 1 s"
+
+    with pytest.raises(Unreachable, match="no reading within 20 s: did not answer within 1 s"):
+        killed.park()
+
+
+def test_one_reading_is_enough_where_the_journal_knows_the_load(killed: Crash) -> None:
+    """Where the server answers once and again only much later, the daemon's own last estimate decides."""
+    live, server, began = killed.server.live, killed.server, killed.server.now
+
+    def be_slow(seconds: float) -> None:
+        live(seconds)
+        server.down = "did not answer within 1 s" if server.now - began < WAIT_SECONDS else ""
+
+    server.live = be_slow  # type: ignore[method-assign]
+
+    assert killed.park().startswith("parked at ")
+
+
+def test_a_refused_write_says_what_is_in_force(killed: Crash) -> None:
+    """A refused write is no success: no mark of an orderly end, and the pair in force is named."""
+    killed.server.refusal = "access denied"
+    pair = killed.server.capacity
+
+    with pytest.raises(ServerError, match=f"{pair.io_capacity}/{pair.io_capacity_max}: access denied"):
+        killed.park()
+
+    assert not killed.ending.orderly

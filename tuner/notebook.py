@@ -1,0 +1,66 @@
+"""The journal for a command that writes once, without a daemon around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tuner.core.snapshot import encode_state
+from tuner.core.state import State
+from tuner.journal.writer import JournalWriter
+from tuner.records import TickRecord
+
+NOTE_SECONDS = 2.0
+"""How long the disk may take for a note."""
+
+
+class Notebook:
+    """The journal, as far as a park needs it: a write is on disk before it is carried out.
+
+    A disk that takes nothing is no reason not to park.
+    """
+
+    def __init__(self, directory: Path, *, keep_ticks: int) -> None:
+        """Use a state directory; nothing is touched before ``begin``.
+
+        Args:
+            directory: where the journal is.
+            keep_ticks: ticks that it holds.
+        """
+        self._why = ""
+        self._journal: JournalWriter | None = None
+        self._directory = directory
+        self._keep_ticks = keep_ticks
+
+    def begin(self, state: State, *, number: int, wall: float) -> None:
+        """Begin a run with the state before its first tick, after the tick of that number."""
+        self._journal = JournalWriter(
+            self._directory, keep_ticks=self._keep_ticks, on_error=self._note_trouble
+        )
+        self._journal.start()
+        self._journal.begin_run(
+            settings=state.settings,
+            facts=state.facts,
+            state=encode_state(state),
+            tick_number=number,
+            wall=wall,
+        )
+
+    def record(self, record: TickRecord) -> None:
+        """Put a tick on disk."""
+        if self._journal is not None:
+            self._journal.record(record)
+            self._journal.flush(NOTE_SECONDS)
+
+    def end(self, wall: float) -> None:
+        """Note that the run ended in order."""
+        if self._journal is not None:
+            self._journal.end_run(wall)
+
+    def close(self) -> str:
+        """Write what is left; return why something was lost, empty where nothing was."""
+        if self._journal is None or self._journal.close(NOTE_SECONDS):
+            return ""
+        return self._why or f"{self._directory}: the disk took no notes within {NOTE_SECONDS:.0f} s"
+
+    def _note_trouble(self, message: str) -> None:
+        self._why = self._why or message
