@@ -49,8 +49,11 @@ HOLDS = {
     ),
     HoldCode.PAUSED: ("a person asked, with `pause` or `park`", "`innobrim resume`"),
     HoldCode.NOT_WRITER: (
-        "another daemon has the writer lock, or three writes in a row were refused",
-        "the other one's end; after refusals `innobrim resume`",
+        (
+            "another daemon has the writer lock, the server is `read_only` or `super_read_only`, or three "
+            "writes in a row were refused"
+        ),
+        "the other one's end; `read_only` OFF, or `allow_read_only_writes`; after refusals `innobrim resume`",
     ),
     HoldCode.PRIVILEGE_LOST: (
         "the server refused a write for want of a privilege",
@@ -62,8 +65,11 @@ HOLDS = {
     ),
     HoldCode.RESIZING: ("the redo capacity is being changed", "the server, when it is done"),
     HoldCode.MODEL_MISMATCH: (
-        "the server's flush percentage is not the predicted one, or was not seen yet",
-        "readings that match, under load",
+        (
+            "the server's flush percentage is not the predicted one, or was not seen yet; or the counters "
+            "are off on a version whose law was never seen to match"
+        ),
+        "readings that match, under load; for counters the statements that the hold names",
     ),
 }
 """Why, and what clears it, by hold."""
