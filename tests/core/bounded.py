@@ -19,8 +19,7 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
     bounds = caution.bounds(after.caution, reading)
     if settings.set_point is None:
         headroom = headroom_of(after, reading, found)
-        recovery, sustained = after.estimator.recovery, found.sustained_capacity
-        bounds |= budgets.ratios(recovery, headroom, settings, sustained=sustained)
+        bounds |= budgets.ratios(after.estimator.recovery, headroom, settings)
     else:
         assert set_point <= settings.set_point
     for name, bound in bounds.items():

@@ -41,9 +41,14 @@ def test_everyday_bounds_are_no_news() -> None:
 
 def test_a_budget_at_the_edge_is_out_of_reach_once() -> None:
     """A budget that wavers around the lowest set-point is said once, not at every crossing."""
-    wavering = [0.295, 0.305] * 50
+    wavering = [0.2] * 310 + [0.295, 0.305] * 100
 
-    assert follow(["recovery"] * 100, wavering).count("budget_out_of_reach") == 1
+    assert follow(["recovery"] * len(wavering), wavering).count("budget_out_of_reach") == 1
+
+
+def test_a_budget_is_not_called_out_of_reach_at_once() -> None:
+    """What five minutes do not confirm is not said: the first readings after a start exaggerate."""
+    assert "budget_out_of_reach" not in follow(["recovery"] * 400, [0.1] * 290 + [0.5] * 110)
 
 
 @given(st.lists(st.sampled_from(sorted(SAID | {"alarm", "headroom"})), max_size=200))

@@ -38,7 +38,7 @@ def at(ratio: float, density: float, *, lag: int = LAG) -> Sample:
 
 def taught(reading: Sample, recovery: Recovery | None = None) -> Recovery:
     """Return what one reading teaches."""
-    return (recovery or Recovery()).see(reading, flush_rate=400.0, elapsed=1.0)
+    return (recovery or Recovery()).see(reading, flush_rate=300.0, limited=300.0, elapsed=1.0)
 
 
 @given(
@@ -52,7 +52,7 @@ def test_at_the_bound_the_budget_is_used_up_and_not_more(
     """Where the bound ends, noise and sawtooth included, recovery and shutdown take what they may take."""
     settings = Settings(max_recovery_seconds=budget, max_shutdown_seconds=budget)
     recovery = taught(at(0.5, density), Recovery(factor=factor))
-    found = ratios(recovery, HEADROOM, settings, sustained=300.0)
+    found = ratios(recovery, HEADROOM, settings)
 
     for name, bound in found.items():
         if not 0.1 < bound + NOISE < 10.0:
@@ -60,7 +60,7 @@ def test_at_the_bound_the_budget_is_used_up_and_not_more(
         there = at(bound + NOISE, density)
         took = {
             "recovery": recovery.recovery_seconds(there),
-            "shutdown": recovery.shutdown_seconds(there, sustained=300.0),
+            "shutdown": recovery.shutdown_seconds(there),
         }[name]
         assert took == pytest.approx(budget, rel=0.02)
 
@@ -70,9 +70,9 @@ def test_upwards_the_bound_errs_on_the_safe_side(low: float, up: float, exponent
     """Write combining makes the pages fewer than was reckoned from a lower age: the budget holds."""
     density = 0.002
     settings = Settings(max_recovery_seconds=60.0, max_shutdown_seconds=60.0)
-    from_below = ratios(taught(at(low, density)), HEADROOM, settings, sustained=None)
+    from_below = ratios(taught(at(low, density)), HEADROOM, settings)
     there = at(low * up, density * up**-exponent)
-    from_there = ratios(taught(there), HEADROOM, settings, sustained=None)
+    from_there = ratios(taught(there), HEADROOM, settings)
 
     assert all(from_there[name] >= bound - 1e-3 for name, bound in from_below.items())
 
@@ -90,8 +90,8 @@ def test_a_server_with_nothing_to_recover_takes_its_start() -> None:
     idle = sample(age=0.0, pages_dirty=0, lsn_checkpoint=sample().lsn_current)
 
     assert Recovery().recovery_seconds(idle) == pytest.approx(START_SECONDS)
-    assert Recovery().shutdown_seconds(idle, sustained=None) == 0.0
-    assert set(ratios(taught(idle), HEADROOM, Settings(), sustained=None)) == {"recovery"}
+    assert Recovery().shutdown_seconds(idle) == 0.0
+    assert set(ratios(taught(idle), HEADROOM, Settings())) == {"recovery"}
 
 
 def test_a_few_pages_of_a_young_age_are_not_blown_up() -> None:
@@ -101,15 +101,26 @@ def test_a_few_pages_of_a_young_age_are_not_blown_up() -> None:
     assert Recovery().recovery_seconds(young) < START_SECONDS + 0.1
 
 
-def test_shutdown_goes_by_what_the_device_was_seen_to_do() -> None:
-    """What it keeps up comes first, then the fastest seen, then the prior; a freak low is not believed."""
-    reading = sample(pages_dirty=30_000)
-    fast = Recovery().see(reading, flush_rate=3_000.0, elapsed=1.0)
+def device(*readings: tuple[float, float]) -> float:
+    """Return how long 30 000 pages take at shutdown after these flush rates and limits, a minute apart."""
+    recovery, reading = Recovery(), sample(pages_dirty=30_000)
+    for rate, limited in readings:
+        recovery = recovery.see(reading, flush_rate=rate, limited=limited, elapsed=60.0)
+    return recovery.shutdown_seconds(reading)
 
-    assert fast.shutdown_seconds(reading, sustained=1_000.0) == pytest.approx(30.0)
-    assert fast.shutdown_seconds(reading, sustained=None) == pytest.approx(10.0)
-    assert Recovery().shutdown_seconds(reading, sustained=None) == pytest.approx(60.0)
-    assert Recovery().shutdown_seconds(reading, sustained=3.0) == pytest.approx(300.0)
+
+def test_shutdown_goes_by_what_the_device_was_seen_to_do() -> None:
+    """What it keeps up comes first, with what was seen since; else the fastest seen, the prior at least."""
+    assert device() == pytest.approx(60.0)
+    assert device((10.0, 0.0)) == pytest.approx(60.0)
+    assert device((3_000.0, 0.0), (10.0, 0.0)) == pytest.approx(10.0, rel=0.01)
+    assert device((3_000.0, 0.0), (1_000.0, 1_000.0), (10.0, 1_000.0)) == pytest.approx(30.0)
+    assert device((1_000.0, 1_000.0), (1_500.0, 1_000.0)) == pytest.approx(20.0)
+
+
+def test_a_freak_low_of_the_device_is_not_believed() -> None:
+    """No device is slower than a single disk, whatever a moment's reading makes of it."""
+    assert device((3.0, 3.0)) == pytest.approx(300.0)
 
 
 def test_what_was_measured_corrects_what_is_predicted() -> None:

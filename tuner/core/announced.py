@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP
+from tuner.core.spell import Spell
 from tuner.records import Event
 
 SAID = frozenset({"recovery", "shutdown", "role", "dirty_pages", "lru", "free_pages", "redo_held"})
@@ -15,6 +16,9 @@ SAID = frozenset({"recovery", "shutdown", "role", "dirty_pages", "lru", "free_pa
 
 OVER_SECONDS = 30.0
 """A bound that has not decided for so long is over."""
+
+BUDGET_SECONDS = 300.0
+"""What is said about a budget has been so for as long, and so has its end."""
 
 SETTING = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds"}
 
@@ -24,13 +28,13 @@ class Announced(Struct, frozen=True):
 
     Attributes:
         deciding: bounds said to decide, each with the time when it last did, seconds.
-        out_of_reach: budgets said not to be kept even at the lowest set-point.
-        overruled: budgets said to give way to a person's set-point.
+        wished: the set-point that a person asked for by then; None where nobody did.
+        exceeded: for each budget whether it is said not to be kept.
     """
 
     deciding: tuple[tuple[str, float], ...] = ()
-    out_of_reach: tuple[str, ...] = ()
-    overruled: tuple[str, ...] = ()
+    wished: float | None = None
+    exceeded: tuple[tuple[str, Spell], ...] = ()
 
 
 def update(
@@ -49,7 +53,7 @@ def update(
     Args:
         state: what was said before.
         budgets: age ratios at which each budget is used up.
-        age_ratio: x; what is not used up there may not be farther up either.
+        age_ratio: x; far below the set-point it says little about the budgets there.
         set_point: f in force.
         source: which bound or person decided it.
         wished: the set-point that a person asks for; None where nobody does.
@@ -57,30 +61,24 @@ def update(
         wall: Unix time, seconds.
     """
     state, events = _follow_deciding(state, set_point=set_point, source=source, now=now, wall=wall)
-    reached = age_ratio + NOISE
-    out = _beyond(budgets, min(LOWEST, reached), state.out_of_reach)
-    over = () if wished is None else _beyond(budgets, min(wished, reached), state.overruled)
-    events.extend(
-        Event(
-            wall=wall,
-            code="budget_out_of_reach",
-            message=f"{SETTING[name]} cannot be kept even at the lowest set-point, {LOWEST:.2f}; "
-            "less redo capacity or a larger budget would help",
+    before = dict(state.exceeded) if state.wished == wished else {}
+    limit = min(LOWEST if wished is None else wished, age_ratio + NOISE)
+    telling = age_ratio >= LOWEST - NOISE
+    after = {
+        name: before.get(name, Spell()).see(
+            begins=telling and bound < limit,
+            ends=telling and bound >= limit + STEP,
+            now=now,
+            seconds=BUDGET_SECONDS,
         )
-        for name in out
-        if name not in state.out_of_reach and wished is None
-    )
+        for name, bound in budgets.items()
+    }
     events.extend(
-        Event(
-            wall=wall,
-            code="budget_overruled",
-            message=f"the set-point {wished:.2f} that a person asked for stands, although "
-            f"{SETTING[name]} is used up at {max(0.0, budgets[name]):.2f}",
-        )
-        for name in over
-        if name not in state.overruled
+        _exceeded(name, budgets[name], wished=wished, wall=wall)
+        for name, spell in after.items()
+        if spell.on and not before.get(name, Spell()).on
     )
-    return replace(state, out_of_reach=out, overruled=over), events
+    return replace(state, wished=wished, exceeded=tuple(after.items())), events
 
 
 def _follow_deciding(
@@ -100,6 +98,16 @@ def _follow_deciding(
     return replace(state, deciding=tuple(deciding.items())), events
 
 
-def _beyond(budgets: Mapping[str, float], ratio: float, said: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the budgets used up below a ratio; one that was said stays until it is clear of it."""
-    return tuple(name for name, bound in budgets.items() if bound < (ratio + STEP if name in said else ratio))
+def _exceeded(name: str, bound: float, *, wished: float | None, wall: float) -> Event:
+    """Return the event that says of a budget that it is not kept, and why."""
+    if wished is None:
+        message = (
+            f"{SETTING[name]} cannot be kept even at the lowest set-point, {LOWEST:.2f}; "
+            "less redo capacity or a larger budget would help"
+        )
+        return Event(wall=wall, code="budget_out_of_reach", message=message)
+    message = (
+        f"the set-point {wished:.2f} that a person asked for stands, although {SETTING[name]} is used up "
+        f"at {max(0.0, bound):.2f}"
+    )
+    return Event(wall=wall, code="budget_overruled", message=message)

@@ -59,7 +59,8 @@ class Recovery(Struct, frozen=True):
         factor: crash recoveries measured over what the priors predicted, averaged.
         version: server version that it was measured on; empty before the first.
         pages_per_byte: dirty pages per byte of modified age, mean of the last minute.
-        fastest: highest recent flush rate, fading, pages/s.
+        fastest: highest flush rate since the device was the limit, fading, pages/s.
+        limited: the flush rate when the device was the limit last, pages/s; 0 before the first time.
         awaited: what a recovery of which the duration is not known yet was predicted to take
             with a factor of 1, seconds; None without one.
         share: part of that which redo and pages made, and not the start alone.
@@ -69,41 +70,43 @@ class Recovery(Struct, frozen=True):
     version: str = ""
     pages_per_byte: float = 0.0
     fastest: float = 0.0
+    limited: float = 0.0
     awaited: float | None = None
     share: float = 0.0
 
-    def see(self, sample: Sample, *, flush_rate: float, elapsed: float) -> Recovery:
+    def see(self, sample: Sample, *, flush_rate: float, limited: float, elapsed: float) -> Recovery:
         """Return it with one reading more.
 
         Args:
             sample: the reading.
             flush_rate: F, pages/s.
+            limited: D when the device was the limit last, pages/s; 0 before the first time.
             elapsed: seconds since the last reading.
         """
         density = sample.pages_dirty / max(sample.modified_age, FLUSH_ORDER_LAG)
         weight = min(1.0, elapsed / DENSITY_SECONDS) if self.pages_per_byte > 0.0 else 1.0
+        fading = self.fastest * math.exp(-elapsed / FASTEST_MEMORY_SECONDS)
+        kept = fading if limited == self.limited else 0.0
         return replace(
             self,
             pages_per_byte=self.pages_per_byte + weight * (density - self.pages_per_byte),
-            fastest=max(flush_rate, self.fastest * math.exp(-elapsed / FASTEST_MEMORY_SECONDS)),
+            fastest=max(flush_rate, kept),
+            limited=limited,
         )
 
     def recovery_seconds(self, sample: Sample) -> float:
         """Return how long InnoDB would recover if mysqld crashed now."""
         return self.factor * (START_SECONDS + _work_seconds(sample))
 
-    def shutdown_seconds(self, sample: Sample, *, sustained: float | None) -> float:
-        """Return how long InnoDB would flush if mysqld were shut down now.
+    def shutdown_seconds(self, sample: Sample) -> float:
+        """Return how long InnoDB would flush if mysqld were shut down now."""
+        return sample.pages_dirty / self.flush_rate
 
-        Args:
-            sample: the reading.
-            sustained: D, pages/s; None where the device was never the limit.
-        """
-        return sample.pages_dirty / self.flush_rate(sustained)
-
-    def flush_rate(self, sustained: float | None) -> float:
-        """Return the pages/s that a shutdown flushes: D, else the fastest seen, the prior at least."""
-        return max(SLOWEST_FLUSH_RATE, max(FLUSH_RATE, self.fastest) if sustained is None else sustained)
+    @property
+    def flush_rate(self) -> float:
+        """Return the pages/s that a shutdown flushes: D and what was seen since, else the prior at least."""
+        known = self.limited if self.limited > 0.0 else FLUSH_RATE
+        return max(SLOWEST_FLUSH_RATE, known, self.fastest)
 
     def crashed(self, sample: Sample, *, unseen: float = 0.0) -> Recovery:
         """Remember what the recovery from the last reading before a crash should take.
@@ -139,9 +142,7 @@ class Recovery(Struct, frozen=True):
         return math.isfinite(self.factor) and LEAST_FACTOR <= self.factor <= MOST_FACTOR
 
 
-def ratios(
-    recovery: Recovery, headroom: Headroom, settings: Settings, *, sustained: float | None
-) -> dict[str, float]:
+def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[str, float]:
     """Return the age ratios at which recovery and shutdown take as long as they may, by name.
 
     Both take the pages per byte of age as they are: write combining makes them fewer as the age
@@ -151,14 +152,13 @@ def ratios(
         recovery: what is known about the server.
         headroom: flush limit and lag of the checkpoint.
         settings: the budgets.
-        sustained: D, pages/s; None where the device was never the limit.
     """
     density = recovery.pages_per_byte
     for_redo = settings.max_recovery_seconds / recovery.factor - START_SECONDS
     checkpoint_age = for_redo / (1.0 / SCAN_RATE + density / READ_RATE)
     found = {"recovery": (checkpoint_age - headroom.highest_lag) / headroom.flush_limit - NOISE}
     if density > 0.0:
-        pages = settings.max_shutdown_seconds * recovery.flush_rate(sustained)
+        pages = settings.max_shutdown_seconds * recovery.flush_rate
         found["shutdown"] = pages / (density * headroom.flush_limit) - NOISE
     return found
 

@@ -177,7 +177,7 @@ def _estimate(
             elapsed=elapsed,
         )
         trends = trends.follow(seen, window)
-    recovery = state.recovery.see(sample, flush_rate=flush_rate, elapsed=elapsed)
+    recovery = state.recovery.see(sample, flush_rate=flush_rate, limited=trends.measured, elapsed=elapsed)
     state = replace(state, density=density, load=load, trends=trends, recovery=recovery)
     return state, Estimate(
         modified_age=age,
@@ -204,7 +204,7 @@ def _estimate(
         seconds_to_sync=_seconds_to(sample.sync_point - filled, fast_slope),
         seconds_to_stall=_seconds_to(sample.stall_point - FLUSH_ORDER_LAG - filled, fast_slope),
         recovery_seconds=recovery.recovery_seconds(sample),
-        shutdown_seconds=recovery.shutdown_seconds(sample, sustained=trends.sustained),
+        shutdown_seconds=recovery.shutdown_seconds(sample),
     )
 
 

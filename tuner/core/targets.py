@@ -32,9 +32,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         return state, []
     wished = state.settings.set_point
     headroom = headroom_of(state, sample, found)
-    budget = budgets.ratios(
-        state.estimator.recovery, headroom, state.settings, sustained=found.sustained_capacity
-    )
+    budget = budgets.ratios(state.estimator.recovery, headroom, state.settings)
     derived = highest_ratio(headroom, budget)
     if sample.degraded:
         derived = max(LOWEST, derived[0] - degraded.MARGIN), "degraded"
