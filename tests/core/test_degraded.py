@@ -138,6 +138,20 @@ def test_a_restart_into_no_counters_is_no_end(bench: Bench) -> None:
     assert len(bench.server.applied) > begun
 
 
+def test_a_law_that_stopped_to_match_is_not_trusted_without_counters(bench: Bench) -> None:
+    """What was verified once and matched no more before the counters went needs them back."""
+    bench.server.skew = 900
+    bench.turns(30)
+    bench.server.shows = OFF
+    bench.turns(20)
+    (hold,) = bench.record.holds
+    assert hold.code is HoldCode.MODEL_MISMATCH
+    assert all(statement in hold.clears for statement in ENABLE_COUNTERS)
+    restarted_without_counters(bench)
+
+    assert held(bench.record) == {"model_mismatch"}
+
+
 def test_an_upgrade_into_no_counters_holds(bench: Bench) -> None:
     """Another version may have another law, which nobody has seen match."""
     bench.turns(10)

@@ -206,6 +206,19 @@ def test_a_role_change_under_a_hold_writes_nothing(bench: Bench) -> None:
     assert len(bench.server.applied) == written
 
 
+@pytest.mark.parametrize("asked", ["override", "restore"])
+def test_a_role_change_leaves_a_persons_values_alone(bench: Bench, asked: str) -> None:
+    """Who has just said what C and M are to be is not contradicted by a park."""
+    bench.turn(command(asked, value=600, ttl=300.0))
+    begun = len(bench.records)
+    bench.server.shows = {"replica": True}
+    record = bench.turn()
+    bench.turns(5)
+
+    assert "role" in codes(record)
+    assert parks(bench.records[begun:]) == []
+
+
 def test_the_first_reading_is_no_role_change() -> None:
     """A daemon that starts beside a replica says nothing of a change."""
     bench = Bench(ACTIVE)

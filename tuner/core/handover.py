@@ -26,7 +26,7 @@ def follow(state: State, sample: Sample, *, now: float, wall: float) -> tuple[St
     Returns:
         The next state, an event where the role is another one, and why a park is owed for that: the new
         role's load is unknown. It is owed where the server takes writes, or may be tuned while it is
-        read-only; empty where none is.
+        read-only, and no person has just said what C and M are to be; empty where none is.
     """
     old, new = state.role, role_text(sample)
     if old == new:
@@ -37,7 +37,9 @@ def follow(state: State, sample: Sample, *, now: float, wall: float) -> tuple[St
     change = f"{old} → {new}"
     events = [Event(wall=wall, code="role", message=f"the server's role changed: {change}")]
     last = state.handed_over
-    if read_only(state, sample) or (last is not None and now - last < HANDOVER_SECONDS):
+    lately = last is not None and now - last < HANDOVER_SECONDS
+    asked = state.override is not None or bool(state.restoring)
+    if lately or asked or read_only(state, sample):
         return state, events, ""
     return replace(state, handed_over=now), events, f"{ROLE_CHANGE}{change}"
 

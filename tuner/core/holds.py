@@ -80,12 +80,14 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
 
 def law_in_doubt(state: State) -> tuple[str, str] | None:
     """Return why the flush law is not known to hold here, and what clears that; None where it is."""
+    last = state.estimator.last
+    blind = last is not None and last.degraded
     if state.gate.mismatched:
         low, high = state.gate.expected
         reason = f"the server's flush percentage is not the {low} to {high} that its law predicts"
-        return reason, "readings that match again"
-    last = state.estimator.last
-    if last is not None and last.degraded:
+        again = "readings that match again"
+        return reason, f"{again}, after {degraded.ENABLE}" if blind else again
+    if blind:
         unproven = degraded.unproven(state)
         return (unproven, degraded.ENABLE) if unproven else None
     if state.gate.verified:

@@ -135,7 +135,9 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     if last is not None and found is not None:
         law = LAWS[state.facts.flush_law]
         seen = gate.update(state.gate, law, last, sample, found)
-        if seen.verified and not sample.degraded and not state.facts_due:
+        if seen.mismatched:
+            seen = replace(seen, proven="")
+        elif seen.verified and not sample.degraded and not state.facts_due:
             seen = replace(seen, proven=state.facts.version)
         state = replace(state, gate=seen)
         careful, warned = caution.update(
