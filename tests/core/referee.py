@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tests.core.beside import Beside
 from tests.core.bounded import within_bounds
 from tests.factory import FACTS, FakeServer
 from tuner.core.guards import HOUR
 from tuner.core.handover import ROLE_CHANGE
-from tuner.core.occurrences import CALM_SECONDS
 from tuner.core.plan import gain
 from tuner.core.state import State
 from tuner.records import (
@@ -47,9 +47,7 @@ class Referee:
         writes: time and kind of every write on this server.
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
-        proved: the flush law of this server was seen to match.
-        going: names of what goes on in the server beside its load, by the events.
-        busy_until: until when nothing may be learned, by the readings alone.
+        beside: books about what goes on in the server beside its load.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
     """
 
@@ -61,9 +59,7 @@ class Referee:
         self.writes: list[tuple[float, DecisionKind]] = []
         self.tampered: Capacity | None = None
         self.role_owed = False
-        self.proved = False
-        self.going: set[str] = set()
-        self.busy_until = float("-inf")
+        self.beside = Beside()
         self.codes: set[HoldCode] = set()
         self.last: Sample | None = None
         self.kept: dict[str, bool] = {}
@@ -83,7 +79,6 @@ class Referee:
             if "other_server" in codes and reading is not None:
                 self._moved(reading, after)
                 self.writes = []
-                self.going, self.busy_until, self.proved = set(), float("-inf"), False
             else:
                 self.saved = self.taken = False
         if "originals" in codes:
@@ -96,7 +91,7 @@ class Referee:
             within_bounds(reading, record.estimate, after)
         self._follow_holds(before, record, after, codes)
         self._yielded(record, reading, codes)
-        self._kept_out(before, record, after, reading)
+        self.beside.judge(before, record, after)
         if decision.steps:
             assert reading is not None, "5: a write without a reading"
             self._may(before, record, after, reading, ours=ours)
@@ -130,9 +125,6 @@ class Referee:
             or reading.degraded != last.degraded
         ):
             assert record.estimate is None, "5: an estimate across a reversed counter"
-        if reading is not None and record.estimate is not None and not reading.degraded:
-            doubted = {HoldCode.MODEL_MISMATCH, HoldCode.STALE} & {hold.code for hold in record.holds}
-            self.proved = self.proved or not doubted
 
     def _call_off(self) -> None:
         """Note that an override and a restore are over."""
@@ -188,32 +180,6 @@ class Referee:
             assert HoldCode.FOREIGN_CHANGE in self.codes
         self.tampered = None
 
-    def _kept_out(self, before: State, record: TickRecord, after: State, reading: Sample | None) -> None:
-        """See that what goes on is said from beginning to end, and that nothing is learned from it."""
-        for event in record.events:
-            if event.code.startswith("begin_"):
-                self.going.add(event.code.removeprefix("begin_"))
-            elif event.code.startswith("end_"):
-                self.going.remove(event.code.removeprefix("end_"))
-        assert set(record.occurrences) == self.going
-        if reading is None:
-            return
-        shown = (
-            reading.backup_locked,
-            reading.read_locked,
-            reading.cloning,
-            reading.undo_truncating,
-            reading.pool_loading,
-            reading.resizing,
-        )
-        if any(shown):
-            self.busy_until = reading.monotonic + CALM_SECONDS
-        moved = any(event.code == "other_server" for event in record.events)
-        if (self.going or reading.monotonic < self.busy_until) and not moved:
-            assert after.estimator.load == before.estimator.load, "learned from an occurrence"
-            assert after.estimator.trends.rate_mean == before.estimator.trends.rate_mean
-            assert after.estimator.trends.checkpoint_seconds == before.estimator.trends.checkpoint_seconds
-
     def _may(self, before: State, record: TickRecord, after: State, reading: Sample, *, ours: bool) -> None:
         """See that this kind of write was permitted now."""
         kind, now = record.decision.kind, record.tick.now
@@ -226,7 +192,6 @@ class Referee:
             assert not record.holds, "4: a write under a hold"
             assert record.lifecycle is not Lifecycle.STOPPING, "8: a write that nobody will follow up"
             assert record.estimate is not None, "5: a decision without an estimate"
-            assert self.proved or not reading.degraded, "a law that nobody has seen match"
         if kind is DecisionKind.SET:
             self._paced(record, reading, after)
         elif kind is DecisionKind.EMERGENCY:
