@@ -11,7 +11,7 @@ from msgspec import Struct
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
-from lab.scenarios.static import BestStatic, search
+from lab.scenarios.static import BestStatic, caps_of, search
 from lab.scenarios.trace import Outcome, Trace
 from tuner.core.step import start
 from tuner.loop import drive
@@ -236,7 +236,7 @@ def simulate(
         best = search(
             scenario,
             ratio=settings.ratio,
-            checkpoint_cap=settings.max_checkpoint_age_ratio,
+            caps=caps_of(settings, scenario),
             progress=lambda runs: progress(f"static settings: {runs} tried"),
         )
         found = {

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from lab.scenarios.schema import Scenario
+    from tuner.settings import Settings
 
 LOWEST = 100
 HIGHEST = 20_000
@@ -29,6 +30,39 @@ FINEST_STEP = 0.01
 
 PARALLEL_FROM = 10_000
 """Simulated seconds from which a second process pays for its start."""
+
+
+class Caps(Struct, frozen=True):
+    """What a contender keeps to and a static setting therefore has to.
+
+    Attributes:
+        checkpoint_age: highest checkpoint age, as a share of the redo capacity.
+        recovery_seconds: longest crash recovery predicted.
+        pages_dirty: most dirty pages that a shutdown may find.
+    """
+
+    checkpoint_age: float
+    recovery_seconds: float = math.inf
+    pages_dirty: float = math.inf
+
+    def keep(self, outcome: Outcome) -> bool:
+        """Return whether an outcome is inside them."""
+        return (
+            outcome.checkpoint_age_max <= self.checkpoint_age
+            and outcome.recovery_seconds_max <= self.recovery_seconds
+            and outcome.pages_dirty_max <= self.pages_dirty
+        )
+
+
+def caps_of(settings: Settings, scenario: Scenario) -> Caps:
+    """Return the caps of a policy's run; a shutdown flushes at the slowest rate that the disk has."""
+    disk = scenario.disk
+    rate = min(change.write_iops for change in disk.timeline) / disk.operations_per_page
+    return Caps(
+        checkpoint_age=settings.max_checkpoint_age_ratio,
+        recovery_seconds=settings.max_recovery_seconds,
+        pages_dirty=settings.max_shutdown_seconds * min(rate, disk.pages_per_second),
+    )
 
 
 class BestStatic(Struct, frozen=True):
@@ -85,7 +119,7 @@ def search(
     scenario: Scenario,
     *,
     ratio: int,
-    checkpoint_cap: float,
+    caps: Caps,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Search:
     """Return the static settings with the highest throughput.
@@ -93,11 +127,11 @@ def search(
     Args:
         scenario: what they are tried on, from the same state and with the same seed.
         ratio: k, M = k * C.
-        checkpoint_cap: highest checkpoint age allowed, as a share of the redo capacity.
+        caps: what the contender keeps to.
         progress: called with the number of runs done.
     """
     rules: tuple[Callable[[Outcome], bool], ...] = (
-        lambda outcome: calm(outcome) and outcome.checkpoint_age_max <= checkpoint_cap,
+        lambda outcome: calm(outcome) and caps.keep(outcome),
         calm,
         lambda _: True,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from lab.prove.statistics import percentile
+from tuner.core.budgets import Recovery
 
 if TYPE_CHECKING:
     from tuner.records import Sample
@@ -18,6 +19,10 @@ SETTLED_WITHIN = 0.03
 
 SETTLED_OVER = 30
 """Seconds over which the age ratio is averaged for that."""
+
+
+PRIOR = Recovery()
+"""What the daemon believes of a server that it has not seen recover."""
 
 
 class Outcome(Struct, frozen=True):
@@ -30,6 +35,8 @@ class Outcome(Struct, frozen=True):
         age_ratio_mean: modified age over flush limit.
         age_ratio_max: the highest of these.
         checkpoint_age_max: highest checkpoint age as a share of the redo capacity.
+        recovery_seconds_max: longest crash recovery predicted, by the daemon's prior.
+        pages_dirty_max: most dirty pages.
         sync_flush_seconds: seconds in which a page was sync-flushed.
         stall_seconds: seconds that all writers waited for redo space.
         pages_per_commit: flush-list pages written per commit.
@@ -44,6 +51,8 @@ class Outcome(Struct, frozen=True):
     age_ratio_mean: float
     age_ratio_max: float
     checkpoint_age_max: float
+    recovery_seconds_max: float
+    pages_dirty_max: int
     sync_flush_seconds: int
     stall_seconds: float
     pages_per_commit: float
@@ -63,6 +72,8 @@ class Trace:
         self._lsn = array("q")
         self._age_ratio = array("d")
         self._checkpoint = array("d")
+        self._recovery = array("d")
+        self._dirty = array("q")
         self._stalled = array("d")
 
     def __len__(self) -> int:
@@ -83,6 +94,8 @@ class Trace:
         self._lsn.append(sample.lsn_current)
         self._age_ratio.append(sample.age_ratio)
         self._checkpoint.append(sample.checkpoint_age / sample.redo_capacity)
+        self._recovery.append(PRIOR.recovery_seconds(sample))
+        self._dirty.append(sample.pages_dirty)
         self._stalled.append(stalled)
 
     def outcome(self, measured_from: float) -> Outcome:
@@ -115,6 +128,8 @@ class Trace:
             age_ratio_mean=statistics.fmean(ratios),
             age_ratio_max=max(ratios),
             checkpoint_age_max=max(self._checkpoint[first + 1 :]),
+            recovery_seconds_max=max(self._recovery[first + 1 :]),
+            pages_dirty_max=max(self._dirty[first + 1 :]),
             sync_flush_seconds=sum(sync[i] > sync[i - 1] for i in range(first + 1, last + 1)),
             stall_seconds=self._stalled[last] - self._stalled[first],
             pages_per_commit=(self._pages[last] - self._pages[first]) / done if done else 0.0,

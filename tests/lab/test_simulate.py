@@ -14,7 +14,7 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
 from lab.scenarios.load import parse_scenario
 from lab.scenarios.schema import SETTLING_RESIDENCES
-from lab.scenarios.static import pair, run_static, search
+from lab.scenarios.static import Caps, pair, run_static, search
 from lab.scenarios.trace import Trace
 from lab.simulate import SimInbox, resized, run_policy, simulate
 from tuner.cli.simulate import simulate as command
@@ -231,7 +231,7 @@ def test_advisory_writes_nothing() -> None:
 def test_best_static_keeps_the_rules_and_beats_its_neighbours() -> None:
     """The best static setting keeps every rule, and no other that does gives more."""
     scenario = load_scenario("steady-1200iops")
-    found = search(scenario, ratio=2, checkpoint_cap=0.78)
+    found = search(scenario, ratio=2, caps=Caps(0.78))
     assert found.best is not None
     assert found.without_cap is not None
     assert found.unconstrained is not None
@@ -254,9 +254,25 @@ def test_no_static_setting_may_keep_the_rules() -> None:
     """Where every static setting breaks a rule, best static is null and the unconstrained one is there."""
     scenario = parse_scenario(SHORT, source="test")
     found = simulate(scenario, "fixed", oracle=True)
-    impossible = search(scenario, ratio=2, checkpoint_cap=0.01)
+    impossible = search(scenario, ratio=2, caps=Caps(0.01))
     assert impossible.best is None
     assert impossible.unconstrained == found.best_static_unconstrained
+
+
+def test_the_best_static_setting_keeps_the_contenders_budgets() -> None:
+    """A recovery or shutdown budget that the best one breaks makes another, slower one the best."""
+    scenario = parse_scenario(SHORT, source="test")
+    free = search(scenario, ratio=2, caps=Caps(0.78)).best
+    assert free is not None
+    broken = run_static(scenario, 2, free.io_capacity_max)
+    for caps in (
+        Caps(0.78, recovery_seconds=0.9 * broken.recovery_seconds_max),
+        Caps(0.78, pages_dirty=0.9 * broken.pages_dirty_max),
+    ):
+        found = search(scenario, ratio=2, caps=caps)
+        assert found.best is not None
+        assert caps.keep(run_static(scenario, 2, found.best.io_capacity_max))
+        assert found.best.throughput_mean < free.throughput_mean
 
 
 def test_a_search_that_found_none_is_told_from_no_search(tmp_path: Path) -> None:
