@@ -11,15 +11,19 @@ from fastapi import Request
 from msgspec import Meta, Struct
 
 from api.problems import ApiError, FieldProblem, validation_error
+from tuner.core.ages import EXPECTED, PATTERN
 from tuner.settings import Mode
 
 LONGEST_TTL = 7 * 24 * 3600
+
+DRAIN_TTL = 3600.0
+"""How long a drain lasts where nothing is said, seconds."""
 
 Reason = Annotated[str, Meta(max_length=500, description="why, for the record")]
 
 
 class ReasonBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The optional body of pause, resume, park, restore and of an override's end."""
+    """The optional body of pause, resume, park, restore and of the end of an override or a drain."""
 
     reason: Reason = ""
 
@@ -42,7 +46,15 @@ class OverrideBody(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason = ""
 
 
-BodyT = TypeVar("BodyT", ReasonBody, ModeBody, OverrideBody)
+class DrainBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A checkpoint age to come down to, and to stay at or below for a time."""
+
+    to_age: Annotated[str, Meta(pattern=PATTERN, description=f"checkpoint age: {EXPECTED}")]
+    ttl: Annotated[float, Meta(gt=0, le=LONGEST_TTL, description="time to live, seconds")] = DRAIN_TTL
+    reason: Reason = ""
+
+
+BodyT = TypeVar("BodyT", ReasonBody, ModeBody, OverrideBody, DrainBody)
 
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"^Object missing required field `(?P<name>[^`]*)`$")

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
 
-from api.bodies import ModeBody, OverrideBody, ReasonBody
+from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody
 from api.problems import MEDIA_TYPE, PROBLEMS, Problem
 from api.views import Advice, Change, Decisions, Events, HistoryAnswer, Status
 from api.vitals import Health
@@ -32,6 +32,7 @@ SCHEMAS: tuple[type[Struct], ...] = (
     Config,
     ModeBody,
     OverrideBody,
+    DrainBody,
     ReasonBody,
 )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Request, Response
 
 from api.about import About
-from api.bodies import ModeBody, OverrideBody, ReasonBody, read_body
+from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, read_body
 from api.gate import who
 from api.openapi import answers, takes
 from api.problems import ApiError
@@ -34,17 +35,25 @@ _PROBLEMS = (
 _REASON = takes(ReasonBody, {"reason": "backup at 03:00"}, required=False)
 
 
+Ask = Callable[[Command], Awaitable[Response]]
+"""Hands a command to the loop and answers with what came of it."""
+
+
 def steering_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
     """Return the routes under /v1 that change something."""
     routes = APIRouter(tags=["steer"])
-    changed = answers(Change, "Accepted: old and new state.", *_PROBLEMS)
 
     async def ask(command: Command) -> Response:
         return encoded(await carry_out(board, about, vitals, command))
 
-    async def ask_plainly(request: Request, name: str) -> Response:
-        body = await read_body(request, ReasonBody)
-        return await ask(Command(name=name, who=who(request.scope), reason=body.reason))
+    _with_a_value(routes, ask)
+    _with_a_reason(routes, ask)
+    return routes
+
+
+def _with_a_value(routes: APIRouter, ask: Ask) -> None:
+    """Add the routes whose body says what is wanted."""
+    changed = answers(Change, "Accepted: old and new state.", *_PROBLEMS)
 
     @routes.put("/mode", responses=changed, openapi_extra=takes(ModeBody, {"mode": "active"}, required=True))
     async def mode(request: Request) -> Response:
@@ -74,10 +83,41 @@ def steering_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
             )
         )
 
+    @routes.post(
+        "/drain",
+        responses=changed,
+        openapi_extra=takes(
+            DrainBody, {"to_age": "64MiB", "ttl": 1800, "reason": "upgrade at 03:00"}, required=True
+        ),
+    )
+    async def drain(request: Request) -> Response:
+        """Bring the checkpoint age down and keep it low for a time, before a shutdown, backup or upgrade.
+
+        Refused where the age cannot be reached, with the lowest one that can.
+        """
+        body = await read_body(request, DrainBody)
+        return await ask(
+            Command(name="drain", who=who(request.scope), value=body.to_age, ttl=body.ttl, reason=body.reason)
+        )
+
+
+def _with_a_reason(routes: APIRouter, ask: Ask) -> None:
+    """Add the routes that need no more than their name."""
+    changed = answers(Change, "Accepted: old and new state.", *_PROBLEMS)
+
+    async def ask_plainly(request: Request, name: str) -> Response:
+        body = await read_body(request, ReasonBody)
+        return await ask(Command(name=name, who=who(request.scope), reason=body.reason))
+
     @routes.delete("/override", responses=changed, openapi_extra=_REASON)
     async def cancel_override(request: Request) -> Response:
         """End an override before its time."""
         return await ask_plainly(request, "cancel_override")
+
+    @routes.delete("/drain", responses=changed, openapi_extra=_REASON)
+    async def cancel_drain(request: Request) -> Response:
+        """End a drain before its time; the loop goes back to its set-point."""
+        return await ask_plainly(request, "cancel_drain")
 
     @routes.post("/pause", responses=changed, openapi_extra=_REASON)
     async def pause(request: Request) -> Response:
@@ -86,7 +126,7 @@ def steering_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
 
     @routes.post("/resume", responses=changed, openapi_extra=_REASON)
     async def resume(request: Request) -> Response:
-        """End a pause, and any hold that waits for a person."""
+        """End a pause, a drain, and any hold that waits for a person."""
         return await ask_plainly(request, "resume")
 
     @routes.post("/park", responses=changed, openapi_extra=_REASON)
@@ -98,8 +138,6 @@ def steering_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
     async def restore(request: Request) -> Response:
         """Go back to the original values, in steps."""
         return await ask_plainly(request, "restore")
-
-    return routes
 
 
 async def carry_out(board: Board, about: About, vitals: Vitals, command: Command) -> Change:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from api.under_way import DrainInForce, RestoreUnderWay, drain_of, restore_of
 from api.vitals import Process
 from tuner.findings import Finding
 from tuner.records import (
@@ -71,6 +72,8 @@ class Status(Struct, frozen=True):
     estimate: Estimate | None
     limits: Limits | None
     override: OverrideInForce | None
+    drain: DrainInForce | None
+    restore: RestoreUnderWay | None
     changes_last_hour: Annotated[int, Meta(description="writes in the last hour")]
     server: Facts | None
     process: Process | None
@@ -86,6 +89,7 @@ class State(Struct, frozen=True):
     io_capacity_max: Annotated[int | None, Meta(description="M in force, pages/s")]
     target: Annotated[Capacity | None, Meta(description="the pair that the loop is going to")]
     override_seconds_left: Annotated[float | None, Meta(description="none without an override")]
+    drain_target: Annotated[int | None, Meta(description="checkpoint age, bytes; none without a drain")]
 
 
 class Change(Struct, frozen=True):
@@ -188,6 +192,8 @@ def status_of(
             stall_point=sample.stall_point,
         ),
         override=_override_of(record),
+        drain=drain_of(record),
+        restore=restore_of(record),
         changes_last_hour=record.changes_last_hour,
         server=facts,
         process=process,
@@ -207,6 +213,7 @@ def state_of(record: TickRecord) -> State:
         io_capacity_max=sample.io_capacity_max if sample else None,
         target=record.decision.target,
         override_seconds_left=override.seconds_left if override else None,
+        drain_target=record.drain.target if record.drain else None,
     )
 
 

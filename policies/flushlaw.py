@@ -51,6 +51,10 @@ class FlushLaw:
         """
         return max(1.0, self._inverse_gain / math.pow(ratio, self.exponent))
 
+    def asking(self, ratio: float, pages: float) -> float:
+        """Return the M, pages/s, with which the LSN part alone asks for so many pages a second."""
+        return pages * self._inverse_gain / math.pow(ratio, self.exponent)
+
     def steady_ratio(self, *, demand: float, io_capacity_max: float) -> float:
         """Return the age ratio where the law alone settles; only valid below ``full_rate_ratio``."""
         return math.pow(self._inverse_gain * demand / io_capacity_max, 1.0 / self.exponent)

@@ -200,6 +200,7 @@ class FakeServer:
         adjusts: the server makes this of the next write's last value.
         denied: it refuses for want of a privilege.
         refusal: why it refuses writes; empty when it does not.
+        write_seconds: how long a writing statement takes; None where the account may not see it.
         skew: what is added to the flush percentage, as a server would with another law.
         device: pages/s that it flushes at most, whatever is asked for.
         held_redo: redo that another consumer holds beyond the checkpoint age, bytes.
@@ -222,6 +223,7 @@ class FakeServer:
         self.adaptive_flushing = True
         self.writer = True
         self.lru_rate = 0.0
+        self.write_seconds: float | None = None
         self.skew = 0
         self.down = ""
         self.refusal = ""
@@ -240,6 +242,7 @@ class FakeServer:
     def _reset(self, lsn: float) -> None:
         self.lsn, self.oldest = lsn, lsn - 0.3 * redo_limits(self.redo_capacity).flush_limit
         self.flushed, self.lru, self.rows, self.requested = 1000.0, 0.0, 0.0, 0.0
+        self.write_time = 0.0
 
     def live(self, seconds: float) -> None:
         """Let time pass: the load dirties, the flush law flushes."""
@@ -251,6 +254,7 @@ class FakeServer:
             limits = redo_limits(self.redo_capacity)
             self.lsn += self.redo_rate * part
             self.rows += self.redo_rate * part / 300.0
+            self.write_time += self.redo_rate * part / 300.0 * (self.write_seconds or 0.0)
             self.lru += self.lru_rate * part
             age = self.lsn - self.oldest
             pair = self.capacity
@@ -315,6 +319,8 @@ class FakeServer:
             row_changes=round(self.rows),
             commits=round(self.rows / 3.0),
             writer=self.writer,
+            write_statements=None if self.write_seconds is None else round(self.rows),
+            write_time=None if self.write_seconds is None else self.write_time,
         )
         return replace(made, **self._shown(oldest))
 

@@ -92,6 +92,7 @@ class Daemon:
         notifier: Notifier,
         reload: Callable[[], Config],
         on_mode: Callable[[Mode], None] | None = None,
+        on_restore: Callable[[bool], None] | None = None,
         api: Api | None = None,
         watch: Callable[[State, TickRecord], None] | None = None,
         speed: float = 1.0,
@@ -106,6 +107,7 @@ class Daemon:
             notifier: the service manager.
             reload: reads the configuration again; raises ConfigError.
             on_mode: told which mode is in force, at every tick.
+            on_restore: told whether a restore is under way, at every tick.
             api: the HTTP side, None without one.
             watch: sees every tick as well, for a demo or a test.
             speed: seconds on the clock in one real second, for a simulated server.
@@ -117,6 +119,7 @@ class Daemon:
         self._notifier = notifier
         self._reload = reload
         self._on_mode = on_mode
+        self._on_restore = on_restore
         self._api = api
         self._watch = watch
         self._speed = speed
@@ -227,6 +230,8 @@ class Daemon:
             self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"
         if self._on_mode is not None:
             self._on_mode(record.mode)
+        if self._on_restore is not None:
+            self._on_restore(record.restore is not None)
         if self._watch is not None:
             self._watch(state, record)
 

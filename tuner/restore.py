@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tuner.core.parking import RESTORE_SECONDS, restore_step
+from tuner.core import latency
+from tuner.core.parking import LONGEST_RESTORE, restore_step, restore_steps
 from tuner.core.plan import plan
-from tuner.records import Capacity, Missed
+from tuner.records import Capacity, Missed, Sample
 from tuner.servers.port import Server, ServerError
 
-LONGEST_STEPS = 200
+LOOK_SECONDS = 1.0
+"""Between two looks at the server."""
 
 
 def restore_offline(
@@ -18,39 +20,58 @@ def restore_offline(
     originals: Capacity,
     *,
     say: Callable[[str], None],
+    hidden: bool = False,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Put the originals back in the same steps as the daemon does.
+    """Put the originals back in the same steps, and at the same pace, as the daemon does.
 
     Args:
-        server: reached already.
+        server: reached already; where it can it counts the latency of writes.
         originals: the pair to end at.
         say: told each step in one line.
-        wait: called with the seconds between two steps.
+        hidden: the account is known not to see the latency of writes, so that time alone sets the pace.
+        wait: called with the seconds between two looks at the server.
 
     Raises:
         ServerError: the server did not answer, refused a write, or another daemon holds its writer lock;
             the message says what is in force.
     """
-    for _ in range(LONGEST_STEPS):
-        reading = server.read()
-        if isinstance(reading, Missed):
-            raise ServerError(f"stopped on the way back: {reading.reason}")
-        if not reading.writer:
-            raise ServerError("a daemon holds this server's writer lock; ask it: innobrim restore --url …")
-        current = reading.capacity
-        if current == originals:
-            say(f"originals {originals.io_capacity}/{originals.io_capacity_max} are in force")
-            return
-        target = restore_step(current, originals)
-        receipt = server.apply(plan(current, target), target)
-        if receipt.error or receipt.in_force != target:
-            force = receipt.in_force or current
-            raise ServerError(
-                f"stopped at {force.io_capacity}/{force.io_capacity_max}: "
-                f"{receipt.error or 'somebody else changed the values'}"
-            )
-        say(f"{target.io_capacity}/{target.io_capacity_max}")
-        if target != originals:
-            wait(RESTORE_SECONDS)
-    raise ServerError(f"still not at the originals after {LONGEST_STEPS} steps")
+    reading = _read(server)
+    pace, begun = latency.Pace(begun=reading.monotonic), reading.monotonic
+    while reading.capacity != originals and pace.steps < LONGEST_RESTORE:
+        pace = latency.see(pace, reading)
+        verdict = latency.judge(pace, now=reading.monotonic, hidden=hidden)
+        if verdict.go:
+            target = _step(server, reading.capacity, originals)
+            pace = latency.stepped(pace, now=reading.monotonic)
+            left = restore_steps(target, originals)
+            say(f"{target.io_capacity}/{target.io_capacity_max}" + (f", {left} to go" if left else ""))
+        if not verdict.go or target != originals:
+            wait(LOOK_SECONDS)
+        reading = _read(server)
+    if reading.capacity != originals:
+        raise ServerError(
+            f"still not at the originals after {pace.steps} steps and {reading.monotonic - begun:.0f} s"
+        )
+    say(f"originals {originals.io_capacity}/{originals.io_capacity_max} are in force")
+
+
+def _read(server: Server) -> Sample:
+    reading = server.read()
+    if isinstance(reading, Missed):
+        raise ServerError(f"stopped on the way back: {reading.reason}")
+    if not reading.writer:
+        raise ServerError("a daemon holds this server's writer lock; ask it: innobrim restore --url …")
+    return reading
+
+
+def _step(server: Server, current: Capacity, originals: Capacity) -> Capacity:
+    target = restore_step(current, originals)
+    receipt = server.apply(plan(current, target), target)
+    if receipt.error or receipt.in_force != target:
+        force = receipt.in_force or current
+        raise ServerError(
+            f"stopped at {force.io_capacity}/{force.io_capacity_max}: "
+            f"{receipt.error or 'somebody else changed the values'}"
+        )
+    return target

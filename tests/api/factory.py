@@ -26,6 +26,7 @@ from tuner.records import (
     Command,
     Decision,
     DecisionKind,
+    DrainProgress,
     Estimate,
     Event,
     Facts,
@@ -39,6 +40,7 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
+MEBIBYTE = factory.MEBIBYTE
 TOKEN = "a-token-of-more-than-thirty-two-characters"  # noqa: S105 - of these tests alone
 START = 1_700_000_000.0
 
@@ -134,10 +136,12 @@ class AnsweringLoop:
         self.commands: list[Command] = []
         self.template: TickRecord | None = None
         self._judge = judge
+        self.holding: tuple[Hold, ...] = ()
         self._number = 1
         self._mode = Mode.ADVISORY
         self._paused = False
         self._override: tuple[int, float] | None = None
+        self._drain: DrainProgress | None = None
 
     def publish(self, *, events: tuple[Event, ...] = (), answers: tuple[Acknowledgement, ...] = ()) -> None:
         """Put the next tick on the board."""
@@ -152,9 +156,10 @@ class AnsweringLoop:
             replace(
                 made,
                 mode=self._mode,
-                holds=holds,
+                holds=(*holds, *self.holding),
                 decision=decision,
                 override_ends=made.tick.now + self._override[1] if self._override else None,
+                drain=made.drain or self._drain,
                 events=events,
                 acknowledgements=answers,
             ),
@@ -183,6 +188,10 @@ class AnsweringLoop:
                 self._override = (int(command.value or 0), command.ttl or 0.0)
             elif command.name == "cancel_override":
                 self._override = None
+            elif command.name == "drain":
+                self._drain = DrainProgress(64 * MEBIBYTE, 80 * MEBIBYTE, 700.0, command.who)
+            elif command.name == "cancel_drain":
+                self._drain = None
         message = refusal or f"{command.name} accepted"
         self.publish(
             events=(Event(START, command.name, message, command.who),),

@@ -11,13 +11,15 @@ from fastapi import FastAPI
 
 from api import steering
 from api.gate import LARGEST_BODY, Transport
-from tests.api.factory import AnsweringLoop, about, application, bearer, browser
+from tests.api.factory import MEBIBYTE, AnsweringLoop, about, application, bearer, browser
 from tuner.board import Board
 
 CHANGES = [
     ("PUT", "/v1/mode", {"mode": "active"}),
     ("PUT", "/v1/override", {"io_capacity_max": 4000, "ttl": 600}),
     ("DELETE", "/v1/override", None),
+    ("POST", "/v1/drain", {"to_age": "10%"}),
+    ("DELETE", "/v1/drain", None),
     ("POST", "/v1/pause", {"reason": "backup"}),
     ("POST", "/v1/resume", None),
     ("POST", "/v1/park", None),
@@ -115,6 +117,52 @@ def test_override_shows_old_and_new(board: Board, loop: AnsweringLoop) -> None:
     assert answer["new"]["target"] == {"io_capacity": 2000, "io_capacity_max": 4000}
     assert status["override"]["io_capacity_max"] == 4000
     assert (loop.commands[0].value, loop.commands[0].ttl) == (4000, 600.0)
+
+
+def test_drain_shows_how_far_it_is(board: Board, loop: AnsweringLoop) -> None:
+    """A drain's answer says what will be, and status where it began, where it is and when it ends."""
+    app = application(board)
+
+    answer = ask(app, "POST", "/v1/drain", json={"to_age": "64MiB"}, headers=bearer()).json()
+    drain = ask(app, "GET", "/v1/status").json()["drain"]
+
+    assert answer["old"]["drain_target"] is None
+    assert answer["new"]["drain_target"] == drain["target"] == 64 * MEBIBYTE
+    assert drain["start_age"] == 80 * MEBIBYTE
+    assert drain["age"] == 61_000_000
+    assert drain["seconds_left"] is None
+    assert drain["reached"] is None
+    assert drain["ends_in"] > 0
+    assert drain["who"] == "the token from 127.0.0.1"
+    assert (loop.commands[0].value, loop.commands[0].ttl) == ("64MiB", 3600.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "hint"),
+    [
+        ({}, "to_age", "64MiB or 2G, or a share of the redo capacity, such as 10%"),
+        ({"to_age": "64 megabytes"}, "to_age", "such as 64MiB"),
+        ({"to_age": 64}, "to_age", "a text"),
+        ({"to_age": "10%", "ttl": 0}, "ttl", "above 0"),
+        ({"to_age": "10%", "ttl": 1e9}, "ttl", "at most 604800"),
+        (
+            {"to_age": "10%", "io_capacity_max": 4000},
+            "io_capacity_max",
+            "only the fields to_age, ttl, reason",
+        ),
+    ],
+)
+def test_invalid_drain_names_field_and_fix(
+    board: Board, loop: AnsweringLoop, body: dict[str, object], field: str, hint: str
+) -> None:
+    """A bad drain is refused with the field and what would be right; the loop is asked nothing."""
+    answer = ask(application(board), "POST", "/v1/drain", json=body, headers=bearer())
+
+    assert answer.status_code == 422
+    error = answer.json()["errors"][0]
+    assert error["field"] == field
+    assert hint in error["expected"]
+    assert loop.commands == []
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ class FakeServer:
 
     def __init__(self, facts: Facts | None) -> None:
         self.capacity = Capacity(225, 450)
-        self.claims_writer = False
+        self.claims_writer = self.watches_latency = False
         self.closed = False
         self.enables_counters = False
         self._facts = facts

@@ -15,7 +15,7 @@ from api.bodies import OverrideBody
 from api.server import ApiServer
 from tests.api.factory import AnsweringLoop, answering, application, record
 from tuner.board import Board
-from tuner.cli import client
+from tuner.cli import waiting
 from tuner.cli.main import cli
 from tuner.cli.quantities import HIGHEST_M, LONGEST_TTL, LOWEST_M, Duration
 from tuner.cli.status_table import duration
@@ -157,7 +157,7 @@ def test_help_says_what_is_refused(name: str, said: str) -> None:
     assert said in " ".join(result.output.split())
 
 
-@pytest.mark.parametrize("name", ["status", "pause", "resume", "override"])
+@pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "drain"])
 def test_only_mysqlds_socket_is_called_socket(run: Run, name: str) -> None:
     """A command that does not reach mysqld takes no --socket, so that none is taken for the other."""
     result = run(name, "--socket", "/run/mysqld/mysqld.sock")
@@ -197,8 +197,8 @@ def test_restore_wait_gives_up_with_the_state(
     daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A restore that does not end in time exits 1 and says what is in force."""
-    monkeypatch.setattr(client, "WAIT_SECONDS", 0.05)
-    monkeypatch.setattr(client, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
 
     result = run("restore", "--wait")
 
@@ -217,7 +217,7 @@ def test_restore_wait_ends_with_the_originals(daemon: AnsweringLoop, run: Run) -
     assert run("restore", "--wait").exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "park", "restore"])
+@pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "drain", "park", "restore"])
 def test_help_has_an_example(name: str) -> None:
     """Every command's help shows how it is used."""
     result = CliRunner().invoke(cli, [name, "--help"], prog_name="innobrim")

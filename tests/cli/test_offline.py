@@ -48,7 +48,7 @@ def test_restore_without_a_daemon_uses_the_journal(
 ) -> None:
     """Without a daemon restore puts the journal's originals back itself, and says each step."""
     write_journal(folder, originals=Capacity(250, 500))
-    server = FakeServer(FACTS)
+    server = FakeServer(replace(FACTS, unseen=("latency",)))
     monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
 
     result = run("restore")
@@ -56,6 +56,7 @@ def test_restore_without_a_daemon_uses_the_journal(
     assert result.exit_code == 0, result.output
     assert "restored C 250, M 500" in result.output
     assert server.capacity == Capacity(250, 500)
+    assert server.watches_latency
     assert server.closed
 
 

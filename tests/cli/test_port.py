@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from msgspec.structs import replace
 
 from tests.api.factory import FACTS, answering
 from tests.cli.support import FakeServer, on_tcp, write_journal
@@ -83,7 +84,7 @@ def test_somebody_else_on_the_port_is_no_daemon_here(
 ) -> None:
     """Whoever has the default port, status and restore name it and go by the state directory's journal."""
     write_journal(folder, originals=Capacity(250, 500))
-    server = FakeServer(FACTS)
+    server = FakeServer(replace(FACTS, unseen=("latency",)))
     monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
 
     status, restored = run("status", "--json"), run("restore")

@@ -21,7 +21,7 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
-PACED = {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.OVERRIDE}
+PACED = {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.OVERRIDE, DecisionKind.DRAIN}
 """What a hold, a stop or missing originals must keep from writing."""
 
 NEVER_PARKED = {
@@ -44,6 +44,7 @@ class Referee:
         permit: why a park may be written once; empty for no reason.
         restoring: a person asked for the originals.
         override_ends: until when a person's value holds.
+        drain_ends: until when a person wants the age kept low.
         writes: time and kind of every write on this server.
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
@@ -55,7 +56,7 @@ class Referee:
         self.saved, self.taken = saved, saved
         self.permit = ""
         self.restoring = False
-        self.override_ends = float("-inf")
+        self.override_ends = self.drain_ends = float("-inf")
         self.writes: list[tuple[float, DecisionKind]] = []
         self.tampered: Capacity | None = None
         self.role_owed = False
@@ -75,6 +76,7 @@ class Referee:
         self._trusted(record, reading)
         if codes & {"restarted", "other_server"}:
             self._call_off()
+            self._call_off_drain()
             self.permit, self.tampered = "", None
             if "other_server" in codes and reading is not None:
                 self._moved(reading, after)
@@ -86,6 +88,7 @@ class Referee:
         if "foreign_change" in codes:
             self.permit = ""
             self._call_off()
+            self._call_off_drain()
         self.role_owed = self.role_owed or "role" in codes
         if reading is not None and record.estimate is not None:
             within_bounds(reading, record.estimate, after)
@@ -130,6 +133,10 @@ class Referee:
         """Note that an override and a restore are over."""
         self.restoring, self.override_ends = False, float("-inf")
 
+    def _call_off_drain(self) -> None:
+        """Note that a drain is over; an emergency ends none."""
+        self.drain_ends = float("-inf")
+
     def _hear(self, before: State, record: TickRecord) -> None:
         """Note what the commands of this tick permit and what they end."""
         active = before.mode is Mode.ACTIVE
@@ -139,8 +146,10 @@ class Referee:
             if not answer.accepted:
                 continue
             leaving = active and _asks_for(one, Mode.ADVISORY)
-            if leaving or one.name in {"pause", "park", "stop", "override", "restore"}:
+            if leaving or one.name in {"pause", "park", "stop", "override", "restore", "drain"}:
                 self._call_off()
+            if leaving or one.name in {"pause", "park", "stop", "override", "restore", "resume"}:
+                self._call_off_drain()
             self.permit = "leaving" if leaving else PERMITS.get(one.name, self.permit)
             self._note(one, record.tick.now)
             active = not leaving and (active or _asks_for(one, Mode.ACTIVE))
@@ -151,8 +160,12 @@ class Referee:
             self.restoring = True
         elif one.name == "override" and one.ttl is not None:
             self.override_ends = now + one.ttl
+        elif one.name == "drain" and one.ttl is not None:
+            self.drain_ends = now + one.ttl
         elif one.name == "cancel_override":
             self.override_ends = float("-inf")
+        elif one.name == "cancel_drain":
+            self._call_off_drain()
         elif one.name == "resume":
             self.tampered = None
             self.codes -= {HoldCode.FOREIGN_CHANGE, HoldCode.PAUSED}
@@ -192,8 +205,9 @@ class Referee:
             assert not record.holds, "4: a write under a hold"
             assert record.lifecycle is not Lifecycle.STOPPING, "8: a write that nobody will follow up"
             assert record.estimate is not None, "5: a decision without an estimate"
-        if kind is DecisionKind.SET:
+        if kind in {DecisionKind.SET, DecisionKind.DRAIN}:
             self._paced(record, reading, after)
+            assert kind is DecisionKind.SET or now < self.drain_ends, "a drain outlived its time"
         elif kind is DecisionKind.EMERGENCY:
             target = record.decision.target
             assert target is not None
@@ -229,7 +243,7 @@ class Referee:
         counted = [
             at
             for at, kind in self.writes
-            if kind in {DecisionKind.SET, DecisionKind.EMERGENCY} and now - at < HOUR
+            if kind in {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.DRAIN} and now - at < HOUR
         ]
         assert len(counted) < chosen.max_changes_per_hour, "3: budget"
         old, new = reading.io_capacity_max, target.io_capacity_max

@@ -50,12 +50,27 @@ def orders(draw: st.DrawFn) -> Command:
     """Return something that a person asks for."""
     name = draw(
         st.sampled_from(
-            ["pause", "resume", "resume", "override", "cancel_override", "park", "restore", "mode"]
+            [
+                "pause",
+                "resume",
+                "resume",
+                "override",
+                "cancel_override",
+                "drain",
+                "drain",
+                "cancel_drain",
+                "park",
+                "restore",
+                "mode",
+            ]
         )
     )
     if name == "override":
         value: Any = draw(st.one_of(st.integers(0, 25_000), st.none()))
         return command(name, value=value, ttl=draw(st.sampled_from([None, -1.0, 5.0, 60.0])))
+    if name == "drain":
+        age = draw(st.sampled_from(["40%", "28MiB", "60M", "1%", "2T", "a lot", None]))
+        return command(name, value=age, ttl=draw(st.sampled_from([None, 5.0, 60.0, 600.0])))
     if name == "mode":
         return command(name, value=draw(st.sampled_from(["active", "active", "advisory", "nonsense"])))
     return command(name)

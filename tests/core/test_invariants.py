@@ -119,6 +119,12 @@ class Loop(RuleBasedStateMachine):
         self.turn(command("override", value=value, ttl=ttl))
         self.go_on(count)
 
+    @rule(share=st.integers(20, 60), ttl=st.sampled_from([5.0, 60.0, 600.0]), count=st.integers(1, 40))
+    def drain(self, share: int, ttl: float, count: int) -> None:
+        """A person wants the age brought down, for a time."""
+        self.turn(command("drain", value=f"{share}%", ttl=ttl))
+        self.go_on(count)
+
     @precondition(lambda self: len(self.bench.records) % 3 == 0)
     @rule(chosen=loop_settings())
     def reload(self, chosen: Settings) -> None:

@@ -7,7 +7,8 @@ import itertools
 from msgspec.structs import replace
 
 from tests.factory import ACTIVE, DEFAULT, SAVED, Bench, FakeServer, codes, command, held
-from tuner.core.parking import RESTORE_FACTOR, RESTORE_SECONDS
+from tuner.core.latency import STEP_SECONDS
+from tuner.core.parking import RESTORE_FACTOR
 from tuner.core.step import start
 from tuner.records import Capacity, DecisionKind, Lifecycle
 from tuner.settings import Mode, Settings
@@ -171,7 +172,7 @@ def test_restoring_goes_in_steps_and_ends_advisory(bench: Bench) -> None:
     values = [low, *(pair.io_capacity_max for _, pair, _ in bench.server.applied[began:])]
     assert bench.server.capacity == DEFAULT
     assert "restored" in codes(bench.record)
-    assert all(later - earlier >= RESTORE_SECONDS for earlier, later in itertools.pairwise(times))
+    assert all(later - earlier >= STEP_SECONDS for earlier, later in itertools.pairwise(times))
     assert all(new <= RESTORE_FACTOR * old for old, new in itertools.pairwise(values))
     written = len(bench.server.applied)
     bench.turns(120)

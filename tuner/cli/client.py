@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import time
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
-
 import click
 import msgspec
 
-from api.views import Change, State, Status
-from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration, connection_options
-from tuner.cli.errors import Refused, Unreachable, answering
+from api.views import Change, Status
+from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration
+from tuner.cli.errors import answering
 from tuner.cli.offline import (
     park_if_crashed,
     park_without_daemon,
@@ -23,32 +17,13 @@ from tuner.cli.offline import (
 from tuner.cli.options import stand_in_options
 from tuner.cli.quantities import HIGHEST_M, LONGEST_TTL, LOWEST_M, Duration, PagesPerSecond
 from tuner.cli.status_table import table
-from tuner.records import Capacity
+from tuner.cli.steer import options, reason_option, require_unnamed, send, show, wait_option
+from tuner.cli.waiting import until_parked, until_restored
 from tuner.settings import Mode
-
-WAIT_SECONDS = 300.0
-POLL_SECONDS = 0.5
-
-
-def _options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the connection's options and hand them over as one ``where``."""
-
-    @functools.wraps(function)
-    def command(**given: Any) -> None:  # noqa: ANN401 - click hands over every option
-        where = Where(**{field.name: given.pop(field.name) for field in fields(Where)})
-        if where.url is not None and where.api_socket is not None:
-            raise click.UsageError("--url and --api-socket both name a daemon; give one of them")
-        function(where, **given)
-
-    return connection_options(command)
-
-
-_reason = click.option("--reason", default="", help="Why, for the record.")
-_wait = click.option("--wait", is_flag=True, help=f"Wait until it is done, at most {WAIT_SECONDS:.0f} s.")
 
 
 @click.command()
-@_options
+@options
 def status(where: Where, *, as_json: bool) -> None:
     """Show what the loop does and why; without a daemon, its last tick from the journal.
 
@@ -59,7 +34,7 @@ def status(where: Where, *, as_json: bool) -> None:
         try:
             found = Daemon(where, config).get("/v1/status", Status)
         except NoDaemon as nobody:
-            _require_unnamed(where, nobody)
+            require_unnamed(where, nobody)
             found = status_from_journal(config, nobody)
             click.echo(f"warning: {nobody.message}", err=True)
         print(msgspec.json.encode(found).decode() if as_json else table(found))
@@ -67,8 +42,8 @@ def status(where: Where, *, as_json: bool) -> None:
 
 @click.command()
 @click.argument("wanted", metavar="MODE", type=click.Choice([mode.value for mode in Mode]))
-@_reason
-@_options
+@reason_option
+@options
 def mode(where: Where, *, wanted: str, reason: str, as_json: bool) -> None:
     """Let the daemon write (active), or only watch (advisory).
 
@@ -78,31 +53,31 @@ def mode(where: Where, *, wanted: str, reason: str, as_json: bool) -> None:
     Example: innobrim mode active
     """
     with answering(as_json=as_json):
-        _show(_send(where, "PUT", "/v1/mode", {"mode": wanted, "reason": reason}), as_json=as_json)
+        show(send(where, "PUT", "/v1/mode", {"mode": wanted, "reason": reason}), as_json=as_json)
 
 
 @click.command()
-@_reason
-@_options
+@reason_option
+@options
 def pause(where: Where, *, reason: str, as_json: bool) -> None:
     """Park, then write nothing until resumed.
 
     Example: innobrim pause --reason "restoring a backup"
     """
     with answering(as_json=as_json):
-        _show(_send(where, "POST", "/v1/pause", {"reason": reason}), as_json=as_json)
+        show(send(where, "POST", "/v1/pause", {"reason": reason}), as_json=as_json)
 
 
 @click.command()
-@_reason
-@_options
+@reason_option
+@options
 def resume(where: Where, *, reason: str, as_json: bool) -> None:
     """End a pause, and every hold that waits for a person.
 
     Example: innobrim resume
     """
     with answering(as_json=as_json):
-        _show(_send(where, "POST", "/v1/resume", {"reason": reason}), as_json=as_json)
+        show(send(where, "POST", "/v1/resume", {"reason": reason}), as_json=as_json)
 
 
 @click.command()
@@ -116,8 +91,8 @@ def resume(where: Where, *, reason: str, as_json: bool) -> None:
     help=f"How long, in s, m, h or d: 30s, 10m, 1h30m; at most {LONGEST_TTL // 86_400}d.",
 )
 @click.option("--cancel", is_flag=True, help="End the override in force.")
-@_reason
-@_options
+@reason_option
+@options
 def override(
     where: Where, *, io_capacity_max: int | None, ttl: float | None, cancel: bool, reason: str, as_json: bool
 ) -> None:
@@ -133,21 +108,21 @@ def override(
         raise click.UsageError("say --io-capacity-max N and --ttl TIME, or --cancel")
     with answering(as_json=as_json):
         if cancel:
-            change = _send(where, "DELETE", "/v1/override", {"reason": reason})
+            change = send(where, "DELETE", "/v1/override", {"reason": reason})
         else:
             body = {"io_capacity_max": io_capacity_max, "ttl": ttl, "reason": reason}
-            change = _send(where, "PUT", "/v1/override", body)
-        _show(change, as_json=as_json)
+            change = send(where, "PUT", "/v1/override", body)
+        show(change, as_json=as_json)
 
 
 @click.command()
-@_wait
-@_reason
+@wait_option
+@reason_option
 @click.option(
     "--if-crashed", is_flag=True, help="Ask no daemon; only if the last one was killed. For service managers."
 )
 @stand_in_options
-@_options
+@options
 def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bool, **server: object) -> None:
     """Write a setting that is safe without a daemon, then keep hands off until resumed.
 
@@ -164,20 +139,20 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
                 return
             change = Daemon(where, config).send("POST", "/v1/park", {"reason": reason}, Change)
         except NoDaemon as nobody:
-            _require_unnamed(where, nobody)
+            require_unnamed(where, nobody)
             _tell("park", park_without_daemon(config, nobody, say=_aside), as_json=as_json)
             return
         target = change.new.target
         if wait:
-            _wait_for(where, lambda now: now.in_force is not None and now.in_force == target, "parked")
-        _show(change, as_json=as_json)
+            until_parked(where, target)
+        show(change, as_json=as_json)
 
 
 @click.command()
-@_wait
-@_reason
+@wait_option
+@reason_option
 @stand_in_options
-@_options
+@options
 def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: object) -> None:
     """Go back to the original values in steps.
 
@@ -193,12 +168,12 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
             wanted = daemon.get("/v1/status", Status).originals  # forgotten as soon as they are in force
             change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
         except NoDaemon as nobody:
-            _require_unnamed(where, nobody)
+            require_unnamed(where, nobody)
             _tell("restore", restore_without_daemon(config, nobody, say=_aside), as_json=as_json)
             return
         if wait:
-            _wait_for(where, lambda now: _restored(now, wanted), "restored")
-        _show(change, as_json=as_json)
+            until_restored(where, wanted)
+        show(change, as_json=as_json)
 
 
 def _aside(line: str) -> None:
@@ -209,61 +184,3 @@ def _aside(line: str) -> None:
 def _tell(command: str, done: str, *, as_json: bool) -> None:
     """Print what a command did by itself."""
     print(msgspec.json.encode({"command": command, "message": done}).decode() if as_json else done)
-
-
-def _require_unnamed(where: Where, nobody: NoDaemon) -> None:
-    """Let the journal stand in for a daemon, but for none that was named."""
-    if where.named:
-        raise Unreachable(
-            f"{nobody.message}; the journal was not tried: leave {where.named} out for that"
-        ) from nobody
-
-
-def _send(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
-    return Daemon(where, configuration(where)).send(method, path, body, Change)
-
-
-def _show(change: Change, *, as_json: bool) -> None:
-    if as_json:
-        print(msgspec.json.encode(change).decode())
-        return
-    print(change.message)
-    before, after = _described(change.old), _described(change.new)
-    for name, old in before.items():
-        if old != after[name]:
-            print(f"  {name}: {old} → {after[name]}")
-
-
-def _described(state: State) -> dict[str, str]:
-    left = state.override_seconds_left
-    return {
-        "mode": state.mode.value,
-        "holds": ", ".join(code.value for code in state.holds) or "none",
-        "target": _pair(state.target),
-        "override": "none" if left is None else f"{left:.0f} s left",
-    }
-
-
-def _pair(pair: Capacity | None) -> str:
-    return "unknown" if pair is None else f"C {pair.io_capacity}, M {pair.io_capacity_max}"
-
-
-def _wait_for(where: Where, done: Callable[[Status], bool], word: str) -> None:
-    """Ask for the status until it says so.
-
-    Raises:
-        CommandError: it did not in time.
-    """
-    daemon = Daemon(where, configuration(where))
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not done(now := daemon.get("/v1/status", Status)):
-        if time.monotonic() >= deadline:
-            raise Refused(
-                f"not {word} within {WAIT_SECONDS:.0f} s; in force: {_pair(now.in_force)}; "
-                f"last decision: {now.decision.detail}"
-            )
-        time.sleep(POLL_SECONDS)
-
-
-def _restored(now: Status, wanted: Capacity | None) -> bool:
-    return now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == wanted

@@ -138,6 +138,7 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
     finally:
         click.echo("putting the originals back")
         again = MySQLServer(endpoint, clock)
+        again.watches_latency = True
         restore_offline(again, originals, say=click.echo)
         again.close()
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "advise": "tuner.cli.advise",
     "check": "tuner.cli.check",
     "demo": "tuner.cli.demo",
+    "drain": "tuner.cli.drain",
     "mode": "tuner.cli.client",
     "override": "tuner.cli.client",
     "park": "tuner.cli.client",

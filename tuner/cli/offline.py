@@ -15,6 +15,7 @@ from tuner.cli.errors import Refused, Unreachable, Unusable
 from tuner.cli.options import real_server
 from tuner.clock import SystemClock
 from tuner.config.schema import Config
+from tuner.core.latency import HIDDEN
 from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
@@ -83,9 +84,9 @@ def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[s
                 f"nothing to restore: {facts.endpoint} was restarted since a daemon wrote to it, "
                 "and runs with the values of its own configuration"
             )
-        server.claims_writer = True
+        server.claims_writer = server.watches_latency = True
         try:
-            restore_offline(server, found.capacity, say=say)
+            restore_offline(server, found.capacity, say=say, hidden=HIDDEN in facts.unseen)
         except ServerError as error:
             raise Refused(str(error)) from error
     finally:

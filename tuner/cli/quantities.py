@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from tuner.core.ages import EXPECTED, PATTERN
+
 LONGEST_TTL = 7 * 86_400
-"""How long an override may last, seconds."""
+"""How long an override or a drain may last, seconds."""
 
 LOWEST_M = 100
 HIGHEST_M = 4_000_000_000
@@ -63,3 +65,16 @@ class PagesPerSecond(click.ParamType[int]):
             bounds = f"from {self._lowest} up to {self._highest:,} pages/s"
             self.fail(f"{value!r} must be {bounds}", param, ctx)
         return number
+
+
+class CheckpointAge(click.ParamType[str]):
+    """A checkpoint age such as 64MiB, 2G or 10%; handed on as it was typed, for the daemon knows S."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature
+        """Return the text."""
+        text = str(value).strip()
+        if not re.fullmatch(PATTERN, text):
+            self.fail(f"{value!r} is no age: write {EXPECTED}", param, ctx)
+        return text

@@ -85,6 +85,9 @@ def run(
         server.claims_writer = mode is Mode.ACTIVE
         server.enables_counters = config.daemon.enable_counters and mode is Mode.ACTIVE
 
+    def on_restore(under_way: bool) -> None:  # noqa: FBT001 - a callback
+        server.watches_latency = under_way
+
     on_mode(Mode.ADVISORY)  # until the daemon knows what stands: an advisory one turns no counters on
     api = make_api(config, board, configuration=lambda: state[0].config) if config.api.enabled else None
     daemon = Daemon(
@@ -95,6 +98,7 @@ def run(
         notifier=Notifier(os.environ),
         reload=lambda: _reread(config_path, flags),
         on_mode=on_mode,
+        on_restore=on_restore,
         api=api,
     )
     state.append(daemon)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from api.under_way import RestoreUnderWay
 from api.views import Status
+from tuner.core.foreign import pair_text
 from tuner.records import Capacity
 
 _MIB = 1024 * 1024
@@ -25,6 +27,14 @@ def duration(seconds: float) -> str:
             rest = whole % size // smaller
             return f"{whole // size}{unit}" + (f" {rest}{letter}" if rest else "")
     return f"{seconds:.1f} s" if seconds < 1 else f"{whole} s"
+
+
+def restore_text(restore: RestoreUnderWay, now: Capacity | None, wanted: Capacity | None) -> str:
+    """Return how far a restore is: the step, where it is, where it goes, and what is left at least."""
+    at = "unknown" if now is None else pair_text(now)
+    aim = "the originals" if wanted is None else pair_text(wanted)
+    left = f"{restore.steps_left} left, {duration(restore.seconds_left)} at least"
+    return f"step {restore.step}, at {at} of {aim}; {left}"
 
 
 def _rows(status: Status) -> Iterator[tuple[str, str]]:
@@ -51,6 +61,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
             "held back" if status.override.io_capacity_max is None else f"M {status.override.io_capacity_max}"
         )
         yield "override", f"{value}, {duration(status.override.seconds_left)} left"
+    yield from _under_way(status)
     yield "changes", f"{status.changes_last_hour} in the last hour"
     yield from _daemon(status)
 
@@ -66,6 +77,24 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
         memory = f"{process.resident_bytes / _MIB:.1f} MiB resident"
         share = f"{100 * process.core_share:.2f} % of a core at a tick every {process.interval:g} s"
         yield "daemon", f"InnoBrim {process.version}, {memory}, {share}"
+
+
+def _under_way(status: Status) -> Iterator[tuple[str, str]]:
+    drain, restore, now = status.drain, status.restore, status.in_force
+    if drain is not None and status.source == "daemon":
+        age = "unknown" if drain.age is None else _mib(drain.age)
+        way = "there" if drain.reached is not None else f"{_left(drain.seconds_left)} to go"
+        target = f"to {_mib(drain.target)} from {_mib(drain.start_age)}, at {age}, {way}"
+        yield "drain", f"{target}; {duration(drain.ends_in)} left; for {drain.who}"
+    if restore is not None:
+        yield "restore", f"{restore_text(restore, now, status.originals)}; {_paced(restore)}"
+
+
+def _paced(restore: RestoreUnderWay) -> str:
+    if restore.latency_limit is None:
+        return "the write latency is not known: a step every few seconds"
+    latency = "unknown" if restore.latency is None else f"{restore.latency * 1000:.1f} ms"
+    return f"writes take {latency}, {restore.latency_limit * 1000:.1f} ms allowed"
 
 
 def _measured(status: Status) -> Iterator[tuple[str, str]]:

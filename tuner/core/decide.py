@@ -1,6 +1,6 @@
 """Which wish wins, and what becomes of it: precedence in one place, guards after it, always.
 
-Limits > person > schedule > budgets > optimiser > policy. Emergency comes before all wishes
+Limits > person (override, drain) > schedule > budgets > optimiser > policy. Emergency comes before all wishes
 and is bounded by the limits alone.
 """
 
@@ -34,7 +34,7 @@ def decide(
     state, wanted = wanted_now(state, sample, found, now=now)
     refused = any(hold.code in CANNOT_WRITE for hold in holds)
     if state.mode is Mode.ACTIVE and state.restoring and not refused:
-        return leaving.restore(state, current, now=now)
+        return leaving.restore(state, sample, now=now)
     return _carry_out(state, wanted, current, found, holds, now=now)
 
 
@@ -65,7 +65,7 @@ def _carry_out(
     if why is not None:
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
-    counts = wanted.kind in {DecisionKind.SET, DecisionKind.EMERGENCY}
+    counts = wanted.kind in {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.DRAIN}
     state = written(state, target, now=now, counts=counts)
     if wanted.kind is DecisionKind.EMERGENCY:
         state = replace(state, override=None)

@@ -148,6 +148,7 @@ TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
     DecisionKind.EMERGENCY: (limits, authority, ratio, raises, spacing),
     DecisionKind.OVERRIDE: (limits, ratio),
 }
+TABLE[DecisionKind.DRAIN] = TABLE[DecisionKind.SET]
 """Restore is exempt from all of them: originals go back as they were. A park is made inside the limits."""
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import parking
-from tuner.core.commands import PERSON
+from tuner.core import latency, parking
+from tuner.core.asking import PERSON
 from tuner.core.handover import ROLE_CHANGE
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.outcome import kept, written
 from tuner.core.plan import Steps, plan
 from tuner.core.state import State
-from tuner.records import Capacity, Decision, DecisionKind, Hold, Sample
+from tuner.records import Decision, DecisionKind, Hold, RestoreProgress, Sample
 from tuner.settings import Mode
 
 PARKED_BEFORE = frozenset({"stopping", "leaving active mode"})
@@ -45,15 +45,20 @@ def park(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -
     return state, replace(base, kind=DecisionKind.PARK, target=target, steps=steps, source="park")
 
 
-def restore(state: State, current: Capacity, *, now: float) -> tuple[State, Decision]:
-    """Go one step back to the originals; advisory when they are reached."""
-    who, originals = state.restoring, state.originals
+def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
+    """Go one step back to the originals where the server bears it; advisory when they are reached."""
+    who, originals, current = state.restoring, state.originals, sample.capacity
+    pace = latency.see(state.pace or latency.Pace(begun=now), sample)
+    state = replace(state, pace=pace)
     base = kept(state, current, "restore", f"restoring for {who}")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
     last = state.writes.last
-    if last is not None and now - last < parking.RESTORE_SECONDS:
+    if last is not None and now - last < latency.STEP_SECONDS:
         return state, replace(base, detail=f"restoring for {who}: waiting between steps")
+    verdict = latency.judge(pace, now=now, hidden=latency.HIDDEN in state.facts.unseen)
+    if not verdict.go:
+        return state, replace(base, detail=f"restoring for {who}: {verdict.why}")
     adjusted = state.writes.adjusted
     target = originals.capacity if adjusted else parking.restore_step(current, originals.capacity)
     if target == adjusted:
@@ -61,8 +66,33 @@ def restore(state: State, current: Capacity, *, now: float) -> tuple[State, Deci
             state, base, f"the server makes {current.io_capacity}/{current.io_capacity_max} of them"
         )
     state = written(state, target, now=now, counts=False)
+    state = replace(state, pace=latency.stepped(pace, now=now))
     return state, replace(
-        base, kind=DecisionKind.RESTORE, target=target, steps=plan(current, target), source="restore"
+        base,
+        kind=DecisionKind.RESTORE,
+        detail=f"restoring for {who}: {verdict.why}",
+        target=target,
+        steps=plan(current, target),
+        source="restore",
+    )
+
+
+def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgress | None:
+    """Return how far a restore is; None without one."""
+    pace = state.pace
+    if not state.restoring or state.originals is None:
+        return None
+    asked = state.writes.pending or (sample.capacity if sample is not None else state.writes.expected)
+    left = 0 if asked is None else parking.restore_steps(asked, state.originals.capacity)
+    since = now - pace.stepped if pace is not None and pace.stepped is not None else 0.0
+    seconds = left * latency.STEP_SECONDS - min(since, latency.STEP_SECONDS) if left else 0.0
+    return RestoreProgress(
+        who=state.restoring,
+        step=pace.steps if pace is not None else 0,
+        steps_left=left,
+        seconds_left=seconds,
+        latency=pace.latency if pace is not None else None,
+        latency_limit=pace.limit if pace is not None else None,
     )
 
 

@@ -13,8 +13,10 @@ PARKED_RATIO = 0.70
 """Age ratio that a parked setting leads to under the load it leaves room for."""
 
 RESTORE_FACTOR = 1.25
-RESTORE_SECONDS = 5.0
-"""Restoring moves M by no more than this factor, no more often than this."""
+"""Restoring moves M by no more than this factor in a step; ``latency`` says how often."""
+
+LONGEST_RESTORE = 200
+"""No way back to the originals has as many steps."""
 
 SERVER_MINIMUM = 100
 """Every server makes this of a lower value, without an error, pages/s."""
@@ -50,3 +52,12 @@ def restore_step(current: Capacity, originals: Capacity) -> Capacity:
     ratio = max(1, min(originals.io_capacity_max // originals.io_capacity, int(following) // SERVER_MINIMUM))
     capacity = math.floor(following / ratio) if wanted > now else math.ceil(following / ratio)
     return Capacity(io_capacity=capacity, io_capacity_max=capacity * ratio)
+
+
+def restore_steps(current: Capacity, originals: Capacity) -> int:
+    """Return how many steps lead back to the originals; 0 where they are in force."""
+    taken = 0
+    while current != originals and taken < LONGEST_RESTORE:
+        current = restore_step(current, originals)
+        taken += 1
+    return taken

@@ -10,7 +10,9 @@ from tuner.core.announced import Announced
 from tuner.core.caution import Caution
 from tuner.core.estimator import EstimatorState
 from tuner.core.gate import GateState
+from tuner.core.latency import Pace
 from tuner.core.occurrences import Occurrences
+from tuner.core.trends import Trends
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle
 from tuner.settings import Mode, Settings
 
@@ -30,6 +32,34 @@ class Override(Struct, frozen=True):
     io_capacity_max: int
     ends: float
     who: str
+
+
+class Drain(Struct, frozen=True):
+    """A checkpoint age that a person wants the age brought down to, for a time.
+
+    Attributes:
+        target: checkpoint age to stay at or below, bytes.
+        begun: monotonic time when it was asked for, seconds.
+        ends: monotonic time when it is over, seconds.
+        who: person, with where from.
+        start_age: checkpoint age when it was asked for, bytes.
+        trends: what was known of load and device before; a drain is no reason to think otherwise.
+        redo_rate: R while draining, averaged, bytes/s.
+        arrived: monotonic time since when the age is where it is to rest, None on the way.
+        reached: monotonic time when the target was met first, None before.
+        cancelled: who ended it before its time; empty while nobody has.
+    """
+
+    target: int
+    begun: float
+    ends: float
+    who: str
+    start_age: int
+    trends: Trends
+    redo_rate: float
+    arrived: float | None = None
+    reached: float | None = None
+    cancelled: str = ""
 
 
 class Writes(Struct, frozen=True):
@@ -98,8 +128,9 @@ class State(Struct, frozen=True):
 
     Of the fields that say not by themselves what they are: ``readopted`` has the times at which the
     baseline was taken over again; ``advisory_until_said`` is a restore's or a person's word against
-    active mode; ``facts_due`` waits for the server's facts to be read anew; ``role`` is the server's,
-    with read_only, as last seen; ``handed_over`` is when a park was owed for another role last.
+    active mode; ``pace`` is the last restore's; ``facts_due`` waits for the server's facts to be read anew;
+    ``role`` is the server's, with read_only, as last seen; ``handed_over`` is when a park was owed for
+    another role last.
     """
 
     settings: Settings
@@ -120,9 +151,11 @@ class State(Struct, frozen=True):
     latches: Latches = Latches()
     holds: tuple[Hold, ...] = ()
     override: Override | None = None
+    drain: Drain | None = None
     park_target: Capacity | None = None
     park_owed: str = ""
     restoring: str = ""
+    pace: Pace | None = None
     last_good: float | None = None
     missed: str = ""
     good_since_restart: int = 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import commands, decide, handover, holds, observe
+from tuner.core import commands, decide, drain, handover, holds, leaving, observe
+from tuner.core.asking import Asked
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
 from tuner.core.learned import Learned, recall
@@ -69,7 +70,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         events.append(Event(wall=wall, code="override_ended", message="the override's time is over"))
     answers: list[Acknowledgement] = []
     for command in tick.commands:
-        asked = commands.Asked(command=command, sample=sample, now=now)
+        asked = Asked(command=command, sample=sample, now=now)
         state, answer, said = commands.carry_out(state, asked, wall=wall)
         answers.append(answer)
         events.extend(said)
@@ -81,6 +82,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
     state, found, changed = _hold(state, sample, now=now, wall=wall)
     events.extend(changed)
+    state, said_of_drain = drain.follow(state, sample, now=now, wall=wall)
+    events.extend(said_of_drain)
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
     overridden = state.override is not None
@@ -111,6 +114,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         changes_last_hour=len(state.writes.counted),
         originals=state.originals.capacity if state.originals is not None else None,
         occurrences=state.occurrences.names,
+        drain=drain.progress(state, sample),
+        restore=leaving.progress(state, sample, now=now),
     )
 
 

@@ -82,6 +82,11 @@ def since(window: Window, seconds: float) -> Point:
     return window[0]
 
 
+def warm(window: Window) -> bool:
+    """Tell whether the window is long enough for the rates that decisions use."""
+    return bool(window) and window[-1].at - window[0].at >= RATE_SECONDS - 1.0
+
+
 def slope(window: Window) -> float:
     """Return the least-squares growth of the modified age, bytes/s."""
     origin, count = window[-1].at, len(window)

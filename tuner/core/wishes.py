@@ -1,4 +1,4 @@
-"""Who asks for what: emergency, a person, the policy; the first of them that asks is heard."""
+"""Who asks for what: emergency, a person's override or drain, the policy; the first that asks is heard."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.registry import make_policy
-from policies.types import Policy, Situation, horizon
-from tuner.core import estimator
-from tuner.core.state import State
-from tuner.core.window import RATE_SECONDS
+from policies.types import Policy, Proposal, Situation, horizon
+from tuner.core import draincourse, estimator
+from tuner.core.state import Drain, State
+from tuner.core.window import warm
 from tuner.records import DecisionKind, Estimate, Sample
 
 EMERGENCY_RELIEF_SECONDS = 10.0
@@ -62,10 +62,7 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
             f"for {override.ends - now:.0f} s more",
             source="person",
         )
-    x, f = found.age_ratio, situation.set_point
-    where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *state.caution.remarks))
-    window = state.estimator.window
-    if window[-1].at - window[0].at < RATE_SECONDS - 1.0:
+    if not warm(state.estimator.window):
         return state, Wanted(
             DecisionKind.KEEP,
             sample.io_capacity_max,
@@ -74,17 +71,26 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
             "policy",
         )
     silenced = state.occurrences.silences(sample.monotonic)
-    if silenced or found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
-        return state, Wanted(
-            DecisionKind.KEEP,
-            sample.io_capacity_max,
-            "idle",
-            silenced or "next to no redo is written",
-            "policy",
+    if silenced:
+        return state, Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", silenced, "policy")
+    if state.drain is not None:
+        return state, _drained(state, state.drain, sample, found, now=now)
+    return state, _policys(state, proposal, situation, sample, found)
+
+
+def _policys(
+    state: State, proposal: Proposal, situation: Situation, sample: Sample, found: Estimate
+) -> Wanted:
+    """Return what the policy asks for; nothing where there is nothing to tune."""
+    x, f = found.age_ratio, situation.set_point
+    where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *state.caution.remarks))
+    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
+        return Wanted(
+            DecisionKind.KEEP, sample.io_capacity_max, "idle", "next to no redo is written", "policy"
         )
     if not proposal.act:
         reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
-        return state, Wanted(
+        return Wanted(
             DecisionKind.KEEP,
             proposal.io_capacity_max,
             reason,
@@ -93,14 +99,27 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
             proposal.terms,
         )
     up = proposal.io_capacity_max > sample.io_capacity_max
-    return state, Wanted(
+    return Wanted(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,
         reason="raise" if up else "lower",
         detail=f"{where}, heading for {f + situation.error_ahead:.3f}: "
-        f"{policy.name} wants M at {proposal.io_capacity_max:.0f}",
+        f"{state.settings.policy} wants M at {proposal.io_capacity_max:.0f}",
         source="policy",
         terms=proposal.terms,
+    )
+
+
+def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wanted:
+    """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
+    course = draincourse.course(state, wanted, sample, found, now=now)
+    return Wanted(
+        kind=DecisionKind.DRAIN if course.act else DecisionKind.KEEP,
+        io_capacity_max=course.io_capacity_max,
+        reason="draining" if wanted.reached is None else "drained",
+        detail=course.detail,
+        source="person",
+        terms=course.terms,
     )
 
 

@@ -41,6 +41,7 @@ class DecisionKind(StrEnum):
     SET = "set"
     EMERGENCY = "emergency"
     OVERRIDE = "override"
+    DRAIN = "drain"
     PARK = "park"
     RESTORE = "restore"
 
@@ -111,13 +112,14 @@ class Command(Struct, frozen=True):
     """Something a person, a signal or a part of the daemon asks of the loop.
 
     Attributes:
-        name: pause, resume, park, restore, override, cancel_override, mode, settings, stop,
-            originals_saved.
+        name: pause, resume, park, restore, override, cancel_override, drain, cancel_drain, mode,
+            settings, stop, originals_saved.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
-        value: M for override, mode name for mode; for originals_saved the server and pair that
-            are on disk, None for whichever are waited for.
-        ttl: seconds an override lives.
+        value: M for override, mode name for mode, checkpoint age for drain as ``tuner.core.ages``
+            reads it; for originals_saved the server and pair that are on disk, None for whichever
+            are waited for.
+        ttl: seconds an override or a drain lives.
         settings: the new settings, for ``settings``.
         reason: free text for the record.
     """
@@ -169,6 +171,46 @@ class Event(Struct, frozen=True):
     who: str = "loop"
 
 
+class DrainProgress(Struct, frozen=True):
+    """How far a drain is.
+
+    Attributes:
+        target: checkpoint age to stay at or below, bytes.
+        start_age: checkpoint age when it was asked for, bytes.
+        ends: monotonic time when it is over, seconds.
+        who: person, with where from.
+        reached: monotonic time since when the age is there, None before.
+        seconds_left: until it is there, at the slope measured; None while the age does not fall.
+    """
+
+    target: int
+    start_age: int
+    ends: float
+    who: str
+    reached: float | None = None
+    seconds_left: float | None = None
+
+
+class RestoreProgress(Struct, frozen=True):
+    """How far a restore is.
+
+    Attributes:
+        who: person, with where from.
+        step: steps taken.
+        steps_left: steps to go.
+        seconds_left: until the originals are in force if nothing has to be waited for.
+        latency: mean write latency of the last seconds, seconds; None where unknown.
+        latency_limit: a step waits while the latency is above this, seconds; None where it is not visible.
+    """
+
+    who: str
+    step: int
+    steps_left: int
+    seconds_left: float
+    latency: float | None = None
+    latency_limit: float | None = None
+
+
 class Acknowledgement(Struct, frozen=True):
     """The loop's answer to one command: accepted or refused, with the reason."""
 
@@ -192,3 +234,5 @@ class TickRecord(Struct, frozen=True):
     changes_last_hour: int = 0
     originals: Capacity | None = None
     occurrences: tuple[str, ...] = ()
+    drain: DrainProgress | None = None
+    restore: RestoreProgress | None = None

@@ -1,0 +1,176 @@
+"""Commands that wait: a line whenever they got further, and an end with a reason."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+
+import pytest
+from click.testing import Result
+
+from tests.api.factory import MEBIBYTE, START, AnsweringLoop, record, sample
+from tuner.cli import waiting
+from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, RestoreProgress, TickRecord
+
+Run = Callable[..., Result]
+
+TARGET = 64 * MEBIBYTE
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look often, and say everything."""
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(waiting, "LINE_SECONDS", 0.0)
+
+
+def draining(number: int, age: int, **changes: object) -> TickRecord:
+    """Return a tick of a loop that drains."""
+    drain = DrainProgress(
+        target=TARGET, start_age=80 * MEBIBYTE, ends=100.0 + 3600.0, who="ann", seconds_left=90.0
+    )
+    lsn = 10_000_000_000
+    reading = sample(number, lsn_current=lsn, lsn_checkpoint=lsn - age)
+    return record(number, reading=reading, drain=_replaced(drain, **changes))
+
+
+def _replaced(drain: DrainProgress, **changes: object) -> DrainProgress:
+    values = {name: getattr(drain, name) for name in drain.__struct_fields__}
+    return DrainProgress(**(values | changes))
+
+
+def playing(daemon: AnsweringLoop, *ticks: TickRecord, events: tuple[Event, ...] = ()) -> threading.Thread:
+    """Publish these ticks one after the other, in a thread, as soon as something was asked."""
+
+    def play() -> None:
+        while not daemon.commands:
+            pause.wait(0.01)
+        for number, one in enumerate(ticks):
+            daemon.template, daemon._drain = one, None
+            daemon.publish(events=events if number == len(ticks) - 1 else ())
+            pause.wait(0.15)
+
+    pause = threading.Event()
+    thread = threading.Thread(target=play, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run) -> None:
+    """Lines say where the age is and how long it will take; the end says where it stays, and is exit 0."""
+    daemon.template = draining(50, 79 * MEBIBYTE, seconds_left=None)
+    playing(
+        daemon,
+        draining(51, 79 * MEBIBYTE, seconds_left=None),
+        draining(52, 70 * MEBIBYTE),
+        draining(53, 60 * MEBIBYTE, reached=152.0),
+    )
+
+    result = run("drain", "--to-age", "64MiB", "--wait")
+
+    assert result.exit_code == 0, result.output
+    assert "checkpoint age 79.0 MiB, from 80.0 MiB down to 64.0 MiB; not falling yet" in result.stderr
+    assert "checkpoint age 70.0 MiB, from 80.0 MiB down to 64.0 MiB; about 1m 30s to go" in result.stderr
+    assert "drained: checkpoint age 60.0 MiB, kept at or below 64.0 MiB" in result.stdout
+    assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "64MiB", 3600.0)]
+
+
+def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, run: Run) -> None:
+    """Whoever ended the drain is named."""
+    daemon.template = draining(50, 79 * MEBIBYTE)
+    ended = Event(START, "drain_ended", "drain to 64.0 MiB ended: cancelled by bob")
+    playing(daemon, draining(51, 78 * MEBIBYTE), record(52), events=(ended,))
+
+    result = run("drain", "--to-age", "64MiB", "--ttl", "30m", "--wait", "--json")
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["detail"] == "drain to 64.0 MiB ended: cancelled by bob"
+    assert daemon.commands[0].ttl == 1800.0
+
+
+def test_drain_that_is_held_is_exit_1(daemon: AnsweringLoop, run: Run) -> None:
+    """A hold that lasts is not waited for; its reason and what ends it are said."""
+    hold = Hold(HoldCode.RESIZING, 10.0, "a redo capacity change is under way", "the server, when it is done")
+    daemon.template = draining(50, 79 * MEBIBYTE)
+    daemon.holding = (hold,)
+
+    result = run("drain", "--to-age", "64MiB", "--wait")
+
+    assert result.exit_code == 1
+    assert "a redo capacity change is under way; ended by the server, when it is done" in result.output
+
+
+def test_drain_without_wait_and_its_end(daemon: AnsweringLoop, run: Run) -> None:
+    """Without --wait the answer is shown at once; --cancel ends it."""
+    begun = run("drain", "--to-age", "10%", "--reason", "upgrade")
+    shown = run("status")
+    ended = run("drain", "--cancel")
+
+    assert begun.exit_code == shown.exit_code == ended.exit_code == 0, begun.output
+    assert "drain: none → to 64.0 MiB" in begun.output
+    assert "to 64.0 MiB from 80.0 MiB, at 58.2 MiB, not in sight to go" in shown.output
+    assert "drain: to 64.0 MiB → none" in ended.output
+    assert [one.name for one in daemon.commands] == ["drain", "cancel_drain"]
+    assert daemon.commands[0].reason == "upgrade"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "say --to-age AGE, or --cancel"),
+        (("--to-age", "10%", "--cancel"), "--cancel goes without"),
+        (("--wait", "--cancel"), "--cancel goes without"),
+        (("--to-age", "64MB"), "'64MB' is no age: write bytes, such as 64MiB or 2G"),
+        (("--to-age", "10%", "--ttl", "8d"), "at most 7d"),
+    ],
+)
+def test_wrong_usage_asks_nothing(daemon: AnsweringLoop, run: Run, words: tuple[str, ...], said: str) -> None:
+    """A drain that makes no sense is exit 2, with what would be right."""
+    result = run("drain", *words)
+
+    assert result.exit_code == 2
+    assert said in result.output
+    assert daemon.commands == []
+
+
+def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run) -> None:
+    """With --wait each step is a line: how many were taken, where it is, where it goes, what is left."""
+    way = RestoreProgress("ann", step=3, steps_left=5, seconds_left=25.0, latency=0.002, latency_limit=0.005)
+    reading = sample(51, io_capacity=4000, io_capacity_max=8000)
+    originals = Capacity(10_000, 20_000)
+    under_way = record(51, reading=reading, originals=originals, restore=way)
+    there = sample(52, io_capacity=10_000, io_capacity_max=20_000)
+    daemon.template = under_way
+    daemon.publish()
+    playing(daemon, under_way, record(52, reading=there))
+
+    status = run("status")
+    result = run("restore", "--wait")
+
+    assert result.exit_code == 0, result.output
+    assert "step 3, at 4000/8000 of 10000/20000; 5 left, 25 s at least" in result.stderr
+    assert "step 3, at 4000/8000 of 10000/20000" in status.output
+    assert "writes take 2.0 ms, 5.0 ms allowed" in status.output
+
+
+def test_status_says_where_the_latency_is_not_known(daemon: AnsweringLoop, run: Run) -> None:
+    """A restore that goes by time alone is said to."""
+    way = RestoreProgress("ann", step=1, steps_left=5, seconds_left=25.0)
+    daemon.template = record(51, restore=way)
+    daemon.publish()
+
+    assert "the write latency is not known: a step every few seconds" in run("status").output
+
+
+def test_park_says_what_it_waits_for(
+    daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --wait park says what is in force and what is to be."""
+    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.05)
+    daemon.template = record(50, reading=sample(50, io_capacity=300, io_capacity_max=600))
+
+    result = run("park", "--wait")
+
+    assert result.exit_code == 1
+    assert "in force C 300, M 600; parking at C 225, M 450" in result.stderr

@@ -1,0 +1,84 @@
+"""The way back to the originals without a daemon."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.factory import FakeServer
+from tuner.core.latency import STEP_SECONDS
+from tuner.core.parking import RESTORE_FACTOR, restore_steps
+from tuner.records import Capacity
+from tuner.restore import restore_offline
+from tuner.servers.port import ServerError
+
+ORIGINALS = Capacity(1_000, 2_000)
+
+
+class Patient:
+    """A server that lives while a restore waits, and what was said meanwhile."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self.server = server
+        self.lines: list[str] = []
+        self.written: list[float] = []
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass; note when something was written."""
+        if len(self.server.applied) > len(self.written):
+            self.written.append(self.server.now)
+        self.server.live(seconds)
+
+
+def restored(server: FakeServer, *, hidden: bool = False) -> Patient:
+    """Go back to the originals; return what was seen on the way."""
+    seen = Patient(server)
+    restore_offline(server, ORIGINALS, say=seen.lines.append, hidden=hidden, wait=seen.wait)
+    return seen
+
+
+def test_it_ends_at_the_originals_in_the_daemons_steps() -> None:
+    """Every step is a quarter at most, five seconds apart, and the last line says what is in force."""
+    server = FakeServer(Capacity(225, 450))
+    expected = restore_steps(server.capacity, ORIGINALS)
+    seen = restored(server, hidden=True)
+
+    values = [before.io_capacity_max for _, _, before in server.applied]
+    assert server.capacity == ORIGINALS
+    assert len(server.applied) == expected
+    assert all(new <= RESTORE_FACTOR * old for old, new in itertools.pairwise(values))
+    assert all(later - earlier >= STEP_SECONDS for earlier, later in itertools.pairwise(seen.written))
+    assert seen.lines[0].endswith(f", {expected - 1} to go")
+    assert seen.lines[-1] == "originals 1000/2000 are in force"
+
+
+def test_it_waits_while_writes_are_slow() -> None:
+    """A step that makes writes slow is the last one until they are quick again, as with the daemon."""
+    server = FakeServer(Capacity(225, 450))
+    server.write_seconds = 0.002
+    seen = Patient(server)
+
+    def wait(seconds: float) -> None:
+        slow = len(server.applied) == 2 and server.now < 40.0
+        server.write_seconds = 0.03 if slow else 0.002
+        seen.wait(seconds)
+
+    restore_offline(server, ORIGINALS, say=seen.lines.append, wait=wait)
+
+    assert server.capacity == ORIGINALS
+    assert seen.written[0] >= 5.0
+    assert seen.written[2] >= 40.0
+    assert seen.written[1] < 20.0
+
+
+def test_what_stops_it_is_said_with_what_is_in_force() -> None:
+    """A server that is lost or refuses ends it, with the reason."""
+    server = FakeServer(Capacity(225, 450))
+    server.refusal = "access denied"
+    with pytest.raises(ServerError, match="stopped at 225/450: access denied"):
+        restored(server, hidden=True)
+    server.refusal, server.down = "", "did not answer"
+    with pytest.raises(ServerError, match="stopped on the way back: did not answer"):
+        restored(server)
+    assert server.capacity == Capacity(225, 450)

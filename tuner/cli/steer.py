@@ -1,0 +1,79 @@
+"""What the commands that speak to a running daemon share: options, the asking, and showing the answer."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import click
+import msgspec
+
+from api.views import Change, State
+from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration, connection_options
+from tuner.cli.errors import Unreachable
+from tuner.core.ages import said
+from tuner.records import Capacity
+
+
+def options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the connection's options and hand them over as one ``where``."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:  # noqa: ANN401 - click hands over every option
+        where = Where(**{field.name: given.pop(field.name) for field in fields(Where)})
+        if where.url is not None and where.api_socket is not None:
+            raise click.UsageError("--url and --api-socket both name a daemon; give one of them")
+        function(where, **given)
+
+    return connection_options(command)
+
+
+reason_option = click.option("--reason", default="", help="Why, for the record.")
+wait_option = click.option("--wait", is_flag=True, help="Wait until it is done, and say how far it is.")
+
+
+def require_unnamed(where: Where, nobody: NoDaemon) -> None:
+    """Let the journal stand in for a daemon, but for none that was named."""
+    if where.named:
+        raise Unreachable(
+            f"{nobody.message}; the journal was not tried: leave {where.named} out for that"
+        ) from nobody
+
+
+def send(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
+    """Return the loop's answer to a change.
+
+    Raises:
+        CommandError: refused, not allowed, not answered, or nobody there.
+    """
+    return Daemon(where, configuration(where)).send(method, path, body, Change)
+
+
+def show(change: Change, *, as_json: bool) -> None:
+    """Print the loop's answer, and what it changed."""
+    if as_json:
+        print(msgspec.json.encode(change).decode())
+        return
+    print(change.message)
+    before, after = _described(change.old), _described(change.new)
+    for name, old in before.items():
+        if old != after[name]:
+            print(f"  {name}: {old} → {after[name]}")
+
+
+def _described(state: State) -> dict[str, str]:
+    left = state.override_seconds_left
+    return {
+        "mode": state.mode.value,
+        "holds": ", ".join(code.value for code in state.holds) or "none",
+        "target": pair_text(state.target),
+        "override": "none" if left is None else f"{left:.0f} s left",
+        "drain": "none" if state.drain_target is None else f"to {said(state.drain_target)}",
+    }
+
+
+def pair_text(pair: Capacity | None) -> str:
+    """Return a pair as people read it."""
+    return "unknown" if pair is None else f"C {pair.io_capacity}, M {pair.io_capacity_max}"

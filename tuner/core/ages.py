@@ -1,0 +1,49 @@
+"""Checkpoint ages as people write them: bytes, or a share of the redo capacity."""
+
+from __future__ import annotations
+
+import math
+import re
+
+PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,6})?(%|[KMGTkmgt]([iI][bB])?|[bB])?$"
+"""What an age is written like; K, M, G and T are powers of 1024, as MySQL takes them."""
+
+EXPECTED = "bytes, such as 64MiB or 2G, or a share of the redo capacity, such as 10%"
+
+_UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_NUMBER = re.compile(r"[0-9.]+")
+
+
+def bytes_of(text: str, *, redo_capacity: int) -> int:
+    """Return an age in bytes.
+
+    Args:
+        text: the age as it is written.
+        redo_capacity: S, bytes, which a share is one of.
+
+    Raises:
+        ValueError: it is no age; the message says what would be right.
+    """
+    if not re.fullmatch(PATTERN, text):
+        raise ValueError(f"{text!r} is no age: write {EXPECTED}")
+    number = _NUMBER.match(text)
+    assert number is not None  # noqa: S101 - the pattern begins with one; tells the type checker
+    unit = text[number.end() :].upper().removesuffix("IB")
+    value = float(number[0])
+    found = value / 100.0 * redo_capacity if unit == "%" else value * _UNITS[unit]
+    if not 1.0 <= found <= redo_capacity:
+        raise ValueError(f"{text} must be above 0 and at most the redo capacity, {said(redo_capacity)}")
+    return int(found)
+
+
+def said(count: float) -> str:
+    """Return bytes as people read them."""
+    for size, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def at_least(count: float) -> str:
+    """Return an age that is no less and that ``bytes_of`` reads."""
+    return f"{math.ceil(count / 2**20 * 10.0) / 10.0:.1f}MiB"

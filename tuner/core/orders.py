@@ -1,0 +1,175 @@
+"""What people ask: hands off or on, a value or an age of their own, a setting to leave behind."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tuner.core.ages import EXPECTED, bytes_of, said
+from tuner.core.asking import ADVISORY, PERSON, Asked, Outcome, cannot_write, refused
+from tuner.core.drain import begun, refusal
+from tuner.core.latency import Pace
+from tuner.core.state import Drain, Override, State
+from tuner.core.window import warm
+from tuner.records import Hold, HoldCode
+from tuner.settings import Mode
+
+
+def pause(state: State, asked: Asked) -> Outcome:
+    """Park, by entering a hold that only a person ends."""
+    if state.latches.paused is not None:
+        return refused(state, f"already paused: {state.latches.paused.reason}")
+    reason = f"paused by {asked.command.who}" + (f": {asked.command.reason}" if asked.command.reason else "")
+    hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
+    state = replace(state, latches=replace(state.latches, paused=hold), override=None, restoring="")
+    return Outcome(state, "paused; hands off until resumed", event="paused")
+
+
+def resume(state: State, asked: Asked) -> Outcome:
+    """End the holds that wait for a person, and a drain."""
+    latches = state.latches
+    cleared = [
+        hold.code.value for hold in (latches.paused, latches.foreign, latches.refused) if hold is not None
+    ]
+    if not cleared and state.drain is None:
+        return refused(state, "nothing to resume: not paused, and no hold waits for a person")
+    if state.drain is not None:
+        state = _called_off(state, state.drain, f"resumed by {asked.command.who}")
+    if not cleared:
+        return Outcome(state, "resumed; the drain is over", event="resumed")
+    expected = asked.sample.capacity if asked.sample is not None else None
+    own = state.writes.own if state.writes.own == expected else None
+    state = replace(
+        state,
+        latches=replace(latches, paused=None, foreign=None, refused=None),
+        writes=replace(state.writes, expected=expected, own=own, failures=0),
+        park_owed="",
+    )
+    return Outcome(state, f"resumed; cleared {', '.join(cleared)}", event="resumed")
+
+
+def override(state: State, asked: Asked) -> Outcome:
+    """Keep a person's M for a time."""
+    command, settings = asked.command, state.settings
+    wanted, ttl = command.value, command.ttl
+    if not isinstance(wanted, int) or ttl is None or not ttl > 0:
+        return refused(state, "an override needs io_capacity_max (pages/s) and a time to live (seconds)")
+    if state.mode is not Mode.ACTIVE:
+        return refused(state, ADVISORY)
+    if state.holds:
+        held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in state.holds)
+        return refused(state, f"held ({held}); a hold permits no override")
+    low, high = settings.min_io_capacity_max, settings.max_io_capacity_max
+    if not low <= wanted <= high:
+        return refused(state, f"io_capacity_max {wanted} is outside the limits {low} to {high}")
+    override = Override(io_capacity_max=wanted, ends=asked.now + ttl, who=command.who)
+    return Outcome(
+        replace(state, override=override, restoring=""),
+        f"override to {wanted} for {ttl:.0f} s",
+        event="override",
+    )
+
+
+def cancel_override(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a handler's signature
+    """End an override before its time."""
+    if state.override is None:
+        return refused(state, "no override is in force")
+    message = f"override to {state.override.io_capacity_max} cancelled"
+    return Outcome(replace(state, override=None), message, event="override_cancelled")
+
+
+def drain(state: State, asked: Asked) -> Outcome:
+    """Bring the checkpoint age down for a time."""
+    command, found, sample = asked.command, state.estimate, asked.sample
+    why = cannot_write(state, asked) or _held(state)
+    if why:
+        return refused(state, why)
+    if found is None or sample is None or not warm(state.estimator.window):
+        return refused(state, "rates need ten seconds of readings; ask again then")
+    ttl = command.ttl
+    if not isinstance(command.value, str) or ttl is None or not ttl > 0:
+        return refused(state, f"a drain needs a checkpoint age ({EXPECTED}) and a time to live (seconds)")
+    try:
+        target = bytes_of(command.value, redo_capacity=sample.redo_capacity)
+    except ValueError as error:
+        return refused(state, str(error))
+    why = refusal(state, sample, found, target)
+    if why:
+        return refused(state, why)
+    made = begun(state, sample, target, who=command.who, now=asked.now, ttl=ttl)
+    return Outcome(
+        replace(state, drain=made, override=None, restoring=""),
+        f"draining to {said(target)} of checkpoint age, from {said(sample.checkpoint_age)}, "
+        f"for {ttl:.0f} s; then back to the set-point",
+        event="drain",
+    )
+
+
+def _held(state: State) -> str:
+    """Return why a hold permits no drain; empty without one, entered in this very tick or before."""
+    latches = state.latches
+    entered = tuple(hold for hold in (latches.paused, latches.foreign) if hold is not None)
+    held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in entered or state.holds)
+    return f"held ({held}); a hold permits no drain" if held else ""
+
+
+def cancel_drain(state: State, asked: Asked) -> Outcome:
+    """End a drain before its time."""
+    if state.drain is None:
+        return refused(state, "no drain is in force")
+    message = f"drain to {said(state.drain.target)} cancelled; back to the set-point"
+    return Outcome(_called_off(state, state.drain, f"cancelled by {asked.command.who}"), message)
+
+
+def _called_off(state: State, under_way: Drain, why: str) -> State:
+    """Return the state with a drain that ends in this tick."""
+    return replace(state, drain=replace(under_way, cancelled=why))
+
+
+def park(state: State, asked: Asked) -> Outcome:
+    """Leave a safe setting behind, then keep hands off."""
+    why = cannot_write(state, asked)
+    if why:
+        return refused(state, why)
+    if state.park_target is None:
+        return refused(state, "no estimate yet, so no parked setting is known")
+    hold = Hold(
+        code=HoldCode.PAUSED,
+        since=asked.now,
+        reason=f"parked by {asked.command.who}",
+        clears="innobrim resume",
+    )
+    state = replace(
+        state,
+        latches=replace(state.latches, paused=hold),
+        park_owed=f"{PERSON}{asked.command.who}",
+        override=None,
+        restoring="",
+    )
+    pair = state.park_target
+    assert pair is not None  # noqa: S101 - checked above; tells the type checker
+    return Outcome(
+        state, f"parking at {pair.io_capacity}/{pair.io_capacity_max}; hands off until resumed", event="park"
+    )
+
+
+def restore(state: State, asked: Asked) -> Outcome:
+    """Begin the way back to the originals."""
+    why = cannot_write(state, asked)
+    if why == ADVISORY:
+        return refused(state, f"{why}, or stop the daemon and use innobrim restore without it")
+    if why:
+        return refused(state, why)
+    assert state.originals is not None  # noqa: S101 - checked above; tells the type checker
+    pair = state.originals.capacity
+    state = replace(
+        state,
+        restoring=asked.command.who,
+        pace=state.pace if state.restoring and state.pace else Pace(begun=asked.now),
+        override=None,
+        park_owed="",
+    )
+    return Outcome(
+        state,
+        f"restoring {pair.io_capacity}/{pair.io_capacity_max} in steps; advisory when done",
+        event="restore",
+    )
