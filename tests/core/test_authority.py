@@ -39,10 +39,17 @@ def ratio(record: TickRecord) -> float:
 @pytest.mark.parametrize("policy", ["feedforward", "pid"])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
 @pytest.mark.parametrize("set_point", [0.6, 0.8])
-def test_a_slow_device_does_not_wind_m_up(policy: PolicyName, share: float, set_point: float) -> None:
-    """Ten minutes above the set-point raise M no further, and the age comes back without undershooting."""
+@pytest.mark.parametrize("backup", [False, True])
+def test_a_slow_device_does_not_wind_m_up(
+    policy: PolicyName, share: float, set_point: float, *, backup: bool
+) -> None:
+    """Ten minutes above the set-point raise M no further, and the age comes back without undershooting.
+
+    The same holds where a backup is what makes it slow, from which nothing is learned.
+    """
     bench = at_rest(policy, set_point)
     bench.server.device = share * RATE * DENSITY
+    bench.server.shows = {"backup_locked": backup}
     bench.turns(SHOWS)
     ceiling = max(bench.server.capacity.io_capacity_max, DEVICE_MARGIN * bench.server.device)
     values = []
@@ -50,7 +57,7 @@ def test_a_slow_device_does_not_wind_m_up(policy: PolicyName, share: float, set_
         bench.turn()
         values.append(bench.server.capacity.io_capacity_max)
     assert ratio(bench.record) > set_point + OVERSHOOT
-    bench.server.device = 1e9
+    bench.server.device, bench.server.shows = 1e9, {}
     back = [bench.turn() for _ in range(60 * MINUTES)]
 
     assert max(values) <= ceiling

@@ -86,9 +86,16 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         last_write=state.writes.last,
         changes=len(state.writes.counted),
         authority=found.authority,
-        sustained_capacity=found.sustained_capacity,
+        sustained_capacity=_given(found),
     )
     return guards.guard(wish, context)
+
+
+def _given(found: Estimate) -> float | None:
+    """Return what the device gives at most, pages/s; while a backup slows it that is less than D."""
+    if found.authority >= guards.AUTHORITY_LOST or found.flush_rate <= 0.0:
+        return found.sustained_capacity
+    return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
 
 
 def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | None:
