@@ -108,7 +108,8 @@ def _counters(facts: Facts) -> Line:
     if not facts.disabled_counters:
         return Line("counters", "ok", "all InnoDB counters that a sample needs are on")
     finding = counters_off(facts)
-    return Line("counters", "warning", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
+    found = f"{finding.title}: {finding.reason}; active mode writes only where this version matched before"
+    return Line("counters", "warning", found, finding.fix, finding.sql)
 
 
 def _surroundings(facts: Facts) -> Line:
