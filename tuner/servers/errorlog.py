@@ -19,8 +19,8 @@ STARTED = "MY-013576"
 ENDED = "MY-013577"
 """InnoDB initialization has ended."""
 
-CRASHED = ("MY-012551", "MY-012552", "MY-012532", "MY-012535")
-"""Not shut down normally; starting crash recovery; applying a batch of redo records; done with it."""
+CRASHED = ("MY-012551", "MY-012552")
+"""Not shut down normally; starting crash recovery. A clean start applies a batch of redo records, too."""
 
 CRASHED_LATER = "MY-010229"
 """Starting XA crash recovery: comes after InnoDB's own."""

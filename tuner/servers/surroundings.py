@@ -31,8 +31,14 @@ EPOCH_LAG = 1e9
 
 PICOSECONDS = 1e12
 
-WRITES = ("commit", "insert", "update", "delete", "replace")
-"""The statements whose count and time stand for the server's latency."""
+WRITES = (
+    *(f"statement/sql/{name}" for name in ("commit", "insert", "update", "delete", "replace", "execute_sql")),
+    "statement/com/Execute",
+)
+"""The events whose count and time stand for the server's latency.
+
+A prepared statement is counted as its execution, whatever it does: the server does not tell reads apart.
+"""
 
 Row = tuple[Any, Any]
 
@@ -100,7 +106,7 @@ def _lag(name: str, doing: str) -> str:
     )
 
 
-_EVENTS = ", ".join(f"'statement/sql/{name}'" for name in WRITES)
+_EVENTS = ", ".join(repr(name) for name in WRITES)
 
 PARTS: Mapping[str, Part] = {
     "replica": Part(
