@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.core.draining import BYTES, HIGH, age_of
 from tests.factory import Bench
 
 
@@ -11,3 +12,12 @@ from tests.factory import Bench
 def bench() -> Bench:
     """Return a loop in active mode whose first write is in force."""
     return Bench().in_control()
+
+
+@pytest.fixture
+def full() -> Bench:
+    """Return a loop that holds a high age on a busy server."""
+    bench = Bench(HIGH).in_control()
+    bench.turns(300)
+    assert age_of(bench.record) > 1.3 * BYTES
+    return bench
