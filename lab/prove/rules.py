@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 HOUR = 3600.0
 C_NAME, M_NAME = "innodb_io_capacity", "innodb_io_capacity_max"
-COUNTED = {DecisionKind.SET, DecisionKind.EMERGENCY}
-PACED = {kind for kind in DecisionKind if kind.value in {"set", "drain"}}
+PACED = {DecisionKind.SET, DecisionKind.DRAIN}
+COUNTED = PACED | {DecisionKind.EMERGENCY}
 EMERGENCY_SPACING = 2.0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +13,7 @@ from tuner.cli import waiting
 from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, RestoreProgress, TickRecord
 
 Run = Callable[..., Result]
+Play = Callable[..., None]
 
 TARGET = 64 * MEBIBYTE
 
@@ -21,7 +21,7 @@ TARGET = 64 * MEBIBYTE
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often, and say everything."""
-    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(waiting, "LINE_SECONDS", 0.0)
 
 
@@ -40,28 +40,27 @@ def _replaced(drain: DrainProgress, **changes: object) -> DrainProgress:
     return DrainProgress(**(values | changes))
 
 
-def playing(daemon: AnsweringLoop, *ticks: TickRecord, events: tuple[Event, ...] = ()) -> threading.Thread:
-    """Publish these ticks one after the other, in a thread, as soon as something was asked."""
+@pytest.fixture
+def play(daemon: AnsweringLoop, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Return what has these ticks published one after the other, each time that the command waits."""
 
-    def play() -> None:
-        while not daemon.commands:
-            pause.wait(0.01)
-        for number, one in enumerate(ticks):
-            daemon.template, daemon._drain = one, None
-            daemon.publish(events=events if number == len(ticks) - 1 else ())
-            pause.wait(0.15)
+    def script(*ticks: TickRecord, events: tuple[Event, ...] = ()) -> None:
+        left = list(ticks)
 
-    pause = threading.Event()
-    thread = threading.Thread(target=play, daemon=True)
-    thread.start()
-    return thread
+        def following(_: float) -> None:
+            assert left, "waited on after the last tick"
+            daemon.template, daemon._drain = left.pop(0), None
+            daemon.publish(events=() if left else events)
+
+        monkeypatch.setattr(waiting, "pause", following)
+
+    return script
 
 
-def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run) -> None:
+def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run, play: Play) -> None:
     """Lines say where the age is and how long it will take; the end says where it stays, and is exit 0."""
     daemon.template = draining(50, 79 * MEBIBYTE, seconds_left=None)
-    playing(
-        daemon,
+    play(
         draining(51, 79 * MEBIBYTE, seconds_left=None),
         draining(52, 70 * MEBIBYTE),
         draining(53, 60 * MEBIBYTE, reached=152.0),
@@ -76,11 +75,11 @@ def test_drain_waits_until_the_age_is_down(daemon: AnsweringLoop, run: Run) -> N
     assert [(one.name, one.value, one.ttl) for one in daemon.commands] == [("drain", "64MiB", 3600.0)]
 
 
-def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, run: Run) -> None:
+def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, run: Run, play: Play) -> None:
     """Whoever ended the drain is named."""
     daemon.template = draining(50, 79 * MEBIBYTE)
     ended = Event(START, "drain_ended", "drain to 64.0 MiB ended: cancelled by bob")
-    playing(daemon, draining(51, 78 * MEBIBYTE), record(52), events=(ended,))
+    play(draining(51, 78 * MEBIBYTE), record(52), events=(ended,))
 
     result = run("drain", "--to-age", "64MiB", "--ttl", "30m", "--wait", "--json")
 
@@ -134,7 +133,7 @@ def test_wrong_usage_asks_nothing(daemon: AnsweringLoop, run: Run, words: tuple[
     assert daemon.commands == []
 
 
-def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run) -> None:
+def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run, play: Play) -> None:
     """With --wait each step is a line: how many were taken, where it is, where it goes, what is left."""
     way = RestoreProgress("ann", step=3, steps_left=5, seconds_left=25.0, latency=0.002, latency_limit=0.005)
     reading = sample(51, io_capacity=4000, io_capacity_max=8000)
@@ -143,7 +142,7 @@ def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run) -> None:
     there = sample(52, io_capacity=10_000, io_capacity_max=20_000)
     daemon.template = under_way
     daemon.publish()
-    playing(daemon, under_way, record(52, reading=there))
+    play(under_way, record(52, reading=there))
 
     status = run("status")
     result = run("restore", "--wait")

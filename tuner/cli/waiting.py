@@ -23,6 +23,9 @@ HELD_SECONDS = 30.0
 """A hold that lasts longer than this is not waited for."""
 
 POLL_SECONDS = 0.5
+
+pause = time.sleep
+
 LINE_SECONDS = 5.0
 """Between two lines about a drain."""
 
@@ -84,7 +87,7 @@ def until_drained(where: Where) -> str:
         if time.monotonic() - told >= LINE_SECONDS:
             told = time.monotonic()
             click.echo(drain_text(now), err=True)
-        time.sleep(POLL_SECONDS)
+        pause(POLL_SECONDS)
 
 
 def drain_text(now: Status) -> str:
@@ -118,7 +121,7 @@ def _until(where: Where, done: Callable[[Status], bool], line: Callable[[Status]
         if text.partition(";")[0] != said_last.partition(";")[0]:
             said_last = text
             click.echo(text, err=True)
-        time.sleep(POLL_SECONDS)
+        pause(POLL_SECONDS)
 
 
 def _why_ended(daemon: Daemon) -> str:
