@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -66,6 +67,30 @@ def test_a_slow_disk_makes_no_daemon_forget(slow: Path) -> None:
 
     assert known(found) == (PAIR, PAUSED.paused)
     found.close(0.1)
+
+
+def test_a_journal_of_a_daemon_that_was_killed_is_copied_once(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed daemon began to write is rolled back in one copy, however much is read."""
+    path = left / FILE_NAME
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA cache_size = 1")  # so that it is written before its end
+        db.execute("BEGIN")
+        db.execute("UPDATE originals SET io_capacity = 1")
+        db.executemany("INSERT INTO meta VALUES (?, ?)", [(f"{n}", "x" * 4000) for n in range(50)])
+        killed = {name: (left / name).read_bytes() for name in (FILE_NAME, f"{FILE_NAME}-journal")}
+        db.execute("ROLLBACK")
+    for name, content in killed.items():
+        (left / name).write_bytes(content)
+    copied: list[str] = []
+    copy = shutil.copyfile
+    monkeypatch.setattr(shutil, "copyfile", lambda old, new: (copied.append(str(old)), copy(old, new)))
+    found = memory.look(left, quietly=False)
+
+    assert found.originals_of(FACTS) == PAIR
+    assert None not in found
+    assert copied == [str(path), f"{path}-journal"]
 
 
 def test_what_a_damaged_journal_still_gives_is_known(left: Path) -> None:

@@ -17,6 +17,7 @@ from tuner.core.state import SAME_START_SECONDS, State
 from tuner.core.step import start
 from tuner.journal import reader
 from tuner.journal.ending import Write, last_writes, left_by
+from tuner.journal.readonly import settled
 from tuner.journal.tables import JournalError, Originals
 from tuner.journal.writer import JournalWriter
 from tuner.logs import get_logger
@@ -81,15 +82,24 @@ def look(directory: Path, *, quietly: bool) -> Left:
         quietly: log nothing of what cannot be read.
     """
 
-    def read(what: Callable[[Path], T]) -> T | None:
+    def read(what: Callable[[], T]) -> T | None:
         try:
-            return what(directory)
+            return what()
         except (JournalError, OSError) as error:
             if not quietly:
                 log.warning("the journal could not be read", reason=str(error))
             return None
 
-    return Left(read(reader.originals), read(last_writes), read(reader.standing), read(reader.learned))
+    def everything() -> Left:
+        with settled(directory) as place:
+            return Left(
+                read(lambda: reader.originals(place)),
+                read(lambda: last_writes(place)),
+                read(lambda: reader.standing(place)),
+                read(lambda: reader.learned(place)),
+            )
+
+    return read(everything) or Left()
 
 
 class Memory:

@@ -49,6 +49,24 @@ def _seen(path: Path) -> Iterator[None]:
         raise JournalError(f"{path}: {(error.strerror or str(error)).lower()}") from error
 
 
+@contextlib.contextmanager
+def settled(directory: Path) -> Iterator[Path]:
+    """Yield a directory whose journal can be read at once, as often as wanted: this one, or a copy's.
+
+    A journal whose writer died inside a transaction is copied for each reading, and the copy rolled back,
+    which takes its time on a slow disk.
+
+    Raises:
+        JournalError: it cannot be read at all.
+    """
+    path = located(directory)
+    if not is_there(path):
+        yield directory
+        return
+    with ReadOnlyJournal(path, any_format=True) as journal:
+        yield journal.directory
+
+
 class ReadOnlyJournal:
     """A read-only connection to a file that is a journal.
 
@@ -62,7 +80,7 @@ class ReadOnlyJournal:
             path: the file.
             any_format: take one that another version wrote, or a damaged one.
         """
-        self._path = path
+        self._path = self._opened = path
         self._any_format = any_format
         self._stack = contextlib.ExitStack()
         self._db: sqlite3.Connection
@@ -87,6 +105,11 @@ class ReadOnlyJournal:
         """Return all rows of one query; the file is not locked when this returns."""
         return self._guarded(lambda: self._db.execute(query, values).fetchall())
 
+    @property
+    def directory(self) -> Path:
+        """Return where the file lies that is read: the journal, or the copy that had to be made of it."""
+        return self._opened.parent
+
     def _connect(self, path: Path) -> None:
         def attempt() -> None:
             self._db = sqlite3.connect(
@@ -104,6 +127,8 @@ class ReadOnlyJournal:
             self._guarded(attempt)
         except _LeftOver:
             self._connect(self._copy())
+        else:
+            self._opened = path
 
     def _copy(self) -> Path:
         """Copy a journal whose writer died inside a transaction: only a copy may be rolled back."""
