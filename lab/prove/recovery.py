@@ -82,6 +82,7 @@ def run(ledger: Ledger, image: str, *, trial: bool = False) -> None:
         with Daemon(
             bench.server, api=True, set_point=todo[0].ratio, max_checkpoint_age_ratio=CHECKPOINT_CAP
         ) as daemon:
+            _await_taken_in(daemon)  # a signal before the daemon listens would end it
             for kill in todo:
                 if time.monotonic() - began + RUN_SECONDS > BUDGET:
                     raise LabServerError("the hour is up; go on with --resume")
@@ -142,7 +143,7 @@ def _reach(bench: Bench, daemon: Daemon, ratio: float, limit: float) -> bool:
 
 
 def _await_taken_in(daemon: Daemon) -> None:
-    """Wait until the daemon has seen the restart and read the server's facts anew."""
+    """Wait until the daemon has had readings for a while, so that it has read the server's facts."""
     end = time.monotonic() + TICKS_AFTER
     good = 0
     while good < STEADY_READINGS and time.monotonic() < end:
