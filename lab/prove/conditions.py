@@ -22,6 +22,9 @@ WRITE_IOPS = 1200
 DEFAULT_PAIR = (10_000, 20_000)
 LOAD = Load()
 THIRD_LEAST = 5
+NEAR_PAIR = (250, 500)
+"""Near what the load needs, so that a daemon soon sees the flush law at work."""
+
 LIFT_CAPACITY = 300
 LIFT_RATIO = 0.2
 LIFT_SECONDS = 60.0
@@ -139,8 +142,8 @@ class Bench:
         return summarise(commits, self.sampler.readings(since, until))
 
 
-def lift(bench: Bench, ratio: float = LIFT_RATIO) -> None:
-    """Bring the age off the low-water mark that a bulk load leaves it under, then go back to the default.
+def lift(bench: Bench, pair: tuple[int, int] = DEFAULT_PAIR) -> None:
+    """Bring the age off the low-water mark that a bulk load leaves it under, then set C and M to a pair.
 
     Below that mark the server says nothing of its flush law, and the daemon would wait for minutes.
     """
@@ -149,9 +152,9 @@ def lift(bench: Bench, ratio: float = LIFT_RATIO) -> None:
     while time.monotonic() < end:
         bench.watch(1.0)
         recent = bench.sampler.readings(since=time.monotonic() - 3.0)
-        if recent and recent[-1].age_ratio >= ratio:
+        if recent and recent[-1].age_ratio >= LIFT_RATIO:
             break
-    bench.server.set_capacity(*DEFAULT_PAIR)
+    bench.server.set_capacity(*pair)
 
 
 def settled(readings: list[Reading], drift: float = 0.015) -> bool:

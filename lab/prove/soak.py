@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from lab.prove import deck
-from lab.prove.conditions import Bench, lift, say
+from lab.prove.conditions import NEAR_PAIR, Bench, lift, say
 from lab.prove.daemon import Daemon
 from lab.prove.faults import BASELINE, Faults
 from lab.prove.judge import Breach, judge
@@ -28,7 +28,7 @@ MINUTE = 60.0
 COOLDOWN_SECONDS = 15.0
 BACK_LIMIT = 120.0
 BUDGET = 58 * 60.0
-START_LIMIT = 90.0
+START_LIMIT = 240.0
 JOURNAL_SECONDS = 6.0
 POLL_SECONDS = 0.25
 LOAD_ARGUMENTS = ("--mysql-ignore-errors=1213,1020,1205,1290",)
@@ -70,7 +70,7 @@ def _piece(ledger: Ledger, image: str, todo: list[Planned], common: Row) -> None
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         bench = stack.enter_context(Bench(image, load_arguments=LOAD_ARGUMENTS))
-        lift(bench)
+        lift(bench, NEAR_PAIR)
         relay = stack.enter_context(Relay(bench.server.port))
         daemon = stack.enter_context(
             Daemon(

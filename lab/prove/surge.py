@@ -6,7 +6,7 @@ import itertools
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lab.prove.conditions import Bench, lift, say
+from lab.prove.conditions import NEAR_PAIR, Bench, lift, say
 from lab.prove.daemon import Daemon
 from lab.servers.base import LabServerError
 
@@ -57,7 +57,7 @@ def run(ledger: Ledger, image: str, *, trial: bool = False) -> None:
         return
     times = TRIAL if trial else LONG
     with Bench(image) as bench:
-        lift(bench)
+        lift(bench, NEAR_PAIR)
         with Daemon(
             bench.server, api=True, set_point=SET_POINT, max_checkpoint_age_ratio=CHECKPOINT_CAP
         ) as daemon:
