@@ -14,10 +14,10 @@ A fault test looks like this, and needs nothing else::
     def test_somebody_else_changes_m_once(rig: Rig) -> None:
         \"\"\"One sentence: the promise.\"\"\"
         daemon = rig.active()            # load on, START in force, daemon runs, its first write is in force
-        rig.server.set_capacity(700, 1400)
+        rig.server.set_capacity(350, 700)
         hold = daemon.await_hold("foreign_change")
         ...
-        daemon.want(1500)                # proof that the loop is back: another own write gets through
+        daemon.want(900)                # proof that the loop is back: another own write gets through
         rig.finish()                     # SIGTERM, exit code 0 in time, invariants judged
 
 ``rig`` begins with the load at work and ``START`` in force; ``rig.server`` is the shared server,
