@@ -27,8 +27,10 @@ from tuner.records import Estimate, Sample
 DRAIN_SECONDS = 120.0
 """What a drain takes where the device allows it."""
 
-DEVICE_SHARE = 0.9
-"""Share of the sustained capacity that a drain takes at most, the load's own demand aside."""
+DEVICE_SHARE = 0.95
+LEAST_SHARE = 1.05
+"""A drain takes this share of the sustained capacity at most, but this share of the load's demand at least:
+what the load gives way is known by trying alone."""
 
 AIM = 0.9
 """Share of the target that the age is brought to, so that what it wanders stays below the target."""
@@ -96,7 +98,7 @@ def _on_the_way(
     horizon = max(closing, drain.begun + DRAIN_SECONDS - now)
     wanted = _pages(state, sample, found, found.redo_rate * horizon + age - aim) / horizon
     if found.sustained_capacity is not None:
-        wanted = min(wanted, max(found.demand, DEVICE_SHARE * found.sustained_capacity))
+        wanted = min(wanted, max(LEAST_SHARE * found.demand, DEVICE_SHARE * found.sustained_capacity))
     asked = law.asking(max(age, aim) / sample.flush_limit, max(0.0, 2.0 * wanted - found.demand))
     wish = max(wanted, asked)
     terms = {"flush_rate_wanted": wanted, "horizon": horizon}
@@ -130,15 +132,10 @@ def lowest_target(state: State, sample: Sample, found: Estimate) -> tuple[float,
     lowest, low_water = _floor(sample, found), sample.adaptive_flushing_lwm
     by_law = _least(lowest, sample, lambda age: _needed(law, sample, found, age) <= highest)
     not_by_age = f"below innodb_adaptive_flushing_lwm ({low_water:g} %) the server does not flush by age"
-    limits = [
+    limits = (
         (lowest, not_by_age),
         (by_law, f"it would take more than the max_io_capacity_max of {highest} pages/s"),
-    ]
-    device = found.sustained_capacity
-    if device is not None:
-        most = DEVICE_SHARE * device
-        least = _least(lowest, sample, lambda age: _resting(found, age) <= most)
-        limits.append((least, f"the device keeps up {device:.0f} pages/s"))
+    )
     age, why = max(limits, key=lambda limit: limit[0])
     return age / AIM + lag_of(state), why
 
