@@ -357,9 +357,9 @@ class FakeServer:
             denied=self.denied and bool(self.refusal),
         )
 
-    def set_by_us(self) -> bool:
-        """Tell who set the pair in force."""
-        return self.ours
+    def set_by_us(self) -> frozenset[str]:
+        """Return what was last set over the port."""
+        return frozenset({C_NAME, M_NAME} if self.ours else ())
 
     def _set(self, name: str, value: int) -> None:
         pair, bounded = self.capacity, max(FACTS.capacity_minimum, min(value, FACTS.capacity_maximum))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.crashed import ADVISORY, SOON, Crash, crash
-from tests.factory import ACTIVE, DEFAULT, EPOCH, SAVED, Bench, command
+from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, M_NAME, SAVED, Bench, command
 from tuner.cli.replay import replay_trace
 from tuner.core.plan import plan
 from tuner.journal.ending import last_writes, left_by
@@ -130,6 +130,37 @@ def test_a_first_write_that_was_not_noted_yet_is_ours(tmp_path: Path) -> None:
     assert left.park().endswith("and nothing was written last: not ours")
     left.server.ours = True
     assert left.park().startswith("parked at ")
+
+
+@pytest.mark.parametrize(("theirs", "said"), [("C", "not ours"), ("M", "parked at"), ("", "parked at")])
+def test_half_a_pair_that_was_there_before_may_be_anybodys(tmp_path: Path, theirs: str, said: str) -> None:
+    """Killed after its first SET, of C, a daemon left an M that somebody else had set, and a C of its own."""
+    bench = Bench()
+    bench.turn()
+    bench.turn(SAVED)
+    bench.server.drop_after = 1
+    bench.until("set")
+    bench.records.pop()
+    left = crash(tmp_path, bench)
+    assert left.server.capacity.io_capacity_max == DEFAULT.io_capacity_max
+    names = {"C": C_NAME, "M": M_NAME}
+    ours = frozenset(name for short, name in names.items() if short != theirs)
+    left.server.set_by_us = lambda: ours  # type: ignore[method-assign]
+
+    assert said in left.park()
+
+
+def test_a_roomy_setting_is_left_as_it_is(killed: Crash) -> None:
+    """Where the pair in force has the room already, nothing is written, and that is said."""
+    killed.park()
+    writes = len(killed.server.applied)
+    pair = killed.server.capacity
+
+    said = killed.park(unattended=False)
+
+    text = f"{pair.io_capacity}/{pair.io_capacity_max}"
+    assert said == f"nothing to park: {text} has room for 1.5 times the load already"
+    assert len(killed.server.applied) == writes
 
 
 def test_originals_in_force_are_no_work(killed: Crash) -> None:

@@ -13,12 +13,13 @@ from tuner.clock import Clock
 from tuner.core.foreign import pair_text
 from tuner.core.holds import not_writer
 from tuner.core.parking import parked
+from tuner.core.plan import CAPACITY, CAPACITY_MAX
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.core.targets import bounds
 from tuner.journal.ending import Ending
 from tuner.notebook import Notebook
-from tuner.records import Capacity, Command, Receipt, Sample, Tick, TickRecord
+from tuner.records import Capacity, Command, Decision, Receipt, Sample, Tick, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 
@@ -44,8 +45,8 @@ class ClaimingServer(Server, Protocol):
 
     claims_writer: bool
 
-    def set_by_us(self) -> bool:
-        """Tell whether the pair in force was set by this account and by nobody else; never raises."""
+    def set_by_us(self) -> frozenset[str]:
+        """Return which variables this account was the last to set; never raises."""
         ...
 
 
@@ -146,7 +147,7 @@ def park_offline(
         record = watch.turn()
     decision = record.decision
     if not decision.steps or decision.target is None:
-        return f"nothing to park: {decision.detail}"
+        return f"nothing to park: {_unneeded(watch, decision)}"
     notes.begin(watch.before, number=watch.number - 1, wall=clock.wall())
     notes.record(record)
     receipt = server.apply(decision.steps, decision.target)
@@ -179,7 +180,7 @@ def _observe(
         now = clock.monotonic()
         if isinstance(reading, Sample):
             if first is None:
-                watch.state = _adopted(watch.state, server, reading.capacity)
+                watch.state = _adopted(watch.state, ending, server, reading.capacity)
             why = spared(ending, watch.state, reading.capacity, unattended=unattended)
             if why:
                 return why
@@ -199,13 +200,29 @@ def _observe(
     return "; ".join(reason for reason, _ in not_writer(watch.state, seen))
 
 
-def _adopted(state: State, server: ClaimingServer, in_force: Capacity) -> State:
+def _unneeded(watch: Watch, decision: Decision) -> str:
+    """Return in words why a park that was owed was not written."""
+    if decision.target is None or decision.target != watch.before.park_target:
+        return decision.detail
+    slack = watch.state.settings.park_slack
+    return f"{pair_text(decision.target)} has room for {slack:g} times the load already"
+
+
+def _adopted(state: State, ending: Ending, server: ClaimingServer, in_force: Capacity) -> State:
     """Return the state with the pair in force as ours, where the server knows better than the journal.
 
-    A kill may come between a write and the note of it, which takes the disk some milliseconds.
+    A kill may come between a write and the note of it, which takes the disk some milliseconds. The pair is
+    ours where we were the last to set what differs from the pair before.
     """
-    originals = state.originals.capacity if state.originals is not None else None
-    if in_force in {state.writes.own, originals} or not server.set_by_us():
+    if state.originals is None or in_force in {state.writes.own, state.originals.capacity}:
+        return state
+    before = ending.writes[0].target if ending.writes else state.originals.capacity
+    differs = set()
+    if in_force.io_capacity != before.io_capacity:
+        differs.add(CAPACITY)
+    if in_force.io_capacity_max != before.io_capacity_max:
+        differs.add(CAPACITY_MAX)
+    if not differs <= server.set_by_us():
         return state
     return replace(state, writes=replace(state.writes, own=in_force))
 

@@ -120,9 +120,9 @@ class FakeServer:
         self.capacity = wanted
         return Receipt(1.0, wanted, wanted, len(steps), 0.01)
 
-    def set_by_us(self) -> bool:
+    def set_by_us(self) -> frozenset[str]:
         """Leave it to the journal."""
-        return False
+        return frozenset()
 
     def close(self) -> None:
         """Note that the connection was given back."""

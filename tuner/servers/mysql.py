@@ -25,11 +25,12 @@ WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
 DENIED = frozenset({ER.SPECIFIC_ACCESS_DENIED_ERROR, ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR})
 """The server's errors for a privilege that is missing."""
 
-SETTERS = (
-    "SELECT set_user = SUBSTRING_INDEX(USER(), '@', 1) FROM performance_schema.variables_info "
-    f"WHERE variable_name IN ({', '.join(repr(name) for name in WRITABLE)})"
+SET_BY_US = (
+    "SELECT variable_name FROM performance_schema.variables_info "
+    f"WHERE variable_name IN ({', '.join(repr(name) for name in WRITABLE)}) "
+    "AND set_user = SUBSTRING_INDEX(USER(), '@', 1)"
 )
-"""By whom each was set last: 1 for this account, 0 for another, NULL for nobody since mysqld's start."""
+"""Those that this account was the last to set since mysqld started."""
 
 ENABLE_SECONDS = 60.0
 """Between two tries to turn counters on that are off all the same."""
@@ -143,16 +144,12 @@ class MySQLServer:
             error = error or f"read back: {failure}"
         return self._receipt(started, wanted, done=done, error=error, in_force=in_force, denied=denied)
 
-    def set_by_us(self) -> bool:
-        """Tell whether the pair in force is this account's: it set one of the two, and nobody else the other.
-
-        False as well where the server does not say.
-        """
+    def set_by_us(self) -> frozenset[str]:
+        """Return which of C and M this account set last; none where the server does not say."""
         try:
-            said = [mine for (mine,) in self._session.query(SETTERS)]
+            return frozenset(_text(name) for (name,) in self._session.query(SET_BY_US))
         except (ServerError, pymysql.MySQLError):
-            return False
-        return 1 in said and 0 not in said
+            return frozenset()
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""
