@@ -1,0 +1,196 @@
+"""The journal's disk is full, read-only or gone; the journal itself is damaged."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from tests.faults.catalogue import Group, fault
+from tests.faults.harness import BACK, FIRST_WRITE, START, WANTED, Daemon, Rig
+from tests.faults.small_disk import SmallDisk
+from tests.faults.witness import Witness
+from tests.real.fixtures import missing
+from tests.real.installation import PROGRAM
+from tests.real.support import in_force, pair, under_load, until
+from tuner.journal.reader import originals
+from tuner.journal.tables import FILE_NAME
+
+pytestmark = pytest.mark.real
+
+SAID = 20.0
+"""Seconds until the log tells of a journal's trouble; a commit comes every five."""
+
+
+def await_trouble(daemon: Daemon) -> None:
+    """Return once the log says that the journal cannot be written."""
+    until(lambda: "cannot be written" in daemon.log(), SAID, daemon.log)
+
+
+def await_written(daemon: Daemon) -> None:
+    """Return once the log says that the journal is written again, and that no tick was lost."""
+    until(lambda: "written again; nothing was lost" in daemon.log(), SAID, daemon.log)
+
+
+def kept(daemon: Daemon) -> list[object]:
+    """Return the originals on disk."""
+    return [one.capacity for one in originals(daemon.state)]
+
+
+@fault(
+    Group.JOURNAL,
+    what="The journal's disk is full when the daemon starts",
+    left="untouched: nothing is written before the originals are on disk",
+    back="by itself once there is room; until then the decision is `originals_pending`",
+    invariants=(7,),
+)
+def test_the_journals_disk_is_full_at_the_start(rig: Rig) -> None:
+    """Without room for the originals nothing is written; with room the loop begins by itself."""
+    daemon = rig.daemon()
+    with SmallDisk(daemon.state) as disk:
+        daemon.configure(mode="advisory")
+        daemon.start()
+        daemon.await_status(lambda now: now["tick"] > 0, FIRST_WRITE, "a tick")
+        daemon.terminate()
+        disk.fill()
+        daemon.configure(mode="active")
+        daemon.start()
+        daemon.await_status(
+            lambda now: now["decision"]["reason"] == "originals_pending", FIRST_WRITE, "what it waits for"
+        )
+        assert "disk is full" in daemon.await_ticks(5)["journal"]
+        assert "cannot be written: database or disk is full" in daemon.log()
+        assert in_force(rig.server) == START
+        disk.empty()
+        daemon.await_force(WANTED, BACK)
+        assert kept(daemon) == [START]
+        rig.finish()
+
+
+@fault(
+    Group.JOURNAL,
+    what="The journal's disk fills up while the daemon runs",
+    left="what the loop writes: it goes on, the newest twenty minutes of ticks wait in memory",
+    back="by itself once there is room: all ticks are written then",
+    invariants=(7, 9),
+)
+def test_the_journals_disk_fills_up(rig: Rig) -> None:
+    """A full disk costs neither a tick nor a write of the loop's."""
+    daemon = rig.daemon()
+    with SmallDisk(daemon.state) as disk:
+        daemon.active()
+        disk.fill()
+        await_trouble(daemon)
+        daemon.want(600)
+        disk.empty()
+        await_written(daemon)
+        rig.finish()
+
+
+@fault(
+    Group.JOURNAL,
+    what="The journal turns read-only while the daemon runs",
+    left="what the loop writes: it goes on, and holds its ticks in memory",
+    back="by itself once the journal can be written: all ticks are written then",
+    invariants=(7, 9),
+)
+def test_the_journal_turns_read_only(rig: Rig) -> None:
+    """A journal that may not be written any more costs neither a tick nor a write of the loop's."""
+    daemon = rig.daemon()
+    if os.geteuid() == 0:  # who is above the permissions of files would not notice
+        if shutil.which("setpriv") is None:
+            missing("setpriv, to run a daemon as root without root's way around permissions")
+        daemon.program = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", PROGRAM)
+    daemon.active()
+    files = list(daemon.state.glob(f"{FILE_NAME}*"))
+    for one in files:
+        one.chmod(0o440)
+    daemon.state.chmod(0o550)
+    await_trouble(daemon)
+    daemon.want(600)
+    daemon.state.chmod(0o750)
+    for one in files:
+        one.chmod(0o640)
+    await_written(daemon)
+    rig.finish()
+
+
+def damaged(rig: Rig, damage: slice) -> Daemon:
+    """Return a daemon that found the journal of one before it, which was killed, with zeros or no end.
+
+    Args:
+        rig: the server under load.
+        damage: share of the file, in percent, that is overwritten; without a stop it is cut off.
+    """
+    daemon = rig.active()
+    daemon.kill()
+    path = daemon.state / FILE_NAME
+    content = path.read_bytes()
+    first = len(content) * damage.start // 100
+    last = len(content) * damage.stop // 100 if damage.stop is not None else first
+    rest = b"" if damage.stop is None else b"\xaa" * (last - first) + content[last:]
+    path.write_bytes(content[:first] + rest)
+    under_load(rig.server, rig.work, WANTED)
+    Witness(rig.server).watch()  # the damaged journal is no witness any more
+    daemon.start()
+    now = daemon.await_status(lambda now: now["tick"] > 0, FIRST_WRITE, "a tick of the next daemon")
+    assert pair(now["originals"]) == START
+    assert in_force(rig.server) == WANTED
+    assert "originals of 1 servers were carried over" in daemon.log()
+    assert kept(daemon) == [START]
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        assert db.execute("SELECT count(*) FROM events WHERE code = 'journal_set_aside'").fetchone() == (1,)
+    (aside,) = daemon.state.glob("journal.damaged-*.db")
+    assert aside.stat().st_size >= first
+    return daemon
+
+
+@fault(
+    Group.JOURNAL,
+    what="The journal is damaged in its middle when the daemon starts",
+    left="what the daemon before wrote; the originals are carried over into a new journal",
+    back="by itself; the old file is kept as `journal.damaged-….db`",
+    invariants=(7,),
+)
+def test_the_journal_is_damaged_in_its_middle(rig: Rig) -> None:
+    """Garbage in a journal costs the ticks in it, not the originals."""
+    daemon = damaged(rig, slice(50, 70))
+    daemon.want(600)
+    rig.finish()
+
+
+@fault(
+    Group.JOURNAL,
+    what="The journal lost its end when the daemon starts",
+    left="what the daemon before wrote; the originals are carried over into a new journal",
+    back="by itself; the old file is kept as `journal.damaged-….db`",
+    invariants=(7,),
+)
+def test_the_journal_was_cut_short(rig: Rig) -> None:
+    """A journal that was cut short costs the ticks in it, not the originals."""
+    daemon = damaged(rig, slice(60, None))
+    daemon.want(600)
+    rig.finish()
+
+
+@fault(
+    Group.JOURNAL,
+    what="The state directory is removed under the daemon, and made again",
+    left="what the loop writes: it goes on, and holds its ticks and the originals in memory",
+    back="by itself: a new journal has the originals; the unix socket comes back with the next start",
+    invariants=(7, 10),
+)
+def test_the_state_directory_is_removed(rig: Rig) -> None:
+    """A daemon outlives its state directory, and tells a new one what the old one knew."""
+    daemon = rig.active()
+    shutil.rmtree(daemon.state)
+    Witness(rig.server).watch()  # the journal of what was said before is gone
+    await_trouble(daemon)
+    daemon.want(600)
+    daemon.state.mkdir()
+    await_written(daemon)
+    assert kept(daemon) == [START]
+    rig.finish()
