@@ -207,3 +207,14 @@ def test_a_drain_replays_to_the_same_decisions(full: Bench) -> None:
         if record.tick.number == first + 50:
             state = decode_state(encode_state(state))
     assert state.mode is Mode.ACTIVE
+
+
+def test_a_drain_goes_on_under_a_read_lock(full: Bench) -> None:
+    """A person's drain is carried out also while nobody can write, which is when backups ask for one."""
+    full.server.shows, full.server.redo_rate = {"read_locked": True}, 0.0
+    full.turns(3)
+    full.turn(drain())
+    full.turns(20)
+
+    assert any(record.decision.kind is DecisionKind.DRAIN for record in full.records[-21:])
+    assert "idle" not in {record.decision.reason for record in full.records[-20:]}

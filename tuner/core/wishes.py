@@ -70,9 +70,6 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
             "rates need ten seconds of readings",
             "policy",
         )
-    silenced = state.occurrences.silences(sample.monotonic)
-    if silenced:
-        return state, Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", silenced, "policy")
     if state.drain is not None:
         return state, _drained(state, state.drain, sample, found, now=now)
     return state, _policys(state, proposal, situation, sample, found)
@@ -84,10 +81,10 @@ def _policys(
     """Return what the policy asks for; nothing where there is nothing to tune."""
     x, f = found.age_ratio, situation.set_point
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *state.caution.remarks))
-    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
-        return Wanted(
-            DecisionKind.KEEP, sample.io_capacity_max, "idle", "next to no redo is written", "policy"
-        )
+    silenced = state.occurrences.silences(sample.monotonic)
+    if silenced or found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
+        why = silenced or "next to no redo is written"
+        return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
     if not proposal.act:
         reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
         return Wanted(
