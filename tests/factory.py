@@ -110,6 +110,7 @@ def estimate(**changes: Any) -> Estimate:  # noqa: ANN401 - any field
         age_ratio=0.7,
         age_slope=0.0,
         redo_rate=1e6,
+        redo_rate_now=1e6,
         row_rate=3_000.0,
         flush_rate=400.0,
         sync_rate=0.0,
@@ -241,7 +242,7 @@ class FakeServer:
 
     def _reset(self, lsn: float) -> None:
         self.lsn, self.oldest = lsn, lsn - 0.3 * redo_limits(self.redo_capacity).flush_limit
-        self.flushed, self.lru, self.rows, self.requested = 1000.0, 0.0, 0.0, 0.0
+        self.flushed, self.lru, self.rows, self.requested, self.idled = 1000.0, 0.0, 0.0, 0.0, 10.0
         self.write_time = 0.0
 
     def live(self, seconds: float) -> None:
@@ -258,6 +259,9 @@ class FakeServer:
             self.lru += self.lru_rate * part
             age = self.lsn - self.oldest
             pair = self.capacity
+            if self.redo_rate <= 0.0:
+                self._idle(min(pair.io_capacity * part, age * self.density))
+                continue
             law = (
                 pair.io_capacity * percentage(pair, age, limits.flush_limit, 0.1 * limits.stall_point) / 100.0
             )
@@ -268,6 +272,11 @@ class FakeServer:
             if self.lsn - self.oldest > 1.1 * limits.flush_limit:
                 self._full(self.lsn - self.redo_rate * part, 1.1 * limits.flush_limit)
             self.flushed += flushed
+
+    def _idle(self, flushed: float) -> None:
+        """Flush at the idle server's own pace; what the law asked for last stays in its counter."""
+        self.oldest += flushed / self.density
+        self.idled += flushed
 
     def _full(self, lsn: float, age: float) -> None:
         """Keep an age: writers wait where the device is the limit, else sync flushing does it."""
@@ -311,6 +320,7 @@ class FakeServer:
             resizing=self.resizing,
             adaptive_flushing=self.adaptive_flushing,
             pages_adaptive=round(self.flushed),
+            pages_background=round(self.idled),
             pages_lru=round(self.lru),
             pages_dirty=round((self.lsn - self.oldest) * self.density),
             flush_requested=round(self.requested),

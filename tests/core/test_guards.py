@@ -123,7 +123,7 @@ def test_limits_come_first_and_the_clock_last() -> None:
     names = {kind: [check.__name__ for check in row] for kind, row in TABLE.items()}
 
     assert names[DecisionKind.SET] == ["limits", "authority", "step", "ratio", "dead_band", "dwell", "budget"]
-    assert names[DecisionKind.EMERGENCY] == ["limits", "authority", "ratio", "raises", "spacing"]
+    assert names[DecisionKind.EMERGENCY] == ["limits", "need", "ratio", "raises", "spacing"]
     assert names[DecisionKind.OVERRIDE] == ["limits", "ratio"]
     assert DecisionKind.RESTORE not in names
 

@@ -87,6 +87,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         changes=len(state.writes.counted),
         authority=found.authority,
         sustained_capacity=_given(found),
+        demand=found.demand,
     )
     return guards.guard(wish, context)
 

@@ -185,6 +185,7 @@ def _estimate(
         age_ratio=sample.age_ratio,
         age_slope=slope,
         redo_rate=redo_rate,
+        redo_rate_now=readings.redo_rate_since(window, FAST_SECONDS),
         row_rate=(new.rows - old.rows) / seconds,
         flush_rate=flush_rate,
         sync_rate=(new.synced - old.synced) / seconds,

@@ -35,6 +35,7 @@ class Context(Struct, frozen=True):
         changes: writes within the last hour that count for the budget.
         authority: pages flushed per page asked for.
         sustained_capacity: D, pages/s; None when the device was never the limit.
+        demand: P, pages/s.
     """
 
     now: float
@@ -46,6 +47,7 @@ class Context(Struct, frozen=True):
     changes: int
     authority: float = 1.0
     sustained_capacity: float | None = None
+    demand: float = 0.0
 
 
 class Wish(Struct, frozen=True):
@@ -86,6 +88,13 @@ def authority(wish: Wish, context: Context) -> Wish:
         return wish
     ceiling = max(float(context.current.io_capacity_max), DEVICE_MARGIN * context.sustained_capacity)
     return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
+
+
+def need(wish: Wish, context: Context) -> Wish:
+    """Bound an emergency like ``authority``, but not below the demand: D may have been misjudged."""
+    least = min(wish.io_capacity_max, context.demand)
+    bounded = authority(wish, context)
+    return bounded if bounded.io_capacity_max >= least else wish.changed("authority", least)
 
 
 def step(wish: Wish, context: Context) -> Wish:
@@ -145,7 +154,7 @@ Guard = Callable[[Wish, Context], Wish]
 
 TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
     DecisionKind.SET: (limits, authority, step, ratio, dead_band, dwell, budget),
-    DecisionKind.EMERGENCY: (limits, authority, ratio, raises, spacing),
+    DecisionKind.EMERGENCY: (limits, need, ratio, raises, spacing),
     DecisionKind.OVERRIDE: (limits, ratio),
 }
 TABLE[DecisionKind.DRAIN] = TABLE[DecisionKind.SET]

@@ -31,6 +31,7 @@ class Point(Struct, frozen=True):
     requested: int
     dirtied: float
     checkpoint_age: int
+    idle: int
 
     @property
     def age(self) -> int:
@@ -64,6 +65,7 @@ def point_of(sample: Sample, *, dirtied: float) -> Point:
         requested=sample.flush_requested,
         dirtied=dirtied,
         checkpoint_age=sample.checkpoint_age,
+        idle=sample.pages_background,
     )
 
 
@@ -104,6 +106,12 @@ def slope_since(window: Window, seconds: float) -> float:
     return (new.age - old.age) / max(new.at - old.at, 1e-3)
 
 
+def redo_rate_since(window: Window, seconds: float) -> float:
+    """Return the redo written, bytes/s."""
+    new, old = window[-1], since(window, seconds)
+    return (new.lsn - old.lsn) / max(new.at - old.at, 1e-3)
+
+
 def checkpoint_slope_since(window: Window, seconds: float) -> float:
     """Return the growth of the checkpoint age, bytes/s; half a sawtooth passes for a whole one."""
     new, old = window[-1], since(window, seconds)
@@ -124,8 +132,16 @@ def checkpoint_interval(window: Window) -> float | None:
 
 
 def authority(window: Window) -> float:
-    """Return pages flushed per page asked for; 1 when next to nothing was asked."""
-    asked = sum(p.requested for p in window[1:]) * (window[-1].at - window[0].at) / max(1, len(window) - 1)
+    """Return pages flushed per page asked for; 1 when next to nothing was asked.
+
+    An idle server flushes at a pace of its own and leaves what the law asked for last in the counter, so
+    the time in which it was idle does not count.
+    """
+    busy = [(old, new) for old, new in itertools.pairwise(window) if new.idle == old.idle]
+    if not busy:
+        return 1.0
+    seconds = sum(new.at - old.at for old, new in busy)
+    asked = sum(new.requested for _, new in busy) * seconds / len(busy)
     if asked < LITTLE_ASKED:
         return 1.0
-    return min(1.5, (window[-1].flushed - window[0].flushed) / asked)
+    return min(1.5, sum(new.flushed - old.flushed for old, new in busy) / asked)

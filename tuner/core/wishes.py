@@ -18,6 +18,9 @@ EMERGENCY_RELIEF_SECONDS = 10.0
 """An emergency raise asks for the pages that bring the age to the set-point in this time."""
 
 EMERGENCY_LEAST_FACTOR = 1.5
+FADING = 0.5
+"""A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
+
 IDLE_HOURS = 2.0
 """Below one flush limit of redo in this time there is nothing to tune."""
 
@@ -96,6 +99,15 @@ def _policys(
             proposal.terms,
         )
     up = proposal.io_capacity_max > sample.io_capacity_max
+    if not up and found.redo_rate_now < FADING * found.redo_rate:
+        return Wanted(
+            DecisionKind.KEEP,
+            sample.io_capacity_max,
+            "fading",
+            f"{where}: the load is going away, and M stays for its return",
+            "policy",
+            proposal.terms,
+        )
     return Wanted(
         kind=DecisionKind.SET,
         io_capacity_max=proposal.io_capacity_max,

@@ -17,6 +17,7 @@ class Estimate(Struct, frozen=True):
     age_ratio: Annotated[float, field("x, modified age over flush limit", "ratio", "gauge")]
     age_slope: Annotated[float, field("growth of the modified age", "bytes/s", "gauge")]
     redo_rate: Annotated[float, field("R, redo written", "bytes/s", "gauge", "Redo Generation Rate")]
+    redo_rate_now: Annotated[float, field("redo written within the last three seconds", "bytes/s", "gauge")]
     row_rate: Annotated[float, field("row changes", "rows/s", "gauge")]
     flush_rate: Annotated[float, field("F, flush-list pages flushed", "pages/s", "gauge")]
     sync_rate: Annotated[float, field("pages flushed by sync flushing", "pages/s", "gauge")]
