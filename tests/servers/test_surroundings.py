@@ -189,6 +189,26 @@ def test_a_part_that_hangs_is_not_asked_again(known: MySQLServer, session: Scrip
     assert last.write_statements == 1000
 
 
+@pytest.mark.parametrize("grant", [True, False], ids=["all granted", "one denied"])
+def test_a_part_that_hangs_keeps_nobody_from_starting(
+    server: MySQLServer, session: Scripted, clock: SimClock, *, grant: bool
+) -> None:
+    """A part that gives no answer in time is left out; the server and all other parts are used."""
+    session.around["clone"] = Unreachable("innobrim@127.0.0.1:3306: timed out")
+    if not grant:
+        session.around["group"] = DENIED
+    server._surroundings.look(session)
+    readings: list[Sample | Missed] = []
+    for _ in range(20):
+        readings.append(server.read())
+        after(clock, 1.0)
+
+    assert sum(isinstance(reading, Missed) for reading in readings) <= 1
+    last = readings[-1]
+    assert isinstance(last, Sample)
+    assert (last.write_statements, last.cloning) == (1000, False)
+
+
 def test_an_answer_without_sense_is_a_part_unseen(session: Scripted) -> None:
     """A middleware that makes something else of a part's answer does not keep the server from being used."""
     session.around["replica"] = [("replica", "many", "few")]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pymysql
 
 from tuner.servers.connect import Session
+from tuner.servers.port import Unreachable
 
 STARTED = "MY-013576"
 """InnoDB initialization has started."""
@@ -33,12 +34,8 @@ _QUERY = (
 
 
 def recovery_seconds(session: Session) -> float | None:
-    """Return the time of InnoDB's last start where that was a recovery; None where clean or not visible.
-
-    Raises:
-        Unreachable: nothing answers in time.
-    """
-    with contextlib.suppress(pymysql.MySQLError, ValueError, TypeError):
+    """Return the time of InnoDB's last start where that was a recovery; None where clean or not visible."""
+    with contextlib.suppress(Unreachable, pymysql.MySQLError, ValueError, TypeError):
         rows = session.query(_QUERY)
         return last_recovery([(_text(code), float(_text(logged))) for code, logged in reversed(rows)])
     return None

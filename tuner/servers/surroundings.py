@@ -154,19 +154,34 @@ class Surroundings:
     def look(self, session: Session) -> tuple[str, ...]:
         """Find out which parts can be seen; return those that the account may not look at.
 
-        One statement where all can be; otherwise one more for each part.
-
-        Raises:
-            Unreachable: nothing answers in time.
+        One statement where all can be; otherwise one more for each part. Where no answer comes in time,
+        one part or another may be to blame: ``read`` then tries them one by one.
         """
         self._seen, self._missing, self._doubted = (), (), []
         self._around, self._asked_by = Around(), None
         try:
             _ask(session, tuple(PARTS))
+        except Unreachable:
+            self._doubted = list(PARTS)
+            return ()
         except pymysql.MySQLError:
-            return tuple(name for name in PARTS if not self._try(session, name) and name not in self._missing)
+            return self._look_singly(session)
         self._seen = tuple(PARTS)
         return ()
+
+    def _look_singly(self, session: Session) -> tuple[str, ...]:
+        unseen: list[str] = []
+        left = list(PARTS)
+        while left:
+            name = left.pop(0)
+            try:
+                seen = self._try(session, name)
+            except Unreachable:
+                self._doubted = left
+                break
+            if not seen and name not in self._missing:
+                unseen.append(name)
+        return tuple(unseen)
 
     def read(self, session: Session, now: float, *, latency: bool) -> Around:
         """Return what is known; asks at most one statement, and mostly none.
