@@ -82,7 +82,7 @@ def test_pages_flushed_since_the_checkpoint_are_read_too() -> None:
     near, far = at(0.5, 0.001, lag=0), at(0.5, 0.001, lag=A // 2)
     extra = Recovery().recovery_seconds(far) - Recovery().recovery_seconds(near)
 
-    assert extra == pytest.approx(A / 2 / (100 * MEBIBYTE) + 0.001 * A / 2 / 2000.0, rel=0.01)
+    assert extra == pytest.approx(A / 2 / (100 * MEBIBYTE) + 0.001 * A / 2 / 1000.0, rel=0.01)
 
 
 def test_a_server_with_nothing_to_recover_takes_its_start() -> None:

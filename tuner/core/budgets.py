@@ -29,11 +29,11 @@ START_SECONDS = 2.0
 SCAN_RATE = 100.0 * 1024 * 1024
 """Redo read and parsed, by one thread, bytes/s: what a modest volume streams."""
 
-READ_RATE = 2000.0
-"""Pages read and applied, pages/s: a random read each, on a volume of about as many IOPS."""
+READ_RATE = 1000.0
+"""Pages read and applied, pages/s: a random read each, on a volume of little more IOPS."""
 
 FLUSH_RATE = 500.0
-"""Pages flushed at shutdown where nothing is known yet, pages/s: modest for a volume of 2000 IOPS,
+"""Pages flushed at shutdown where nothing is known yet, pages/s: modest for a volume of 1000 IOPS,
 since the doublewrite buffer writes every page twice."""
 
 SLOWEST_FLUSH_RATE = 100.0
