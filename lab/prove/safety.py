@@ -210,7 +210,8 @@ def _soak(rows: list[Row]) -> str:
         *_memory(minutes),
         *_highest(minutes),
         *(
-            f"- part {row['piece']} ended with exit {row['exit']} after {row['stop_seconds']} s (SIGTERM)"
+            f"- part {row['piece']}: {row['ticks']} ticks and {row['writes']} writes judged; ended with exit"
+            f" {row['exit']}, {row['stop_seconds']} s after SIGTERM"
             for row in ends
         ),
     ]

@@ -16,6 +16,7 @@ from lab.prove.relay import Relay
 from lab.servers.base import LabServerError
 from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError
+from tuner.records import TickRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,6 +104,7 @@ def _piece(ledger: Ledger, image: str, todo: list[Planned], common: Row) -> None
                     "exit": code,
                     "stop_seconds": round(daemon.stop_seconds or 0.0, 2),
                     "breaches": watch.breaches(),
+                    **judged(daemon.state),
                 }
             )
 
@@ -190,6 +192,18 @@ class _Watch:
         new = [one for one in found if one not in self._seen]
         self._seen.update(new)
         return [one._asdict() for one in new]
+
+
+def judged(state: Path) -> Row:
+    """Return how much there was to judge: ticks on disk, and writes among them."""
+    ticks = writes = 0
+    for one in runs(state):
+        with contextlib.suppress(JournalError):  # a run that left no tick
+            for item in trace(state, one.number):
+                if isinstance(item, TickRecord):
+                    ticks += 1
+                    writes += bool(item.decision.steps)
+    return {"ticks": ticks, "writes": writes}
 
 
 def judge_run(state: Path, number: int) -> list[Breach]:

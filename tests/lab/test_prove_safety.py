@@ -217,7 +217,10 @@ def test_the_page_counts_faults_and_breaches(tmp_path: Path) -> None:
     breach = {"invariant": 3, "run": 1, "tick": 9, "wall": 0.0, "what": "too soon"}
     for minute in range(1, 21):
         ledger.add(minute_row(minute, breaches=[breach] if minute == 5 else []))
+    end = {"end": 20, "piece": 1, "exit": 0, "stop_seconds": 0.4, "breaches": [], "ticks": 1200, "writes": 31}
+    ledger.add({"minutes": 20, "seed": 7, **end})
     text = safety.write(tmp_path).read_text()
+    assert "part 1: 1200 ticks and 31 writes judged; ended with exit 0, 0.4 s after SIGTERM" in text
     assert "met: minutes: 20 of 20" in text
     assert "**not met**: breaches of an invariant: 1" in text
     assert "invariant 3, tick 9: too soon" in text
