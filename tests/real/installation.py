@@ -24,7 +24,7 @@ from tuner.journal.tables import JournalError
 from tuner.records import TickRecord
 
 PROGRAM = str(Path(sys.executable).with_name("innobrim"))
-COMMAND_LIMIT = 60.0
+COMMAND_LIMIT = 150.0
 END_LIMIT = 10.0
 
 

@@ -38,7 +38,7 @@ AIM = 0.9
 LOOP_SECONDS = 2.0
 """Redo of this time lies between the age where flushing by age stops and the lowest one it can hold."""
 
-SHORTEST, LONGEST = 15.0, 120.0
+SHORTEST, LONGEST = 30.0, 120.0
 """Bounds of the time in which a small error at the end is to go, seconds."""
 
 NEWS = 0.14
@@ -92,11 +92,14 @@ def course(state: State, drain: Drain, sample: Sample, found: Estimate, *, now: 
 def _on_the_way(
     state: State, drain: Drain, sample: Sample, found: Estimate, *, now: float
 ) -> tuple[float, bool, dict[str, float]]:
-    """Aim at the end of the time left."""
+    """Aim at the end of the time left, but at no more than the pages up to the aim: a tail may be thin."""
     law, aim, age = LAWS[state.facts.flush_law], aim_of(state, drain, sample, found), found.modified_age
     closing = min(LONGEST, max(SHORTEST, 0.5 * aim / max(found.redo_rate, 1.0)))
     horizon = max(closing, drain.begun + DRAIN_SECONDS - now)
-    wanted = _pages(state, sample, found, found.redo_rate * horizon + age - aim) / horizon
+    wanted = min(
+        _pages(state, sample, found, found.redo_rate * seconds + age - aim) / seconds
+        for seconds in (horizon, closing)
+    )
     if found.sustained_capacity is not None:
         wanted = min(wanted, max(LEAST_SHARE * found.demand, DEVICE_SHARE * found.sustained_capacity))
     asked = law.asking(max(age, aim) / sample.flush_limit, max(0.0, 2.0 * wanted - found.demand))
