@@ -131,6 +131,7 @@ class Life:
         self.loaded = Loaded(self.config)
         self.records: list[TickRecord] = []
         self.modes: list[Mode] = []
+        self.restores: list[bool] = []
         self.seconds_to_end = float("inf")
         self._news = threading.Condition()
         self._terminated = 0.0
@@ -146,6 +147,7 @@ class Life:
             notifier=Notifier({}),
             reload=self.loaded,
             on_mode=self.modes.append,
+            on_restore=self.restores.append,
             watch=self._note,
             speed=SPEED,
         )

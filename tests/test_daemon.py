@@ -167,6 +167,11 @@ def test_a_server_that_was_given_back_has_no_originals_any_more(active: Life, tm
 
     assert active.server.capacity == ORIGINALS
     assert originals(tmp_path) == []
+    under_way = [record.restore is not None for record in active.records]
+    assert active.restores == under_way, (
+        "a server is asked for its latency while it is restored, and only then"
+    )
+    assert set(under_way) == {True, False}
 
 
 def test_the_journal_has_every_tick_and_what_was_learned(active: Life, tmp_path: Path) -> None:
