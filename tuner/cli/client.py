@@ -72,7 +72,7 @@ def pause(where: Where, *, reason: str, as_json: bool) -> None:
 @reason_option
 @options
 def resume(where: Where, *, reason: str, as_json: bool) -> None:
-    """End a pause, and every hold that waits for a person.
+    """End a pause, a drain, and every hold that waits for a person.
 
     Example: innobrim resume
     """
@@ -154,7 +154,7 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
 @stand_in_options
 @options
 def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: object) -> None:
-    """Go back to the original values in steps.
+    """Go back to the original values in steps, each when writes are no longer slow from the last one.
 
     A daemon in advisory mode, which writes nothing, refuses. Without a daemon the originals come from its
     journal, and a connection of this command's own puts them back; it waits until that is done.
