@@ -7,7 +7,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lab.prove.conditions import Bench, say
+from lab.prove.conditions import Bench, lift, say
 from lab.prove.daemon import Daemon
 from lab.servers.base import LabServer, LabServerError, ServerSpec
 from tuner.core.budgets import Recovery
@@ -29,7 +29,7 @@ VERBOSE = "--log-error-verbosity=3"
 
 CHECKPOINT_CAP = 0.84
 NEAR = 0.04
-REACH_LIMIT = 150.0
+REACH_LIMIT = 180.0
 TRIAL_LIMIT = 40.0
 STEADY_READINGS = 15
 JOURNAL_SECONDS = 7.0
@@ -78,7 +78,7 @@ def run(ledger: Ledger, image: str, *, trial: bool = False) -> None:
     began = time.monotonic()
     spec = ServerSpec(io_capacity=LOW_PAIR[0], io_capacity_max=LOW_PAIR[1], extra=(VERBOSE,))
     with Bench(image, spec) as bench:
-        bench.server.set_capacity(*LOW_PAIR)
+        lift(bench, LOW_PAIR)
         with Daemon(
             bench.server, api=True, set_point=todo[0].ratio, max_checkpoint_age_ratio=CHECKPOINT_CAP
         ) as daemon:
