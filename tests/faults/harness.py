@@ -40,8 +40,8 @@ BACK = 30.0
 FROZEN = 30.0
 """Seconds that a process stands still under SIGSTOP."""
 
-STOP = 2.0
-"""Seconds from SIGTERM to the end."""
+STOP = 5.0
+"""Seconds from SIGTERM to the end, on a machine that has other things to do as well."""
 
 
 class Daemon(Innobrim):

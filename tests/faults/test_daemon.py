@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import FIRST_WRITE, START, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, START, Daemon, Rig
 from tests.real.proxy import Proxy
-from tests.real.support import in_force
+from tests.real.support import in_force, until
 from tuner.core.plan import gain
 from tuner.journal.reader import originals
 from tuner.records import Capacity
@@ -22,6 +22,17 @@ from tuner.records import Capacity
 pytestmark = pytest.mark.real
 
 KNOB = re.compile(r"SET GLOBAL innodb_(io_capacity|io_capacity_max) = (\d+)$")
+LOW = Capacity(200, 400)
+"""Less than any park leads to, and some steps from the originals."""
+
+LEAN = 400
+"""An M that leaves next to no room: a park has to raise it."""
+
+PARKED_WITHIN = 15.0
+
+HUNG = 6.0
+"""Seconds that an end may take while the server hangs: each statement under way has a limit of one second."""
+
 BOUNDARIES = ("before the first SET", "between the two", "before they are read back", "after that")
 
 
@@ -60,33 +71,39 @@ class Killer:
         return replace(old, **{one[1]: int(one[2]) for one in sets})
 
 
-def kill_at_every_boundary(rig: Rig, old: Capacity, provoke: Callable[[Daemon], object]) -> None:
+def kill_at_every_boundary(
+    rig: Rig,
+    daemon: Daemon,
+    killer: Killer,
+    *,
+    old: Capacity,
+    provoke: Callable[[Daemon], object],
+    known: Capacity,
+) -> None:
     """Kill a daemon at each boundary of a write, starting it again each time, and judge what is left.
 
     Args:
         rig: the server under load.
+        daemon: goes through a proxy that asks the killer.
+        killer: who kills it.
         old: the pair in force before each write.
         provoke: makes the daemon write, once it was started.
+        known: the originals.
     """
-    killer = Killer()
-    with Proxy(rig.server.port, killer) as proxy:
-        daemon = rig.daemon(port=proxy.port)
-        for number, where in enumerate(BOUNDARIES, start=1):
-            daemon.start()
-            killer.aim(daemon.pid, number)
-            provoke(daemon)
-            assert daemon.wait(FIRST_WRITE) == -signal.SIGKILL, f"{where}: {daemon.log()}"
-            assert len(killer.seen) == number, f"{where}: {killer.seen}"
-            left = in_force(rig.server)
-            assert left.io_capacity <= left.io_capacity_max, where
-            assert (left == old) == (number == 1), where
-            if number > 1:
-                low, high = sorted((gain(old), gain(killer.target(old))))
-                assert low <= gain(left) <= high, where
-            assert [one.capacity for one in originals(daemon.state)] == [START], where
-            rig.server.set_capacity(old.io_capacity, old.io_capacity_max)
-        daemon.active()
-        rig.finish()
+    for number, where in enumerate(BOUNDARIES, start=1):
+        rig.server.set_capacity(old.io_capacity, old.io_capacity_max)
+        daemon.start()
+        killer.aim(daemon.pid, number)
+        provoke(daemon)
+        assert daemon.wait(FIRST_WRITE) == -signal.SIGKILL, f"{where}: {daemon.log()}"
+        assert len(killer.seen) == number, f"{where}: {killer.seen}"
+        left = in_force(rig.server)
+        assert left.io_capacity <= left.io_capacity_max, where
+        assert (left == old) == (number == 1), where
+        if number > 1:
+            low, high = sorted((gain(old), gain(killer.target(old))))
+            assert low <= gain(left) <= high, where
+        assert [one.capacity for one in originals(daemon.state)] == [known], where
 
 
 @fault(
@@ -98,4 +115,76 @@ def kill_at_every_boundary(rig: Rig, old: Capacity, provoke: Callable[[Daemon], 
 )
 def test_killed_at_every_statement_of_a_write(rig: Rig) -> None:
     """Whichever statement of a write a kill comes before, the pair left is legal and between old and new."""
-    kill_at_every_boundary(rig, START, lambda _: None)
+    killer = Killer()
+    with Proxy(rig.server.port, killer) as proxy:
+        daemon = rig.daemon(port=proxy.port)
+        kill_at_every_boundary(rig, daemon, killer, old=START, provoke=lambda _: None, known=START)
+        rig.server.set_capacity(START.io_capacity, START.io_capacity_max)
+        daemon.active()
+        rig.finish()
+
+
+@fault(
+    Group.DAEMON,
+    what="`kill -9` of the daemon at each statement boundary of a restore",
+    left="a legal pair with a gain between old and the next step: old, half-way, or that step",
+    back="advisory, also when it is started again: waits for `innobrim mode active`, or another `restore`",
+    invariants=(1, 2, 4, 7),
+)
+def test_killed_at_every_statement_of_a_restore(rig: Rig) -> None:
+    """Whichever statement of a restore a kill comes before, a legal pair is left and the originals stay."""
+    killer = Killer()
+    with Proxy(rig.server.port, killer) as proxy:
+        daemon = rig.daemon(port=proxy.port).active()
+        daemon.kill()
+        provoke = _ask("restore")
+        kill_at_every_boundary(rig, daemon, killer, old=LOW, provoke=provoke, known=START)
+        daemon.start()
+        assert daemon.await_status(lambda now: now["tick"] > 0, BACK, "a tick")["mode"] == "advisory"
+        daemon.await_ticks(3)
+        assert daemon.command("mode", "active").returncode == 0
+        assert daemon.command("restore", "--wait").returncode == 0
+        assert in_force(rig.server) == START
+        rig.finish()
+
+
+@fault(
+    Group.DAEMON,
+    what="SIGTERM for the daemon while mysqld hangs",
+    left="the last values, since no statement gets through; the log says which",
+    back="its end is clean: exit code 0, in time for the service manager",
+    invariants=(8, 9),
+)
+def test_told_to_end_while_the_server_hangs(rig: Rig) -> None:
+    """A daemon whose server hangs ends cleanly and in time, and says which values it leaves."""
+    daemon = rig.active()
+    rig.server.pause()
+    try:
+        daemon.await_hold("stale")
+        ended = daemon.terminate()
+    finally:
+        rig.server.unpause()
+    assert ended.code == 0, daemon.log()
+    assert ended.seconds <= HUNG
+    assert in_force(rig.server) == daemon.wanted
+    left = f"{daemon.wanted.io_capacity}/{daemon.wanted.io_capacity_max}"
+    assert left in daemon.log().splitlines()[-1]
+    rig.finish()
+
+
+def _ask(name: str) -> Callable[[Daemon], object]:
+    """Return what asks a running daemon for a park or a restore until it accepts, or is gone."""
+
+    def ask(daemon: Daemon) -> None:
+        daemon.await_status(lambda now: now["tick"] > 1, FIRST_WRITE, "two ticks")
+
+        def accepted() -> bool:
+            if not daemon.alive():
+                return True
+            if name == "restore":
+                daemon.command("mode", "active")
+            return daemon.command(name).returncode == 0
+
+        until(accepted, FIRST_WRITE, lambda: f"{name} accepted; the daemon said:\n{daemon.log()}")
+
+    return ask

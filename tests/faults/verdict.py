@@ -82,7 +82,7 @@ def judge_run(directory: Path, run: int) -> list[TickRecord]:
     """
     state: State | None = None
     referee = Referee(saved=False)
-    ours: Capacity | None = None
+    ours: set[Capacity] = set()
     number, found = 0, []
     for item in trace(directory, run):
         if isinstance(item, TickRecord):
@@ -92,21 +92,33 @@ def judge_run(directory: Path, run: int) -> list[TickRecord]:
                 continue
             receipt, reading = item.tick.receipt, item.tick.reading
             if receipt is not None and receipt.done and receipt.in_force is not None:
-                ours = receipt.in_force
-            known = isinstance(reading, Sample) and reading.capacity == ours
+                ours = {receipt.in_force}
+            known = isinstance(reading, Sample) and reading.capacity in ours
             after, again = step(state, item.tick)
             assert again.decision == item.decision, f"tick {item.tick.number} replays otherwise"
             referee.judge(state, item, after, ours=known)
             _read_back(item)
             state, number = after, item.tick.number
-        elif isinstance(item, Run) and item.state:
+        elif (isinstance(item, Run) and item.state) or (isinstance(item, Snapshot) and state is None):
             state, number = decode_state(item.state), item.tick
-            kept = state.originals
-            referee = Referee(saved=kept is not None and kept.saved)
-            ours = state.writes.own
-        elif isinstance(item, Snapshot) and state is None:
-            state, number = decode_state(item.state), item.tick
+            referee, ours = _referee(state), _ours(state)
     return found
+
+
+def _referee(state: State) -> Referee:
+    """Return a referee whose books begin with what a run, or a part of one, begins with."""
+    kept = state.originals
+    referee = Referee(saved=kept is not None and kept.saved)
+    referee.last = state.estimator.last
+    referee.codes = {hold.code for hold in state.holds}
+    referee.permit = "owed" if state.park_owed else ""
+    return referee
+
+
+def _ours(state: State) -> set[Capacity]:
+    """Return the pairs that an earlier run may have left in force."""
+    own = state.writes.own
+    return {*state.writes.left, *(() if own is None else (own,))}
 
 
 def _read_back(record: TickRecord) -> None:

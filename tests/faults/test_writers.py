@@ -1,0 +1,177 @@
+"""Somebody else writes: a person, configuration management, or a second daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+
+import pymysql
+import pytest
+
+from lab.servers.base import LabServer
+from tests.faults.catalogue import Group, fault
+from tests.faults.harness import BACK, START, Daemon, Rig
+from tests.faults.witness import Witness
+from tests.real.support import in_force
+from tuner.records import Capacity, DecisionKind
+
+pytestmark = pytest.mark.real
+
+THEIRS = Capacity(350, 700)
+COOL_DOWN = 2.0
+READOPTIONS = 3
+LEAN = 400
+"""An M that leaves next to no room: a park has to raise it."""
+
+
+@fault(
+    Group.WRITERS,
+    what="Another session sets innodb_io_capacity_max once",
+    left="that session's values: not one more write",
+    back="waits for a person: `innobrim resume`",
+    invariants=(4, 6),
+)
+def test_another_session_changes_m_once(rig: Rig) -> None:
+    """A value that somebody else set stays until a person lets the loop go on."""
+    daemon = rig.active()
+    rig.server.set_capacity(THEIRS.io_capacity, THEIRS.io_capacity_max)
+    hold = daemon.await_hold("foreign_change")
+    assert "350/700" in hold["reason"]
+    assert hold["clears"] == "innobrim resume"
+    writes = Witness(rig.server).writes()
+    daemon.await_ticks(5)
+    assert in_force(rig.server) == THEIRS
+    assert Witness(rig.server).writes() == writes
+    assert daemon.command("resume").returncode == 0
+    daemon.await_force(daemon.wanted, BACK)
+    rig.finish()
+
+
+@fault(
+    Group.WRITERS,
+    what="Configuration management sets the declared `baseline` again, after each cool-down",
+    left="the baseline, for `baseline_cooldown_seconds`; then the loop's values",
+    back="by itself after the cool-down; a value that was not declared still waits for a person",
+    invariants=(3, 6),
+)
+def test_the_baseline_is_set_again(rig: Rig) -> None:
+    """A declared baseline is left alone for its cool-down and then taken over again, every time."""
+    daemon = _with_baseline(rig)
+    for count in (1, 2):
+        rig.server.set_capacity(START.io_capacity, START.io_capacity_max)
+        began = time.monotonic()
+        daemon.await_event("baseline", count=count)
+        assert time.monotonic() - began >= COOL_DOWN
+        daemon.await_force(daemon.wanted, BACK)
+    rig.server.set_capacity(THEIRS.io_capacity, THEIRS.io_capacity_max)
+    assert daemon.await_hold("foreign_change")["clears"] == "innobrim resume"
+    verdict = rig.finish()
+    assert verdict.left == THEIRS
+
+
+@fault(
+    Group.WRITERS,
+    what="Another session sets the declared baseline in a loop, twice a second",
+    left="the baseline, after three times within an hour that the loop took it over",
+    back="waits for a person: `innobrim resume`",
+    invariants=(3, 6),
+)
+def test_the_baseline_is_set_in_a_loop(rig: Rig) -> None:
+    """Against somebody who will not stop, the loop gives up after three tries and waits for a person."""
+    daemon = _with_baseline(rig)
+    with _insisting(rig.server, START):
+        daemon.await_event("baseline", 60.0, count=READOPTIONS)
+        found = daemon.await_status(
+            lambda now: any(f"{READOPTIONS} times" in hold["clears"] for hold in now["holds"]),
+            BACK,
+            "a hold that waits for a person",
+        )
+        assert found["holds"][0]["clears"].startswith("innobrim resume")
+        daemon.await_ticks(5)
+    assert daemon.events().count("baseline") == READOPTIONS
+    assert in_force(rig.server) == START
+    assert daemon.command("resume").returncode == 0
+    daemon.await_force(daemon.wanted, BACK)
+    verdict = rig.finish()
+    assert len(verdict.writes(DecisionKind.SET)) <= READOPTIONS + 2
+
+
+@fault(
+    Group.WRITERS,
+    what="A second daemon is started beside the first; later the first is killed",
+    left="the first one's values, then the second one's",
+    back="the second only watches, held as `not_writer`, and takes over by itself within 30 s",
+    invariants=(4, 10),
+)
+def test_two_daemons_at_once(rig: Rig) -> None:
+    """Of two daemons one writes; the other takes over by itself when the first one is gone."""
+    first = rig.active()
+    second = _watching(rig)
+    second.await_ticks(10)
+    assert in_force(rig.server) == first.wanted
+    first.kill()
+    second.await_force(second.wanted, BACK)
+    rig.finish()
+
+
+@fault(
+    Group.WRITERS,
+    what="Of two daemons, the first is ended in order and parks, before the eyes of the second",
+    left="parked",
+    back="the second cannot tell the other one's park from a person's change: waits for `innobrim resume`",
+    invariants=(4, 6, 10),
+)
+def test_the_first_of_two_daemons_parks(rig: Rig) -> None:
+    """A daemon that saw values change while it watched asks a person before it takes over."""
+    first = rig.active()
+    first.want(LEAN)
+    second = _watching(rig)
+    assert first.terminate().code == 0
+    hold = second.await_hold("foreign_change")
+    assert hold["clears"] == "innobrim resume"
+    assert in_force(rig.server).io_capacity_max > LEAN
+    second.await_status(lambda now: len(now["holds"]) == 1, BACK, "the writer lock")
+    assert second.command("resume").returncode == 0
+    second.await_force(second.wanted, BACK)
+    rig.finish()
+
+
+def _watching(rig: Rig) -> Daemon:
+    """Return a second daemon that has been told that it is one."""
+    second = rig.daemon()
+    second.configure(fixed_io_capacity_max=1000)
+    second.start()
+    hold = second.await_hold("not_writer")
+    assert hold["clears"] == "the other one's end"
+    return second
+
+
+def _with_baseline(rig: Rig) -> Daemon:
+    """Return an active daemon that knows ``START`` as the baseline."""
+    daemon = rig.daemon()
+    daemon.configure(
+        baseline=f"{START.io_capacity}/{START.io_capacity_max}", baseline_cooldown_seconds=COOL_DOWN
+    )
+    return daemon.active()
+
+
+@contextlib.contextmanager
+def _insisting(server: LabServer, wanted: Capacity) -> Iterator[None]:
+    """Have somebody look twice a second, and set this pair where another one is in force, while inside."""
+    over = threading.Event()
+
+    def insist() -> None:
+        while not over.wait(0.5):
+            with contextlib.suppress(pymysql.MySQLError):
+                if in_force(server) != wanted:
+                    server.set_capacity(wanted.io_capacity, wanted.io_capacity_max)
+
+    thread = threading.Thread(target=insist, name="insisting")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
