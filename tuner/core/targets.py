@@ -11,6 +11,7 @@ from tuner.core import budgets, caution, degraded, parking
 from tuner.core.announced import update
 from tuner.core.role import role_of
 from tuner.core.state import State
+from tuner.core.window import warm
 from tuner.records import Capacity, Estimate, Event, Sample
 
 
@@ -82,15 +83,19 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
 
 
 def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity:
-    """Return what a park would leave behind; once one is owed, what was promised with it."""
+    """Return what a park would leave behind; once one is owed, what was promised with it.
+
+    The first seconds' rates are no reason to lower what somebody else had set.
+    """
     if state.park_owed and state.park_target is not None:
         return state.park_target
     lowest, highest = bounds(state)
+    keep = state.writes.own == sample.capacity or not warm(state.estimator.window)
     return parking.parked(
         found,
         LAWS[state.facts.flush_law],
         state.settings,
-        current=sample.io_capacity_max if state.writes.own == sample.capacity else lowest,
+        current=sample.io_capacity_max if keep else lowest,
         lowest=lowest,
         highest=highest,
     )
