@@ -32,7 +32,7 @@ mode. After each, every tick in the journal is replayed beside a referee that ke
 `SET`s are compared with the statements that the server recorded. The numbers name the invariants, listed
 below, that a row is about; the referee looks at all of them each time.
 
-- *By itself* means: without a person, and within 30 seconds after the cause is gone.
+- *By itself* means: without a person, and within 30 seconds of the end of the cause, unless a row says more.
 - *Parked* means: an M with room for a load `park_slack` times as high, so that it is safe without a daemon.
 - "Waits for a person" means: the hold is in `innobrim status`, the log and the API, and says what clears it.
 """

@@ -19,7 +19,7 @@ WARM = 60.0
     Group.MYSQLD,
     what="`kill -9` of mysqld, crash recovery, start",
     left="what mysqld starts with, until its law is verified again; these are the new originals",
-    back="by itself, after ten good readings with flushing by age",
+    back="by itself within a minute, after ten good readings with flushing by age",
     invariants=(4, 6, 7),
 )
 def test_mysqld_is_killed(rig: Rig) -> None:
