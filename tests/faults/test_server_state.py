@@ -1,0 +1,224 @@
+"""The server changes under the loop: its redo log, its flush law, its counters, and what else it does."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from lab.servers.base import MEBIBYTE, SCHEMA, LabServer
+from tests.faults.catalogue import Group, fault
+from tests.faults.harness import BACK
+from tests.faults.sharing import Sharing, share
+from tests.real.support import WRITE_IOPS, Work, until, variables
+from tuner.records import DecisionKind, Sample, TickRecord
+from tuner.servers.limits import redo_limits
+
+pytestmark = pytest.mark.real
+
+REDO = 100 * MEBIBYTE
+RESIZED = 90.0
+"""Seconds in which a redo log under load takes its new size, and an undo tablespace is emptied."""
+
+QUIET_TICKS = 3
+TABLES = 6
+
+
+@pytest.fixture(scope="module")
+def sharing(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sharing]:
+    """Yield an active daemon for the tests of this module."""
+    yield from share(server, work, tmp_path_factory.mktemp("server-state"))
+
+
+def sampled(record: TickRecord) -> Sample | None:
+    """Return a tick's reading; None where it failed."""
+    return record.tick.reading if isinstance(record.tick.reading, Sample) else None
+
+
+def resize(sharing: Sharing, capacity: int) -> list[TickRecord]:
+    """Give the redo log another size under load, and return the ticks until the loop writes again."""
+    began = sharing.now()
+    sharing.run(f"SET GLOBAL innodb_redo_log_capacity = {capacity}")
+    found = sharing.await_tick(
+        lambda one: (now := sampled(one)) is not None and now.redo_capacity == capacity and not now.resizing,
+        began,
+        RESIZED,
+    )
+    reading = sampled(found)
+    assert reading is not None
+    limits = redo_limits(capacity)
+    assert (reading.flush_limit, reading.stall_point) == (limits.flush_limit, limits.stall_point)
+    return [one for one in sharing.back() if one.tick.number > began]
+
+
+def only_parked(ticks: list[TickRecord], code: str) -> bool:
+    """Return whether nothing but parks was written under a hold, and that hold was there."""
+    held = [one for one in ticks if code in {hold.code.value for hold in one.holds}]
+    return bool(held) and all(one.decision.kind in {DecisionKind.KEEP, DecisionKind.PARK} for one in held)
+
+
+@fault(
+    Group.LOAD,
+    what="The redo capacity is doubled while the loop runs: a resize",
+    left="parked while the server says that it is resizing",
+    back="by itself, with the limits of the new size",
+    invariants=(1, 4),
+)
+def test_the_redo_capacity_is_doubled(sharing: Sharing) -> None:
+    """A larger redo log has other limits at once, and the loop goes on with them."""
+    try:
+        resize(sharing, 2 * REDO)
+    finally:
+        sharing.run(f"SET GLOBAL innodb_redo_log_capacity = {REDO}")
+    sharing.await_tick(
+        lambda one: (now := sampled(one)) is not None and now.redo_capacity == REDO, 0, RESIZED
+    )
+
+
+@fault(
+    Group.LOAD,
+    what="The redo capacity is halved while the loop runs: a resize that has to wait for a lower age",
+    left="parked while the server says that it is resizing",
+    back="by itself, with the limits of the new size",
+    invariants=(1, 4),
+)
+def test_the_redo_capacity_is_halved(sharing: Sharing) -> None:
+    """While the server makes its redo log smaller it is parked and left alone; then the loop goes on."""
+    try:
+        ticks = resize(sharing, REDO // 2)
+    finally:
+        sharing.run(f"SET GLOBAL innodb_redo_log_capacity = {REDO}")
+    assert only_parked(ticks, "resizing")
+
+
+@fault(
+    Group.LOAD,
+    what="Redo logging is disabled with ALTER INSTANCE, and enabled again",
+    left="parked: without redo there is no age to hold",
+    back="by itself when it is enabled again",
+    invariants=(4,),
+)
+def test_redo_logging_is_disabled(sharing: Sharing) -> None:
+    """Without redo the loop says that it has no effect, parks once and leaves the server alone."""
+    began = sharing.now()
+    sharing.server.limit_write_iops(None)  # the server writes all dirty pages at both ends
+    try:
+        sharing.run("ALTER INSTANCE DISABLE INNODB REDO_LOG")
+        hold = sharing.daemon.await_hold("inert")
+        assert "ALTER INSTANCE DISABLE INNODB REDO_LOG" in hold["reason"]
+        sharing.daemon.await_ticks(QUIET_TICKS)
+    finally:
+        sharing.run("ALTER INSTANCE ENABLE INNODB REDO_LOG")
+        sharing.server.limit_write_iops(WRITE_IOPS)
+    assert only_parked([one for one in sharing.back() if one.tick.number > began], "inert")
+
+
+@fault(
+    Group.LOAD,
+    what="Somebody turns innodb_adaptive_flushing off",
+    left="parked: the server does not look at the age any more",
+    back="by itself when it is on again",
+    invariants=(4,),
+)
+def test_adaptive_flushing_is_turned_off(sharing: Sharing) -> None:
+    """Where M has no say, the loop says so, parks once and leaves the server alone."""
+    began = sharing.now()
+    with variables(sharing.server, innodb_adaptive_flushing="OFF"):
+        hold = sharing.daemon.await_hold("inert")
+        assert "innodb_adaptive_flushing is OFF" in hold["reason"]
+        sharing.daemon.await_ticks(QUIET_TICKS)
+    assert only_parked([one for one in sharing.back() if one.tick.number > began], "inert")
+
+
+@fault(
+    Group.LOAD,
+    what="Somebody sets innodb_max_dirty_pages_pct so low that the server flushes whatever the age",
+    left="what the loop writes",
+    back="it was never away: the set-point is lowered, and its source is named",
+    invariants=(1,),
+)
+def test_the_limit_of_dirty_pages_is_set_low(sharing: Sharing) -> None:
+    """Near the server's own limit of dirty pages the loop aims lower, before anything has to hold."""
+    before = sharing.daemon.await_ticks(1)
+    with variables(sharing.server, innodb_max_dirty_pages_pct="1", innodb_max_dirty_pages_pct_lwm="1"):
+        now = sharing.daemon.await_status(
+            lambda now: now["set_point"] < before["set_point"], BACK, "a lower set-point"
+        )
+        assert not now["holds"]
+        newest = sharing.await_tick(lambda _: True, now["tick"])
+        assert newest.decision.set_point_source == "dirty_pages"
+    sharing.back()
+
+
+@fault(
+    Group.LOAD,
+    what="InnoDB's counters are turned off, and are not the daemon's to turn on",
+    left="what the loop writes, going by the status variables alone",
+    back="by itself when they are on again; meanwhile the event `degraded` says what is weaker",
+    invariants=(5,),
+)
+def test_the_counters_are_turned_off(sharing: Sharing) -> None:
+    """Without InnoDB's counters a weaker estimate takes over and says so, until they are on again."""
+    began = sharing.now()
+    try:
+        sharing.run("SET GLOBAL innodb_monitor_disable = 'module_log'")
+        sharing.await_said("degraded", "counters are off", began)
+        weak = [one for one in sharing.back() if (now := sampled(one)) is not None and now.degraded]
+    finally:
+        sharing.run("SET GLOBAL innodb_monitor_enable = 'module_log'")
+    sharing.await_said("counters_back", "on again", weak[-1].tick.number)
+    assert any(one.decision.steps for one in weak)
+    assert all(sampled(one) is not None for one in sharing.back() if one.tick.number > began)
+
+
+@fault(
+    Group.LOAD,
+    what="A burst of DDL: tables are made, altered, indexed, truncated and dropped",
+    left="what the loop writes",
+    back="it was never away: the record names `ddl` and `drop`, and nothing is learned meanwhile",
+    invariants=(5,),
+)
+def test_a_burst_of_ddl(sharing: Sharing) -> None:
+    """Tables that are altered and dropped are named in the record, and no reason to stop."""
+    began = sharing.now()
+    for number in range(TABLES):
+        table = f"{SCHEMA}.burst{number}"
+        sharing.run(
+            f"CREATE TABLE {table} SELECT * FROM {SCHEMA}.sbtest1 LIMIT 5000",
+            f"ALTER TABLE {table} ADD INDEX (k), ALGORITHM=INPLACE",
+            f"TRUNCATE TABLE {table}",
+            f"DROP TABLE {table}",
+        )
+    sharing.await_said("begin_ddl", "altered", began)
+    sharing.await_said("begin_drop", "dropped", began)
+    sharing.back()
+
+
+@fault(
+    Group.LOAD,
+    what="An undo tablespace is truncated",
+    left="what the loop writes",
+    back="it was never away: the record names `undo_truncation`, and nothing is learned meanwhile",
+    invariants=(5,),
+)
+def test_an_undo_tablespace_is_truncated(sharing: Sharing) -> None:
+    """A truncation of undo is named in the record, and no reason to stop."""
+    began = sharing.now()
+    with undo_tablespace(sharing, "innobrim_fault") as name:
+        sharing.run(f"ALTER UNDO TABLESPACE {name} SET INACTIVE")
+        sharing.await_said("begin_undo_truncation", "truncated", began)
+    sharing.await_said("end_undo_truncation", "over", began)
+    sharing.back()
+
+
+@contextlib.contextmanager
+def undo_tablespace(sharing: Sharing, name: str) -> Iterator[str]:
+    """Have one undo tablespace more while inside, which is inactive at the end; drop it once it is empty."""
+    sharing.run(f"CREATE UNDO TABLESPACE {name} ADD DATAFILE '{name}.ibu'")
+    try:
+        yield name
+    finally:
+        state = f"SELECT state FROM information_schema.innodb_tablespaces WHERE name = '{name}'"
+        until(lambda: sharing.server.query(state) == [("empty",)], RESIZED, "an empty undo tablespace")
+        sharing.run(f"DROP UNDO TABLESPACE {name}")
