@@ -205,13 +205,13 @@ def _soak(rows: list[Row]) -> str:
         verdict(f"breaches of an invariant: {len(breaches)}; none wanted", met=not breaches),
         *(f"  - invariant {one['invariant']}, tick {one['tick']}: {one['what']}" for one in breaches[:20]),
         verdict(f"the daemon ended by itself {len(died)} times; never wanted", met=not died),
-        verdict(f"faults without a way back by itself: {len(lost)}; none wanted", met=not lost),
+        verdict(f"faults with no way back within 2 minutes: {len(lost)}; none wanted", met=not lost),
         *(f"  - minute {row['minute']}, {row['fault']}: waited for {row['waits_for']}" for row in lost[:20]),
         *_memory(minutes),
         *_highest(minutes),
         *(
-            f"- part {row['piece']}: {row['ticks']} ticks and {row['writes']} writes judged; ended with exit"
-            f" {row['exit']}, {row['stop_seconds']} s after SIGTERM"
+            f"- part {row['piece']}: {row.get('ticks', '?')} ticks and {row.get('writes', '?')} writes"
+            f" judged; ended with exit {row['exit']}, {row['stop_seconds']} s after SIGTERM"
             for row in ends
         ),
     ]

@@ -234,7 +234,7 @@ def test_the_page_says_what_a_daemon_waited_for(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "soak.jsonl", resume=True)
     ledger.add(minute_row(1, back_seconds=None, waits_for="foreign_change: innobrim resume", person=True))
     text = safety.write(tmp_path).read_text()
-    assert "**not met**: faults without a way back by itself: 1" in text
+    assert "**not met**: faults with no way back within 2 minutes: 1" in text
     assert f"minute 1, {deck.SIGSTOP}: waited for foreign_change: innobrim resume" in text
     assert "no process lived long enough" in text
 
