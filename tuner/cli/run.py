@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import click
@@ -63,6 +64,7 @@ def run(
         "api.port": 0 if no_api else api_port,
         "api.socket": "-" if no_api else None,
     }
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a daemon to reload: the default ends it
     config = configuration(config_path, flags)
     configure_logs(level=config.log.level, style=config.log.format)
     config = _at_home(config)
