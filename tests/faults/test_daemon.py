@@ -6,18 +6,19 @@ import contextlib
 import os
 import re
 import signal
+import time
 from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import BACK, FIRST_WRITE, START, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, FROZEN, START, Daemon, Rig
 from tests.real.proxy import Proxy
 from tests.real.support import in_force, until
 from tuner.core.plan import gain
 from tuner.journal.reader import originals
-from tuner.records import Capacity
+from tuner.records import Capacity, DecisionKind
 
 pytestmark = pytest.mark.real
 
@@ -126,6 +127,28 @@ def test_killed_at_every_statement_of_a_write(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
+    what="`kill -9` of the daemon at each statement boundary of a park",
+    left="a legal pair with a gain between old and parked: old, half-way, or parked",
+    back="paused, as after every park, also when it is started again: waits for `innobrim resume`",
+    invariants=(1, 2, 4, 8),
+)
+def test_killed_at_every_statement_of_a_park(rig: Rig) -> None:
+    """Whichever statement of a park a kill comes before, a legal pair between old and parked is left."""
+    killer = Killer()
+    with Proxy(rig.server.port, killer) as proxy:
+        daemon = rig.daemon(port=proxy.port)
+        kill_at_every_boundary(rig, daemon, killer, old=LOW, provoke=_ask("park"), known=LOW)
+        rig.server.set_capacity(START.io_capacity, START.io_capacity_max)
+        daemon.start()
+        hold = daemon.await_hold("paused")
+        assert hold["clears"] == "innobrim resume"
+        assert daemon.command("resume").returncode == 0
+        daemon.await_force(daemon.wanted, FIRST_WRITE)
+        rig.finish()
+
+
+@fault(
+    Group.DAEMON,
     what="`kill -9` of the daemon at each statement boundary of a restore",
     left="a legal pair with a gain between old and the next step: old, half-way, or that step",
     back="advisory, also when it is started again: waits for `innobrim mode active`, or another `restore`",
@@ -146,6 +169,52 @@ def test_killed_at_every_statement_of_a_restore(rig: Rig) -> None:
         assert daemon.command("restore", "--wait").returncode == 0
         assert in_force(rig.server) == START
         rig.finish()
+
+
+@fault(
+    Group.DAEMON,
+    what="`kill -9` of the daemon under systemd, whose unit then runs `innobrim park --if-crashed`",
+    left="parked within 15 s, with room for more load than there was",
+    back="by itself when it is started again: it knows the originals and takes the parked pair for its own",
+    invariants=(7, 8, 10),
+)
+def test_killed_and_parked_for(rig: Rig) -> None:
+    """What the unit runs after a crash leaves a parked setting, and the next daemon goes on from it."""
+    daemon = rig.active()
+    daemon.want(LEAN)
+    daemon.kill()
+    began = time.monotonic()
+    done = daemon.command("park", "--if-crashed")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - began <= PARKED_WITHIN
+    assert in_force(rig.server).io_capacity_max > LEAN
+    assert [one.capacity for one in originals(daemon.state)] == [START]
+    daemon.active()
+    verdict = rig.finish()
+    assert verdict.writes(DecisionKind.PARK)
+    assert "foreign_change" not in verdict.held()
+
+
+@fault(
+    Group.DAEMON,
+    what="SIGSTOP of the daemon for 30 s, then SIGCONT",
+    left="the last values, written while they were safe",
+    back="by itself: it parks at the first good contact and goes on",
+    invariants=(5, 8, 10),
+)
+def test_the_daemon_is_frozen(rig: Rig) -> None:
+    """A daemon that stood still for 30 s trusts no old sample, and is back by itself."""
+    daemon = rig.active()
+    daemon.freeze()
+    try:
+        time.sleep(FROZEN)
+        assert in_force(rig.server) == daemon.wanted
+    finally:
+        daemon.thaw()
+    daemon.await_event("hold_stale", BACK)
+    daemon.want(900)
+    verdict = rig.finish()
+    assert verdict.held()[-1] == "stale"
 
 
 @fault(
