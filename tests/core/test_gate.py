@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from policies.flushlaw import LEGACY
 from tests.factory import LIMITS, A, estimate, percentage, sample
-from tuner.core.gate import MISMATCHES, NEEDED, REMEMBERED, GateState, forget, update
+from tuner.core.gate import MISMATCHES, NEEDED, NEEDED_QUIET, REMEMBERED, GateState, forget, update
 from tuner.records import Capacity, Sample
 
 LOW_WATER = 0.1 * LIMITS.stall_point
@@ -32,13 +32,29 @@ def test_three_telling_matches_let_the_first_write_through() -> None:
     assert compare(NEEDED).verified
 
 
-def test_zero_tells_nothing() -> None:
-    """Below the low-water mark the server says zero whatever its law, so that verifies nothing."""
-    state = compare(50, age=0.5 * LOW_WATER)
+def test_zero_tells_little() -> None:
+    """Below the low-water mark the server says zero whatever its law: only a minute of it lets a loop begin."""
+    state = compare(NEEDED_QUIET - 1, age=0.5 * LOW_WATER)
 
     assert not state.verified
     assert not state.mismatched
     assert state.recent.count(True) == REMEMBERED
+    assert compare(1, state, first=200, age=0.5 * LOW_WATER).verified
+
+
+def test_a_wrong_law_is_found_out_once_the_age_tells() -> None:
+    """A loop that began on zeros holds as soon as percentages above zero are not the predicted ones."""
+    state = compare(NEEDED_QUIET, age=0.5 * LOW_WATER)
+
+    assert compare(MISMATCHES, state, first=200, flush_percentage=9).mismatched
+
+
+def test_zeros_between_do_not_add_up_over_a_mismatch() -> None:
+    """The quiet minute is one without a reading that was wrong."""
+    state = compare(NEEDED_QUIET - 1, age=0.5 * LOW_WATER)
+    state = compare(1, state, first=100, flush_percentage=9)
+
+    assert not compare(NEEDED_QUIET - 1, state, first=200, age=0.5 * LOW_WATER).verified
 
 
 def test_a_mismatch_starts_the_count_again() -> None:

@@ -3,7 +3,9 @@
 The server computes the percentage once a second, right before it flushes, so the age that it
 used lies within about a second and a half of redo around the age of our reading. Below the
 low-water mark the server says 0; a percentage above 0 is what tells, and a server with a
-large M hovers around that mark.
+large M hovers around that mark. One that flushes for its dirty pages or by an old average stays
+below it for good: there a minute of zeros lets the loop begin, which far from every limit risks
+nothing, and the first percentages above 0 tell before the age has got anywhere.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ SECONDS_APART = 1.5
 NEEDED = 3
 """Telling matches that let the first write through."""
 
+NEEDED_QUIET = 60
+"""Matches in a row, all of them with a percentage of 0, that do so as well; they prove nothing for later."""
+
 REMEMBERED = 12
 MISMATCHES = 9
 """So many mismatches among the last ones remembered mean that we do not understand this server."""
@@ -30,7 +35,8 @@ class GateState(Struct, frozen=True):
 
     Attributes:
         verified: enough telling matches were seen since the server started.
-        telling: matches with a percentage above 0, until verified.
+        telling: matches in a row with a percentage above 0.
+        quiet: matches in a row, up to the last telling one, with a percentage of 0.
         recent: last comparisons, True for a match.
         mismatched: the law does not hold at present.
         expected: lowest and highest percentage we predicted last.
@@ -39,6 +45,7 @@ class GateState(Struct, frozen=True):
 
     verified: bool = False
     telling: int = 0
+    quiet: int = 0
     recent: tuple[bool, ...] = ()
     mismatched: bool = False
     expected: tuple[int, int] = (0, 0)
@@ -57,12 +64,14 @@ def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estima
     said = sample.flush_percentage
     match = (oldest >= low_water and low <= said <= high) if said > 0 else (youngest < low_water or low <= 0)
     telling = state.telling + 1 if said > 0 else state.telling
+    quiet = state.quiet + 1 if said == 0 and match else 0
     recent = (*state.recent, match)[-REMEMBERED:]
     wrong = recent.count(False)
     return replace(
         state,
-        verified=state.verified or (match and telling >= NEEDED),
+        verified=state.verified or (match and telling >= NEEDED) or quiet >= NEEDED_QUIET,
         telling=telling if match else 0,
+        quiet=quiet,
         recent=recent,
         mismatched=wrong >= MISMATCHES if not state.mismatched else wrong > REMEMBERED - MISMATCHES,
         expected=(0 if youngest < low_water else max(0, low), high),
@@ -71,7 +80,7 @@ def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estima
 
 def forget(state: GateState) -> GateState:
     """Return a gate that has to be passed again, after a restart or another version."""
-    return replace(state, verified=False, telling=0, recent=(), mismatched=False)
+    return replace(state, verified=False, telling=0, quiet=0, recent=(), mismatched=False)
 
 
 def _comparable(last: Sample, sample: Sample) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tuner.core import degraded
 from tuner.core.caution import LRU_FLOOR, LRU_SHARE
 from tuner.core.foreign import pair_text
-from tuner.core.gate import NEEDED
+from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.handover import read_only
 from tuner.core.state import State
 from tuner.records import Estimate, Hold, HoldCode, Sample
@@ -92,7 +92,10 @@ def law_in_doubt(state: State) -> tuple[str, str] | None:
         return (unproven, degraded.ENABLE) if unproven else None
     if state.gate.verified:
         return None
-    seen = f"{state.gate.telling} of {NEEDED} readings with flushing by age"
+    seen = (
+        f"{state.gate.telling} of {NEEDED} readings with flushing by age, "
+        f"{state.gate.quiet} of {NEEDED_QUIET} without"
+    )
     return f"the flush law is not verified yet: {seen}", "matching readings under load"
 
 

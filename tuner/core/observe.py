@@ -137,7 +137,7 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         seen = gate.update(state.gate, law, last, sample, found)
         if seen.mismatched:
             seen = replace(seen, proven="")
-        elif seen.verified and not sample.degraded and not state.facts_due:
+        elif seen.telling >= gate.NEEDED and not sample.degraded and not state.facts_due:
             seen = replace(seen, proven=state.facts.version)
         state = replace(state, gate=seen)
         careful, warned = caution.update(
