@@ -33,7 +33,7 @@ def test_three_telling_matches_let_the_first_write_through() -> None:
 
 
 def test_zero_tells_little() -> None:
-    """Below the low-water mark the server says zero whatever its law: only a minute of it lets a loop begin."""
+    """Below the low-water mark the server says zero whatever its law: only a minute of it begins a loop."""
     state = compare(NEEDED_QUIET - 1, age=0.5 * LOW_WATER)
 
     assert not state.verified
