@@ -171,6 +171,19 @@ def test_a_role_that_flaps_writes_no_more_than_one_park(bench: Bench) -> None:
     assert all("role" in codes(record) for record in bench.records[begun:])
 
 
+def test_a_promotion_in_the_usual_order_is_parked(bench: Bench) -> None:
+    """read_only goes off first and the applier ends seconds later: that end is what parks."""
+    bench.server.shows = {"read_only": True, "super_read_only": True, "replica": True}
+    bench.turns(20)
+    begun = len(bench.records)
+    bench.server.shows = {"replica": True}
+    bench.turns(10)
+    bench.server.shows = {}
+    bench.turns(5)
+
+    assert parks(bench.records[begun:]) == ["role change replica → primary"]
+
+
 def test_a_role_changes_park_is_not_undone_at_once(bench: Bench) -> None:
     """What it leaves room for is left the dwell's time to show itself before the loop moves on."""
     bench.server.shows = {"replica": True}

@@ -26,7 +26,8 @@ def follow(state: State, sample: Sample, *, now: float, wall: float) -> tuple[St
     Returns:
         The next state, an event where the role is another one, and why a park is owed for that: the new
         role's load is unknown. It is owed where the server takes writes, or may be tuned while it is
-        read-only, and no person has just said what C and M are to be; empty where none is.
+        read-only, and no person has just said what C and M are to be; empty where none is. Whoever takes it
+        over says so with ``handed_over``.
     """
     old, new = state.role, role_text(sample)
     if old == new:
@@ -41,7 +42,7 @@ def follow(state: State, sample: Sample, *, now: float, wall: float) -> tuple[St
     asked = state.override is not None or bool(state.restoring)
     if lately or asked or read_only(state, sample):
         return state, events, ""
-    return replace(state, handed_over=now), events, f"{ROLE_CHANGE}{change}"
+    return state, events, f"{ROLE_CHANGE}{change}"
 
 
 def read_only(state: State, sample: Sample) -> str:

@@ -129,8 +129,8 @@ class State(Struct, frozen=True):
     Of the fields that say not by themselves what they are: ``readopted`` has the times at which the
     baseline was taken over again; ``advisory_until_said`` is a restore's or a person's word against
     active mode; ``pace`` is the last restore's; ``facts_due`` waits for the server's facts to be read anew;
-    ``role`` is the server's, with read_only, as last seen; ``handed_over`` is when a park was owed for
-    another role last.
+    ``role`` is the server's, with read_only, as last seen; ``handed_over`` is when a park for another
+    role was taken over last.
     """
 
     settings: Settings

@@ -162,5 +162,6 @@ def _hold(
         owed = "first good contact after stale samples"
     held_before = bool(before - {HoldCode.STALE})
     if owed and ours and not held_before and not (after & holds.NEVER_PARKED) and not state.park_owed:
-        state = replace(state, park_owed=owed)
+        handed_over = now if owed.startswith(handover.ROLE_CHANGE) else state.handed_over
+        state = replace(state, park_owed=owed, handed_over=handed_over)
     return replace(state, holds=found), found, events
