@@ -53,6 +53,20 @@ def test_a_server_that_hangs_is_left_as_it_was_last_seen() -> None:
     assert said.startswith(f"{pair.io_capacity}/{pair.io_capacity_max} when last seen, not parked")
 
 
+def test_an_end_without_an_estimate_is_not_parked() -> None:
+    """Where the last reading gave no estimate, so that no park could be written, the line says so."""
+    bench, farewell = _lived()
+    pair = bench.server.capacity
+    bench.server.lsn -= 50e6
+    bench.server.oldest -= 50e6
+    farewell.take(bench.turn(command("stop", who="SIGTERM", value="park")), owed=bench.state.park_owed)
+
+    said = str(farewell)
+
+    assert bench.record.decision.steps == ()
+    assert said.startswith(f"{pair.io_capacity}/{pair.io_capacity_max}, not parked: ")
+
+
 def test_an_end_before_the_first_reading_is_unknown() -> None:
     """A daemon that never saw its server does not pretend to know what is in force."""
     assert str(Farewell()).startswith("unknown")

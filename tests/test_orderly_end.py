@@ -9,6 +9,7 @@ import pytest
 from tests.factory import LOADED
 from tests.life import Life
 from tuner.journal.ending import ending
+from tuner.records import Missed, Sample
 from tuner.settings import Mode, Settings
 
 
@@ -51,6 +52,28 @@ def test_a_park_that_could_not_be_written_is_left_to_others(
 
     life.live(script)
 
+    assert ended_in_order(tmp_path) == orderly
+
+
+@pytest.mark.parametrize(("on_stop", "orderly"), [("park", False), ("leave", True)])
+def test_a_park_without_an_estimate_is_left_to_others(tmp_path: Path, on_stop: str, *, orderly: bool) -> None:
+    """Stopped at readings that give no estimate, a daemon that should have parked has not ended in order."""
+    life = lived(tmp_path, on_stop)
+    read = life.server.read
+
+    def backwards() -> Sample | Missed:
+        life.server.lsn -= 50e6
+        life.server.oldest -= 50e6
+        return read()
+
+    def script() -> None:
+        tightly(life)
+        life.server.read = backwards  # type: ignore[method-assign]
+        life.wait_for_ticks(3)
+
+    life.live(script)
+
+    assert life.records[-1].decision.reason == "no_estimate"
     assert ended_in_order(tmp_path) == orderly
 
 

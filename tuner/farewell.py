@@ -13,15 +13,16 @@ class Farewell:
         self._seen: Capacity | None = None
         self._last: TickRecord | None = None
         self._receipt: Receipt | None = None
+        self._owed = ""
 
-    def take(self, record: TickRecord) -> None:
-        """Note a tick."""
+    def take(self, record: TickRecord, *, owed: str = "") -> None:
+        """Note a tick, and why a park is still owed after it; empty where none is."""
         tick = record.tick
         if isinstance(tick.reading, Sample):
             self._seen = tick.reading.capacity
         elif tick.receipt is not None:
             self._seen = tick.receipt.in_force or self._seen
-        self._last, self._receipt = record, None
+        self._last, self._receipt, self._owed = record, None, owed
 
     def wrote(self, receipt: Receipt) -> None:
         """Note what became of the write that the last tick ended with."""
@@ -41,4 +42,4 @@ class Farewell:
             return f"{pair}: parked"
         if isinstance(self._last.tick.reading, Missed):
             return f"{pair} when last seen, not parked: the server did not answer"
-        return f"{pair}: {decision.detail}"
+        return f"{pair}{', not parked' if self._owed else ''}: {decision.detail}"
