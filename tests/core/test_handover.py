@@ -239,3 +239,14 @@ def test_the_first_reading_is_no_role_change() -> None:
     bench.turns(3)
 
     assert not any("role" in codes(record) for record in bench.records)
+
+
+def test_a_role_that_is_not_known_yet_is_no_role_change() -> None:
+    """What a server does not answer at first is no word on its role; the first answer is the first word."""
+    bench = Bench(ACTIVE)
+    bench.server.shows = {"role_known": False}
+    bench.turns(3)
+    bench.server.shows = {"replica": True}
+    bench.turns(3)
+
+    assert not any("role" in codes(record) for record in bench.records)

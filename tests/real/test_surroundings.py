@@ -13,7 +13,8 @@ from tuner.clock import SystemClock
 from tuner.records import Facts, Sample
 from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.surroundings import PARTS, SURROUNDINGS_SECONDS
+from tuner.servers.parts import PARTS
+from tuner.servers.surroundings import SURROUNDINGS_SECONDS
 
 pytestmark = pytest.mark.real
 

@@ -10,8 +10,8 @@ from tuner.records import Sample
 from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import COUNTERS
 from tuner.servers.mysql import MySQLServer
+from tuner.servers.parts import PARTS
 from tuner.servers.sampling import DDL, DROPS
-from tuner.servers.surroundings import PARTS
 
 STATUS = {
     "Innodb_redo_log_capacity_resized": str(100 * MEBIBYTE),

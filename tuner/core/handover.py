@@ -21,7 +21,7 @@ def role_text(sample: Sample) -> str:
 
 
 def follow(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event], str]:
-    """Note the role that a server plays now.
+    """Note the role that a server plays now, where it is known.
 
     Returns:
         The next state, an event where the role is another one, and why a park is owed for that: the new
@@ -30,7 +30,7 @@ def follow(state: State, sample: Sample, *, now: float, wall: float) -> tuple[St
         over says so with ``handed_over``.
     """
     old, new = state.role, role_text(sample)
-    if old == new:
+    if old == new or not sample.role_known:
         return state, [], ""
     state = replace(state, role=new)
     if not old:

@@ -112,6 +112,9 @@ class Sample(Struct, frozen=True):
     group_role: Annotated[
         str, field("this member's role in group replication; empty where it is in no group")
     ] = ""
+    role_known: Annotated[
+        bool, field("replica and group_role were answered, or refused for good; false: not yet")
+    ] = True
     dirty_limit: Annotated[
         float,
         field("innodb_max_dirty_pages_pct: above it the server flushes whatever the age", "percent", "gauge"),

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from tuner.records import Sample
 from tuner.servers.detect import COUNTERS
 from tuner.servers.limits import RedoLimits, redo_limits
-from tuner.servers.surroundings import Around
+from tuner.servers.parts import Around
 from tuner.servers.writerlock import WRITER_LOCK
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
