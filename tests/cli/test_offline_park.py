@@ -100,6 +100,19 @@ def test_nothing_to_do_is_no_failure(
 
 
 @BOTH
+def test_parking_turns_no_counters_on(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    """Whoever only finds out whether to park sets nothing on the server, not even InnoDB's counters."""
+    write_journal(folder, originals=ORIGINALS, wrote=True)
+    monkeypatch.setenv("INNOBRIM_DAEMON_ENABLE_COUNTERS", "true")
+    server = beside(monkeypatch, replace(FACTS, disabled_counters=("log_lsn_current",)))
+
+    assert run("park", *flags).exit_code == 0
+    assert not server.enables_counters
+
+
+@BOTH
 def test_a_living_daemon_is_not_taken_for_a_dead_one(
     folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:

@@ -150,7 +150,6 @@ def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattend
     directory, clock = Path(config.daemon.state_directory), SystemClock()
     began = clock.monotonic()
     server = real_server(config, clock)
-    server.enables_counters = config.daemon.enable_counters
     notes = Notebook(directory, keep_ticks=config.daemon.keep_ticks)
     try:
         facts = _reached(server.facts, patience=WAIT_SECONDS if unattended else 0.0)
