@@ -8,7 +8,8 @@ import pytest
 
 from tests.crashed import Crash, crash
 from tests.factory import Bench
-from tuner.park import LIMIT_SECONDS, WAIT_SECONDS
+from tuner.park import LIMIT_SECONDS, READ_SECONDS, WAIT_SECONDS
+from tuner.records import Missed, Sample
 from tuner.servers.port import ServerError, Unreachable
 
 
@@ -51,6 +52,26 @@ def test_a_silent_server_ends_it_in_time(killed: Crash) -> None:
 
     with pytest.raises(Unreachable, match="no reading within 20 s: did not answer within 1 s"):
         killed.park()
+
+
+def test_a_server_that_vanishes_is_not_parked(killed: Crash) -> None:
+    """A server that goes away once the estimate is there is no success, and what was not reached is said."""
+    server, read = killed.server, killed.server.read
+    began, pair = server.now, server.capacity
+
+    def vanish() -> Sample | Missed:
+        reading = read()
+        server.down = "refused the connection" if server.now - began >= READ_SECONDS else ""
+        return reading
+
+    server.read = vanish  # type: ignore[method-assign]
+
+    with pytest.raises(Unreachable, match=r"not parked at \d+/\d+: refused the connection"):
+        killed.park()
+
+    assert server.capacity == pair
+    assert server.now - began <= LIMIT_SECONDS
+    assert not killed.ending.orderly
 
 
 def test_one_reading_is_enough_where_the_journal_knows_the_load(killed: Crash) -> None:

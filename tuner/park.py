@@ -131,7 +131,7 @@ def park_offline(
         wait: called with the seconds between two readings.
 
     Raises:
-        Unreachable: the server gave no reading in time.
+        Unreachable: the server gave no reading in time, to begin with or to park at.
         ServerError: another daemon keeps the writer lock, there is nothing to estimate from, or the write
             failed; the message says what is in force.
     """
@@ -146,6 +146,12 @@ def park_offline(
         wait(INTERVAL)
         record = watch.turn()
     decision = record.decision
+    if decision.reason != "park":
+        aim = watch.state.park_target
+        where = "not parked" if aim is None else f"not parked at {pair_text(aim)}"
+        if watch.state.missed:
+            raise Unreachable(f"{where}: {watch.state.missed}")
+        raise ServerError(f"{where}: {decision.detail}")
     if not decision.steps or decision.target is None:
         return f"nothing to park: {_unneeded(watch, decision)}"
     notes.begin(watch.before, number=watch.number - 1, wall=clock.wall())
