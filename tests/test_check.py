@@ -216,3 +216,15 @@ def test_another_writer_is_not_disturbed(server: Odd) -> None:
 
     assert found.outcome == "untested"
     assert server.applied == []
+
+
+@pytest.mark.parametrize("variable", ["read_only", "super_read_only"])
+def test_a_read_only_server_is_not_written_to(server: Odd, variable: str) -> None:
+    """Where active mode would write nothing, neither does the check, unless the operator allowed writes."""
+    server.changed_sample = {variable: True}
+    found = line(look(server, active=True), "write")
+
+    assert (found.outcome, found.message) == ("untested", f"not tried: {variable} is ON")
+    assert server.applied == []
+    allowed = check(server, active=True, ratio=2, read_only_writes=True)
+    assert line(allowed, "write").outcome == "ok"

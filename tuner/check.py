@@ -96,7 +96,8 @@ def check(server: Server, *, active: bool, ratio: int, read_only_writes: bool = 
     lines += [probe(sample) for probe in _PROBES]
     lines.append(_read_only(sample, allowed=read_only_writes))
     lines.append(_ratio(sample, ratio))
-    lines.append(_privilege(server, sample, facts, active=active))
+    held = "" if read_only_writes else _read_only_variables(sample)
+    lines.append(_privilege(server, sample, facts, active=active, held=held))
     return Report(tuple(lines), reachable=True)
 
 
@@ -127,10 +128,9 @@ def _surroundings(facts: Facts) -> Line:
 
 
 def _read_only(sample: Sample, *, allowed: bool) -> Line:
-    on = [name for name in ("read_only", "super_read_only") if getattr(sample, name)]
-    if not on:
+    found = _read_only_variables(sample)
+    if not found:
         return Line("read_only", "ok", "read_only and super_read_only are OFF")
-    found = f"{' and '.join(on)} {'is' if len(on) == 1 else 'are'} ON"
     if allowed:
         return Line("read_only", "ok", f"{found}; loop.allow_read_only_writes lets active mode write")
     return Line(
@@ -139,6 +139,12 @@ def _read_only(sample: Sample, *, allowed: bool) -> Line:
         f"{found}: active mode writes nothing while this is so",
         "set loop.allow_read_only_writes = true to tune this server as it is",
     )
+
+
+def _read_only_variables(sample: Sample) -> str:
+    """Say which of the two variables are ON; empty where the server takes writes."""
+    on = [name for name in ("read_only", "super_read_only") if getattr(sample, name)]
+    return f"{' and '.join(on)} {'is' if len(on) == 1 else 'are'} ON" if on else ""
 
 
 def _redo_enabled(sample: Sample) -> Line:
@@ -232,7 +238,7 @@ def _ratio(sample: Sample, ratio: int) -> Line:
     )
 
 
-def _privilege(server: Server, sample: Sample, facts: Facts, *, active: bool) -> Line:
+def _privilege(server: Server, sample: Sample, facts: Facts, *, active: bool, held: str) -> Line:
     grant = "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO the account"
     if not active:
         return Line(
@@ -240,6 +246,8 @@ def _privilege(server: Server, sample: Sample, facts: Facts, *, active: bool) ->
         )
     if not sample.writer:
         return Line("write", "untested", "not tried: another InnoBrim holds the writer lock")
+    if held:
+        return Line("write", "untested", f"not tried: {held}")
     receipt = server.apply((("innodb_io_capacity", sample.io_capacity),), sample.capacity)
     if receipt.error:
         return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", grant)
