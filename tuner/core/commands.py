@@ -49,7 +49,7 @@ def change_mode(state: State, mode: Mode) -> State:
     if mode is Mode.ADVISORY:
         held = any(hold.code is not HoldCode.STALE for hold in state.holds)
         owed = "leaving active mode" if state.writes.own is not None and not held else ""
-        return replace(state, mode=mode, park_owed=owed, override=None, restoring="")
+        return replace(state, mode=mode, park_owed=owed, unpaid_since=None, override=None, restoring="")
     writes = Writes(last=state.writes.last, counted=state.writes.counted)
     return replace(state, mode=mode, writes=writes, park_owed="")
 
@@ -87,7 +87,8 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:
 
 
 def _stop(state: State, asked: Asked) -> Outcome:
-    owed = "stopping" if state.mode is Mode.ACTIVE and asked.command.value != "leave" else ""
+    owing = state.mode is Mode.ACTIVE or bool(state.park_owed)
+    owed = "stopping" if owing and asked.command.value != "leave" else ""
     if state.restoring:
         state, owed = replace(state, mode=Mode.ADVISORY, advisory_until_said=True), ""
     return Outcome(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import guards, leaving
+from tuner.core.foreign import pair_text
 from tuner.core.holds import CANNOT_WRITE
 from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
@@ -18,17 +19,25 @@ from tuner.core.wishes import Wanted, policy_of, wanted_now
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode
 
+UNPAID_SECONDS = 60.0
+"""A park that is owed on leaving active mode waits so long for a reading, then it is given up."""
+
+UNDECIDED = frozenset({"missed", "no_estimate"})
+"""Reasons of ticks in which nothing can be decided, a park neither."""
+
 
 def decide(
     state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float
 ) -> tuple[State, Decision]:
     """Return what this tick does; the steps are empty wherever nothing may be written."""
     if sample is None:
-        return _unpaid(state), kept(state, None, "missed", "no reading at this tick")
+        return _unpaid(state, now=now), kept(state, None, "missed", "no reading at this tick")
     current = sample.capacity
     found = state.estimate
     if found is None:
-        return _unpaid(state), kept(state, current, "no_estimate", "rates need a second good reading")
+        return _unpaid(state, now=now), kept(
+            state, current, "no_estimate", "rates need a second good reading"
+        )
     if state.park_owed:
         return leaving.park(state, sample, holds, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
@@ -111,6 +120,22 @@ def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | N
     return None
 
 
-def _unpaid(state: State) -> State:
-    """Drop a park that is owed on leaving active mode and cannot be done now: advisory writes nothing."""
-    return replace(state, park_owed="") if state.mode is Mode.ADVISORY else state
+def _unpaid(state: State, *, now: float) -> State:
+    """Keep a park that is owed on leaving active mode and cannot be done now, but for a minute at most.
+
+    Advisory mode writes nothing, and whoever asked for it long ago does not expect a write any more.
+    """
+    if state.mode is not Mode.ADVISORY or not state.park_owed:
+        return state
+    since = now if state.unpaid_since is None else state.unpaid_since
+    if now - since < UNPAID_SECONDS:
+        return replace(state, unpaid_since=since)
+    return replace(state, park_owed="", unpaid_since=None)
+
+
+def given_up(state: State, sample: Sample | None) -> str:
+    """Return in words that a park is given up, why, and what stays in force as far as that is known."""
+    why = "the server does not answer" if sample is None else "its readings give no estimate"
+    pair = state.writes.expected if sample is None else sample.capacity
+    left = "what is in force is unknown" if pair is None else f"{pair_text(pair)} is in force"
+    return f"not parked: {why}; {left}"

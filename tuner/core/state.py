@@ -130,7 +130,8 @@ class State(Struct, frozen=True):
     baseline was taken over again; ``advisory_until_said`` is a restore's or a person's word against
     active mode; ``pace`` is the last restore's; ``facts_due`` waits for the server's facts to be read anew;
     ``role`` is the server's, with read_only, as last seen; ``handed_over`` is when a park for another
-    role was taken over last.
+    role was taken over last; ``unpaid_since`` is since when a park that is owed on leaving active mode waits
+    for a reading.
     """
 
     settings: Settings
@@ -165,3 +166,4 @@ class State(Struct, frozen=True):
     role: str = ""
     occurrences: Occurrences = Occurrences()
     handed_over: float | None = None
+    unpaid_since: float | None = None

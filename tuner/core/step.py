@@ -86,10 +86,12 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     events.extend(said_of_drain)
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
-    overridden = state.override is not None
+    overridden, owed = state.override is not None, state.park_owed
     state, decision = decide.decide(state, sample, found, now=now)
     if overridden and state.override is None:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
+    if owed and not state.park_owed and decision.reason in decide.UNDECIDED:
+        events.append(Event(wall=wall, code="not_parked", message=decide.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == "restored":
         events.append(Event(wall=wall, code="restored", message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:

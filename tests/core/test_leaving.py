@@ -1,0 +1,49 @@
+"""Active mode left while the server does not answer: the park that is owed for that."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factory import Bench, command
+from tuner.core.foreign import pair_text
+from tuner.settings import Mode
+
+
+@pytest.mark.parametrize("silence", [1, 3, 20])
+def test_leaving_active_unheard_parks_when_the_server_answers(bench: Bench, silence: int) -> None:
+    """Asked for while the server does not answer, the park is made once at the next readings."""
+    bench.server.down = "did not answer within 1 s"
+    bench.turn(command("mode", value="advisory"))
+    bench.turns(silence - 1)
+    bench.server.down = ""
+    written, begun = len(bench.server.applied), len(bench.records)
+    bench.turns(60)
+
+    assert bench.record.mode is Mode.ADVISORY
+    assert "leaving active mode" in [record.decision.detail for record in bench.records[begun : begun + 2]]
+    assert len(bench.server.applied) == written + 1
+
+
+def test_a_stop_pays_what_leaving_active_still_owes(bench: Bench) -> None:
+    """Stopped before the park on leaving active could be made, the daemon makes it with its last reading."""
+    bench.server.down = "did not answer within 1 s"
+    bench.turn(command("mode", value="advisory"))
+    bench.server.down = ""
+
+    assert bench.turn(command("stop", value="park")).decision.kind.value == "park"
+
+
+def test_leaving_active_unheard_for_long_is_given_up_and_said(bench: Bench) -> None:
+    """After a minute without an answer the park is given up, with one event that names what is in force."""
+    pair, written = pair_text(bench.server.capacity), len(bench.server.applied)
+    bench.server.down = "did not answer within 1 s"
+    begun = len(bench.records)
+    bench.turn(command("mode", value="advisory"))
+    bench.turns(70)
+    bench.server.down = ""
+    bench.turns(5)
+
+    said = [event for record in bench.records[begun:] for event in record.events]
+    (event,) = [one for one in said if one.code == "not_parked"]
+    assert event.message == f"not parked: the server does not answer; {pair} is in force"
+    assert len(bench.server.applied) == written
