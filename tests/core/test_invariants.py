@@ -309,11 +309,14 @@ class Loop(RuleBasedStateMachine):
     @precondition(lambda self: len(self.bench.records) > 60)
     @rule(value=st.sampled_from(["park", "park", "leave"]))
     def stop(self, value: str) -> None:
-        """The daemon is told to stop: it leaves a parked setting behind where the values are its own."""
+        """The daemon is told to stop: it leaves a parked setting behind where the values are its own.
+
+        A restore under way is left where it is: the next daemon is not to undo it.
+        """
         if self.stopped:
             return
         server, state = self.bench.server, self.bench.state
-        held = bool(state.holds) or state.mode is not Mode.ACTIVE
+        held = bool(state.holds) or bool(state.restoring) or state.mode is not Mode.ACTIVE
         ours, owner = server.ours, state.writes.own
         self.turn(command("stop", who="SIGTERM", value=value))
         target = self.bench.state.park_target

@@ -1,11 +1,14 @@
-"""Active mode left while the server does not answer: the park that is owed for that."""
+"""What is left behind where the server does not answer, or holds the loop, at the wrong moment."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.factory import Bench, command
+from tests.factory import DEFAULT, Bench, command
 from tuner.core.foreign import pair_text
+from tuner.records import DecisionKind
 from tuner.settings import Mode
 
 
@@ -47,3 +50,21 @@ def test_leaving_active_unheard_for_long_is_given_up_and_said(bench: Bench) -> N
     (event,) = [one for one in said if one.code == "not_parked"]
     assert event.message == f"not parked: the server does not answer; {pair} is in force"
     assert len(bench.server.applied) == written
+
+
+@pytest.mark.parametrize(
+    "change", [{"down": "did not answer within 1 s"}, {"resizing": True}, {"adaptive_flushing": False}]
+)
+def test_nothing_is_parked_in_the_middle_of_a_restore(bench: Bench, change: dict[str, Any]) -> None:
+    """A silence or a hold during a restore causes no jump: step by step the originals come back."""
+    bench.turn(command("restore"))
+    bench.turns(2)
+    begun, before = len(bench.records), {name: getattr(bench.server, name) for name in change}
+    vars(bench.server).update(change)
+    bench.turns(10)
+    vars(bench.server).update(before)
+    bench.turns(300)
+
+    kinds = {record.decision.kind for record in bench.records[begun:]}
+    assert kinds == {DecisionKind.KEEP, DecisionKind.RESTORE}
+    assert bench.server.capacity == DEFAULT

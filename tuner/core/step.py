@@ -135,7 +135,10 @@ def _forget_old(state: State, now: float) -> State:
 def _hold(
     state: State, sample: Sample | None, *, now: float, wall: float
 ) -> tuple[State, tuple[Hold, ...], list[Event]]:
-    """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it."""
+    """Work out the holds, say what changed, and owe a park where entering or leaving one asks for it.
+
+    A restore goes on under a hold, at its own pace: no park comes in between.
+    """
     found = holds.current_holds(state, sample, now=now)
     before = {hold.code for hold in state.holds}
     after = {hold.code for hold in found}
@@ -152,7 +155,7 @@ def _hold(
         Event(wall=wall, code=f"clear_{code.value}", message=f"no longer held: {code.value}")
         for code in sorted(before - after)
     )
-    ours = state.mode is Mode.ACTIVE and state.writes.own is not None
+    ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
     owed = ""
     if sample is not None:
         state, changed, owed = handover.follow(state, sample, now=now, wall=wall)
