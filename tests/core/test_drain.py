@@ -218,3 +218,17 @@ def test_a_drain_goes_on_under_a_read_lock(full: Bench) -> None:
 
     assert any(record.decision.kind is DecisionKind.DRAIN for record in full.records[-21:])
     assert "idle" not in {record.decision.reason for record in full.records[-20:]}
+
+
+@pytest.mark.parametrize("shown", [{"read_locked": True}, {}], ids=["read lock", "fading"])
+@pytest.mark.parametrize("after", [10, 60, 120])
+def test_a_drain_lowers_m_to_no_load_that_only_waits(full: Bench, after: int, shown: dict[str, bool]) -> None:
+    """While a lock or a pause keeps the load away M stays, on the way and at the target, for its return."""
+    full.turn(drain())
+    full.turns(after)
+    before = full.server.capacity.io_capacity_max
+    full.server.shows, full.server.redo_rate = shown, 0.0
+    full.turns(60 if shown else 5)
+
+    assert full.record.drain is not None
+    assert full.server.capacity.io_capacity_max >= before

@@ -21,6 +21,8 @@ EMERGENCY_LEAST_FACTOR = 1.5
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
 
+_FADING = "the load is going away, and M stays for its return"
+
 IDLE_HOURS = 2.0
 """Below one flush limit of redo in this time there is nothing to tune."""
 
@@ -84,9 +86,8 @@ def _policys(
     """Return what the policy asks for; nothing where there is nothing to tune."""
     x, f = found.age_ratio, situation.set_point
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *state.caution.remarks))
-    silenced = state.occurrences.silences(sample.monotonic)
-    if silenced or found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
-        why = silenced or "next to no redo is written"
+    why = _idle(state, sample, found)
+    if why:
         return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
     if not proposal.act:
         reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
@@ -99,12 +100,12 @@ def _policys(
             proposal.terms,
         )
     up = proposal.io_capacity_max > sample.io_capacity_max
-    if not up and found.redo_rate_now < FADING * found.redo_rate:
+    if not up and _fades(found):
         return Wanted(
             DecisionKind.KEEP,
             sample.io_capacity_max,
             "fading",
-            f"{where}: the load is going away, and M stays for its return",
+            f"{where}: {_FADING}",
             "policy",
             proposal.terms,
         )
@@ -119,14 +120,29 @@ def _policys(
     )
 
 
+def _idle(state: State, sample: Sample, found: Estimate) -> str:
+    """Return why there is nothing to tune just now; empty where there is."""
+    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
+        return state.occurrences.silences(sample.monotonic) or "next to no redo is written"
+    return state.occurrences.silences(sample.monotonic)
+
+
+def _fades(found: Estimate) -> bool:
+    """Tell whether the load is going away, so that its rates say nothing of what will return."""
+    return found.redo_rate_now < FADING * found.redo_rate
+
+
 def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wanted:
     """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
     course = draincourse.course(state, wanted, sample, found, now=now)
+    detail, down = course.detail, course.io_capacity_max < sample.io_capacity_max
+    why = _idle(state, sample, found) or (_FADING if _fades(found) else "")
+    stays = bool(why) and down
     return Wanted(
-        kind=DecisionKind.DRAIN if course.act else DecisionKind.KEEP,
-        io_capacity_max=course.io_capacity_max,
+        kind=DecisionKind.DRAIN if course.act and not stays else DecisionKind.KEEP,
+        io_capacity_max=sample.io_capacity_max if stays else course.io_capacity_max,
         reason="draining" if wanted.reached is None else "drained",
-        detail=course.detail,
+        detail=f"{detail}; M is not lowered: {why}" if stays else detail,
         source="person",
         terms=course.terms,
     )
