@@ -8,7 +8,7 @@ import pytest
 
 from tests.factory import DEFAULT, Bench, command
 from tuner.core.foreign import pair_text
-from tuner.records import DecisionKind
+from tuner.records import Capacity, DecisionKind
 from tuner.settings import Mode
 
 
@@ -68,3 +68,19 @@ def test_nothing_is_parked_in_the_middle_of_a_restore(bench: Bench, change: dict
     kinds = {record.decision.kind for record in bench.records[begun:]}
     assert kinds == {DecisionKind.KEEP, DecisionKind.RESTORE}
     assert bench.server.capacity == DEFAULT
+
+
+@pytest.mark.parametrize("meddled", [False, True])
+def test_resumed_unheard_the_loop_knows_its_own_values(bench: Bench, *, meddled: bool) -> None:
+    """After resume without a reading a pair is the loop's own where nobody changed it meanwhile."""
+    bench.turn(command("pause"))
+    bench.turn()
+    bench.server.down = "did not answer within 1 s"
+    bench.turn(command("resume"))
+    bench.server.down = ""
+    if meddled:
+        bench.server.capacity = Capacity(300, 900)
+    bench.turn()
+    own = bench.state.writes.own
+
+    assert own == (None if meddled else bench.server.capacity)

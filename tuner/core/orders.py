@@ -25,7 +25,10 @@ def pause(state: State, asked: Asked) -> Outcome:
 
 
 def resume(state: State, asked: Asked) -> Outcome:
-    """End the holds that wait for a person, and a drain."""
+    """End the holds that wait for a person, and a drain.
+
+    Without a reading the next one shows whether the values in force are still our own.
+    """
     latches = state.latches
     cleared = [
         hold.code.value for hold in (latches.paused, latches.foreign, latches.refused) if hold is not None
@@ -37,7 +40,7 @@ def resume(state: State, asked: Asked) -> Outcome:
     if not cleared:
         return Outcome(state, "resumed; the drain is over", event="resumed")
     expected = asked.sample.capacity if asked.sample is not None else None
-    own = state.writes.own if state.writes.own == expected else None
+    own = state.writes.own if expected in {None, state.writes.own} else None
     state = replace(
         state,
         latches=replace(latches, paused=None, foreign=None, refused=None),
