@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.crashed import ADVISORY, SOON, Crash, crash
-from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, M_NAME, SAVED, Bench, command
+from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, Bench, command
 from tuner.cli.replay import replay_trace
 from tuner.core.plan import plan
 from tuner.journal.ending import last_writes, left_by
@@ -36,7 +36,7 @@ def test_what_a_dead_daemon_left_is_parked(killed: Crash) -> None:
     assert READ_SECONDS <= killed.server.now - began < LIMIT_SECONDS
     steps, target, old = killed.server.applied[-1]
     assert steps == plan(old, target)
-    assert left_by(last_writes(killed.directory))[-1] == after
+    assert left_by(last_writes(killed.directory)[IDENTITY])[-1] == after
     assert killed.ending.orderly
 
 
@@ -44,7 +44,7 @@ def test_the_next_daemon_goes_on_from_the_parked_pair(killed: Crash) -> None:
     """Started again, the loop has the originals, takes the parked pair for its own, and comes back to it."""
     killed.park()
     left = look(killed.directory, quietly=True)
-    bench = Bench(server=killed.server, originals=DEFAULT, left=left_by(left.written or ()))
+    bench = Bench(server=killed.server, originals=DEFAULT, left=left.left_to(killed.server.facts()))
     bench.turns(3)
 
     assert bench.record.originals == DEFAULT
@@ -109,10 +109,10 @@ def test_a_write_that_was_not_noted_yet_is_known_from_the_server(tmp_path: Path,
         bench.until(ask)
     bench.records.pop()
     left = crash(tmp_path, bench)
-    assert left.server.capacity not in left_by(last_writes(tmp_path))
+    assert left.server.capacity not in left_by(last_writes(tmp_path)[IDENTITY])
 
     assert left.park().startswith("parked at ")
-    assert left_by(last_writes(tmp_path))[-1] == left.server.capacity
+    assert left_by(last_writes(tmp_path)[IDENTITY])[-1] == left.server.capacity
 
 
 def test_a_first_write_that_was_not_noted_yet_is_ours(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_first_write_that_was_not_noted_yet_is_ours(tmp_path: Path) -> None:
     bench.until("set")
     bench.records.pop()
     left = crash(tmp_path, bench)
-    assert left.ending.writes == ()
+    assert left.ending.writes == {}
 
     left.server.ours = False
     assert left.park().endswith("and nothing was written last: not ours")

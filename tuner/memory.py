@@ -16,7 +16,7 @@ from tuner.core.standing import Standing, standing_of, take_up
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.core.step import start
 from tuner.journal import reader
-from tuner.journal.ending import Write, last_writes, left_by
+from tuner.journal.ending import Writes, last_writes, left_by
 from tuner.journal.readonly import settled
 from tuner.journal.tables import JournalError, Originals
 from tuner.journal.writer import JournalWriter
@@ -36,7 +36,7 @@ class Left(NamedTuple):
     """What earlier daemons left, of every server; None for what could not be read."""
 
     originals: list[Originals] | None = None
-    written: tuple[Write, ...] | None = None
+    written: Writes | None = None
     standing: dict[str, str] | None = None
     learned: dict[str, bytes] | None = None
 
@@ -54,10 +54,14 @@ class Left(NamedTuple):
             settings,
             facts,
             originals,
-            left=left_by(self.written or ()) if originals is not None else (),
+            left=self.left_to(facts) if originals is not None else (),
             learned=self._learned_about(facts),
         )
         return take_up(state, self._standing_of(facts), now=now)
+
+    def left_to(self, facts: Facts) -> tuple[Capacity, ...]:
+        """Return the pairs that earlier writes to this very server may have left in force."""
+        return left_by((self.written or {}).get(facts.identity, ()))
 
     def _standing_of(self, facts: Facts) -> Standing | None:
         text = (self.standing or {}).get(facts.identity)

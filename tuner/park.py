@@ -91,7 +91,8 @@ def spared(ending: Ending, state: State, in_force: Capacity, *, unattended: bool
         in_force: the pair that it showed.
         unattended: nobody asked: what is parked is left, and so is what an advisory run found.
     """
-    newest = ending.writes[0] if ending.writes else None
+    writes = ending.writes.get(state.facts.identity, ())
+    newest = writes[0] if writes else None
     if state.writes.own != in_force:
         if state.originals is not None and in_force == state.originals.capacity:
             return f"the originals {pair_text(in_force)} are in force"
@@ -222,7 +223,8 @@ def _adopted(state: State, ending: Ending, server: ClaimingServer, in_force: Cap
     """
     if state.originals is None or in_force in {state.writes.own, state.originals.capacity}:
         return state
-    before = ending.writes[0].target if ending.writes else state.originals.capacity
+    writes = ending.writes.get(state.facts.identity, ())
+    before = writes[0].target if writes else state.originals.capacity
     differs = set()
     if in_force.io_capacity != before.io_capacity:
         differs.add(CAPACITY)

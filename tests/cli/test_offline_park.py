@@ -64,7 +64,8 @@ def test_a_crashed_daemons_values_are_parked(
     assert server.closed
     found = ending(folder)
     assert found is not None
-    assert (found.orderly, found.writes[0].target, found.writes[0].parks) == (True, pair, True)
+    newest = found.writes[FACTS.identity][0]
+    assert (found.orderly, newest.target, newest.parks) == (True, pair, True)
 
 
 def test_after_an_orderly_end_only_a_person_parks(

@@ -8,14 +8,25 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, DEFAULT, Bench, FakeServer, command, held
+from tests.factory import ACTIVE, DEFAULT, IDENTITY, Bench, FakeServer, command, held
 from tests.journal.conftest import MakeRecord, MakeWriter
+from tuner.core.observe import ANOTHER, ANSWERS
 from tuner.journal.ending import Write, ending, last_writes, left_by
-from tuner.records import Capacity, Decision, Facts, TickRecord
+from tuner.journal.tables import Originals
+from tuner.journal.writer import JournalWriter
+from tuner.memory import Left
+from tuner.records import Capacity, Decision, Event, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 SOON = 10.0
 OURS, PARKED = Capacity(225, 450), Capacity(400, 800)
+
+
+def begun(writer: MakeWriter, facts: Facts) -> JournalWriter:
+    """Return a journal in which a run beside a server has begun."""
+    journal = writer()
+    journal.begin_run(settings=Settings(), facts=facts, state=b"", tick_number=0, wall=1.0)
+    return journal
 
 
 def killed_in(bench: Bench, ask: str, kind: str) -> tuple[TickRecord, Capacity]:
@@ -48,7 +59,7 @@ def test_killed_at_any_statement_the_next_start_knows_its_own(
     """After a kill between any two statements the pair in force is known as ours, no foreign change."""
     bench = Bench().in_control()
     last, before = what(bench)
-    journal = writer()
+    journal = begun(writer, bench.server.facts())
     for record in bench.records:
         journal.record(record)
     assert journal.close(SOON)
@@ -59,7 +70,7 @@ def test_killed_at_any_statement_the_next_start_knows_its_own(
         target = last.decision.target
         assert target is not None
         server.apply(last.decision.steps[:done], target)
-        following = Bench(ACTIVE, server, originals=DEFAULT, left=left_by(last_writes(tmp_path)))
+        following = Bench(ACTIVE, server, originals=DEFAULT, left=left_by(last_writes(tmp_path)[IDENTITY]))
         following.turns(3)
         assert following.state.writes.own == server.capacity
         assert "foreign_change" not in held(following.record)
@@ -80,18 +91,50 @@ def test_what_somebody_else_set_is_not_ours() -> None:
 
 
 def test_the_last_writes_are_not_what_was_only_advised(
-    tmp_path: Path, writer: MakeWriter, record: MakeRecord, keep_decision: Decision, set_decision: Decision
+    tmp_path: Path,
+    writer: MakeWriter,
+    record: MakeRecord,
+    facts: Facts,
+    set_decision: Decision,
 ) -> None:
     """What was decided and not written, or somebody else set, is told from what was written."""
-    assert last_writes(tmp_path) == ()
-    journal = writer()
+    assert last_writes(tmp_path) == {}
+    journal = begun(writer, facts)
     journal.record(record(1, set_decision))
     journal.record(record(2, replace(set_decision, steps=(), target=Capacity(500, 1000))))
-    journal.record(record(3, keep_decision))
+    journal.record(record(3))
     assert journal.close(SOON)
 
-    (only,) = last_writes(tmp_path)
+    (only,) = last_writes(tmp_path)[facts.identity]
     assert only.target == set_decision.target
+
+
+def test_what_was_written_to_one_server_is_not_left_to_another(
+    tmp_path: Path, writer: MakeWriter, record: MakeRecord, facts: Facts, set_decision: Decision
+) -> None:
+    """Each server has its own last writes, also where another one answered in the middle of a run."""
+    elsewhere = replace(set_decision, target=Capacity(300, 600))
+    there = Event(1.0, "other_server", f"{ANOTHER}theirs{ANSWERS}")
+    journal = begun(writer, facts)
+    journal.record(record(1, set_decision))
+    journal.record(replace(record(2), events=(there,)))
+    journal.record(record(3, elsewhere))
+    assert journal.close(SOON)
+    journal = begun(writer, replace(facts, identity="theirs as well"))
+    journal.record(record(1, elsewhere))
+    assert journal.close(SOON)
+
+    found = last_writes(tmp_path)
+    targets = {identity: [one.target for one in writes] for identity, writes in found.items()}
+    assert targets == {
+        facts.identity: [set_decision.target],
+        "theirs": [elsewhere.target],
+        "theirs as well": [elsewhere.target],
+    }
+    originals = [Originals(facts.identity, DEFAULT, facts.started, facts.version, 1.0)]
+    state = Left(originals, found).begin(ACTIVE, facts, now=1.0)
+    assert set_decision.target in state.writes.left
+    assert elsewhere.target not in state.writes.left
 
 
 @pytest.mark.parametrize("orderly", [True, False])

@@ -20,6 +20,9 @@ SETTLED_READINGS = 10
 SERVERS_REMEMBERED = 8
 """Servers behind one address whose originals are kept in mind."""
 
+ANOTHER, ANSWERS = "server ", " answers now; the mode is advisory until a person says otherwise"
+"""What the event ``other_server`` says, around the server's identity."""
+
 FAILURES_LATCHED = 3
 """Writes refused in a row before the loop stops trying and waits for a person."""
 
@@ -100,6 +103,11 @@ def _take_recovery(state: State, facts: Facts, *, wall: float) -> tuple[State, l
     return state, [Event(wall=wall, code="recovery_measured", message=message)]
 
 
+def named(message: str) -> str:
+    """Return the identity that an event ``other_server`` names."""
+    return message.removeprefix(ANOTHER).removesuffix(ANSWERS)
+
+
 def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Take a reading in; the restart check comes before the foreign-change check."""
     events: list[Event] = []
@@ -110,8 +118,7 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
             Event(
                 wall=wall,
                 code="other_server",
-                message=f"server {sample.identity} answers now; "
-                "the mode is advisory until a person says otherwise",
+                message=f"{ANOTHER}{sample.identity}{ANSWERS}",
             )
         )
     elif last is not None and _restarted(sample, last):

@@ -7,12 +7,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from tuner.core.observe import named
 from tuner.core.plan import on_the_way
 from tuner.journal.reader import last_record
 from tuner.journal.readonly import ReadOnlyJournal, is_there, located
 from tuner.journal.tables import ENDED, JournalError
 from tuner.records import Capacity, DecisionKind, TickRecord
 from tuner.settings import Mode
+
+LAST = 2
+"""Writes to a server that tell what was left there."""
 
 
 class Write(Struct, frozen=True):
@@ -34,19 +38,23 @@ class Write(Struct, frozen=True):
         return self.kind == DecisionKind.PARK.value
 
 
+Writes = dict[str, tuple[Write, ...]]
+"""The last writes to each server, by its identity: what was written to one says nothing of another."""
+
+
 class Ending(Struct, frozen=True):
     """How the newest run ended.
 
     Attributes:
         orderly: it was told to stop and left behind what it was to leave; a killed one leaves no such mark.
         active: it was in active mode.
-        writes: the last two writes of any run, the newest first.
+        writes: by server, the last two writes of any run, the newest first.
         last: its last tick; None where it has none that this version can read.
     """
 
     orderly: bool
     active: bool
-    writes: tuple[Write, ...]
+    writes: Writes
     last: TickRecord | None
 
 
@@ -71,24 +79,36 @@ def ending(state_directory: Path) -> Ending | None:
     return Ending(orderly, mode == Mode.ACTIVE.value, last_writes(state_directory), last)
 
 
-def last_writes(state_directory: Path) -> tuple[Write, ...]:
-    """Return the last two writes, the newest first; fewer where there were none.
+def last_writes(state_directory: Path) -> Writes:
+    """Return the last two writes to each server, the newest first; fewer where there were none.
+
+    A run's server is the one that it began with, until another one answers at the same address. What a run
+    wrote that is forgotten itself counts for none.
 
     Raises:
         JournalError: damaged.
     """
     path = located(state_directory)
     if not is_there(path):
-        return ()
+        return {}
     with ReadOnlyJournal(path) as journal:
+        runs = journal.rows("SELECT run, facts FROM runs")
+        moves = journal.rows("SELECT run, tick, message FROM events WHERE code = 'other_server' ORDER BY id")
         rows = journal.rows(
-            "SELECT kind, old_io_capacity, old_io_capacity_max, new_io_capacity, new_io_capacity_max "
-            "FROM decisions WHERE written = 1 ORDER BY id DESC LIMIT 2"
+            "SELECT run, tick, kind, old_io_capacity, old_io_capacity_max, new_io_capacity, "
+            "new_io_capacity_max FROM decisions WHERE written = 1 ORDER BY id DESC"
         )
-    return tuple(
-        Write(kind, None if low is None else Capacity(low, high), Capacity(new_low, new_high))
-        for kind, low, high, new_low, new_high in rows
-    )
+    servers = {run: [(-1, msgspec.json.decode(facts).get("identity", ""))] for run, facts in runs}
+    for run, tick, message in moves:
+        servers.get(run, []).append((tick, named(message)))
+    found: Writes = {}
+    for run, tick, kind, low, high, new_low, new_high in rows:
+        identity = next((name for since, name in reversed(servers.get(run, [])) if since <= tick), "")
+        known = found.get(identity, ())
+        if identity and len(known) < LAST:
+            before = None if low is None else Capacity(low, high)
+            found[identity] = (*known, Write(kind, before, Capacity(new_low, new_high)))
+    return found
 
 
 def left_by(writes: tuple[Write, ...]) -> tuple[Capacity, ...]:
