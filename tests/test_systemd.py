@@ -8,22 +8,14 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
 
-import pymysql
 import pytest
 
-from tests.servers.scripted import Scripted
-from tuner.clock import SystemClock
-from tuner.config.checks import STATEMENTS_OF_A_TICK, worst_tick_seconds
+from tuner.config.checks import CONNECTS_OF_A_TICK, STATEMENTS_OF_A_TICK, worst_tick_seconds
 from tuner.config.schema import Config
-from tuner.core.plan import LONGEST
 from tuner.park import LIMIT_SECONDS
-from tuner.records import Capacity, Sample
-from tuner.servers.connect import Endpoint
-from tuner.servers.mysql import MySQLServer
 from tuner.systemd import Notifier, watchdog_seconds
 
 UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "innobrim.service"
@@ -158,54 +150,12 @@ def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -
     assert f"{worst_tick_seconds(Config()):g} s\nagainst `WatchdogSec={seconds}`" in guide
 
 
-def test_the_slowest_tick_counts_every_statement(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tick that connects, ends a lost session, reads and writes sends no more than what is counted."""
-    sent: list[str] = []
-    answers = Scripted()
+def test_the_unit_says_how_long_the_slowest_tick_is() -> None:
+    """The number beside the watchdog's time is the one that the configuration is checked against."""
+    text = UNIT.read_text(encoding="utf-8")
+    counted = f"{CONNECTS_OF_A_TICK} * connect_timeout + {STATEMENTS_OF_A_TICK} * query_timeout"
 
-    class Cursor:
-        """Answers whatever is asked."""
-
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def execute(self, statement: str, _values: object = None) -> None:
-            """Take one statement."""
-            sent.append(statement)
-
-        def fetchall(self) -> Sequence[tuple[object, ...]]:
-            """Return what a server answers."""
-            return answers.query(sent[-1])
-
-    class Connection:
-        """A connection as the driver opens it."""
-
-        open = True
-
-        def connect(self) -> None:
-            """Be there."""
-
-        def cursor(self) -> Cursor:
-            """Return a cursor."""
-            return Cursor()
-
-    def connect(**given: Any) -> Connection:  # noqa: ANN401 - the driver's own arguments
-        sent.append(given["init_command"])
-        return Connection()
-
-    monkeypatch.setattr(pymysql, "connect", connect)
-    server = MySQLServer(Endpoint(user="innobrim"), SystemClock())
-    server._session._lost = 7
-    server._surroundings.look(answers)
-    server.claims_writer = True
-    assert isinstance(server.read(), Sample)
-    steps = (("innodb_io_capacity", 100),) * LONGEST
-    server.apply(steps, Capacity(100, 200))
-
-    assert len(sent) == STATEMENTS_OF_A_TICK, sent
+    assert f"{counted}, {worst_tick_seconds(Config()):g} s by default." in text
 
 
 def test_the_unit_says_what_the_daemon_relies_on(unit: configparser.ConfigParser) -> None:

@@ -21,7 +21,18 @@ STATEMENTS_OF_A_READING = 4
 STATEMENTS_OF_A_WRITE = 5
 """At most ``tuner.core.plan.LONGEST`` SETs, and both values read back."""
 
-STATEMENTS_OF_A_TICK = STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING + STATEMENTS_OF_A_WRITE
+STATEMENTS_OF_THE_FACTS = 19
+"""What server it is: five; two that turn counters on, and the five again; the surroundings at once, and
+each of their five parts alone; the error log."""
+
+CONNECTS_OF_A_TICK = 2
+"""After a restart of mysqld no reading is taken and nothing written, but the facts are asked for: once over
+a new connection, and the error log over another one where a part of the surroundings hung."""
+
+STATEMENTS_OF_A_TICK = max(
+    STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING + STATEMENTS_OF_A_WRITE,
+    CONNECTS_OF_A_TICK * STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_THE_FACTS,
+)
 READINGS_UNTIL_STALE = 2
 
 
@@ -62,12 +73,13 @@ def contradictions(
 def worst_tick_seconds(config: Config) -> float:
     """Return the longest that one turn of the loop may take in the server's hands.
 
-    One connect, and every statement of it, of a reading and of a write, each as long as its limit.
+    The tick that asks again what server it is, with each connect and statement as long as its limit; one
+    that reads and writes sends fewer.
     The answers of the driver's handshake come on top, fewer than the statements; a watchdog, which
     needs twice the time, allows for them.
     """
     server = config.server
-    return server.connect_timeout + STATEMENTS_OF_A_TICK * server.query_timeout
+    return CONNECTS_OF_A_TICK * server.connect_timeout + STATEMENTS_OF_A_TICK * server.query_timeout
 
 
 def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
@@ -167,7 +179,7 @@ def _watchdog(config: Config, said: _Said, seconds: float | None) -> Iterator[st
     if worst >= seconds / 2:
         yield (
             f"{said('server.connect_timeout')} and {said('server.query_timeout')} let one tick take "
-            f"{worst:g} s (connect and {STATEMENTS_OF_A_TICK} statements), "
+            f"{worst:g} s ({CONNECTS_OF_A_TICK} connects and {STATEMENTS_OF_A_TICK} statements), "
             f"which must stay below half of WatchdogSec={seconds:g}; lower them or raise WatchdogSec "
             f"above {2 * worst:g}"
         )

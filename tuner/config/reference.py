@@ -11,10 +11,10 @@ from enum import Enum
 from typing import get_type_hints
 
 from tuner.config.checks import (
+    CONNECTS_OF_A_TICK,
     STATEMENTS_OF_A_CONNECT,
-    STATEMENTS_OF_A_READING,
     STATEMENTS_OF_A_TICK,
-    STATEMENTS_OF_A_WRITE,
+    STATEMENTS_OF_THE_FACTS,
 )
 from tuner.config.keys import KEYS, PASSWORD_VARIABLE, Key
 from tuner.config.load import DEFAULT_PATH
@@ -72,11 +72,11 @@ Checked at every start and reload:
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
 - `server.tls_ca` needs `server.tls = "required"`: otherwise nothing would be checked against it;
 - `api.host` is a loopback address where a TCP port is served;
-- under a watchdog, the slowest tick (a connect with its {STATEMENTS_OF_A_CONNECT} statements, the \
-{STATEMENTS_OF_A_READING} of a reading and the
-  {STATEMENTS_OF_A_WRITE} of a write: `server.connect_timeout` + {STATEMENTS_OF_A_TICK} times \
-`server.query_timeout`) takes less than half
-  of `WatchdogSec=`.
+- under a watchdog, the slowest tick takes less than half of `WatchdogSec=`. It asks again what server it \
+is, with
+  {CONNECTS_OF_A_TICK} connects of {STATEMENTS_OF_A_CONNECT} statements and {STATEMENTS_OF_THE_FACTS} more: \
+{CONNECTS_OF_A_TICK} times `server.connect_timeout` + {STATEMENTS_OF_A_TICK} times
+  `server.query_timeout`.
 """
 
 
