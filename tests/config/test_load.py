@@ -260,6 +260,15 @@ def test_limits_need_not_be_multiples_themselves(tmp_path: Path) -> None:
     assert load_config(str(path), environ={}, flags={}).loop.min_io_capacity_max == 1001
 
 
+def test_a_key_that_is_gone_says_what_takes_its_place(refused: Refused) -> None:
+    """Whoever still turns the API off by the key of old is told how it is done now."""
+    (written,) = refused("[api]\nenabled = false")
+    (set_,) = refused("", {"INNOBRIM_API_ENABLED": "false"})
+
+    assert written == 'FILE:api.enabled: unknown key; port = 0 and socket = "-" in [api] serve no API'
+    assert set_ == 'INNOBRIM_API_ENABLED: unknown variable; port = 0 and socket = "-" in [api] serve no API'
+
+
 def test_the_watchdog_outlives_the_slowest_tick(refused: Refused) -> None:
     """Two connects and 25 statements must stay below half of the watchdog's time."""
     assert load_config(None, environ={"WATCHDOG_USEC": "60000000"}, flags={}) == Config()

@@ -190,6 +190,9 @@ KEYS: Mapping[str, Key] = {key.dotted: key for key in _read_schema()}
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 SECTIONS: tuple[str, ...] = tuple(get_type_hints(Config))
 
+REMOVED: Mapping[str, str] = {"api.enabled": 'port = 0 and socket = "-" in [api] serve no API'}
+"""Keys that there once were, and what says the same now."""
+
 
 def nearest_key(dotted: str) -> str | None:
     """Return the dotted name of the key that a misspelt one most likely meant; None where none is close."""

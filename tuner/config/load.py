@@ -21,6 +21,7 @@ from tuner.config.keys import (
     OTHER_VARIABLES,
     PASSWORD_VARIABLE,
     PREFIX,
+    REMOVED,
     SECTIONS,
     KeyValueError,
     nearest_key,
@@ -214,6 +215,7 @@ def _take_from_table(gathered: _Gathered, path: str, dotted: str, value: object)
         near = nearest_key(dotted)
         names = ", ".join(key.name for key in KEYS.values() if key.section == section)
         hint = f"did you mean {_placed(near)}?" if near else f"[{section}] has {names}"
+        hint = REMOVED.get(dotted, hint)
         gathered.problems.append(f"{place}: unknown key; {hint}")
 
 
@@ -231,6 +233,9 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
 def _variable_hint(name: str) -> str:
     if name == CONFIG_VARIABLE:
         return "the configuration file is named with --config"
+    removed = REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1))
+    if removed:
+        return removed
     near = nearest_variable(name)
     return f"did you mean {near}?" if near else f"a key's variable is {PREFIX} + section + _ + key"
 
