@@ -178,6 +178,27 @@ def test_a_recovery_is_measured_against_what_was_predicted_before_the_crash() ->
     assert 0.25 < bench.state.estimator.recovery.factor < 0.75
 
 
+def test_an_earlier_recovery_is_not_taken_for_the_last_one() -> None:
+    """While the server gives no answer of any use its recovery is waited for, and measured once it does."""
+    bench = beside()
+    bench.turns(60)
+    assert len(crash(bench, 1.0)) == 1
+    bench.turns(60)
+    known, server = bench.state.facts, bench.server
+    facts = server.facts
+    server.facts = lambda: replace(  # type: ignore[method-assign]
+        bench.state.facts, blockers=("innodb_read_only is ON",)
+    )
+    assert crash(bench, 7.0) == []
+    assert bench.state.facts.recovery_seconds == known.recovery_seconds
+    assert bench.state.estimator.recovery.awaited is not None
+    bench.state = replace(bench.state, facts_due=True)
+    server.facts = facts  # type: ignore[method-assign]
+
+    (event,) = [one for one in bench.turn().events if one.code == "recovery_measured"]
+    assert "took 7.0 s" in event.message
+
+
 def test_a_clean_start_measures_nothing_and_the_next_crash_does() -> None:
     """A shutdown in order leaves no recovery to compare; a later crash is not compared with before it."""
     bench = beside()

@@ -71,11 +71,17 @@ def take_receipt(
 
 
 def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State, list[Event]]:
-    """Note what server it is that came back; another version has to pass the model gate again."""
+    """Note what server it is that came back; another version has to pass the model gate again.
+
+    Facts in which only the blockers are others stand for an answer that was none: they tell why nothing can
+    be written, and all the rest, a recovery too, is from before.
+    """
     known = state.facts
     if facts is None or facts.identity != known.identity:
         return state, []
     state = replace(state, facts=facts, facts_due=False)
+    if facts.blockers and facts == replace(known, blockers=facts.blockers):
+        return state, []
     same = (facts.version, facts.flush_law) == (known.version, known.flush_law)
     if same:
         return _take_recovery(state, facts, wall=wall)
