@@ -68,12 +68,12 @@ def _described(state: State) -> dict[str, str]:
     return {
         "mode": state.mode.value,
         "holds": ", ".join(code.value for code in state.holds) or "none",
-        "target": pair_text(state.target),
+        "target": pair_named(state.target),
         "override": "none" if left is None else f"{left:.0f} s left",
         "drain": "none" if state.drain_target is None else f"to {said(state.drain_target)}",
     }
 
 
-def pair_text(pair: Capacity | None) -> str:
+def pair_named(pair: Capacity | None) -> str:
     """Return a pair as people read it."""
     return "unknown" if pair is None else f"C {pair.io_capacity}, M {pair.io_capacity_max}"

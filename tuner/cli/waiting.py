@@ -11,7 +11,7 @@ from api.views import Events, Status
 from tuner.cli.api_client import Daemon, Where, configuration
 from tuner.cli.errors import Refused
 from tuner.cli.status_table import duration, restore_text
-from tuner.cli.steer import pair_text
+from tuner.cli.steer import pair_named
 from tuner.core.ages import said
 from tuner.records import Capacity
 from tuner.settings import Mode
@@ -39,7 +39,7 @@ def until_parked(where: Where, target: Capacity | None) -> None:
     _until(
         where,
         lambda now: now.in_force is not None and now.in_force == target,
-        lambda now: f"in force {pair_text(now.in_force)}; parking at {pair_text(target)}",
+        lambda now: f"in force {pair_named(now.in_force)}; parking at {pair_named(target)}",
         "parked",
     )
 
@@ -114,7 +114,7 @@ def _until(where: Where, done: Callable[[Status], bool], line: Callable[[Status]
             in_force, since = now.in_force, time.monotonic()
         if time.monotonic() - since >= WAIT_SECONDS:
             raise Refused(
-                f"not {word}, and no further for {WAIT_SECONDS:g} s; in force: {pair_text(now.in_force)}; "
+                f"not {word}, and no further for {WAIT_SECONDS:g} s; in force: {pair_named(now.in_force)}; "
                 f"last decision: {now.decision.detail}"
             )
         text = line(now)
