@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from tuner.config.schema import Config
 from tuner.core.foreign import baseline
+from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import Settings
-
-SERVER_MINIMUM = 100
-"""The lowest innodb_io_capacity that any server accepts, pages/s."""
 
 STATEMENTS_OF_A_CONNECT = 3
 """The session's own limits; then the look for a session that was lost, and its KILL."""
@@ -86,16 +84,16 @@ def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
     lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio
     if lowest > highest:
         below, above = highest // ratio * ratio, -(-lowest // ratio) * ratio
-        lower = f"lower the first to {below} or " if below >= SERVER_MINIMUM * ratio else ""
+        lower = f"lower the first to {below} or " if below >= CAPACITY_MINIMUM * ratio else ""
         yield (
             f"{said('loop.min_io_capacity_max')} is above {said('loop.max_io_capacity_max')}; "
             f"{lower}raise the second to {above}"
         )
-    if lowest // ratio < SERVER_MINIMUM:
+    if lowest // ratio < CAPACITY_MINIMUM:
         yield (
             f"{said('loop.min_io_capacity_max')} is too low for {said('loop.ratio')}: "
-            f"innodb_io_capacity would fall below the server's minimum of {SERVER_MINIMUM}; "
-            f"it must be at least {SERVER_MINIMUM * ratio}"
+            f"innodb_io_capacity would fall below the server's minimum of {CAPACITY_MINIMUM}; "
+            f"it must be at least {CAPACITY_MINIMUM * ratio}"
         )
     yield from _no_whole_ratio(loop, said)
     if loop.policy == "fixed" and lowest <= highest:
@@ -110,7 +108,7 @@ def _fixed(loop: Settings, said: _Said) -> Iterator[str]:
             f"lower the first to {highest} or raise the second to {fixed}"
         )
     if fixed < lowest:
-        lower = f" or lower the second to {fixed}" if fixed >= SERVER_MINIMUM * loop.ratio else ""
+        lower = f" or lower the second to {fixed}" if fixed >= CAPACITY_MINIMUM * loop.ratio else ""
         yield (
             f"{said('loop.fixed_io_capacity_max')} is below {said('loop.min_io_capacity_max')}; "
             f"raise the first to {lowest}{lower}"
@@ -119,10 +117,10 @@ def _fixed(loop: Settings, said: _Said) -> Iterator[str]:
 
 def _baseline(loop: Settings, said: _Said) -> Iterator[str]:
     pair = baseline(loop)
-    if pair is not None and not SERVER_MINIMUM <= pair.io_capacity <= pair.io_capacity_max:
+    if pair is not None and not CAPACITY_MINIMUM <= pair.io_capacity <= pair.io_capacity_max:
         yield (
             f"{said('loop.baseline')} is no pair that a server takes: innodb_io_capacity is at least "
-            f"{SERVER_MINIMUM} and at most innodb_io_capacity_max"
+            f"{CAPACITY_MINIMUM} and at most innodb_io_capacity_max"
         )
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from policies.setpoint import LOWEST
 from tuner.core.estimator import CAPPED_SHARE
 from tuner.core.spell import Spell
+from tuner.core.trends import AUTHORITY_LOST
 from tuner.records import Estimate, Event, Sample
 
 DIRTY_MARGIN = 0.9
@@ -44,7 +45,7 @@ AVERAGE_SECONDS = 180.0
 LONGEST_GAP = 10.0
 """Time constants, and the longest time between two readings that counts, seconds."""
 
-AUTHORITY_LOST, AUTHORITY_BACK = 0.85, 0.92
+AUTHORITY_BACK = 0.92
 AUTHORITY_SECONDS = 30.0
 
 REDO_HELD, REDO_RELEASED = 0.10, 0.08

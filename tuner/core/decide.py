@@ -15,6 +15,7 @@ from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
 from tuner.core.state import State
 from tuner.core.targets import bounds
+from tuner.core.trends import AUTHORITY_LOST
 from tuner.core.wishes import Wanted, policy_of, wanted_now
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode
@@ -103,7 +104,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
 
 def _given(found: Estimate) -> float | None:
     """Return what the device gives at most, pages/s; while a backup slows it that is less than D."""
-    if found.authority >= guards.AUTHORITY_LOST or found.flush_rate <= 0.0:
+    if found.authority >= AUTHORITY_LOST or found.flush_rate <= 0.0:
         return found.sustained_capacity
     return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
 

@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.core.plan import rounded
+from tuner.core.trends import AUTHORITY_LOST
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Settings
 
 HOUR = 3600.0
-AUTHORITY_LOST = 0.85
 DEVICE_MARGIN = 1.2
 EMERGENCY_SPACING = 2.0
 """Seconds between two emergency raises: the server's own loop needs one to react."""

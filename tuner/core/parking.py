@@ -6,7 +6,7 @@ import math
 
 from policies.flushlaw import FlushLaw
 from tuner.core.plan import rounded
-from tuner.records import Capacity, Estimate
+from tuner.records import CAPACITY_MINIMUM, Capacity, Estimate
 from tuner.settings import Settings
 
 PARKED_RATIO = 0.70
@@ -17,9 +17,6 @@ RESTORE_FACTOR = 1.25
 
 LONGEST_RESTORE = 200
 """No way back to the originals has as many steps."""
-
-SERVER_MINIMUM = 100
-"""Every server makes this of a lower value, without an error, pages/s."""
 
 
 def parked(
@@ -49,7 +46,9 @@ def restore_step(current: Capacity, originals: Capacity) -> Capacity:
     if low <= wanted <= high:
         return originals
     following = high if wanted > now else low
-    ratio = max(1, min(originals.io_capacity_max // originals.io_capacity, int(following) // SERVER_MINIMUM))
+    ratio = max(
+        1, min(originals.io_capacity_max // originals.io_capacity, int(following) // CAPACITY_MINIMUM)
+    )
     capacity = math.floor(following / ratio) if wanted > now else math.ceil(following / ratio)
     return Capacity(io_capacity=capacity, io_capacity_max=capacity * ratio)
 

@@ -18,7 +18,7 @@ LAG_MEMORY_SECONDS = 600.0
 FORGOTTEN = 4.0
 """What the device kept up is forgotten when it may be so many times as much by now."""
 
-LIMITED_AUTHORITY = 0.85
+AUTHORITY_LOST = 0.85
 """Below this share of the pages asked for, the device is the limit."""
 
 
@@ -42,7 +42,7 @@ class Seen(Struct, frozen=True):
     @property
     def limited(self) -> bool:
         """Tell whether the device was the limit."""
-        return self.authority < LIMITED_AUTHORITY
+        return self.authority < AUTHORITY_LOST
 
 
 class Trends(Struct, frozen=True):

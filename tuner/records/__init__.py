@@ -21,9 +21,10 @@ from tuner.records.decision import (
     TickRecord,
 )
 from tuner.records.estimate import Estimate
-from tuner.records.server import Capacity, Facts, Missed, Sample
+from tuner.records.server import CAPACITY_MINIMUM, Capacity, Facts, Missed, Sample
 
 __all__ = [
+    "CAPACITY_MINIMUM",
     "Acknowledgement",
     "Capacity",
     "Command",

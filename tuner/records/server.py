@@ -8,6 +8,9 @@ from msgspec import Struct
 
 from tuner.records.field import field
 
+CAPACITY_MINIMUM = 100
+"""Every server makes this of a lower value of either knob, without an error, pages/s."""
+
 
 class Capacity(Struct, frozen=True):
     """The pair of knobs, pages/s."""

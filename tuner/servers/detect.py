@@ -7,7 +7,7 @@ from typing import Any
 
 import pymysql
 
-from tuner.records import Facts
+from tuner.records import CAPACITY_MINIMUM, Facts
 from tuner.servers.connect import Session
 from tuner.servers.limits import redo_limits
 from tuner.servers.port import Unsupported
@@ -53,7 +53,6 @@ _STARTED = (
 )
 """When mysqld started, by its own clock alone: the same to the second, whatever any clock did since."""
 
-CAPACITY_MINIMUM = 100
 CAPACITY_MAXIMUM_84 = 4_294_967_295
 CAPACITY_MAXIMUM_80 = 2**63 - 1
 
