@@ -76,6 +76,11 @@ class Endpoint(Struct, frozen=True):
         return f"{self.user}@{self.socket or f'{self.host}:{self.port}'}"
 
 
+def text(value: object) -> str:
+    """Return what the driver gave, which is str, bytes or a number, as text."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 class Session:
     """A connection that is opened when needed and dropped at the first sign of trouble."""
 

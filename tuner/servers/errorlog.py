@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import pymysql
 
-from tuner.servers.connect import Session
+from tuner.servers.connect import Session, text
 from tuner.servers.port import Unreachable
 
 STARTED = "MY-013576"
@@ -37,7 +37,7 @@ def recovery_seconds(session: Session) -> float | None:
     """Return the time of InnoDB's last start where that was a recovery; None where clean or not visible."""
     with contextlib.suppress(Unreachable, pymysql.MySQLError, ValueError, TypeError):
         rows = session.query(_QUERY)
-        return last_recovery([(_text(code), float(_text(logged))) for code, logged in reversed(rows)])
+        return last_recovery([(text(code), float(text(logged))) for code, logged in reversed(rows)])
     return None
 
 
@@ -54,7 +54,3 @@ def last_recovery(lines: Sequence[tuple[str, float]]) -> float | None:
     ended = next((logged for code, logged in last if code == ENDED), None)
     crashed = any(code in CRASHED or code == CRASHED_LATER for code, _ in last)
     return ended - last[0][1] if ended is not None and crashed else None
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)

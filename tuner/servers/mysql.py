@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import pymysql
 from msgspec.structs import replace
@@ -11,7 +10,7 @@ from pymysql.constants import ER
 
 from tuner.clock import Clock
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.connect import Endpoint, Session, text
 from tuner.servers.detect import ENABLE_COUNTERS, detect
 from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.port import ServerError, Unreachable
@@ -147,7 +146,7 @@ class MySQLServer:
     def set_by_us(self) -> frozenset[str]:
         """Return which of C and M this account set last; none where the server does not say."""
         try:
-            return frozenset(_text(name) for (name,) in self._session.query(SET_BY_US))
+            return frozenset(text(name) for (name,) in self._session.query(SET_BY_US))
         except (ServerError, pymysql.MySQLError):
             return frozenset()
 
@@ -202,14 +201,10 @@ class MySQLServer:
             self._session.query(statement)
 
     def _ask(self, statement: str) -> dict[str, str]:
-        return {_text(name): _text(value) for name, value in self._session.query(statement)}
+        return {text(name): text(value) for name, value in self._session.query(statement)}
 
 
 def _must_be_writable(name: str) -> None:
     """Refuse any variable that is not on the published list."""
     if name not in WRITABLE:
         raise ServerError(f"{name} may not be written; what may: {', '.join(WRITABLE)}")
-
-
-def _text(value: Any) -> str:  # noqa: ANN401 - the driver returns str, bytes or numbers
-    return value.decode() if isinstance(value, bytes) else str(value)

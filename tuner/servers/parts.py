@@ -11,7 +11,7 @@ from typing import Any
 import pymysql
 from msgspec import Struct
 
-from tuner.servers.connect import Session
+from tuner.servers.connect import Session, text
 
 EPOCH_LAG = 1e9
 """A lag beyond this, seconds, was counted from 1970: the source told no commit time."""
@@ -68,7 +68,7 @@ def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
 
 
 def _group(rows: Mapping[str, Row]) -> dict[str, Any]:
-    return {"group_role": _text(rows["group"][0]) if "group" in rows else ""}
+    return {"group_role": text(rows["group"][0]) if "group" in rows else ""}
 
 
 def _latency(rows: Mapping[str, Row]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def ask(session: Session, names: Sequence[str]) -> dict[str, Any]:
     rows = session.query(" UNION ALL ".join(PARTS[name].statement for name in names))
     found: dict[str, Any] = {}
     try:
-        by_name = {_text(name): (first, second) for name, first, second in rows}
+        by_name = {text(name): (first, second) for name, first, second in rows}
         for name in names:
             found |= PARTS[name].found(by_name)
     except (KeyError, ValueError, TypeError) as error:
@@ -156,13 +156,9 @@ def ask(session: Session, names: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - the driver returns str, bytes or numbers
-    return value.decode() if isinstance(value, bytes) else str(value)
+def _number(value: object) -> float:
+    return 0.0 if value is None else float(text(value))
 
 
-def _number(value: Any) -> float:  # noqa: ANN401 - the same
-    return 0.0 if value is None else float(_text(value))
-
-
-def _count(value: Any) -> int:  # noqa: ANN401 - the same
+def _count(value: object) -> int:
     return int(_number(value))
