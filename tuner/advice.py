@@ -5,8 +5,7 @@ from __future__ import annotations
 from tuner.board import Board
 from tuner.core.plan import Steps, plan
 from tuner.findings import Finding
-from tuner.records import Capacity, DecisionKind, Estimate, Facts, Sample, TickRecord
-from tuner.servers.detect import ENABLE_COUNTERS
+from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, Estimate, Facts, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 SMALL_REDO_SECONDS = 30.0

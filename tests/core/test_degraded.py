@@ -12,8 +12,7 @@ from tuner.core.estimator import EstimatorState, Quality, update
 from tuner.core.gate import GateState
 from tuner.core.learned import Learned, learn
 from tuner.core.step import start
-from tuner.records import Capacity, DecisionKind, HoldCode, Missed, Sample
-from tuner.servers.detect import ENABLE_COUNTERS
+from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, HoldCode, Missed, Sample
 
 OFF = {"degraded": True}
 

@@ -8,8 +8,7 @@ import pytest
 from lab.plant.clock import SimClock
 from tests.factory import C_NAME, LIMITS, M_NAME
 from tests.servers.scripted import STATUS, Scripted, good
-from tuner.records import Capacity, Missed
-from tuner.servers.detect import ENABLE_COUNTERS
+from tuner.records import ENABLE_COUNTERS, Capacity, Missed
 from tuner.servers.mysql import ENABLE_SECONDS, WRITABLE, MySQLServer
 from tuner.servers.port import Unreachable
 from tuner.servers.sampling import DDL, DROPS

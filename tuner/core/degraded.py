@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from policies.setpoint import SAWTOOTH_SECONDS
 from tuner.core.state import State
 from tuner.core.window import Window
-from tuner.records import Event, Sample
+from tuner.records import ENABLE_COUNTERS, Event, Sample
 
 MARGIN = 0.10
 """The set-point is so much lower: the age that is seen is only as good as the last checkpoint."""
 
-ENABLE = "SET GLOBAL innodb_monitor_enable = 'module_log'; SET GLOBAL innodb_monitor_enable = 'module_buffer'"
+ENABLE = "; ".join(ENABLE_COUNTERS)
 """What turns the counters on until mysqld is restarted."""
 
 

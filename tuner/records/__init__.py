@@ -21,10 +21,11 @@ from tuner.records.decision import (
     TickRecord,
 )
 from tuner.records.estimate import Estimate
-from tuner.records.server import CAPACITY_MINIMUM, Capacity, Facts, Missed, Sample
+from tuner.records.server import CAPACITY_MINIMUM, ENABLE_COUNTERS, Capacity, Facts, Missed, Sample
 
 __all__ = [
     "CAPACITY_MINIMUM",
+    "ENABLE_COUNTERS",
     "Acknowledgement",
     "Capacity",
     "Command",

@@ -11,6 +11,12 @@ from tuner.records.field import field
 CAPACITY_MINIMUM = 100
 """Every server makes this of a lower value of either knob, without an error, pages/s."""
 
+ENABLE_COUNTERS = (
+    "SET GLOBAL innodb_monitor_enable = 'module_log'",
+    "SET GLOBAL innodb_monitor_enable = 'module_buffer'",
+)
+"""Turn InnoDB's counters on until mysqld restarts."""
+
 
 class Capacity(Struct, frozen=True):
     """The pair of knobs, pages/s."""

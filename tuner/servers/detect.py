@@ -29,12 +29,6 @@ COUNTERS = (
 )
 """InnoDB counters that a sample is made of; all are off by default."""
 
-ENABLE_COUNTERS = (
-    "SET GLOBAL innodb_monitor_enable = 'module_log'",
-    "SET GLOBAL innodb_monitor_enable = 'module_buffer'",
-)
-"""Turn the counters on until mysqld restarts; in my.cnf: innodb_monitor_enable = module_log,module_buffer."""
-
 _ASKED = (
     "server_uuid",
     "version",

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from pymysql.constants import ER
 
 from tuner.clock import Clock
-from tuner.records import Capacity, Facts, Missed, Receipt, Sample
+from tuner.records import ENABLE_COUNTERS, Capacity, Facts, Missed, Receipt, Sample
 from tuner.servers.connect import Endpoint, Session, text
-from tuner.servers.detect import ENABLE_COUNTERS, detect
+from tuner.servers.detect import detect
 from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.sampling import COUNTER_QUERY, STATUS_QUERY, counters_off, inactive_undo, sample
