@@ -12,9 +12,8 @@ from msgspec import Meta, Struct
 
 from api.problems import ApiError, FieldProblem, validation_error
 from tuner.core.ages import EXPECTED, PATTERN
+from tuner.records import LONGEST_TTL
 from tuner.settings import Mode
-
-LONGEST_TTL = 7 * 24 * 3600
 
 DRAIN_TTL = 3600.0
 """How long a drain lasts where nothing is said, seconds."""

@@ -17,9 +17,9 @@ from tests.api.factory import AnsweringLoop, answering, application, record
 from tuner.board import Board
 from tuner.cli import waiting
 from tuner.cli.main import cli
-from tuner.cli.quantities import HIGHEST_M, LONGEST_TTL, LOWEST_M, Duration
+from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration
 from tuner.cli.status_table import duration
-from tuner.records import Capacity, Decision, DecisionKind
+from tuner.records import LONGEST_TTL, Capacity, Decision, DecisionKind
 
 Run = Callable[..., Result]
 

@@ -15,10 +15,11 @@ from tuner.cli.offline import (
     status_from_journal,
 )
 from tuner.cli.options import stand_in_options
-from tuner.cli.quantities import HIGHEST_M, LONGEST_TTL, LOWEST_M, Duration, PagesPerSecond
+from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration, PagesPerSecond
 from tuner.cli.status_table import table
 from tuner.cli.steer import options, reason_option, require_unnamed, send, show, wait_option
 from tuner.cli.waiting import until_parked, until_restored
+from tuner.records import LONGEST_TTL
 from tuner.settings import Mode
 
 

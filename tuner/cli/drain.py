@@ -7,9 +7,10 @@ import msgspec
 
 from tuner.cli.api_client import Where
 from tuner.cli.errors import answering
-from tuner.cli.quantities import LONGEST_TTL, CheckpointAge, Duration
+from tuner.cli.quantities import CheckpointAge, Duration
 from tuner.cli.steer import options, reason_option, send, show, wait_option
 from tuner.cli.waiting import until_drained
+from tuner.records import LONGEST_TTL
 
 DEFAULT_TTL = "1h"
 

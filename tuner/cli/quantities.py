@@ -9,9 +9,6 @@ import click
 
 from tuner.core.ages import EXPECTED, PATTERN
 
-LONGEST_TTL = 7 * 86_400
-"""How long an override or a drain may last, seconds."""
-
 LOWEST_M = 100
 HIGHEST_M = 4_000_000_000
 """Which io_capacity_max an override may ask for, pages/s."""

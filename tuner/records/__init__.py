@@ -6,6 +6,7 @@ name. Metrics, CSV header, JSON schema and the metrics reference are generated f
 """
 
 from tuner.records.decision import (
+    LONGEST_TTL,
     Acknowledgement,
     Command,
     Decision,
@@ -26,6 +27,7 @@ from tuner.records.server import CAPACITY_MINIMUM, ENABLE_COUNTERS, Capacity, Fa
 __all__ = [
     "CAPACITY_MINIMUM",
     "ENABLE_COUNTERS",
+    "LONGEST_TTL",
     "Acknowledgement",
     "Capacity",
     "Command",

@@ -108,6 +108,10 @@ class Receipt(Struct, frozen=True):
     denied: bool = False
 
 
+LONGEST_TTL = 7 * 86_400
+"""How long an override or a drain may last, seconds."""
+
+
 class Command(Struct, frozen=True):
     """Something a person, a signal or a part of the daemon asks of the loop.
 
