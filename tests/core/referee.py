@@ -151,6 +151,8 @@ class Referee:
             if leaving or one.name in {"pause", "park", "stop", "override", "restore", "resume"}:
                 self._call_off_drain()
             self.permit = "leaving" if leaving else PERMITS.get(one.name, self.permit)
+            if not active and _asks_for(one, Mode.ACTIVE):
+                self.tampered = None
             self._note(one, record.tick.now)
             active = not leaving and (active or _asks_for(one, Mode.ACTIVE))
 
