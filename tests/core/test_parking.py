@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from policies.flushlaw import LEGACY
-from tests.factory import ACTIVE, FACTS, FakeServer, estimate
+from tests.factory import ACTIVE, FACTS, SAVED, Bench, FakeServer, command, estimate
 from tuner.core.parking import PARKED_RATIO, RESTORE_FACTOR, parked, restore_step
 from tuner.core.plan import plan
 from tuner.records import Capacity
@@ -101,3 +101,15 @@ def test_restoring_ends_at_the_originals_as_they_were(current: Capacity, origina
 def test_going_back_to_the_default_takes_minutes() -> None:
     """From a small M to 10000/20000 there are enough steps that no flush storm comes of it."""
     assert 15 <= len(way_back(Capacity(225, 450), Capacity(10_000, 20_000))) <= 30
+
+
+def test_two_readings_at_nearly_the_same_time_promise_no_park() -> None:
+    """A rate over milliseconds would promise a setting without slack: a park is refused until it has one."""
+    bench = Bench(server=FakeServer(Capacity(100, 200)))
+    bench.turn()
+    bench.turn(SAVED, seconds=0.005)
+    bench.turn(command("park"))
+
+    assert [answer.accepted for answer in bench.record.acknowledgements] == [False]
+    bench.turn(command("park"))
+    assert [answer.accepted for answer in bench.record.acknowledgements] == [True]

@@ -11,7 +11,7 @@ from tuner.core import budgets, caution, degraded, parking
 from tuner.core.announced import update
 from tuner.core.role import role_of
 from tuner.core.state import State
-from tuner.core.window import warm
+from tuner.core.window import telling, warm
 from tuner.records import Capacity, Estimate, Event, Sample
 
 
@@ -82,13 +82,16 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
     )
 
 
-def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity:
+def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | None:
     """Return what a park would leave behind; once one is owed, what was promised with it.
 
-    The first seconds' rates are no reason to lower what somebody else had set.
+    The first seconds' rates are no reason to lower what somebody else had set, and those of two readings
+    that came at nearly the same time are none at all.
     """
     if state.park_owed and state.park_target is not None:
         return state.park_target
+    if not telling(state.estimator.window):
+        return None
     lowest, highest = bounds(state)
     keep = state.writes.own == sample.capacity or not warm(state.estimator.window)
     return parking.parked(

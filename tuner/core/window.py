@@ -14,6 +14,9 @@ WINDOW_SECONDS = 16.0
 RATE_SECONDS = 10.0
 """Window of the rates that decisions use."""
 
+LEAST_SECONDS = 0.5
+"""Two readings nearer to each other say nothing of a rate."""
+
 LITTLE_ASKED = 50.0
 """Pages below which the share that was flushed is noise."""
 
@@ -82,6 +85,11 @@ def since(window: Window, seconds: float) -> Point:
         if end - point.at >= seconds - 0.2:
             return point
     return window[0]
+
+
+def telling(window: Window) -> bool:
+    """Tell whether the window is long enough for any rate."""
+    return bool(window) and window[-1].at - window[0].at >= LEAST_SECONDS
 
 
 def warm(window: Window) -> bool:
