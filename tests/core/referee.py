@@ -102,7 +102,7 @@ class Referee:
             self.writes.append((tick.now, decision.kind))
         else:
             assert decision.kind is DecisionKind.KEEP
-        if decision.reason in {"park", "restored"}:
+        if decision.reason in {"park", "restored"} and not after.park_owed:
             self.permit = ""
         if decision.reason == "restored" or decision.kind is DecisionKind.EMERGENCY:
             self._call_off()
