@@ -92,7 +92,7 @@ def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | N
     return Finding(
         id="set-io-capacity",
         severity="info",
-        title=f"set innodb_io_capacity(_max) to {wanted.io_capacity}/{wanted.io_capacity_max}",
+        title=f"set innodb_io_capacity(_max) to {wanted}",
         reason=decision.detail,
         effect=f"one step on the way; at the set-point {expected_effect(estimate, decision.set_point)}",
         fix="paste the statements in this order, or let active mode do it; "

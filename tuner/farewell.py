@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tuner.core.foreign import pair_text
 from tuner.records import Capacity, DecisionKind, Missed, Receipt, Sample, TickRecord
 
 
@@ -33,9 +32,9 @@ class Farewell:
         """Return the pair in force, as far as it is known, and why it is that one."""
         if self._last is None or self._seen is None:
             return "unknown: the server was never read"
-        pair, receipt, decision = pair_text(self._seen), self._receipt, self._last.decision
+        pair, receipt, decision = str(self._seen), self._receipt, self._last.decision
         if receipt is not None and receipt.in_force is None:
-            return f"{pair} or {pair_text(receipt.requested)}: the write was not read back ({receipt.error})"
+            return f"{pair} or {receipt.requested}: the write was not read back ({receipt.error})"
         if receipt is not None and receipt.error:
             return f"{pair}: the write failed ({receipt.error})"
         if decision.kind is DecisionKind.PARK:

@@ -19,7 +19,7 @@ from typing import Any, Literal, TextIO
 import msgspec
 
 from tuner.journal.items import Advice, advice_of
-from tuner.records import Capacity, DecisionKind, Missed, Sample, TickRecord
+from tuner.records import DecisionKind, Missed, Sample, TickRecord
 
 
 @contextmanager
@@ -238,9 +238,9 @@ def canonical(record: TickRecord) -> dict[str, object]:
     elif isinstance(reading, Missed):
         fields["missed"] = reading.reason
     if decision.steps and decision.target is not None:
-        fields["set_to"] = _pair(decision.target)
+        fields["set_to"] = str(decision.target)
     if decision.would is not None:
-        fields["would_set"] = _pair(decision.would)
+        fields["would_set"] = str(decision.would)
     if found is not None:
         names = ("age_ratio", "redo_rate", "demand", "flush_rate", "row_rate")
         fields |= {name: _round(getattr(found, name)) for name in names}
@@ -253,10 +253,6 @@ def canonical(record: TickRecord) -> dict[str, object]:
     if record.events:
         fields["events"] = [event.code for event in record.events]
     return fields
-
-
-def _pair(capacity: Capacity) -> str:
-    return f"{capacity.io_capacity}/{capacity.io_capacity_max}"
 
 
 def _round(value: float) -> float:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.clock import Clock
-from tuner.core.foreign import pair_text
 from tuner.core.holds import not_writer
 from tuner.core.parking import parked
 from tuner.core.plan import CAPACITY, CAPACITY_MAX
@@ -95,14 +94,14 @@ def spared(ending: Ending, state: State, in_force: Capacity, *, unattended: bool
     newest = writes[0] if writes else None
     if state.writes.own != in_force:
         if state.originals is not None and in_force == state.originals.capacity:
-            return f"the originals {pair_text(in_force)} are in force"
-        wrote = "nothing" if newest is None else pair_text(newest.target)
-        return f"{pair_text(in_force)} is in force and {wrote} was written last: not ours"
+            return f"the originals {in_force} are in force"
+        wrote = "nothing" if newest is None else str(newest.target)
+        return f"{in_force} is in force and {wrote} was written last: not ours"
     if not unattended:
         return ""
     parks = newest is not None and newest.parks
     if newest is not None and parks and newest.target == in_force:
-        return f"parked at {pair_text(in_force)} already"
+        return f"parked at {in_force} already"
     if not ending.active and not parks:
         return "the last daemon was in advisory mode, which writes nothing"
     return ""
@@ -149,7 +148,7 @@ def park_offline(
     decision = record.decision
     if decision.reason != "park":
         aim = watch.state.park_target
-        where = "not parked" if aim is None else f"not parked at {pair_text(aim)}"
+        where = "not parked" if aim is None else f"not parked at {aim}"
         if watch.state.missed:
             raise Unreachable(f"{where}: {watch.state.missed}")
         raise ServerError(f"{where}: {decision.detail}")
@@ -160,13 +159,12 @@ def park_offline(
     receipt = server.apply(decision.steps, decision.target)
     notes.record(watch.turn(Command(name="stop", who=WHO, value="leave"), receipt=receipt))
     if receipt.error or receipt.in_force != decision.target:
-        left = "what is in force is unknown" if receipt.in_force is None else pair_text(receipt.in_force)
+        left = "what is in force is unknown" if receipt.in_force is None else str(receipt.in_force)
         raise ServerError(
-            f"not parked at {pair_text(decision.target)}: {left}: "
-            f"{receipt.error or 'somebody else changed the values'}"
+            f"not parked at {decision.target}: {left}: {receipt.error or 'somebody else changed the values'}"
         )
     notes.end(clock.wall())
-    return f"parked at {pair_text(decision.target)}"
+    return f"parked at {decision.target}"
 
 
 def _observe(
@@ -212,7 +210,7 @@ def _unneeded(watch: Watch, decision: Decision) -> str:
     if decision.target is None or decision.target != watch.before.park_target:
         return decision.detail
     slack = watch.state.settings.park_slack
-    return f"{pair_text(decision.target)} has room for {slack:g} times the load already"
+    return f"{decision.target} has room for {slack:g} times the load already"
 
 
 def _adopted(state: State, ending: Ending, server: ClaimingServer, in_force: Capacity) -> State:

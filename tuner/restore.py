@@ -45,7 +45,7 @@ def restore_offline(
             target = _step(server, reading.capacity, originals)
             pace = latency.stepped(pace, now=reading.monotonic)
             left = restore_steps(target, originals)
-            say(f"{target.io_capacity}/{target.io_capacity_max}" + (f", {left} to go" if left else ""))
+            say(f"{target}" + (f", {left} to go" if left else ""))
         if not verdict.go or target != originals:
             wait(LOOK_SECONDS)
         reading = _read(server)
@@ -53,7 +53,7 @@ def restore_offline(
         raise ServerError(
             f"still not at the originals after {pace.steps} steps and {reading.monotonic - begun:.0f} s"
         )
-    say(f"originals {originals.io_capacity}/{originals.io_capacity_max} are in force")
+    say(f"originals {originals} are in force")
 
 
 def _read(server: Server) -> Sample:
@@ -70,8 +70,5 @@ def _step(server: Server, current: Capacity, originals: Capacity) -> Capacity:
     receipt = server.apply(plan(current, target), target)
     if receipt.error or receipt.in_force != target:
         force = receipt.in_force or current
-        raise ServerError(
-            f"stopped at {force.io_capacity}/{force.io_capacity_max}: "
-            f"{receipt.error or 'somebody else changed the values'}"
-        )
+        raise ServerError(f"stopped at {force}: {receipt.error or 'somebody else changed the values'}")
     return target

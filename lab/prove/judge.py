@@ -154,7 +154,7 @@ class _Books:
         if sample is not None and self.believed is not None and record.mode is Mode.ACTIVE:
             changed = sample.capacity != self.believed
             if changed and HoldCode.FOREIGN_CHANGE not in codes:
-                yield 6, f"C/M were {_text(self.believed)}, are {_text(sample.capacity)}, and nobody yielded"
+                yield 6, f"C/M were {self.believed}, are {sample.capacity}, and nobody yielded"
         gone = HoldCode.FOREIGN_CHANGE in self.codes - codes
         resumed = any(command.name == "resume" for command in _accepted(record))
         if gone and not resumed and not events & (ANEW | {"baseline"}):
@@ -234,7 +234,3 @@ def _saved(run: Run) -> bool | None:
 def _finite(estimate: Estimate) -> bool:
     values = (getattr(estimate, name) for name in estimate.__struct_fields__)
     return all(math.isfinite(value) for value in values if isinstance(value, float))
-
-
-def _text(capacity: Capacity) -> str:
-    return f"{capacity.io_capacity}/{capacity.io_capacity_max}"

@@ -73,17 +73,17 @@ def way_faults(old: Capacity, new: Capacity, steps: tuple[tuple[str, int], ...])
         elif pair != new and not low <= _gain(pair) <= high:
             yield 2, f"{name} = {value} takes the gain to {_gain(pair)}, outside {low} to {high}"
     if pair != new:
-        yield 2, f"the SETs end at {pair.io_capacity}/{pair.io_capacity_max}, not at the target"
+        yield 2, f"the SETs end at {pair}, not at the target"
 
 
 def end_faults(new: Capacity, settings: Settings, facts: Facts) -> Iterator[tuple[int, str]]:
     """Yield which invariant a pair breaks that is not somebody's original."""
     if new.io_capacity_max != settings.ratio * new.io_capacity:
-        yield 2, f"{new.io_capacity}/{new.io_capacity_max} is not the whole ratio {settings.ratio}"
+        yield 2, f"{new} is not the whole ratio {settings.ratio}"
     if not settings.min_io_capacity_max <= new.io_capacity_max <= settings.max_io_capacity_max:
         yield 1, f"M = {new.io_capacity_max} is outside the configured limits"
     if not facts.capacity_minimum <= new.io_capacity <= new.io_capacity_max <= facts.capacity_maximum:
-        yield 1, f"{new.io_capacity}/{new.io_capacity_max} is outside the server's own limits"
+        yield 1, f"{new} is outside the server's own limits"
 
 
 def _gain(pair: Capacity) -> int:

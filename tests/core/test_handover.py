@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import ACTIVE, SAVED, Bench, codes, command, held
-from tuner.core.foreign import pair_text
 from tuner.records import Capacity, DecisionKind, TickRecord
 from tuner.settings import Mode
 
@@ -24,7 +23,7 @@ def parks(records: list[TickRecord]) -> list[str]:
 @pytest.mark.parametrize("variable", ["read_only", "super_read_only"])
 def test_a_read_only_server_is_left_as_it_is(bench: Bench, variable: str) -> None:
     """Nothing is written to it, not even a park; the hold names the variable, what was left, what ends it."""
-    left, written = pair_text(bench.server.capacity), len(bench.server.applied)
+    left, written = str(bench.server.capacity), len(bench.server.applied)
     bench.server.shows = {"read_only": True, variable: True}
     record = bench.turn()
     bench.server.redo_rate = 4e6

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.factory import DEFAULT, Bench, command
-from tuner.core.foreign import pair_text
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Mode
 
@@ -38,7 +37,7 @@ def test_a_stop_pays_what_leaving_active_still_owes(bench: Bench) -> None:
 
 def test_leaving_active_unheard_for_long_is_given_up_and_said(bench: Bench) -> None:
     """After a minute without an answer the park is given up, with one event that names what is in force."""
-    pair, written = pair_text(bench.server.capacity), len(bench.server.applied)
+    pair, written = str(bench.server.capacity), len(bench.server.applied)
     bench.server.down = "did not answer within 1 s"
     begun = len(bench.records)
     bench.turn(command("mode", value="advisory"))

@@ -12,7 +12,6 @@ from lab.servers.base import LabServer
 from tests.faults.catalogue import Group, fault
 from tests.faults.sharing import Sharing, share
 from tests.real.support import LOAD, Work, global_sets, in_force, variables
-from tuner.core.foreign import pair_text
 from tuner.records import Sample
 
 pytestmark = pytest.mark.real
@@ -58,7 +57,7 @@ def test_super_read_only_is_set_and_cleared(sharing: Sharing) -> None:
         before = global_sets(sharing.server)
         hold = sharing.daemon.await_hold("not_writer")
         assert "super_read_only is ON" in hold["reason"]
-        assert f"left at {pair_text(left)}, ours" in hold["reason"]
+        assert f"left at {left}, ours" in hold["reason"]
         assert "OFF" in hold["clears"]
         sharing.daemon.await_ticks(QUIET_TICKS)
         assert global_sets(sharing.server) == before

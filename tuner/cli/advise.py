@@ -151,7 +151,7 @@ def static_value(records: list[TickRecord], state: State) -> Finding | None:
     return Finding(
         id="static-io-capacity",
         severity="info",
-        title=f"one static setting for the load seen: {pair.io_capacity}/{pair.io_capacity_max}",
+        title=f"one static setting for the load seen: {pair}",
         reason=f"holds about {PARKED_RATIO:.0%} of the flush limit at {max(demands):.0f} pages/s, "
         f"the highest demand "
         f"in {len(records)} s (mean {statistics.fmean(demands):.0f})",

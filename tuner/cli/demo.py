@@ -213,7 +213,7 @@ def _conclude(before: show.Phase, after: show.Phase) -> None:
         return
     default = "as it was"
     if first is not None and isinstance(first, Sample):
-        default = f"{first.io_capacity}/{first.io_capacity_max}"
+        default = str(first.capacity)
     click.echo("")
     for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
         click.echo(text)

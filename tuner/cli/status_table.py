@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from api.under_way import RestoreUnderWay
 from api.views import Status
-from tuner.core.foreign import pair_text
 from tuner.records import Capacity
 
 _MIB = 1024 * 1024
@@ -31,8 +30,8 @@ def duration(seconds: float) -> str:
 
 def restore_text(restore: RestoreUnderWay, now: Capacity | None, wanted: Capacity | None) -> str:
     """Return how far a restore is: the step, where it is, where it goes, and what is left at least."""
-    at = "unknown" if now is None else pair_text(now)
-    aim = "the originals" if wanted is None else pair_text(wanted)
+    at = "unknown" if now is None else str(now)
+    aim = "the originals" if wanted is None else str(wanted)
     left = f"{restore.steps_left} left, {duration(restore.seconds_left)} at least"
     return f"step {restore.step}, at {at} of {aim}; {left}"
 

@@ -15,7 +15,7 @@ from tuner.settings import Mode
 
 def originals_name(identity: str, capacity: Capacity) -> str:
     """Return how ``originals_saved`` names a pair: news of one server's must not pass for another's."""
-    return f"{identity} {capacity.io_capacity}/{capacity.io_capacity_max}"
+    return f"{identity} {capacity}"
 
 
 def carry_out(state: State, asked: Asked, *, wall: float) -> tuple[State, Acknowledgement, tuple[Event, ...]]:

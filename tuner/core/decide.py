@@ -9,7 +9,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import guards, leaving
-from tuner.core.foreign import pair_text
 from tuner.core.holds import CANNOT_WRITE
 from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
@@ -138,5 +137,5 @@ def given_up(state: State, sample: Sample | None) -> str:
     """Return in words that a park is given up, why, and what stays in force as far as that is known."""
     why = "the server does not answer" if sample is None else "its readings give no estimate"
     pair = state.writes.expected if sample is None else sample.capacity
-    left = "what is in force is unknown" if pair is None else f"{pair_text(pair)} is in force"
+    left = "what is in force is unknown" if pair is None else f"{pair} is in force"
     return f"not parked: {why}; {left}"

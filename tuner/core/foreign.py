@@ -25,7 +25,7 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
         ours = before.own == sample.capacity or sample.capacity in (*before.left, *_left_by(before))
         own = sample.capacity if ours else None
         return replace(state, writes=replace(state.writes, own=own, left=())), []
-    message = f"C/M were {pair_text(expected)} and are {pair_text(sample.capacity)}, and it was not us"
+    message = f"C/M were {expected} and are {sample.capacity}, and it was not us"
     state = replace(state, writes=replace(state.writes, own=None), park_owed="", restoring="")
     held = state.latches.foreign
     if state.mode is Mode.ACTIVE and (held is None or state.settings.baseline is not None):
@@ -54,11 +54,6 @@ def baseline(settings: Settings) -> Capacity | None:
     return Capacity(int(low), int(high))
 
 
-def pair_text(capacity: Capacity) -> str:
-    """Return a pair as people write it."""
-    return f"{capacity.io_capacity}/{capacity.io_capacity_max}"
-
-
 def _clears(state: State, capacity: Capacity, *, now: float) -> str:
     if capacity != baseline(state.settings):
         return "innobrim resume"
@@ -82,7 +77,5 @@ def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tu
     ):
         return state, []
     state = replace(state, latches=replace(state.latches, foreign=None), readopted=(*lately, now))
-    message = (
-        f"baseline {pair_text(capacity)} taken over again, {len(lately) + 1} of {READOPTIONS} in the hour"
-    )
+    message = f"baseline {capacity} taken over again, {len(lately) + 1} of {READOPTIONS} in the hour"
     return state, [Event(wall=wall, code="baseline", message=message)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tuner.core import degraded
 from tuner.core.caution import LRU_FLOOR, LRU_SHARE
-from tuner.core.foreign import pair_text
 from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.handover import read_only
 from tuner.core.state import State
@@ -73,7 +72,7 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
     variable = read_only(state, sample)
     if variable:
         whose = "ours" if state.writes.own == sample.capacity else "not ours"
-        left = f"{variable} is ON; left at {pair_text(sample.capacity)}, {whose}"
+        left = f"{variable} is ON; left at {sample.capacity}, {whose}"
         bars.append((left, "read_only OFF, or loop.allow_read_only_writes"))
     return tuple(bars)
 

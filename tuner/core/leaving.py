@@ -62,9 +62,7 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     adjusted = state.writes.adjusted
     target = originals.capacity if adjusted else parking.restore_step(current, originals.capacity)
     if target == adjusted:
-        return _given_back(
-            state, base, f"the server makes {current.io_capacity}/{current.io_capacity_max} of them"
-        )
+        return _given_back(state, base, f"the server makes {current} of them")
     state = written(state, target, now=now, counts=False)
     state = replace(state, pace=latency.stepped(pace, now=now))
     return state, replace(

@@ -8,7 +8,6 @@ from policies.registry import LAWS
 from tuner.core import caution, degraded, estimator, foreign, gate, occurrences
 from tuner.core.announced import Announced
 from tuner.core.budgets import Recovery
-from tuner.core.foreign import pair_text
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
 from tuner.records import Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
@@ -63,8 +62,7 @@ def take_receipt(
             Event(
                 wall=wall,
                 code="adjusted",
-                message=f"asked for {pair_text(receipt.requested)}, "
-                f"the server made it {pair_text(receipt.in_force)}",
+                message=f"asked for {receipt.requested}, the server made it {receipt.in_force}",
             )
         )
     return state, events
@@ -254,9 +252,7 @@ def _take_originals(state: State, sample: Sample, *, wall: float) -> tuple[State
     events: list[Event] = []
     if state.mode is Mode.ACTIVE and state.originals is None and not state.facts_due:
         state = replace(state, originals=Originals(capacity=sample.capacity))
-        events.append(
-            Event(wall=wall, code="originals", message=f"originals are {pair_text(sample.capacity)}")
-        )
+        events.append(Event(wall=wall, code="originals", message=f"originals are {sample.capacity}"))
     saved = state.mode is not Mode.ACTIVE or (state.originals is not None and state.originals.saved)
     if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:
         state = replace(state, latches=replace(state.latches, restarted=None))

@@ -150,9 +150,7 @@ def park(state: State, asked: Asked) -> Outcome:
     )
     pair = state.park_target
     assert pair is not None  # noqa: S101 - checked above; tells the type checker
-    return Outcome(
-        state, f"parking at {pair.io_capacity}/{pair.io_capacity_max}; hands off until resumed", event="park"
-    )
+    return Outcome(state, f"parking at {pair}; hands off until resumed", event="park")
 
 
 def restore(state: State, asked: Asked) -> Outcome:
@@ -173,6 +171,6 @@ def restore(state: State, asked: Asked) -> Outcome:
     )
     return Outcome(
         state,
-        f"restoring {pair.io_capacity}/{pair.io_capacity_max} in steps; advisory when done",
+        f"restoring {pair} in steps; advisory when done",
         event="restore",
     )

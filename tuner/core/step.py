@@ -100,7 +100,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
             Event(
                 wall=wall,
                 code=decision.kind.value,
-                message=f"C/M → {pair.io_capacity}/{pair.io_capacity_max}: {decision.detail}",
+                message=f"C/M → {pair}: {decision.detail}",
             )
         )
     return state, TickRecord(

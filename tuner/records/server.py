@@ -24,6 +24,10 @@ class Capacity(Struct, frozen=True):
     io_capacity: Annotated[int, field("innodb_io_capacity", "pages/s")]
     io_capacity_max: Annotated[int, field("innodb_io_capacity_max", "pages/s")]
 
+    def __str__(self) -> str:
+        """Return the pair as people write it."""
+        return f"{self.io_capacity}/{self.io_capacity_max}"
+
 
 class Facts(Struct, frozen=True):
     """What does not change while a server runs."""
