@@ -15,6 +15,7 @@ from lab.prove.ledger import Ledger, read_rows
 from lab.prove.sampler import Reading, reading
 from lab.prove.statistics import paired_ratio, percentile, summarise
 from lab.servers.base import Account, LabServer
+from tests.lab.factory import CONDITIONS
 from tuner.servers.limits import redo_limits
 
 if TYPE_CHECKING:
@@ -52,18 +53,7 @@ def row(capacity: int, mean: float, **other: object) -> dict[str, Any]:
         "settled": True,
         "seconds": 120,
         "reset": "how",
-        "conditions": {
-            "server": "MySQL 9.7.4",
-            "write_iops": 1200,
-            "redo_capacity": 104_857_600,
-            "buffer_pool": 2**31,
-            "load": "oltp_update_non_index",
-            "threads": 16,
-            "tables": 4,
-            "rows": 400_000,
-            "rand_type": "uniform",
-            "processors": 2,
-        },
+        "conditions": CONDITIONS,
         **other,
     }
 

@@ -14,19 +14,7 @@ from lab.prove.ledger import Ledger
 from lab.prove.relay import Relay
 from lab.prove.statistics import slope
 from lab.servers.base import LabServerError
-
-CONDITIONS = {
-    "server": "MySQL 9.7.4",
-    "write_iops": 1200,
-    "redo_capacity": 104_857_600,
-    "buffer_pool": 2**31,
-    "load": "oltp_update_non_index",
-    "threads": 16,
-    "tables": 4,
-    "rows": 400_000,
-    "rand_type": "uniform",
-    "processors": 2,
-}
+from tests.lab.factory import CONDITIONS
 
 
 def test_the_same_seed_gives_the_same_faults() -> None:
