@@ -41,6 +41,7 @@ import pytest
 from lab.servers.base import MEBIBYTE, LabServer
 from lab.servers.choose import choose
 from tests.faults.harness import Rig
+from tests.faults.sharing import Sharing, share
 from tests.real.support import Work
 
 
@@ -51,6 +52,12 @@ def rig(server: LabServer, work: Work, tmp_path: Path) -> Iterator[Rig]:
     found.begin()
     yield found
     found.close()
+
+
+@pytest.fixture(scope="module")
+def sharing(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sharing]:
+    """Yield an active daemon for all tests of a module."""
+    yield from share(server, work, tmp_path_factory.mktemp("sharing"))
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ import pytest
 
 from lab.servers.base import LabServer
 from tests.faults.catalogue import Group, fault
-from tests.faults.sharing import Sharing, share
-from tests.real.support import LOAD, Work, global_sets, in_force, variables
+from tests.faults.sharing import Sharing
+from tests.real.support import LOAD, global_sets, in_force, variables
 from tuner.records import Sample
 
 pytestmark = pytest.mark.real
@@ -24,12 +24,6 @@ LOCKED_TICKS = 10
 """Ticks that a lock is held on once it was noticed."""
 
 LATEST_TICK = 2.0
-
-
-@pytest.fixture(scope="module")
-def sharing(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sharing]:
-    """Yield an active daemon for the tests of this module."""
-    yield from share(server, work, tmp_path_factory.mktemp("roles"))
 
 
 @contextlib.contextmanager

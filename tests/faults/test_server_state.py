@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.servers.base import MEBIBYTE, SCHEMA, LabServer
+from lab.servers.base import MEBIBYTE, SCHEMA
 from tests.faults.catalogue import Group, fault
 from tests.faults.harness import BACK
-from tests.faults.sharing import Sharing, share
-from tests.real.support import WRITE_IOPS, Work, until, variables
+from tests.faults.sharing import Sharing
+from tests.real.support import WRITE_IOPS, until, variables
 from tuner.records import DecisionKind, Sample, TickRecord
 from tuner.servers.limits import redo_limits
 
@@ -23,12 +23,6 @@ RESIZED = 90.0
 
 QUIET_TICKS = 3
 TABLES = 6
-
-
-@pytest.fixture(scope="module")
-def sharing(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sharing]:
-    """Yield an active daemon for the tests of this module."""
-    yield from share(server, work, tmp_path_factory.mktemp("server-state"))
 
 
 def sampled(record: TickRecord) -> Sample | None:
