@@ -24,6 +24,17 @@ def killed(tmp_path: Path) -> Crash:
     return crash(tmp_path, Bench().in_control())
 
 
+def killed_in_its_first_write(directory: Path) -> Crash:
+    """Return a server whose daemon was killed between the two SETs of its first write, not yet noted."""
+    bench = Bench()
+    bench.turn()
+    bench.turn(SAVED)
+    bench.server.drop_after = 1
+    bench.until("set")
+    bench.records.pop()
+    return crash(directory, bench)
+
+
 def test_what_a_dead_daemon_left_is_parked(killed: Crash) -> None:
     """A setting with room for half as much load again is in force within seconds, and noted as ours."""
     before, began = killed.server.capacity, killed.server.now
@@ -117,13 +128,7 @@ def test_a_write_that_was_not_noted_yet_is_known_from_the_server(tmp_path: Path,
 
 def test_a_first_write_that_was_not_noted_yet_is_ours(tmp_path: Path) -> None:
     """Killed within its very first write a daemon has none in its journal, and is stood in for."""
-    bench = Bench()
-    bench.turn()
-    bench.turn(SAVED)
-    bench.server.drop_after = 1
-    bench.until("set")
-    bench.records.pop()
-    left = crash(tmp_path, bench)
+    left = killed_in_its_first_write(tmp_path)
     assert left.ending.writes == {}
 
     left.server.ours = False
@@ -135,13 +140,7 @@ def test_a_first_write_that_was_not_noted_yet_is_ours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("theirs", "said"), [("C", "not ours"), ("M", "parked at"), ("", "parked at")])
 def test_half_a_pair_that_was_there_before_may_be_anybodys(tmp_path: Path, theirs: str, said: str) -> None:
     """Killed after its first SET, of C, a daemon left an M that somebody else had set, and a C of its own."""
-    bench = Bench()
-    bench.turn()
-    bench.turn(SAVED)
-    bench.server.drop_after = 1
-    bench.until("set")
-    bench.records.pop()
-    left = crash(tmp_path, bench)
+    left = killed_in_its_first_write(tmp_path)
     assert left.server.capacity.io_capacity_max == DEFAULT.io_capacity_max
     names = {"C": C_NAME, "M": M_NAME}
     ours = frozenset(name for short, name in names.items() if short != theirs)
