@@ -68,7 +68,7 @@ def timeline_routes(board: Board, about: About) -> APIRouter:
                 examples=["age_ratio,redo_rate"],
             ),
         ] = "",
-        format: Annotated[  # noqa: A002 - the parameter's name
+        format: Annotated[  # noqa: A002 - clients send it as ?format=
             Literal["json", "csv"], Query(description="json or csv")
         ] = "json",
     ) -> Response:

@@ -218,7 +218,7 @@ class Faults:
         end = time.monotonic() + 5.0
         query = "SELECT 1 FROM performance_schema.processlist WHERE state = 'User lock'"
         while not self._bench.server.query(query) and time.monotonic() < end:
-            _last(0.1)
+            time.sleep(0.1)  # the server announces no waiter
 
     def _ask(self, statement: str) -> None:
         self._bench.server.query(statement, timeout=QUERY_SECONDS)
@@ -229,8 +229,8 @@ AFTER_CRASH = ("park", "--if-crashed")
 
 
 def _last(seconds: float) -> None:
-    """Let a fault last; the time itself is what is waited for."""
-    time.sleep(seconds)
+    """Let a fault last."""
+    time.sleep(seconds)  # the time itself is what is waited for
 
 
 def _do(connection: pymysql.Connection[Any], statement: str) -> None:
