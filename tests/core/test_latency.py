@@ -8,7 +8,7 @@ import pytest
 
 from tests.factory import DEFAULT, Bench, codes, command, sample
 from tuner.core import latency
-from tuner.core.latency import BASELINE_SECONDS, LONGEST_WAIT, STEP_SECONDS, Pace
+from tuner.core.latency import LONGEST_WAIT, STEP_SECONDS, Pace
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Mode
 
@@ -118,7 +118,7 @@ def test_the_daemon_goes_back_as_fast_as_the_server_bears_it(bench: Bench) -> No
     bench.server.write_seconds = 2 * MILLISECOND
     bench.turn(command("restore"))
     first = bench.until("restore", limit=10)
-    assert first.tick.now - bench.records[-8].tick.now >= BASELINE_SECONDS
+    assert first.tick.now - bench.records[-8].tick.now >= STEP_SECONDS
     bench.server.write_seconds = 30 * MILLISECOND
     slow = [bench.turn() for _ in range(40)]
     bench.server.write_seconds = 2 * MILLISECOND

@@ -17,10 +17,7 @@ HIDDEN = "latency"
 """What ``Facts.unseen`` calls these counters."""
 
 STEP_SECONDS = 5.0
-"""Two steps are at least so far apart; also the span of the latency that the next one depends on."""
-
-BASELINE_SECONDS = 5.0
-"""Span of the baseline."""
+"""Two steps are at least so far apart; also the span of the baseline, and of what is held against it."""
 
 APPEAR_SECONDS = 3.0
 """Counters that have not been seen so long after a restore began are not visible."""
@@ -91,14 +88,13 @@ def see(pace: Pace, sample: Sample) -> Pace:
     if sample.write_statements is None or sample.write_time is None:
         return replace(pace, readings=())
     new = Reading(at=sample.monotonic, statements=sample.write_statements, seconds=sample.write_time)
-    span = max(BASELINE_SECONDS, STEP_SECONDS)
     before = pace.readings
     if before and (new.statements < before[-1].statements or new.seconds < before[-1].seconds):
         before = ()
-    while len(before) > 1 and new.at - before[1].at >= span:
+    while len(before) > 1 and new.at - before[1].at >= STEP_SECONDS:
         before = before[1:]
     pace = replace(pace, readings=(*before, new))
-    if pace.stepped is None and pace.baseline is None and _span(pace) >= BASELINE_SECONDS:
+    if pace.stepped is None and pace.baseline is None and _span(pace) >= STEP_SECONDS:
         pace = replace(pace, baseline=mean(pace.readings))
     return pace
 
@@ -122,7 +118,7 @@ def stepped(pace: Pace, *, now: float) -> Pace:
 
 
 def _first(pace: Pace, *, now: float, hidden: bool) -> Verdict:
-    if pace.readings and _span(pace) < BASELINE_SECONDS:
+    if pace.readings and _span(pace) < STEP_SECONDS:
         return Verdict(go=False, why="looking at the write latency before the first step")
     if not pace.readings and not hidden and now - pace.begun < APPEAR_SECONDS:
         return Verdict(go=False, why="looking whether the write latency is visible")
