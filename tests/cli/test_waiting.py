@@ -108,7 +108,7 @@ def test_drain_without_wait_and_its_end(daemon: AnsweringLoop, run: Run) -> None
 
     assert begun.exit_code == shown.exit_code == ended.exit_code == 0, begun.output
     assert "drain: none → to 64.0 MiB" in begun.output
-    assert "to 64.0 MiB from 80.0 MiB, at 58.2 MiB, not in sight to go" in shown.output
+    assert "checkpoint age 58.2 MiB, from 80.0 MiB down to 64.0 MiB; not falling yet" in shown.output
     assert "drain: to 64.0 MiB → none" in ended.output
     assert [one.name for one in daemon.commands] == ["drain", "cancel_drain"]
     assert daemon.commands[0].reason == "upgrade"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from api.under_way import RestoreUnderWay
+from api.under_way import DrainInForce, RestoreUnderWay
 from api.views import Status
+from tuner.core.ages import said
 from tuner.records import Capacity
 
 _MIB = 1024 * 1024
@@ -34,6 +35,19 @@ def restore_text(restore: RestoreUnderWay, now: Capacity | None, wanted: Capacit
     aim = "the originals" if wanted is None else str(wanted)
     left = f"{restore.steps_left} left, {duration(restore.seconds_left)} at least"
     return f"step {restore.step}, at {at} of {aim}; {left}"
+
+
+def drain_text(drain: DrainInForce) -> str:
+    """Return how far a drain is: where the age is, what is left to go, and when it ends."""
+    age = "unknown" if drain.age is None else said(drain.age)
+    if drain.reached is not None:
+        progress = "there"
+    elif drain.seconds_left is None:
+        progress = "not falling yet"
+    else:
+        progress = f"about {duration(drain.seconds_left)} to go"
+    way = f"checkpoint age {age}, from {said(drain.start_age)} down to {said(drain.target)}"
+    return f"{way}; {progress}; ends in {duration(drain.ends_in)}"
 
 
 def _rows(status: Status) -> Iterator[tuple[str, str]]:
@@ -81,10 +95,7 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
 def _under_way(status: Status) -> Iterator[tuple[str, str]]:
     drain, restore, now = status.drain, status.restore, status.in_force
     if drain is not None and status.source == "daemon":
-        age = "unknown" if drain.age is None else _mib(drain.age)
-        way = "there" if drain.reached is not None else f"{_left(drain.seconds_left)} to go"
-        target = f"to {_mib(drain.target)} from {_mib(drain.start_age)}, at {age}, {way}"
-        yield "drain", f"{target}; {duration(drain.ends_in)} left; for {drain.who}"
+        yield "drain", f"{drain_text(drain)}; for {drain.who}"
     if restore is not None:
         yield "restore", f"{restore_text(restore, now, status.originals)}; {_paced(restore)}"
 

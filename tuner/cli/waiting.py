@@ -10,7 +10,7 @@ import click
 from api.views import Events, Status
 from tuner.cli.api_client import Daemon, Where, configuration
 from tuner.cli.errors import Refused
-from tuner.cli.status_table import duration, restore_text
+from tuner.cli.status_table import drain_text, duration, restore_text
 from tuner.cli.steer import pair_named
 from tuner.core.ages import said
 from tuner.records import Capacity
@@ -86,24 +86,8 @@ def until_drained(where: Where) -> str:
             )
         if time.monotonic() - told >= LINE_SECONDS:
             told = time.monotonic()
-            click.echo(drain_text(now), err=True)
+            click.echo(drain_text(drain), err=True)
         pause(POLL_SECONDS)
-
-
-def drain_text(now: Status) -> str:
-    """Return how far the drain in force is, in one line."""
-    drain = now.drain
-    if drain is None:
-        return "no drain is in force"
-    age = "unknown" if drain.age is None else said(drain.age)
-    way = f"checkpoint age {age}, from {said(drain.start_age)} down to {said(drain.target)}"
-    if drain.reached is not None:
-        progress = "there"
-    elif drain.seconds_left is None:
-        progress = "not falling yet"
-    else:
-        progress = f"about {duration(drain.seconds_left)} to go"
-    return f"{way}; {progress}; ends in {duration(drain.ends_in)}"
 
 
 def _until(where: Where, done: Callable[[Status], bool], line: Callable[[Status], str], word: str) -> None:
