@@ -8,7 +8,8 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, DEFAULT, EPOCH, Bench, FakeServer
+from tests.bench import Bench, FakeServer
+from tests.factory import ACTIVE, DEFAULT, EPOCH
 from tuner.core.snapshot import encode_state
 from tuner.journal.ending import Ending, ending
 from tuner.journal.writer import JournalWriter

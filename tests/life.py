@@ -16,7 +16,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from tests.factory import FakeServer
+from tests.bench import FakeServer
 from tuner.board import Board
 from tuner.config.errors import ConfigError
 from tuner.config.schema import Config, DaemonSection

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.factory import FACTS, Bench, FakeServer, estimate, sample, tick
+from tests.bench import Bench, FakeServer
+from tests.factory import FACTS, estimate, sample, tick
 from tuner.advice import advise, advise_now, expected_effect, statements
 from tuner.board import Board
 from tuner.core.plan import gain

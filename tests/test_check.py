@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import FACTS, FakeServer
+from tests.bench import FakeServer
+from tests.factory import FACTS
 from tuner.check import Line, Report, check
 from tuner.records import Capacity, Facts, Missed, Sample
 from tuner.servers.port import ServerError, Unreachable, Unsupported

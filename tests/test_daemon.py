@@ -14,7 +14,8 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from tests.factory import LOADED, FakeServer, command
+from tests.bench import FakeServer
+from tests.factory import LOADED, command
 from tests.life import ORIGINALS, SOON, Life
 from tuner.board import Board
 from tuner.clock import SystemClock

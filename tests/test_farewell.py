@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tests.factory import Bench, command
+from tests.bench import Bench
+from tests.factory import command
 from tuner.farewell import Farewell
 from tuner.records import DecisionKind, Lifecycle
 

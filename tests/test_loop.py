@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
-from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, FakeServer, command
+from tests.bench import FakeServer
+from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, command
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.loop import drive

@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.factory import FACTS, Bench
+from tests.bench import Bench
+from tests.factory import FACTS
 from tuner import memory
 from tuner.core.standing import Standing
 from tuner.journal.tables import FILE_NAME

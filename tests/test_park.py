@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import Bench
 from tests.crashed import ADVISORY, SOON, Crash, crash
-from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, Bench, command
+from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command
 from tuner.cli.replay import replay_trace
 from tuner.core.plan import plan
 from tuner.journal.ending import last_writes, left_by

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import Bench
 from tests.crashed import Crash, crash
-from tests.factory import Bench
 from tuner.park import LIMIT_SECONDS, READ_SECONDS, WAIT_SECONDS
 from tuner.records import Missed, Sample
 from tuner.servers.port import ServerError, Unreachable

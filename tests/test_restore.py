@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.factory import FakeServer
+from tests.bench import FakeServer
 from tuner.core.latency import STEP_SECONDS
 from tuner.core.parking import RESTORE_FACTOR, restore_steps
 from tuner.records import Capacity

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.bench import Bench
 from tests.core.draining import BYTES, HIGH, age_of
-from tests.factory import Bench
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.bench import FakeServer
 from tests.core.beside import Beside
 from tests.core.bounded import within_bounds
-from tests.factory import FACTS, FakeServer
+from tests.factory import FACTS
 from tuner.core.guards import HOUR
 from tuner.core.handover import ROLE_CHANGE
 from tuner.core.plan import gain

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.factory import SAVED, Bench, FakeServer
+from tests.bench import Bench, FakeServer
+from tests.factory import SAVED
 
 
 @pytest.mark.parametrize("rate", [2e6, 4e6, 1e7])

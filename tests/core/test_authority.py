@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from policies.flushlaw import LEGACY
-from tests.factory import DEFAULT, A, Bench, FakeServer, codes
+from tests.bench import Bench, FakeServer
+from tests.factory import DEFAULT, A, codes
 from tuner.core.guards import DEVICE_MARGIN
 from tuner.records import Capacity, TickRecord
 from tuner.settings import Mode, PolicyName, Settings

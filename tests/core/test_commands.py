@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, SAVED, Bench, command, held
+from tests.bench import Bench
+from tests.factory import ACTIVE, SAVED, command, held
 from tuner.core.commands import originals_name
 from tuner.records import Capacity, HoldCode, TickRecord
 from tuner.settings import Mode, Settings

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, A, Bench, FakeServer, codes, held, sample
+from tests.bench import Bench, FakeServer
+from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, A, codes, held, sample
 from tuner.core.degraded import MARGIN
 from tuner.core.estimator import EstimatorState, Quality, update
 from tuner.core.gate import GateState

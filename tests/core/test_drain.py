@@ -7,8 +7,9 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
+from tests.bench import Bench
 from tests.core.draining import BYTES, HIGH, age_of, drain
-from tests.factory import Bench, codes, command, held
+from tests.factory import codes, command, held
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.state import State
 from tuner.core.step import start, step

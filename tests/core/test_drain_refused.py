@@ -7,8 +7,9 @@ import re
 import pytest
 from msgspec.structs import replace
 
+from tests.bench import Bench
 from tests.core.draining import HIGH, age_of, drain
-from tests.factory import REDO, SAVED, Bench, command, held
+from tests.factory import REDO, SAVED, command, held
 from tuner.core.ages import bytes_of
 from tuner.records import Command, TickRecord
 from tuner.settings import Settings

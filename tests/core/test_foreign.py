@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, Bench, codes, held
+from tests.bench import Bench
+from tests.factory import ACTIVE, codes, held
 from tuner.core.foreign import READOPTIONS
 from tuner.records import Capacity
 

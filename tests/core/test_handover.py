@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, SAVED, Bench, codes, command, held
+from tests.bench import Bench
+from tests.factory import ACTIVE, SAVED, codes, command, held
 from tuner.records import Capacity, DecisionKind, TickRecord
 from tuner.settings import Mode
 

@@ -18,9 +18,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.bench import Bench, FakeServer
 from tests.core.referee import Referee
 from tests.core.strategies import PAIRS, loop_settings, orders
-from tests.factory import MEBIBYTE, SAVED, Bench, FakeServer, command
+from tests.factory import MEBIBYTE, SAVED, command
 from tuner.core.ledger import KNOTS
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import step

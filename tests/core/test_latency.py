@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from tests.factory import DEFAULT, Bench, codes, command, sample
+from tests.bench import Bench
+from tests.factory import DEFAULT, codes, command, sample
 from tuner.core import latency
 from tuner.core.latency import LONGEST_WAIT, STEP_SECONDS, Pace
 from tuner.records import Capacity, DecisionKind

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.factory import DEFAULT, Bench, command
+from tests.bench import Bench
+from tests.factory import DEFAULT, command
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Mode
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.factory import SAVED, Bench, held, sample
+from tests.bench import Bench
+from tests.factory import SAVED, held, sample
 from tuner.core.occurrences import (
     CALM_SECONDS,
     HABIT_SECONDS,

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from policies.flushlaw import LEGACY
-from tests.factory import ACTIVE, FACTS, SAVED, Bench, FakeServer, command, estimate
+from tests.bench import Bench, FakeServer
+from tests.factory import ACTIVE, FACTS, SAVED, command, estimate
 from tuner.core.parking import PARKED_RATIO, RESTORE_FACTOR, parked, restore_step
 from tuner.core.plan import plan
 from tuner.records import Capacity

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.factory import C_NAME, FakeServer
+from tests.bench import FakeServer
+from tests.factory import C_NAME
 from tuner.core.plan import LONGEST, gain, on_the_way, plan, rounded
 from tuner.records import Capacity
 

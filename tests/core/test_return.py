@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.bench import Bench
 from tests.core.test_authority import at_rest
-from tests.factory import Bench
 from tuner.records import DecisionKind, Sample, TickRecord
 
 

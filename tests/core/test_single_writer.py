@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.factory import ACTIVE, SAVED, Bench, FakeServer, command, held
+from tests.bench import Bench, FakeServer
+from tests.factory import ACTIVE, SAVED, command, held
 
 SESSION_SECONDS = 20
 """A session whose client vanished keeps its lock for 15 s at most, and the lock is asked for every 5 s."""

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, SAVED, Bench, command
+from tests.bench import Bench
+from tests.factory import ACTIVE, SAVED, command
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import step
 from tuner.records import Capacity

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, FACTS, Bench, command
+from tests.bench import Bench
+from tests.factory import ACTIVE, FACTS, command
 from tuner.core.standing import Standing, standing_of, take_up
 from tuner.core.state import State
 from tuner.core.step import start

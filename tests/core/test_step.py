@@ -6,7 +6,8 @@ import itertools
 
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, DEFAULT, SAVED, Bench, FakeServer, codes, command, held
+from tests.bench import Bench, FakeServer
+from tests.factory import ACTIVE, DEFAULT, SAVED, codes, command, held
 from tuner.core.latency import STEP_SECONDS
 from tuner.core.parking import RESTORE_FACTOR
 from tuner.core.step import start

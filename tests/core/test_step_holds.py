@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import DEFAULT, SAVED, A, Bench, FakeServer, codes, command, held
+from tests.bench import Bench, FakeServer
+from tests.factory import DEFAULT, SAVED, A, codes, command, held
 from tuner.records import Capacity, DecisionKind, Missed
 from tuner.settings import Mode, Settings
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.factory import DEFAULT, Bench, codes, command, held
+from tests.bench import Bench
+from tests.factory import DEFAULT, codes, command, held
 from tuner.records import DecisionKind
 from tuner.settings import Mode
 

@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from policies.setpoint import LOWEST
-from tests.factory import ACTIVE, DEFAULT, MEBIBYTE, SAVED, Bench, FakeServer, command
+from tests.bench import Bench, FakeServer
+from tests.factory import ACTIVE, DEFAULT, MEBIBYTE, SAVED, command
 from tuner.records import Capacity, TickRecord
 from tuner.settings import Mode, Settings
 

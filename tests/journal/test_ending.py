@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, DEFAULT, IDENTITY, Bench, FakeServer, command, held
+from tests.bench import Bench, FakeServer
+from tests.factory import ACTIVE, DEFAULT, IDENTITY, command, held
 from tests.journal.conftest import MakeRecord, MakeWriter
 from tuner.core.observe import ANOTHER, ANSWERS
 from tuner.journal.ending import Write, ending, last_writes, left_by

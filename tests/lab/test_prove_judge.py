@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from lab.prove.judge import judge
-from tests.factory import ACTIVE, C_NAME, FACTS, M_NAME, SAVED, Bench, command, missed
+from tests.bench import Bench
+from tests.factory import ACTIVE, C_NAME, FACTS, M_NAME, SAVED, command, missed
 from tuner.core.snapshot import encode_state
 from tuner.core.step import start
 from tuner.journal.tables import Run
