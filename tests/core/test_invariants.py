@@ -10,28 +10,13 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from tests.bench import Bench, FakeServer
-from tests.core.referee import Referee
-from tests.core.strategies import PAIRS, loop_settings, orders
-from tests.factory import MEBIBYTE, SAVED, command
-from tuner.core.ledger import KNOTS
-from tuner.core.snapshot import decode_state, encode_state
-from tuner.core.step import step
-from tuner.records import (
-    Capacity,
-    Command,
-    Lifecycle,
-    Sample,
-)
-from tuner.settings import Mode, Settings
+from tests.core.machine import AskedLoop
+from tests.core.strategies import PAIRS, orders
+from tests.factory import MEBIBYTE
+from tuner.records import Capacity, Command
+from tuner.settings import Mode
 
 EXAMPLES = 250
 RULES = 60
@@ -43,94 +28,8 @@ KEPT = ("read_only", "super_read_only", "replica", "degraded")
 """Fields of a reading that are no occurrence."""
 
 
-class Loop(RuleBasedStateMachine):
+class Loop(AskedLoop):
     """A loop, a server, and everything that can come between them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bench = Bench()
-        self.referee = Referee(saved=False)
-        self.stuck = False
-        self.owed: tuple[Command, ...] = ()
-        self.stopped = False
-        self.first = self.bench.state
-        self.number = 0
-
-    @initialize(
-        chosen=loop_settings(),
-        pair=PAIRS,
-        rate=st.floats(1e4, 5e6),
-        known=st.booleans(),
-        warm=st.booleans(),
-        stuck=st.sampled_from([False, False, True]),
-    )
-    def begin(
-        self, chosen: Settings, pair: Capacity, rate: float, *, known: bool, warm: bool, stuck: bool
-    ) -> None:
-        """Start a loop beside a server; most of the time let it come to its first write."""
-        self.stuck = stuck
-        server = FakeServer(pair, redo_rate=rate)
-        self.bench = Bench(chosen, server, pair if known else None)
-        self.first = self.bench.state
-        self.referee = Referee(saved=known)
-        for _ in range(15 if warm else 0):
-            self.turn()
-
-    def turn(self, *asked: Command, seconds: float = 1.0) -> None:
-        """Tick once and let the referee look."""
-        if self.stopped:
-            return
-        commands = []
-        for one in (*self.owed, *asked):
-            self.number += 1
-            commands.append(
-                command(**{n: getattr(one, n) for n in one.__struct_fields__} | {"number": self.number})
-            )
-        self.owed = ()
-        before, ours = self.bench.state, self.bench.server.ours
-        record = self.bench.turn(*commands, seconds=seconds)
-        self.referee.judge(before, record, self.bench.state, ours=ours)
-        if any(event.code == "originals" for event in record.events) and not self.stuck:
-            self.owed = (SAVED,)
-        self.stopped = record.lifecycle is Lifecycle.STOPPING
-
-    @property
-    def blind(self) -> bool:
-        """Tell whether the loop does not know yet what its last write left."""
-        return self.bench.receipt is not None
-
-    @rule(count=st.integers(1, 15))
-    def go_on(self, count: int) -> None:
-        """Let it turn quietly."""
-        for _ in range(count):
-            self.turn()
-
-    @rule(asked=st.lists(orders(), min_size=1, max_size=3), count=st.integers(0, 3))
-    def ask(self, asked: list[Command], count: int) -> None:
-        """A person asks for something, perhaps for several things at once."""
-        self.turn(*asked)
-        self.go_on(count)
-
-    @rule(share=st.floats(0.0, 1.0), ttl=st.sampled_from([5.0, 60.0]), count=st.integers(1, 12))
-    def override(self, share: float, ttl: float, count: int) -> None:
-        """A person holds M at a value inside the limits, for a time."""
-        chosen = self.bench.state.settings
-        room = chosen.max_io_capacity_max - chosen.min_io_capacity_max
-        value = chosen.min_io_capacity_max + round(share * room)
-        self.turn(command("override", value=value, ttl=ttl))
-        self.go_on(count)
-
-    @rule(share=st.integers(20, 60), ttl=st.sampled_from([5.0, 60.0, 600.0]), count=st.integers(1, 40))
-    def drain(self, share: int, ttl: float, count: int) -> None:
-        """A person wants the age brought down, for a time."""
-        self.turn(command("drain", value=f"{share}%", ttl=ttl))
-        self.go_on(count)
-
-    @precondition(lambda self: len(self.bench.records) % 3 == 0)
-    @rule(chosen=loop_settings())
-    def reload(self, chosen: Settings) -> None:
-        """The configuration is read again, with another content."""
-        self.turn(command("settings", settings=chosen))
 
     @rule(stuck=st.booleans())
     def journal(self, *, stuck: bool) -> None:
@@ -306,38 +205,6 @@ class Loop(RuleBasedStateMachine):
         self.bench.server.lsn -= back
         self.bench.server.oldest -= back
         self.turn()
-
-    @precondition(lambda self: len(self.bench.records) > 60)
-    @rule(value=st.sampled_from(["park", "park", "leave"]))
-    def stop(self, value: str) -> None:
-        """The daemon is told to stop: it leaves a parked setting behind where the values are its own.
-
-        A restore under way is left where it is: the next daemon is not to undo it.
-        """
-        if self.stopped:
-            return
-        server, state = self.bench.server, self.bench.state
-        held = bool(state.holds) or bool(state.restoring) or state.mode is not Mode.ACTIVE
-        ours, owner = server.ours, state.writes.own
-        self.turn(command("stop", who="SIGTERM", value=value))
-        target = self.bench.state.park_target
-        faulty = self.bench.receipt is not None and self.bench.receipt.error
-        reading = self.bench.record.tick.reading
-        if value == "park" and ours and owner == server.capacity and not held and isinstance(reading, Sample):
-            holds_now = self.bench.record.holds
-            assert holds_now or faulty or server.capacity == target, "8: left at a setting that is not parked"
-
-    def teardown(self) -> None:
-        """Replay all of it from the first state and from its bytes: the same decisions come out."""
-        state = decode_state(encode_state(self.first))
-        for number, record in enumerate(self.bench.records):
-            if number == len(self.bench.records) // 2:
-                state = decode_state(encode_state(state))
-            state, again = step(state, record.tick)
-            assert again.decision == record.decision
-        assert state == self.bench.state
-        assert len(state.estimator.ledger.lsns) <= 2 * KNOTS + KNOTS // 4 + 1
-        assert len(state.estimator.window) <= 200
 
 
 def test_invariants_hold_whatever_comes_between_two_ticks() -> None:
