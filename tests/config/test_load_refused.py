@@ -1,0 +1,254 @@
+"""What is said of a configuration that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.config.keys import KEYS, nearest_key
+from tuner.config.load import ConfigError, load_config
+from tuner.config.schema import Config
+
+Refused = Callable[..., tuple[str, ...]]
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Refused:
+    """Return what is said against a configuration, file given as text."""
+
+    def ask(
+        text: str = "", environ: dict[str, str] | None = None, flags: dict[str, object] | None = None
+    ) -> tuple[str, ...]:
+        path = tmp_path / "c.toml"
+        path.write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            load_config(str(path), environ=environ or {}, flags=flags or {})
+        assert str(caught.value) == "\n".join(caught.value.problems)
+        return tuple(problem.replace(str(path), "FILE") for problem in caught.value.problems)
+
+    return ask
+
+
+def test_everything_wrong_is_said_at_once(refused: Refused) -> None:
+    """Source, value and what would be right, for each of them."""
+    text = """
+    mode = "active"
+    [loop]
+    set_pont = 0.8
+    mode = "activ"
+    ratio = 2.5
+    [serve]
+    x = 1
+    [server]
+    password = "swordfish"
+    port = 99999
+    """
+    places = "a MySQL option file (server.defaults_file), a systemd credential named mysql-password, or"
+    sections = "[server], [loop], [daemon], [api], [log]"
+    problems = refused(
+        text, {"INNOBRIM_SETPIONT": "0.7", "INNOBRIM_LOOP_SET_POINT": "nan"}, {"loop.mod": "x"}
+    )
+
+    assert problems == (
+        "FILE: mode: stands outside a section; did you mean mode in [loop]?",
+        "FILE:loop.set_pont: unknown key; did you mean set_point in [loop]?",
+        'FILE:loop.mode = "activ": must be one of advisory, active; did you mean active?',
+        "FILE:loop.ratio = 2.5: must be a whole number from 1 up to 20",
+        f"FILE: [serve]: unknown section; did you mean [server]? There are {sections}",
+        f"FILE:server.password: no place for a secret; put the password into {places} INNOBRIM_PASSWORD",
+        "FILE:server.port = 99999: must be a whole number from 1 up to 65,535",
+        "INNOBRIM_SETPIONT: unknown variable; did you mean INNOBRIM_LOOP_SET_POINT?",
+        "INNOBRIM_LOOP_SET_POINT=nan: must be a number above 0.2 up to 1.0",
+        "flag loop.mod: unknown key",
+    )
+    assert "swordfish" not in "".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("INNOBRIM_SETPOINT", "INNOBRIM_LOOP_SET_POINT"),
+        ("INNOBRIM_MODE", "INNOBRIM_LOOP_MODE"),
+        ("INNOBRIM_PASWORD", "INNOBRIM_PASSWORD"),
+        ("INNOBRIM_SERVER_PASSWORD", "INNOBRIM_PASSWORD"),
+        ("INNOBRIM_LOOP_MAX_IO_CAPACITY", "INNOBRIM_LOOP_MAX_IO_CAPACITY_MAX"),
+    ],
+)
+def test_a_misspelt_variable_is_refused_with_the_nearest(refused: Refused, wrong: str, right: str) -> None:
+    """Silence would leave the operator believing that it took effect."""
+    (problem,) = refused(environ={wrong: "0.7"})
+
+    assert problem.startswith(f"{wrong}: unknown variable; did you mean {right}")
+
+
+@given(st.sampled_from(sorted(KEYS)), st.data())
+def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> None:
+    """A key with two neighbouring letters swapped, or one left out, is recognised."""
+    section, _, name = dotted.partition(".")
+    place = data.draw(st.integers(0, len(name) - 2))
+    swapped = name[:place] + name[place + 1] + name[place] + name[place + 2 :]
+    dropped = name[:place] + name[place + 1 :]
+    slip = data.draw(st.sampled_from([swapped, dropped]))
+    if f"{section}.{slip}" not in KEYS and len(name) > 4:
+        assert nearest_key(f"{section}.{slip}") == dotted
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[loop]\nmin_io_capacity_max = 30000",
+            "= 20000 (default); lower the first to 20000 or raise the second to 30000",
+        ),
+        (
+            "[loop]\nratio = 3\nmin_io_capacity_max = 5000\nmax_io_capacity_max = 400",
+            "lower the first to 399 or raise the second to 5001",
+        ),
+        (
+            "[loop]\nmin_io_capacity_max = 5000\nmax_io_capacity_max = 150",
+            "max_io_capacity_max = 150 (FILE:loop.max_io_capacity_max); raise the second to 5000",
+        ),
+        ("[loop]\nratio = 3", "must be at least 300"),
+        (
+            "[loop]\nratio = 4\nmin_io_capacity_max = 1001\nmax_io_capacity_max = 1003",
+            "lower the first to 1000 or raise the second to 1004",
+        ),
+        (
+            '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 100',
+            "is below loop.min_io_capacity_max = 200 (default); raise the first to 200",
+        ),
+        (
+            '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 300\nmin_io_capacity_max = 400',
+            "raise the first to 400 or lower the second to 300",
+        ),
+        (
+            '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 30000',
+            "lower the first to 20000 or raise the second to 30000",
+        ),
+        (
+            "[daemon]\ninterval = 5.0\n[loop]\nemergency_seconds = 20",
+            "loop.stale_seconds = 5.0 (default) is too short",
+        ),
+        ("[daemon]\ninterval = 5.0\n[loop]\nstale_seconds = 20", "must be at least 10"),
+        ('[server]\ntls = "off"\ntls_ca = "/ca.pem"', 'set tls = "required"'),
+        ('[server]\ntls_ca = "/ca.pem"', 'set tls = "required"'),
+        ('[daemon]\non_stop = "restore"', "must be one of park, leave"),
+        ('[api]\nhost = "0.0.0.0"', "is not a loopback address"),
+        ('[api]\nhost = "db1"', "is not a loopback address"),
+        ("[server]\nport = ", "not TOML"),
+        ("a = " + "[" * 10_000, "not TOML that can be used: maximum recursion depth exceeded"),
+        ("[loop]\nratio = " + "9" * 5_000, "not TOML that can be used: Exceeds the limit"),
+        ("[loop]\nset_point = nan", "must be a number above 0.2 up to 1.0"),
+        ("[loop]\nratio = true", "must be a whole number"),
+        ("loop = 3", "FILE: loop must be a table: write [loop]"),
+        ("[[loop]]\nratio = 3", "FILE: loop must be a table: write [loop]"),
+        ("[[serve]]\nport = 3", "FILE: [serve]: unknown section; did you mean [server]?"),
+        ("[kitchen]\nport = 3", "FILE: [kitchen]: unknown section. There are [server], [loop]"),
+        ('name = "x"', "FILE: name: stands outside a section; each key stands in one of [server], [loop]"),
+        ("[log]\nverbosity = 3", "FILE:log.verbosity: unknown key; [log] has level, format"),
+    ],
+)
+def test_contradictions_are_refused(refused: Refused, text: str, said: str) -> None:
+    """What cannot work is said before the daemon starts, not after."""
+    (problem,) = refused(text)
+
+    assert said in problem
+
+
+def test_a_key_that_is_gone_says_what_takes_its_place(refused: Refused) -> None:
+    """Whoever still turns the API off by the key of old is told how it is done now."""
+    (written,) = refused("[api]\nenabled = false")
+    (set_,) = refused("", {"INNOBRIM_API_ENABLED": "false"})
+
+    assert written == 'FILE:api.enabled: unknown key; port = 0 and socket = "-" in [api] serve no API'
+    assert set_ == 'INNOBRIM_API_ENABLED: unknown variable; port = 0 and socket = "-" in [api] serve no API'
+
+
+def test_the_watchdog_outlives_the_slowest_tick(refused: Refused) -> None:
+    """Two connects and 25 statements must stay below half of the watchdog's time."""
+    assert load_config(None, environ={"WATCHDOG_USEC": "60000000"}, flags={}) == Config()
+
+    (problem,) = refused("[server]\nquery_timeout = 2", {"WATCHDOG_USEC": "60000000"})
+    assert "let one tick take 52 s (2 connects and 25 statements)" in problem
+    assert "raise WatchdogSec above 104" in problem
+
+
+def test_an_unreadable_file_says_why(tmp_path: Path) -> None:
+    """A directory and bytes that are no text."""
+    with pytest.raises(ConfigError, match="a directory; give --config the path of a TOML file"):
+        load_config(str(tmp_path), environ={}, flags={})
+    path = tmp_path / "c.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not UTF-8 at byte 0"):
+        load_config(str(path), environ={}, flags={})
+
+
+def test_a_key_given_twice_is_named(refused: Refused) -> None:
+    """The line that TOML stumbles over is quoted as far as its key; a value may be a secret."""
+    (problem,) = refused("[loop]\nratio = 3\nratio = 2\n[log]\n")
+    assert problem.startswith("FILE: not TOML: Cannot overwrite a value (at line 3, column 10)")
+    assert problem.endswith(': "ratio = …" is there already')
+
+    (problem,) = refused("[server]\npassword = 1\npassword = swordfish")
+    assert '"password = …"' in problem
+    assert "swordfish" not in problem
+
+
+def test_a_variable_that_resembles_nothing_is_refused_without_a_guess(refused: Refused) -> None:
+    """A far-fetched guess misleads; how variables are named, and what names the file, does not."""
+    assert refused(environ={"INNOBRIM_CONFIG": "/x.toml"}) == (
+        "INNOBRIM_CONFIG: unknown variable; the configuration file is named with --config",
+    )
+    (problem,) = refused(environ={"INNOBRIM_COLOUR": "red"})
+    assert problem == "INNOBRIM_COLOUR: unknown variable; a key's variable is INNOBRIM_ + section + _ + key"
+
+
+def test_a_flag_is_called_what_the_user_typed(refused: Refused) -> None:
+    """A wrong value of an option is shown behind the option's own name."""
+    assert refused(flags={"server.port": -1, "api.port": -2, "loop.set_point": 7.0}) == (
+        "--port = -1: must be a whole number from 1 up to 65,535",
+        "--api-port = -2: must be a whole number from 0 up to 65,535",
+        "--set-point = 7.0: must be a number above 0.2 up to 1.0",
+    )
+
+
+def test_socket_and_host_from_one_source_are_refused(refused: Refused) -> None:
+    """Where nobody can know which server is meant, both are named and neither is taken."""
+    ways = "two ways to one server; leave out the socket, or host and port"
+
+    assert refused('[server]\nsocket = "/x.sock"\nport = 3306\n') == (
+        f'FILE:server.socket = "/x.sock" and FILE:server.port = 3306: {ways}',
+    )
+    assert refused(flags={"server.socket": "/x.sock", "server.host": "db2"}) == (
+        f"--socket = /x.sock and --host = db2: {ways}",
+    )
+    environ = {"INNOBRIM_SERVER_SOCKET": "/x.sock", "INNOBRIM_SERVER_HOST": "db2"}
+    assert refused(environ=environ) == (
+        f"INNOBRIM_SERVER_SOCKET=/x.sock and INNOBRIM_SERVER_HOST=db2: {ways}",
+    )
+
+
+@pytest.mark.parametrize(
+    "dotted",
+    ["daemon.state_directory", "server.socket", "api.socket", "server.defaults_file", "server.tls_ca"],
+)
+def test_a_tilde_is_the_users_home(
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dotted: str
+) -> None:
+    """A path may start with ~/ in every source; somebody else's home is refused, not taken for a name."""
+    section, _, name = dotted.partition(".")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    others = {"INNOBRIM_SERVER_TLS": "required"}
+    path = tmp_path / "c.toml"
+    path.write_text(f'[{section}]\n{name} = "~/in/file"\n')
+
+    config = load_config(str(path), environ=others, flags={})
+    assert getattr(getattr(config, section), name) == f"{tmp_path}/in/file"
+    config = load_config(str(path), environ=others, flags={dotted: "~/typed"})
+    assert getattr(getattr(config, section), name) == f"{tmp_path}/typed"
+    (problem,) = refused(f'[{section}]\n{name} = "~bob/x"\n', others)
+    assert problem.startswith(f'FILE:{dotted} = "~bob/x": the home of another user is not looked up')
