@@ -14,7 +14,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from tests.core.machine import AskedLoop
 from tests.core.strategies import PAIRS, orders
-from tests.factory import MEBIBYTE
+from tests.factory import MEBIBYTE, SAVED
 from tuner.records import Capacity, Command
 from tuner.settings import Mode
 
