@@ -135,7 +135,7 @@ def test_what_was_measured_corrects_what_is_predicted() -> None:
     assert errors[0] == pytest.approx(2.0)
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 0.1
-    assert recovery.version == "9.7.4"
+    assert recovery.measured_on == "9.7.4"
 
 
 @given(st.lists(st.floats(0.0, 1e9), max_size=30))

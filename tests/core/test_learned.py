@@ -71,7 +71,7 @@ def test_nonsense_is_forgotten(nonsense: dict[str, float]) -> None:
 
 def recovered() -> Learned:
     """Return what is kept after recoveries of half the predicted time."""
-    return replace(learn(taught()), recovery_factor=0.5, version="9.7.4")
+    return replace(learn(taught()), recovery_factor=0.5, measured_on="9.7.4")
 
 
 def test_measured_recoveries_last_and_another_version_forgets_them() -> None:
@@ -101,3 +101,13 @@ def test_what_an_older_daemon_kept_is_still_read() -> None:
 
     assert again.load == taught().load
     assert again.recovery == Recovery()
+
+
+def test_a_measured_recovery_that_an_older_daemon_kept_is_still_read() -> None:
+    """The version that it was measured on is found under the name it has always been stored by."""
+    load = msgspec.to_builtins(learn(taught()).load)
+    blob = msgspec.msgpack.encode({"load": load, "recovery_factor": 0.5, "version": "9.7.4"})
+
+    again = recall(msgspec.msgpack.decode(blob, type=Learned), version="9.7.4")
+
+    assert again.recovery.factor == 0.5

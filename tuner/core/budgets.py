@@ -57,7 +57,7 @@ class Recovery(Struct, frozen=True):
 
     Attributes:
         factor: crash recoveries measured over what the priors predicted, averaged.
-        version: server version that it was measured on; empty before the first.
+        measured_on: server version of these recoveries; empty before the first.
         pages_per_byte: dirty pages per byte of modified age, mean of the last minute.
         fastest: highest flush rate since the device was the limit, fading, pages/s.
         limited: the flush rate when the device was the limit last, pages/s; 0 before the first time.
@@ -67,7 +67,7 @@ class Recovery(Struct, frozen=True):
     """
 
     factor: float = 1.0
-    version: str = ""
+    measured_on: str = ""
     pages_per_byte: float = 0.0
     fastest: float = 0.0
     limited: float = 0.0
@@ -134,7 +134,7 @@ class Recovery(Struct, frozen=True):
         ratio = min(MOST_FACTOR, max(LEAST_FACTOR, seconds / self.awaited))
         weight = WEIGHT * self.share
         factor = math.exp((1.0 - weight) * math.log(self.factor) + weight * math.log(ratio))
-        return replace(self, factor=factor, version=version, awaited=None, share=0.0)
+        return replace(self, factor=factor, measured_on=version, awaited=None, share=0.0)
 
     @property
     def sound(self) -> bool:

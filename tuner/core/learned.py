@@ -13,26 +13,31 @@ from tuner.core.load import Load
 from tuner.core.regression import Regression
 
 
-class Learned(Struct, frozen=True):
-    """What was learned of one server and its load.
+class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
+    """What was learned of one server and its load, stored under names that stay.
 
     Attributes:
         load: what the load answers with.
         recovery_factor: crash recoveries measured over predicted.
-        version: server version that these were measured on; empty before the first.
+        measured_on: server version that these were measured on; empty before the first.
         proven: server version whose flush law was verified last; empty before the first.
     """
 
     load: Load
     recovery_factor: float = 1.0
-    version: str = ""
+    measured_on: str = ""
     proven: str = ""
 
 
 def learn(state: EstimatorState, *, proven: str = "") -> Learned:
     """Return what is worth keeping."""
     recovery = state.recovery
-    return Learned(load=state.load, recovery_factor=recovery.factor, version=recovery.version, proven=proven)
+    return Learned(
+        load=state.load,
+        recovery_factor=recovery.factor,
+        measured_on=recovery.measured_on,
+        proven=proven,
+    )
 
 
 def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
@@ -45,13 +50,13 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
     if learned is None:
         return EstimatorState()
     load = learned.load
-    recovery = Recovery(factor=learned.recovery_factor, version=learned.version)
+    recovery = Recovery(factor=learned.recovery_factor, measured_on=learned.measured_on)
     return EstimatorState(
         load=Load(
             combining=load.combining if _sound(load.combining) else Regression(),
             response=load.response if _sound(load.response) else Regression(),
         ),
-        recovery=recovery if recovery.sound and version == recovery.version else Recovery(),
+        recovery=recovery if recovery.sound and version == recovery.measured_on else Recovery(),
     )
 
 
