@@ -212,7 +212,11 @@ def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State
 
 
 def _other_server(state: State, sample: Sample) -> State:
-    """Begin anew with the server that answers now; what was kept for one that comes back is found again."""
+    """Begin anew with the server that answers now; what was kept for one that comes back is found again.
+
+    Of the state before stays only what is no server's: what the operator wants, the daemon's own life, and
+    what is still to be said of the holds and the drain that end with it.
+    """
     facts = state.facts
     kept = {one.identity: one for one in state.elsewhere}
     last = state.estimator.last
@@ -222,28 +226,18 @@ def _other_server(state: State, sample: Sample) -> State:
     started = sample.monotonic - sample.uptime
     again = kept.pop(sample.identity, None)
     known = again is not None and abs(again.started - started) <= SAME_START_SECONDS
-    return replace(
-        state,
+    return State(
+        settings=state.settings,
         facts=replace(facts, identity=sample.identity, started=float(round(sample.wall - sample.uptime))),
+        facts_due=True,
         mode=Mode.ADVISORY,
         advisory_until_said=True,
-        facts_due=True,
-        policy=None,
-        estimator=estimator.EstimatorState(),
-        caution=caution.Caution(),
-        announced=Announced(),
-        gate=gate.GateState(),
-        writes=Writes(),
+        lifecycle=state.lifecycle,
         originals=again.originals if again is not None and known else None,
         elsewhere=tuple(kept.values())[-SERVERS_REMEMBERED:],
         latches=Latches(paused=state.latches.paused),
-        override=None,
-        restoring="",
-        park_owed="",
-        park_target=None,
-        set_point=None,
-        role="",
-        occurrences=occurrences.Occurrences(),
+        holds=state.holds,
+        drain=state.drain,
     )
 
 
