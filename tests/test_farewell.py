@@ -60,7 +60,8 @@ def test_an_end_without_an_estimate_is_not_parked() -> None:
     pair = bench.server.capacity
     bench.server.lsn -= 50e6
     bench.server.oldest -= 50e6
-    farewell.take(bench.turn(command("stop", who="SIGTERM", value="park")), owed=bench.state.park_owed)
+    record = bench.turn(command("stop", who="SIGTERM", value="park"))
+    farewell.take(record, owed=bench.state.park_owed is not None)
 
     said = str(farewell)
 

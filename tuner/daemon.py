@@ -183,7 +183,7 @@ class Daemon:
             last=self._tell_last,
         )
         memory.keep_learned(state)
-        if state.lifecycle is Lifecycle.STOPPING and not state.park_owed and not self._undone:
+        if state.lifecycle is Lifecycle.STOPPING and state.park_owed is None and not self._undone:
             memory.end(self._clock.wall())
 
     def _reach(self) -> Facts | None:
@@ -224,7 +224,7 @@ class Daemon:
         self._board.publish(record, state.settings, state.facts)
         self._memory.record(state, record, originals_saved=self._originals_saved)
         log_record(record)
-        self._farewell.take(record, owed=state.park_owed)
+        self._farewell.take(record, owed=state.park_owed is not None)
         self._notify(record)
         if record.lifecycle is Lifecycle.STOPPING and isinstance(record.tick.reading, Missed):
             self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"

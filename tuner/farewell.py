@@ -12,10 +12,10 @@ class Farewell:
         self._seen: Capacity | None = None
         self._last: TickRecord | None = None
         self._receipt: Receipt | None = None
-        self._owed = ""
+        self._owed = False
 
-    def take(self, record: TickRecord, *, owed: str = "") -> None:
-        """Note a tick, and why a park is still owed after it; empty where none is."""
+    def take(self, record: TickRecord, *, owed: bool = False) -> None:
+        """Note a tick, and whether a park is still owed after it."""
         tick = record.tick
         if isinstance(tick.reading, Sample):
             self._seen = tick.reading.capacity

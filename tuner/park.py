@@ -13,7 +13,7 @@ from tuner.clock import Clock
 from tuner.core.holds import not_writer
 from tuner.core.parking import parked
 from tuner.core.plan import CAPACITY, CAPACITY_MAX
-from tuner.core.state import State
+from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.step import step
 from tuner.core.targets import bounds
 from tuner.journal.ending import Ending
@@ -23,7 +23,7 @@ from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 
 WHO = "innobrim park"
-OWED = "in place of a daemon that is gone"
+OWED = OwedPark(ParkFor.CRASH, "in place of a daemon that is gone")
 INTERVAL = 1.0
 
 READ_SECONDS = 5.0

@@ -7,7 +7,6 @@ from tests.core.beside import Beside
 from tests.core.bounded import within_bounds
 from tests.factory import FACTS
 from tuner.core.guards import HOUR
-from tuner.core.handover import ROLE_CHANGE
 from tuner.core.plan import gain
 from tuner.core.state import State
 from tuner.records import (
@@ -231,7 +230,7 @@ class Referee:
 
     def _permitted(self, decision: Decision) -> None:
         """See that something permits a park; a change of role does so once."""
-        if decision.detail.startswith(ROLE_CHANGE):
+        if decision.detail.startswith("role change "):
             assert self.role_owed, "a role change parks at most once"
             self.role_owed = False
         else:

@@ -9,9 +9,6 @@ from tuner.core.state import State
 from tuner.records import Command, Sample
 from tuner.settings import Mode
 
-PERSON = "parked by "
-"""How a park begins that a person asked for: it is owed whoever made the values in force."""
-
 ADVISORY = "the mode is advisory, which writes nothing; innobrim mode active changes that"
 """Why override, drain, park and restore are refused in advisory mode."""
 

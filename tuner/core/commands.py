@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tuner.core import orders
 from tuner.core.asking import Asked, Outcome, refused
-from tuner.core.state import State, Writes
+from tuner.core.state import OwedPark, ParkFor, State, Writes
 from tuner.records import Acknowledgement, Capacity, Event, HoldCode, Lifecycle
 from tuner.settings import Mode
 
@@ -48,10 +48,12 @@ def change_mode(state: State, mode: Mode) -> State:
         return state
     if mode is Mode.ADVISORY:
         held = any(hold.code is not HoldCode.STALE for hold in state.holds)
-        owed = "leaving active mode" if state.writes.own is not None and not held else ""
+        owed = None
+        if state.writes.own is not None and not held:
+            owed = OwedPark(ParkFor.LEAVING, "leaving active mode")
         return replace(state, mode=mode, park_owed=owed, unpaid_since=None, override=None, restoring="")
     writes = Writes(last=state.writes.last, counted=state.writes.counted)
-    return replace(state, mode=mode, writes=writes, park_owed="")
+    return replace(state, mode=mode, writes=writes, park_owed=None)
 
 
 def _settings(state: State, asked: Asked) -> Outcome:
@@ -87,10 +89,12 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:
 
 
 def _stop(state: State, asked: Asked) -> Outcome:
-    owing = state.mode is Mode.ACTIVE or bool(state.park_owed)
-    owed = "stopping" if owing and asked.command.value != "leave" else ""
+    owing = state.mode is Mode.ACTIVE or state.park_owed is not None
+    owed = None
     if state.restoring:
-        state, owed = replace(state, mode=Mode.ADVISORY, advisory_until_said=True), ""
+        state = replace(state, mode=Mode.ADVISORY, advisory_until_said=True)
+    elif owing and asked.command.value != "leave":
+        owed = OwedPark(ParkFor.STOPPING, "stopping")
     return Outcome(
         replace(state, lifecycle=Lifecycle.STOPPING, park_owed=owed, override=None, restoring=""),
         "stopping",

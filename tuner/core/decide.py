@@ -38,8 +38,8 @@ def decide(
         return _unpaid(state, now=now), kept(
             state, current, "no_estimate", "rates need a second good reading"
         )
-    if state.park_owed:
-        return leaving.park(state, sample, holds, now=now)
+    if state.park_owed is not None:
+        return leaving.park(state, state.park_owed, sample, holds, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
     refused = any(hold.code in CANNOT_WRITE for hold in holds)
     if state.mode is Mode.ACTIVE and state.restoring and not refused:
@@ -125,12 +125,12 @@ def _unpaid(state: State, *, now: float) -> State:
 
     Advisory mode writes nothing, and whoever asked for it long ago does not expect a write any more.
     """
-    if state.mode is not Mode.ADVISORY or not state.park_owed:
+    if state.mode is not Mode.ADVISORY or state.park_owed is None:
         return state
     since = now if state.unpaid_since is None else state.unpaid_since
     if now - since < UNPAID_SECONDS:
         return replace(state, unpaid_since=since)
-    return replace(state, park_owed="", unpaid_since=None)
+    return replace(state, park_owed=None, unpaid_since=None)
 
 
 def given_up(state: State, sample: Sample | None) -> str:

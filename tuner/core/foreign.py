@@ -26,7 +26,7 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
         own = sample.capacity if ours else None
         return replace(state, writes=replace(state.writes, own=own, left=())), []
     message = f"C/M were {expected} and are {sample.capacity}, and it was not us"
-    state = replace(state, writes=replace(state.writes, own=None), park_owed="", restoring="")
+    state = replace(state, writes=replace(state.writes, own=None), park_owed=None, restoring="")
     held = state.latches.foreign
     if state.mode is Mode.ACTIVE and (held is None or state.settings.baseline is not None):
         hold = Hold(

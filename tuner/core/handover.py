@@ -5,14 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.role import role_of
-from tuner.core.state import State
+from tuner.core.state import OwedPark, ParkFor, State
 from tuner.records import Event, Sample
 
 HANDOVER_SECONDS = 60.0
 """A role that flaps is parked for once in this time."""
-
-ROLE_CHANGE = "role change "
-"""How a park begins that is owed for another role."""
 
 
 def role_text(sample: Sample) -> str:
@@ -20,29 +17,31 @@ def role_text(sample: Sample) -> str:
     return f"{role_of(sample)}, read_only" if sample.read_only or sample.super_read_only else role_of(sample)
 
 
-def follow(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event], str]:
+def follow(
+    state: State, sample: Sample, *, now: float, wall: float
+) -> tuple[State, list[Event], OwedPark | None]:
     """Note the role that a server plays now, where it is known.
 
     Returns:
-        The next state, an event where the role is another one, and why a park is owed for that: the new
+        The next state, an event where the role is another one, and the park that is owed for that: the new
         role's load is unknown. It is owed where the server takes writes, or may be tuned while it is
-        read-only, and no person has just said what C and M are to be; empty where none is. Whoever takes it
+        read-only, and no person has just said what C and M are to be; None where none is. Whoever takes it
         over says so with ``handed_over``.
     """
     old, new = state.role, role_text(sample)
     if old == new or not sample.role_known:
-        return state, [], ""
+        return state, [], None
     state = replace(state, role=new)
     if not old:
-        return state, [], ""
+        return state, [], None
     change = f"{old} → {new}"
     events = [Event(wall=wall, code="role", message=f"the server's role changed: {change}")]
     last = state.handed_over
     lately = last is not None and now - last < HANDOVER_SECONDS
     asked = state.override is not None or bool(state.restoring)
     if lately or asked or read_only(state, sample):
-        return state, events, ""
-    return state, events, f"{ROLE_CHANGE}{change}"
+        return state, events, None
+    return state, events, OwedPark(ParkFor.ROLE, f"role change {change}")
 
 
 def read_only(state: State, sample: Sample) -> str:

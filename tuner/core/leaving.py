@@ -5,42 +5,42 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import latency, parking
-from tuner.core.asking import PERSON
-from tuner.core.handover import ROLE_CHANGE
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.outcome import kept, written
 from tuner.core.plan import Steps, plan
-from tuner.core.state import State
+from tuner.core.state import OwedPark, ParkFor, State
 from tuner.records import Decision, DecisionKind, Hold, RestoreProgress, Sample
 from tuner.settings import Mode
 
-PARKED_BEFORE = frozenset({"stopping", "leaving active mode"})
+PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})
 """Parks that a hold in force has already done on its entry."""
 
 
-def park(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -> tuple[State, Decision]:
+def park(
+    state: State, owed: OwedPark, sample: Sample, holds: tuple[Hold, ...], *, now: float
+) -> tuple[State, Decision]:
     """Leave a safe setting behind, once, where the values in force are our own or a person asked.
 
     After one for another role the loop goes on, but not before the dwell is over.
     """
-    owed, current = state.park_owed, sample.capacity
-    state = replace(state, park_owed="")
-    base = kept(state, current, "park", owed)
+    why, current = owed.why, sample.capacity
+    state = replace(state, park_owed=None)
+    base = kept(state, current, "park", why)
     codes = {hold.code for hold in holds}
-    asked = owed.startswith(PERSON)
+    asked = owed.kind is ParkFor.PERSON
     if not_writer(state, sample) or (codes & NEVER_PARKED and not asked):
-        return state, replace(base, detail=f"{owed}; the values in force are not ours to change")
+        return state, replace(base, detail=f"{why}; the values in force are not ours to change")
     if not asked and state.writes.own != current:
-        return state, replace(base, detail=f"{owed}; nothing of ours is in force")
-    if owed in PARKED_BEFORE and codes:
-        return state, replace(base, detail=f"{owed}; parked when the hold began")
+        return state, replace(base, detail=f"{why}; nothing of ours is in force")
+    if owed.kind in PARKED_BEFORE and codes:
+        return state, replace(base, detail=f"{why}; parked when the hold began")
     target = state.park_target
     if target is None:
-        return replace(state, park_owed=owed), replace(base, detail=f"{owed}; waiting for a second reading")
+        return replace(state, park_owed=owed), replace(base, detail=f"{why}; waiting for a second reading")
     if target == current:
-        return state, replace(base, detail=f"{owed}; already safe")
+        return state, replace(base, detail=f"{why}; already safe")
     steps: Steps = plan(current, target)
-    paced = now if owed.startswith(ROLE_CHANGE) else None
+    paced = now if owed.kind is ParkFor.ROLE else None
     state = written(state, target, now=paced, counts=False)
     return state, replace(base, kind=DecisionKind.PARK, target=target, steps=steps, source="park")
 

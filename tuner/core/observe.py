@@ -205,7 +205,7 @@ def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State
         latches=replace(state.latches, restarted=hold, foreign=None),
         override=None,
         restoring="",
-        park_owed="",
+        park_owed=None,
         park_target=None,
         good_since_restart=0,
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.ages import EXPECTED, bytes_of, said
-from tuner.core.asking import ADVISORY, PERSON, Asked, Outcome, cannot_write, refused
+from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.drain import begun, refusal
 from tuner.core.latency import Pace
-from tuner.core.state import Drain, Override, State
+from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
 from tuner.core.window import warm
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode
@@ -45,7 +45,7 @@ def resume(state: State, asked: Asked) -> Outcome:
         state,
         latches=replace(latches, paused=None, foreign=None, refused=None),
         writes=replace(state.writes, expected=expected, own=own, failures=0),
-        park_owed="",
+        park_owed=None,
     )
     return Outcome(state, f"resumed; cleared {', '.join(cleared)}", event="resumed")
 
@@ -135,16 +135,12 @@ def park(state: State, asked: Asked) -> Outcome:
         return refused(state, why)
     if state.park_target is None:
         return refused(state, "no estimate yet, so no parked setting is known")
-    hold = Hold(
-        code=HoldCode.PAUSED,
-        since=asked.now,
-        reason=f"parked by {asked.command.who}",
-        clears="innobrim resume",
-    )
+    reason = f"parked by {asked.command.who}"
+    hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
     state = replace(
         state,
         latches=replace(state.latches, paused=hold),
-        park_owed=f"{PERSON}{asked.command.who}",
+        park_owed=OwedPark(ParkFor.PERSON, reason),
         override=None,
         restoring="",
     )
@@ -167,7 +163,7 @@ def restore(state: State, asked: Asked) -> Outcome:
         restoring=asked.command.who,
         pace=state.pace if state.restoring and state.pace else Pace(begun=asked.now),
         override=None,
-        park_owed="",
+        park_owed=None,
     )
     return Outcome(
         state,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
@@ -123,6 +124,30 @@ class Latches(Struct, frozen=True):
     refused: Hold | None = None
 
 
+class ParkFor(StrEnum):
+    """What a park is owed for."""
+
+    PERSON = "person"
+    HOLD = "hold"
+    CONTACT = "contact"
+    ROLE = "role"
+    LEAVING = "leaving"
+    STOPPING = "stopping"
+    CRASH = "crash"
+
+
+class OwedPark(Struct, frozen=True):
+    """A park that is to be written at the next reading that allows it.
+
+    Attributes:
+        kind: what for; one for a person is owed whoever made the values in force.
+        why: the same for people, with who or which.
+    """
+
+    kind: ParkFor
+    why: str
+
+
 class State(Struct, frozen=True):
     """The whole state; each module owns its slice.
 
@@ -154,7 +179,7 @@ class State(Struct, frozen=True):
     override: Override | None = None
     drain: Drain | None = None
     park_target: Capacity | None = None
-    park_owed: str = ""
+    park_owed: OwedPark | None = None
     restoring: str = ""
     pace: Pace | None = None
     last_good: float | None = None

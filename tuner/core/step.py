@@ -9,7 +9,7 @@ from tuner.core.asking import Asked
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
 from tuner.core.learned import Learned, recall
-from tuner.core.state import Originals, State, Writes
+from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -90,7 +90,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     state, decision = decide.decide(state, sample, found, now=now)
     if overridden and state.override is None:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
-    if owed and not state.park_owed and decision.reason in decide.UNDECIDED:
+    if owed is not None and state.park_owed is None and decision.reason in decide.UNDECIDED:
         events.append(Event(wall=wall, code="not_parked", message=decide.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == "restored":
         events.append(Event(wall=wall, code="restored", message=decision.detail))
@@ -156,17 +156,18 @@ def _hold(
         for code in sorted(before - after)
     )
     ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
-    owed = ""
+    owed: OwedPark | None = None
     if sample is not None:
         state, changed, owed = handover.follow(state, sample, now=now, wall=wall)
         events.extend(changed)
     for code in sorted(after - before):
         if code in holds.PARKED_ON_ENTRY:
-            owed = f"hold {code.value}"
+            owed = OwedPark(ParkFor.HOLD, f"hold {code.value}")
     if HoldCode.STALE in before - after:
-        owed = "first good contact after stale samples"
+        owed = OwedPark(ParkFor.CONTACT, "first good contact after stale samples")
     held_before = bool(before - {HoldCode.STALE})
-    if owed and ours and not held_before and not (after & holds.NEVER_PARKED) and not state.park_owed:
-        handed_over = now if owed.startswith(handover.ROLE_CHANGE) else state.handed_over
+    free = ours and not held_before and not (after & holds.NEVER_PARKED) and state.park_owed is None
+    if owed is not None and free:
+        handed_over = now if owed.kind is ParkFor.ROLE else state.handed_over
         state = replace(state, park_owed=owed, handed_over=handed_over)
     return replace(state, holds=found), found, events
