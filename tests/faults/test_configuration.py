@@ -6,17 +6,15 @@ import contextlib
 import http.client
 import itertools
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lab.servers.base import LabServer
 from tests.faults.catalogue import Group, fault
 from tests.faults.harness import Daemon
-from tests.faults.sharing import Sharing, share
-from tests.real.installation import _UnixConnection
-from tests.real.support import Work, until
+from tests.faults.sharing import Sharing
+from tests.real.installation import UnixConnection
+from tests.real.support import until
 
 pytestmark = pytest.mark.real
 
@@ -40,12 +38,6 @@ FLOOD = 24
 FLOOD_TICKS = 10
 LATEST_TICK = 2.0
 PATHS = ("/v1/history?start=-21600&step=1", "/v1/events?limit=1000", "/v1/decisions?limit=600", "/metrics")
-
-
-@pytest.fixture(scope="module")
-def sharing(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sharing]:
-    """Yield an active daemon for the tests of this module."""
-    yield from share(server, work, tmp_path_factory.mktemp("configuration"))
 
 
 @fault(
@@ -116,7 +108,7 @@ def ask(socket: Path, end: threading.Event, answers: itertools.count[int]) -> No
         if end.is_set():
             return
         with contextlib.suppress(OSError, http.client.HTTPException):
-            with contextlib.closing(_UnixConnection(socket)) as connection:
+            with contextlib.closing(UnixConnection(socket)) as connection:
                 connection.request("GET", path)
                 connection.getresponse().read()
             next(answers)

@@ -28,7 +28,7 @@ COMMAND_LIMIT = 150.0
 END_LIMIT = 10.0
 
 
-class _UnixConnection(http.client.HTTPConnection):
+class UnixConnection(http.client.HTTPConnection):
     """HTTP over a unix socket."""
 
     def __init__(self, path: Path) -> None:
@@ -254,7 +254,7 @@ class Innobrim:
 
     def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any] | None:
         """Return the API's answer, None where it is no success; OSError where nobody listens."""
-        with contextlib.closing(_UnixConnection(self.state / "api.sock")) as connection:
+        with contextlib.closing(UnixConnection(self.state / "api.sock")) as connection:
             connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
             answer = connection.getresponse()
             content = answer.read()
