@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from lab.servers.base import LabServer
 from tests.faults.verdict import Verdict, judge
 from tests.faults.witness import Witness
 from tests.real.installation import Innobrim
-from tests.real.support import LOAD, Work, in_force, under_load, until
+from tests.real.support import LOAD, Work, in_force, remember, under_load, until
 from tuner.records import Capacity
 
 START = Capacity(300, 600)
@@ -30,6 +29,9 @@ QUICK: dict[str, Any] = {
     "max_changes_per_hour": 600,
 }
 """Settings that make a daemon write soon, and what the test says; the emergency is as always."""
+
+LEAN = 400
+"""An M that leaves next to no room: a park has to raise it."""
 
 FIRST_WRITE = 30.0
 """Seconds until a daemon under load has written; it needs ten for its rates and the gate some."""
@@ -127,8 +129,7 @@ class Rig:
         """Return an installation with quick settings; nothing starts yet."""
         directory = self._directory / f"daemon{len(self._made)}"
         self._made.append(Daemon(self.server, directory, **how))
-        with contextlib.closing(self.server.connect(how.get("account") or self.server.daemon)):
-            pass  # from here on the account needs no key exchange, so that it can do without TLS
+        remember(self.server, how.get("account") or self.server.daemon)
         return self._made[-1]
 
     def active(self, **how: Any) -> Daemon:  # noqa: ANN401 - what Innobrim takes

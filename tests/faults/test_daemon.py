@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
 import signal
 import time
 from collections.abc import Callable
 
 import pytest
-from msgspec.structs import replace
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import BACK, FIRST_WRITE, FROZEN, START, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, FROZEN, LEAN, START, Daemon, Rig
+from tests.real.killer import Killer
 from tests.real.proxy import Proxy
 from tests.real.support import in_force, until
 from tuner.core.plan import gain
@@ -22,12 +19,8 @@ from tuner.records import Capacity, DecisionKind
 
 pytestmark = pytest.mark.real
 
-KNOB = re.compile(r"SET GLOBAL innodb_(io_capacity|io_capacity_max) = (\d+)$")
 LOW = Capacity(200, 400)
 """Less than any park leads to, and some steps from the originals."""
-
-LEAN = 400
-"""An M that leaves next to no room: a park has to raise it."""
 
 PARKED_WITHIN = 15.0
 
@@ -35,41 +28,6 @@ HUNG = 6.0
 """Seconds that an end may take while the server hangs: each statement under way has a limit of one second."""
 
 BOUNDARIES = ("before the first SET", "between the two", "before they are read back", "after that")
-
-
-class Killer:
-    """Kills a daemon instead of one statement, counted from its first SET of a knob.
-
-    Attributes:
-        seen: the statements from that SET on, the one that the kill came before as the last.
-    """
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-        self._victim: int | None = None
-        self._number = 0
-
-    def __call__(self, statement: str) -> bool:
-        """Say whether a statement goes through."""
-        if self._victim is None or not (self.seen or KNOB.match(statement)):
-            return True
-        self.seen.append(statement)
-        if len(self.seen) < self._number:
-            return True
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._victim, signal.SIGKILL)
-        self._victim = None
-        return False
-
-    def aim(self, victim: int, number: int) -> None:
-        """Kill this process before the statement with this number."""
-        self.seen = []
-        self._victim, self._number = victim, number
-
-    def target(self, old: Capacity) -> Capacity:
-        """Return the pair that the SETs seen lead to."""
-        sets = [found for one in self.seen if (found := KNOB.match(one))]
-        return replace(old, **{one[1]: int(one[2]) for one in sets})
 
 
 def kill_at_every_boundary(

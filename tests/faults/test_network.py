@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 
 import pytest
@@ -12,7 +11,7 @@ from tests.faults.catalogue import Group, fault
 from tests.faults.harness import BACK, FIRST_WRITE, Daemon, Rig
 from tests.faults.witness import Witness
 from tests.real.proxy import Proxy
-from tests.real.support import in_force, until
+from tests.real.support import in_force, remember, until
 from tuner.servers.writerlock import WRITER_LOCK
 
 pytestmark = pytest.mark.real
@@ -96,8 +95,7 @@ def test_another_server_behind_the_address(rig: Rig, other_server: LabServer) ->
     books = Witness(other_server)
     books.watch()
     theirs = in_force(other_server)
-    with contextlib.closing(other_server.connect(other_server.daemon)):
-        pass  # the account needs no key exchange from here on
+    remember(other_server, other_server.daemon)
     with Proxy(rig.server.port) as proxy:
         daemon: Daemon = rig.active(port=proxy.port)
         proxy.lead_to(other_server.port)

@@ -12,7 +12,7 @@ import pytest
 
 from lab.servers.base import LabServer
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import BACK, START, Daemon, Rig
+from tests.faults.harness import BACK, LEAN, START, Daemon, Rig
 from tests.faults.witness import Witness
 from tests.real.support import in_force
 from tuner.records import Capacity, DecisionKind
@@ -22,8 +22,6 @@ pytestmark = pytest.mark.real
 THEIRS = Capacity(350, 700)
 COOL_DOWN = 2.0
 READOPTIONS = 3
-LEAN = 400
-"""An M that leaves next to no room: a park has to raise it."""
 
 
 @fault(

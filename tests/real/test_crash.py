@@ -11,9 +11,9 @@ import pytest
 
 from lab.servers.base import LabServer
 from tests.real.installation import Innobrim, Install, innobrim
+from tests.real.killer import KNOB, Killer
 from tests.real.proxy import Proxy
-from tests.real.support import Work, in_force, pair, under_load
-from tests.real.test_kill import KNOB, Killer
+from tests.real.support import Work, in_force, pair, remember, under_load
 from tuner.core.plan import on_the_way
 from tuner.records import Capacity
 
@@ -71,8 +71,7 @@ def test_the_unit_parks_what_a_killed_daemon_left(server: LabServer, work: Work,
 def test_a_pair_between_two_sets_is_parked(server: LabServer, work: Work, tmp_path: Path) -> None:
     """Killed within its first write, noted on disk or not, a daemon is stood in for all the same."""
     under_load(server, work, BEFORE)
-    with server.connect(server.daemon):
-        pass  # from here on this account needs neither TLS nor key exchange: the proxy can read along
+    remember(server, server.daemon)
     killer = Killer()
     with Proxy(server.port, killer) as proxy, Innobrim(server, tmp_path / "one", port=proxy.port) as daemon:
         daemon.configure(
@@ -83,10 +82,9 @@ def test_a_pair_between_two_sets_is_parked(server: LabServer, work: Work, tmp_pa
             step_factor=10,
         )
         daemon.start()
-        killer.victim = daemon.pid
+        killer.aim(daemon.pid, 2)
         daemon.wait(60.0)
-        killer.victim = None
-        assert [one for one in proxy.passed if one.startswith(KNOB)] == killer.sets[:1]
+        assert [one for one in proxy.passed if KNOB.match(one)] == killer.seen[:1]
         left = in_force(server)
         assert left in on_the_way(BEFORE, TIGHT)[:1]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 from pathlib import Path
 
@@ -11,34 +9,14 @@ import pytest
 
 from lab.servers.base import LabServer
 from tests.real.installation import Innobrim
+from tests.real.killer import KNOB, Killer
 from tests.real.proxy import Proxy
-from tests.real.support import Work, in_force, pair, under_load
+from tests.real.support import Work, in_force, pair, remember, under_load
 from tuner.core.plan import gain
 from tuner.journal.reader import originals
 from tuner.records import Capacity
 
 pytestmark = pytest.mark.real
-
-KNOB = "SET GLOBAL innodb_io_capacity"
-
-
-class Killer:
-    """Lets one SET of a knob through and kills its victim instead of the second."""
-
-    def __init__(self) -> None:
-        self.victim: int | None = None
-        self.sets: list[str] = []
-
-    def __call__(self, statement: str) -> bool:
-        """Say whether a statement goes through."""
-        if self.victim is None or not statement.startswith(KNOB):
-            return True
-        self.sets.append(statement)
-        if len(self.sets) == 1:
-            return True
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.victim, signal.SIGKILL)
-        return False
 
 
 @pytest.mark.parametrize(
@@ -51,18 +29,17 @@ def test_a_kill_between_the_two_sets(
 ) -> None:
     """Killed between its two SETs, the daemon leaves a legal pair, and its next start knows the originals."""
     under_load(server, work, old)
-    with contextlib.closing(server.connect(server.daemon)):
-        pass  # from here on this account needs neither TLS nor key exchange: the proxy can read along
+    remember(server, server.daemon)
     killer = Killer()
     with Proxy(server.port, killer) as proxy, Innobrim(server, tmp_path / "one", port=proxy.port) as daemon:
         daemon.configure(
             tls="off", mode="active", policy="fixed", fixed_io_capacity_max=target.io_capacity_max
         )
         daemon.start()
-        killer.victim = daemon.pid
+        killer.aim(daemon.pid, 2)
         assert daemon.wait(60.0) == -signal.SIGKILL, daemon.log()
-        assert len(killer.sets) == 2
-        assert [one for one in proxy.passed if one.startswith(KNOB)] == killer.sets[:1]
+        assert len(killer.seen) == 2
+        assert [one for one in proxy.passed if KNOB.match(one)] == killer.seen[:1]
         left = in_force(server)
         assert left not in {old, target}
         assert left.io_capacity <= left.io_capacity_max
@@ -70,7 +47,6 @@ def test_a_kill_between_the_two_sets(
         assert low <= gain(left) <= high
         assert [one.capacity for one in originals(daemon.state)] == [old]
         daemon.configure(tls="off", mode="active")
-        killer.victim = None
         daemon.start()
         now = daemon.await_status(lambda now: now["tick"] > 0, 20.0, "the first tick of the next start")
         assert pair(now["originals"]) == old
