@@ -39,6 +39,9 @@ FIRST_WRITE = 30.0
 BACK = 30.0
 """Seconds in which the loop must be back after whatever needs no person."""
 
+LATEST_TICK = 2.0
+"""Seconds between two ticks, at the most, of a loop that nothing delays."""
+
 FROZEN = 30.0
 """Seconds that a process stands still under SIGSTOP."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,11 @@ class Sharing:
         first = in_force(self.server) != WANTED
         self.daemon.want(WANTED.io_capacity_max if first else OTHER)
         return judge_run(self.daemon.state, runs(self.daemon.state)[-1].number)
+
+
+def longest_gap(ticks: list[TickRecord]) -> float:
+    """Return the longest time from one tick to the next, seconds."""
+    return max(new.tick.now - old.tick.now for old, new in itertools.pairwise(ticks))
 
 
 def share(server: LabServer, work: Work, directory: Path) -> Iterator[Sharing]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator
 
 import pytest
 
 from lab.servers.base import LabServer
 from tests.faults.catalogue import Group, fault
-from tests.faults.sharing import Sharing
+from tests.faults.harness import LATEST_TICK
+from tests.faults.sharing import Sharing, longest_gap
 from tests.real.support import LOAD, global_sets, in_force, variables
 from tuner.records import Sample
 
@@ -22,8 +22,6 @@ NOTICED = 20.0
 
 LOCKED_TICKS = 10
 """Ticks that a lock is held on once it was noticed."""
-
-LATEST_TICK = 2.0
 
 
 @contextlib.contextmanager
@@ -108,7 +106,7 @@ def test_flush_tables_with_read_lock(sharing: Sharing) -> None:
     locked = [one for one in ticks if "read_lock" in one.occurrences]
     assert len(locked) >= LOCKED_TICKS
     assert all(isinstance(one.tick.reading, Sample) for one in ticks)
-    assert all(one.tick.now - old.tick.now <= LATEST_TICK for old, one in itertools.pairwise(ticks))
+    assert longest_gap(ticks) <= LATEST_TICK
 
 
 @fault(
@@ -127,4 +125,4 @@ def test_lock_instance_for_backup(sharing: Sharing) -> None:
     sharing.await_said("end_backup_lock", "over", began, NOTICED)
     assert any("backup_lock" in one.occurrences for one in ticks)
     assert all(isinstance(one.tick.reading, Sample) for one in ticks)
-    assert all(one.tick.now - old.tick.now <= LATEST_TICK for old, one in itertools.pairwise(ticks))
+    assert longest_gap(ticks) <= LATEST_TICK

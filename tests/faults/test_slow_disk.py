@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import FIRST_WRITE, START, Rig
+from tests.faults.harness import FIRST_WRITE, LATEST_TICK, START, Rig
 from tests.real.support import pair
 
 pytestmark = pytest.mark.real
 
 SLOW_DISK = str(Path(__file__).with_name("slow_disk.py"))
 SYNC_SECONDS = 10.0
-LATEST_TICK = 2.0
-"""Seconds from one tick to the next, at the most, while the journal makes nobody wait."""
 
 
 @fault(
