@@ -22,7 +22,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         given.update(arguments)
         raise pymysql.OperationalError(2003, "refused")
 
-    monkeypatch.setattr(pymysql, "connect", connect)
+    monkeypatch.setattr("tuner.servers.connect.DriverConnection", connect)
     return given
 
 

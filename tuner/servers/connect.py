@@ -15,6 +15,7 @@ import pymysql
 from msgspec import Struct
 from pymysql.connections import Connection
 
+from tuner.servers.encryption import DriverConnection, required
 from tuner.servers.patience import Patience
 from tuner.servers.port import Unreachable
 
@@ -139,7 +140,7 @@ class Session:
         password = endpoint.password.encode("utf-8")
         connection: Connection[Any] | None = None
         try:
-            connection = pymysql.connect(
+            connection = DriverConnection(
                 unix_socket=endpoint.socket,
                 host=endpoint.host,
                 port=endpoint.port,
@@ -205,16 +206,12 @@ def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
     if endpoint.socket is not None or endpoint.tls != "required":
         return None
     try:
-        context = ssl.create_default_context(cafile=endpoint.tls_ca)
+        return required(endpoint.tls_ca)
     except OSError as error:
         raise Unreachable(
             f"{endpoint}: server.tls_ca = {endpoint.tls_ca}: {error.strerror or error}",
             "it must be a readable file of certificates (PEM)",
         ) from error
-    if endpoint.tls_ca is None:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 def _is_refusal(error: pymysql.OperationalError) -> bool:
