@@ -1,5 +1,6 @@
 """``innobrim simulate``: scenarios, definitions, the oracle and the command."""
 
+import time
 from __future__ import annotations
 
 import json
@@ -349,8 +350,7 @@ def test_the_inbox_ends_its_wait_at_the_deadline() -> None:
 
 
 def test_a_simulated_day_is_quick() -> None:
-    """The loop with the default policy is fast enough for a simulated day in 30 s."""
-    run = run_policy(
-        resized(load_scenario("steady-1200iops"), seed=None, seconds=3000), Settings(mode=Mode.ACTIVE)
-    )
-    assert run.wall_seconds / 3000 * 86_400 < 30.0
+    """The loop with the default policy takes at most 30 s of one core for a simulated day."""
+    began = time.process_time()  # a busy machine's other work does not count
+    run_policy(resized(load_scenario("steady-1200iops"), seed=None, seconds=3000), Settings(mode=Mode.ACTIVE))
+    assert (time.process_time() - began) / 3000 * 86_400 < 30.0
