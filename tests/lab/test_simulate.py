@@ -1,9 +1,9 @@
 """``innobrim simulate``: scenarios, definitions, the oracle and the command."""
 
-import time
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
