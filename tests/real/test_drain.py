@@ -18,7 +18,7 @@ SETTING = Capacity(300, 600)
 BELOW = 0.8
 """The target, share of the checkpoint age at the start."""
 
-LIMIT = 100.0
+LIMIT = 150.0
 """A drain plans two minutes until the age is at its aim, which lies below the target."""
 
 

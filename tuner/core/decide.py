@@ -78,7 +78,7 @@ def _carry_out(
     state = written(state, target, now=now, counts=counts)
     if wanted.kind is DecisionKind.EMERGENCY:
         state = replace(state, override=None)
-    if wanted.kind is DecisionKind.SET:
+    if wanted.kind is DecisionKind.SET and state.returning is None:
         state = replace(state, policy=policy_of(state).wrote(state.policy, target.io_capacity_max))
     return state, replace(base, kind=wanted.kind, target=target, steps=plan(current, target))
 

@@ -5,19 +5,33 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.ages import at_least, said
-from tuner.core.draincourse import AIM, ARRIVED, LEFT, aim_of, lag_of, lowest_target
-from tuner.core.state import Drain, State
+from tuner.core.draincourse import WAY_SECONDS, closing_seconds, seconds_left
+from tuner.core.drainreach import AIM, aim_of, lag_of, lowest_target
+from tuner.core.state import Drain, Return, State
+from tuner.core.trends import MeanRates
+from tuner.core.wishes import policy_of
 from tuner.records import DrainProgress, Estimate, Event, Lifecycle, Sample
 from tuner.settings import Mode
 
 RATE_MEMORY = 60.0
-"""Span of the mean of R while draining, seconds."""
+"""Span of the mean of R that the checkpoint's lag is reckoned with, seconds."""
+
+ANSWER_MEMORY = 15.0
+"""Span of the means of R and F that M is reckoned with, seconds."""
+
+LONGEST_RETURN = 900.0
+"""The way back is over after so many seconds at the latest."""
+
+PLAN_SECONDS = 30.0
+"""Soon after so many seconds the slope shows what the plan is worth."""
 
 FLAT = 1000.0
 """An age that falls by less than this many bytes a second does not fall."""
 
 
-def begun(state: State, sample: Sample, target: int, *, who: str, now: float, ttl: float) -> Drain:
+def begun(
+    state: State, sample: Sample, found: Estimate, target: int, *, who: str, now: float, ttl: float
+) -> Drain:
     """Return a drain that begins now."""
     return Drain(
         target=target,
@@ -27,6 +41,7 @@ def begun(state: State, sample: Sample, target: int, *, who: str, now: float, tt
         start_age=sample.checkpoint_age,
         trends=state.estimator.trends,
         redo_rate=state.estimator.trends.rate_mean,
+        rates=MeanRates(found.redo_rate, found.flush_rate),
     )
 
 
@@ -48,21 +63,22 @@ def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> t
     """End a drain whose time or ground is gone, and note when the age has come down."""
     drain = state.drain
     if drain is None:
-        return state, []
-    why = _over(state, drain, now=now)
+        return _returning(state, sample, now=now), []
+    ground_gone = _ground_gone(state)
+    why = drain.cancelled or ("its time is over" if now >= drain.ends else "") or ground_gone
     if why:
         message = f"drain to {said(drain.target)} ended: {why}"
-        return replace(state, drain=None), [Event(wall=wall, code="drain_ended", message=message)]
-    state = _unlearned(state, drain)
+        follows = state.settings.policy != "fixed" and not ground_gone
+        back = Return(begun=now, rates=drain.rates) if follows else None
+        ended = Event(wall=wall, code="drain_ended", message=message)
+        return replace(state, drain=None, returning=back), [ended]
+    state = replace(_unlearned(state, drain), returning=None)
     if sample is None or state.estimate is None:
         return state, []
     found, events = state.estimate, []
-    drain = replace(drain, redo_rate=_rate(drain, state, found))
-    share = found.modified_age / aim_of(state, drain, sample, found)
-    if drain.arrived is None and share <= ARRIVED:
-        drain = replace(drain, arrived=now)
-    elif drain.arrived is not None and share > LEFT:
-        drain = replace(drain, arrived=None)
+    elapsed = _elapsed(state)
+    redo_rate = drain.redo_rate + min(1.0, elapsed / RATE_MEMORY) * (found.redo_rate - drain.redo_rate)
+    drain = replace(drain, redo_rate=redo_rate, rates=_followed(drain.rates, found, elapsed))
     below = sample.modified_age <= drain.target - lag_of(state)
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
@@ -71,18 +87,37 @@ def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> t
     return replace(state, drain=drain), events
 
 
-def progress(state: State, sample: Sample | None) -> DrainProgress | None:
-    """Return how far the drain is, with the time left at the slope measured; None without one."""
+def _returning(state: State, sample: Sample | None, *, now: float) -> State:
+    """Follow the way back; it is over a residence time after its end, or where its ground is gone.
+
+    What was dirtied at the low age is dearer to flush, and is at the tail so long. Then the policy lands.
+    """
+    back, found = state.returning, state.estimate
+    if back is None:
+        return state
+    if _ground_gone(state) or state.set_point is None:
+        return replace(state, returning=None)
+    if sample is None or found is None:
+        return state
+    rates = _followed(back.rates, found, _elapsed(state))
+    aim = state.set_point * sample.flush_limit
+    least = back.begun + WAY_SECONDS + aim / max(rates.redo_rate, 1.0)
+    if now < min(least, back.begun + LONGEST_RETURN):
+        return replace(state, returning=replace(back, rates=rates))
+    memory = state.policy
+    if memory is not None:
+        memory = policy_of(state).wrote(memory, sample.io_capacity_max)
+    return replace(state, returning=None, policy=memory)
+
+
+def progress(state: State, sample: Sample | None, *, now: float) -> DrainProgress | None:
+    """Return how far the drain is, with the time left; None without one."""
     drain = state.drain
     if drain is None:
         return None
-    found, left = state.estimate, None
-    if drain.reached is None and sample is not None and found is not None and found.age_slope < -FLAT:
-        over = max(
-            found.modified_age + lag_of(state) - drain.target,
-            found.checkpoint_age - drain.target,
-        )
-        left = max(0.0, over) / -found.age_slope
+    left = None
+    if drain.reached is None and sample is not None and state.estimate is not None:
+        left = _left(state, drain, sample, state.estimate, now=now)
     return DrainProgress(
         target=drain.target,
         start_age=drain.start_age,
@@ -93,12 +128,31 @@ def progress(state: State, sample: Sample | None) -> DrainProgress | None:
     )
 
 
-def _over(state: State, drain: Drain, *, now: float) -> str:
-    """Return why a drain is over; empty while it goes on. A hold that ends by itself only suspends it."""
+def _left(state: State, drain: Drain, sample: Sample, found: Estimate, *, now: float) -> float | None:
+    """Return the time left as planned or at the slope seen, whatever is less, and soon by the slope alone."""
+    aim, lag = aim_of(state, drain, sample, found), lag_of(state)
+    closing = closing_seconds(aim, found.redo_rate)
+    passed = now - drain.begun
+    falls = found.age_slope < -FLAT
+    times = [
+        seconds_left(
+            age=max(found.modified_age, found.checkpoint_age - lag),
+            aim=aim,
+            goal=drain.target - lag,
+            fall=fall,
+            horizon=max(closing, WAY_SECONDS - passed),
+            closing=closing,
+        )
+        for fall, counts in ((-found.age_slope, falls), (0.0, passed < PLAN_SECONDS))
+        if counts
+    ]
+    return min(times, default=None)
+
+
+def _ground_gone(state: State) -> str:
+    """Return why neither drain nor way back goes on; empty while it does. Other holds only suspend it."""
     latches = state.latches
     reasons = (
-        (drain.cancelled, bool(drain.cancelled)),
-        ("its time is over", now >= drain.ends),
         ("the daemon is stopping", state.lifecycle is Lifecycle.STOPPING),
         ("mysqld was restarted", latches.restarted is not None),
         ("the originals are being restored", bool(state.restoring)),
@@ -123,8 +177,13 @@ def _unlearned(state: State, drain: Drain) -> State:
     return replace(state, estimator=replace(state.estimator, trends=kept))
 
 
-def _rate(drain: Drain, state: State, found: Estimate) -> float:
-    """Return R, averaged while the drain goes on, bytes/s."""
+def _followed(rates: MeanRates, found: Estimate, elapsed: float) -> MeanRates:
+    return rates.follow(
+        redo_rate=found.redo_rate, flush_rate=found.flush_rate, elapsed=elapsed, memory=ANSWER_MEMORY
+    )
+
+
+def _elapsed(state: State) -> float:
+    """Return the seconds between the last two readings; 0 where there was one only."""
     window = state.estimator.window
-    elapsed = window[-1].at - window[-2].at if len(window) > 1 else 0.0
-    return drain.redo_rate + min(1.0, elapsed / RATE_MEMORY) * (found.redo_rate - drain.redo_rate)
+    return window[-1].at - window[-2].at if len(window) > 1 else 0.0

@@ -1,196 +1,169 @@
-"""Which M brings the checkpoint age down to a target and keeps it there, and how low it can go.
+"""Which M takes the checkpoint age to where it is to be, in a time that is left, and keeps it there.
 
 The flush rate wanted is the pages that have to go until the age is there, those that the load
-dirties meanwhile among them, over the time that is left. Which M gives it at the age of the
-moment is the server's own law turned round: its LSN part has to ask for ``2 F - P``, since the
-law takes a third of the sum of that part, of the rate flushed so far (F, soon) and of the
-pages that the age needs (P). So M rises as the age falls, and the age ends at its rest.
+dirties meanwhile among them, over the time that is left; near the end and after it, over a time
+that is always left, so that the age comes to rest there. ``flushing`` says which M gives that rate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from msgspec import Struct
 
-from policies.equilibrium import FARTHEST_AGE, rate_at_rest
-from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
-from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
-from tuner.core import estimator
-from tuner.core.ages import said
-from tuner.core.state import Drain, State
-from tuner.core.targets import bounds
+from tuner.core import estimator, flushing
+from tuner.core.drainreach import floor_of
+from tuner.core.state import State
+from tuner.core.trends import MeanRates
 from tuner.records import Estimate, Sample
 
-DRAIN_SECONDS = 120.0
-"""What a drain takes where the device allows it."""
+WAY_SECONDS = 120.0
+"""What the way takes where the device allows it."""
+
+SHORTEST, LONGEST = 30.0, 120.0
+"""Bounds of the time that is always left, seconds; half a residence time where that lies between them."""
 
 DEVICE_SHARE = 0.95
 LEAST_SHARE = 1.05
-"""A drain takes this share of the sustained capacity at most, but this share of the load's demand at least:
+"""This share of the sustained capacity is flushed at most, but this share of the load's demand may be:
 what the load gives way is known by trying alone."""
 
-AIM = 0.9
-"""Share of the target that the age is brought to, so that what it wanders stays below the target."""
+CLIMB_FLOOR = 0.4
+"""Share of the demand that is flushed at least while the age has to grow."""
 
-LOOP_SECONDS = 2.0
-"""Redo of this time lies between the age where flushing by age stops and the lowest one it can hold."""
+NEWS, CAP_NEWS = 0.1, 0.03
+"""Difference in ln M that is worth a write, and where M is to be the cap, so that each percent counts."""
 
-SHORTEST, LONGEST = 30.0, 120.0
-"""Bounds of the time in which a small error at the end is to go, seconds."""
-
-NEWS = 0.14
-"""Difference in ln M that is worth a write on the way and on arrival."""
-
-ARRIVED, LEFT, LOW = 1.08, 1.3, 0.7
-"""Shares of the aim: on the way until there, on the way again from there, too low from there."""
-
-SETTLING = 60.0
-"""A write has at least so long to show what it does, and twice the time that the redo up to the aim takes."""
-
-TRIM = 0.7
-"""Share of the error that one write of those takes out."""
-
-HALVINGS = 50
+DRIFT = 0.02
+"""And the age ratio has to end farther than this from where it is to be, with the rate asked for now."""
 
 
 class Course(Struct, frozen=True):
-    """The M that a drain wants now.
+    """The M that is wanted now.
 
     Attributes:
         io_capacity_max: pages/s.
         act: it differs enough from the one in force.
-        detail: where the drain is, in words.
         terms: the named parts of the answer.
     """
 
     io_capacity_max: float
     act: bool
-    detail: str
     terms: dict[str, float]
 
 
-def course(state: State, drain: Drain, sample: Sample, found: Estimate, *, now: float) -> Course:
-    """Return the M that brings the age to its aim in the time left, or keeps it there."""
-    aim = aim_of(state, drain, sample, found)
-    wish, act, terms = (
-        _on_the_way(state, drain, sample, found, now=now)
-        if drain.arrived is None
-        else _there(state, drain.arrived, aim, sample, found, now=now)
+def course(
+    state: State,
+    sample: Sample,
+    found: Estimate,
+    rates: MeanRates,
+    *,
+    aim: float,
+    arrival: float,
+    now: float,
+) -> Course:
+    """Return the M that brings the modified age to its aim, and keeps it there.
+
+    Args:
+        state: the loop's.
+        sample: the newest reading.
+        found: rates.
+        rates: their means.
+        aim: modified age to rest at, bytes.
+        arrival: time when it is to be there, seconds.
+        now: seconds.
+    """
+    cleaner = flushing.cleaner(state.estimator.window, sample, found, wrote=state.writes.last)
+    closing = closing_seconds(aim, rates.redo_rate)
+    horizon = max(closing, arrival - now)
+    wanted = _flush_rate(state, sample, found, rates, aim=aim, horizon=horizon, closing=closing)
+    lowest = max(floor_of(sample, found), 0.5 * aim)
+    wish = cleaner.capacity_for(
+        LAWS[state.facts.flush_law],
+        flush_rate=wanted,
+        ratio=max(found.modified_age, lowest) / sample.flush_limit,
     )
+    density = max(found.demand_density, 1e-12)
+    drift = (wanted - cleaner.asked) * horizon / density / sample.flush_limit
+    news = abs(math.log(max(wish, 1.0) / sample.io_capacity_max))
+    least = CAP_NEWS if wish <= wanted else NEWS
     return Course(
         io_capacity_max=wish,
-        act=act,
-        detail=f"{drain.who} wants a checkpoint age of at most {said(drain.target)} "
-        f"for {drain.ends - now:.0f} s more; it is {said(found.checkpoint_age)}",
-        terms={"target": float(drain.target), "aim": aim} | terms,
+        act=news >= least and abs(drift) >= DRIFT,
+        terms={
+            "aim": aim,
+            "flush_rate_wanted": wanted,
+            "horizon": horizon,
+            "mean_rate": cleaner.mean_rate,
+            "drift": drift,
+        },
     )
 
 
-def _on_the_way(
-    state: State, drain: Drain, sample: Sample, found: Estimate, *, now: float
-) -> tuple[float, bool, dict[str, float]]:
-    """Aim at the end of the time left, but at no more than the pages up to the aim: a tail may be thin."""
-    law, aim, age = LAWS[state.facts.flush_law], aim_of(state, drain, sample, found), found.modified_age
-    closing = min(LONGEST, max(SHORTEST, 0.5 * aim / max(found.redo_rate, 1.0)))
-    horizon = max(closing, drain.begun + DRAIN_SECONDS - now)
-    wanted = min(
-        _pages(state, sample, found, found.redo_rate * seconds + age - aim) / seconds
-        for seconds in (horizon, closing)
-    )
-    if found.sustained_capacity is not None:
-        wanted = min(wanted, max(LEAST_SHARE * found.demand, DEVICE_SHARE * found.sustained_capacity))
-    asked = law.asking(max(age, aim) / sample.flush_limit, max(0.0, 2.0 * wanted - found.demand))
-    wish = max(wanted, asked)
-    terms = {"flush_rate_wanted": wanted, "horizon": horizon}
-    return wish, _is_news(wish, sample), terms
+def seconds_left(
+    *, age: float, aim: float, goal: float, fall: float, horizon: float, closing: float
+) -> float:
+    """Return the time until an age comes by, falling evenly first and ever more slowly near its aim.
+
+    Args:
+        age: where it is, bytes.
+        aim: where it comes to rest, bytes.
+        goal: what it is to come by, above the aim, bytes.
+        fall: how fast it falls, bytes/s; as planned where that is not positive.
+        horizon: seconds in which it is planned to be at its aim.
+        closing: seconds in which what is left goes by a factor of e near the aim.
+    """
+    way, rest = age - aim, max(goal - aim, 1.0)
+    if way <= rest:
+        return 0.0
+    pace = fall if fall > 0.0 else way / horizon
+    near = min(way, max(rest, pace * closing))
+    return (way - near) / pace + closing * math.log(near / rest)
 
 
-def _there(
-    state: State, since: float, aim: float, sample: Sample, found: Estimate, *, now: float
-) -> tuple[float, bool, dict[str, float]]:
-    """Write the M with which the age rests; correct that when it has had its time and did not do."""
-    last = state.writes.last
-    landed = last is not None and last >= since
-    settling = max(SETTLING, 2.0 * aim / max(found.redo_rate, 1.0))
-    lasted = now - (last if landed and last is not None else since)
-    if not landed and lasted < settling:
-        rest = _needed(LAWS[state.facts.flush_law], sample, found, aim)
-        return rest, _is_news(rest, sample), {"rest": rest}
-    share = max(found.modified_age, 1.0) / aim
-    exponent = LAWS[state.facts.flush_law].exponent + found.combining_exponent
-    wish = sample.io_capacity_max * math.pow(share, TRIM * exponent)
-    return wish, lasted >= settling and not LOW <= share <= ARRIVED, {"share": share, "settling": settling}
+def closing_seconds(aim: float, redo_rate: float) -> float:
+    """Return the time in which what is left of the way goes by a factor of e, at its end, seconds."""
+    return min(LONGEST, max(SHORTEST, 0.5 * aim / max(redo_rate, 1.0)))
 
 
-def _is_news(wish: float, sample: Sample) -> bool:
-    return abs(math.log(max(wish, 1.0) / sample.io_capacity_max)) >= NEWS
+def _flush_rate(
+    state: State,
+    sample: Sample,
+    found: Estimate,
+    rates: MeanRates,
+    *,
+    aim: float,
+    horizon: float,
+    closing: float,
+) -> float:
+    """Return the pages/s wanted: down at no more than the pages up to the aim, for a tail may be thin."""
+    away = found.modified_age - aim
+    times = (horizon, closing) if away > 0.0 else (horizon,)
+    due = [_answered(state, sample, found, rates, away=away, seconds=seconds) for seconds in times]
+    wanted = max(min(due), CLIMB_FLOOR * found.demand)
+    if found.sustained_capacity is None:
+        return wanted
+    return min(wanted, max(LEAST_SHARE * found.demand, DEVICE_SHARE * found.sustained_capacity))
 
 
-def lowest_target(state: State, sample: Sample, found: Estimate) -> tuple[float, str]:
-    """Return the lowest checkpoint age that can be held at the present load, bytes, and what bounds it."""
-    law, (_, highest) = LAWS[state.facts.flush_law], bounds(state)
-    lowest, low_water = _floor(sample, found), sample.adaptive_flushing_lwm
-    by_law = _least(lowest, sample, lambda age: _needed(law, sample, found, age) <= highest)
-    not_by_age = f"below innodb_adaptive_flushing_lwm ({low_water:g} %) the server does not flush by age"
-    limits = (
-        (lowest, not_by_age),
-        (by_law, f"it would take more than the max_io_capacity_max of {highest} pages/s"),
-    )
-    age, why = max(limits, key=lambda limit: limit[0])
-    return age / AIM + lag_of(state), why
+def _answered(
+    state: State, sample: Sample, found: Estimate, rates: MeanRates, *, away: float, seconds: float
+) -> float:
+    """Return the pages/s that are due in this time, with the redo that the load gives up for them, or adds.
 
-
-def lag_of(state: State) -> float:
-    """Return what the checkpoint age may exceed the modified age by, bytes."""
-    trends = state.estimator.trends
-    rate = trends.rate_mean if state.drain is None else state.drain.redo_rate
-    return FLUSH_ORDER_LAG + max(SAWTOOTH_SECONDS, trends.checkpoint_seconds) * rate
-
-
-def aim_of(state: State, drain: Drain, sample: Sample, found: Estimate) -> float:
-    """Return the modified age to rest at, bytes: the target's, above where flushing by age stops."""
-    wanted = max(_floor(sample, found), AIM * (drain.target - lag_of(state)))
-    return wanted if state.set_point is None else min(wanted, state.set_point * sample.flush_limit)
+    Means, and the answer of the load at its usual rate: else each write would chase the load's answer to
+    the one before it.
+    """
+    span = max(0.0, rates.redo_rate * seconds + away)
+    pages = _pages(state, sample, found, span)
+    usual = max(rates.redo_rate, state.estimator.trends.rate_mean)
+    response = state.estimator.load.flush_response(redo_rate=usual, flush_rate=rates.flush_rate)
+    answer = response * pages / max(span, 1.0)
+    return (pages / seconds + answer * rates.flush_rate) / (1.0 + answer)
 
 
 def _pages(state: State, sample: Sample, found: Estimate, span: float) -> float:
     """Return the pages in the oldest ``span`` bytes of redo, those that are still to come among them."""
     known = min(span, float(sample.modified_age))
     return estimator.pages_ahead(state.estimator, sample, known) + found.new_density * max(0.0, span - known)
-
-
-def _resting(found: Estimate, age: float) -> float:
-    """Return the pages/s that hold an age, from write combining and from how the load answers flushing."""
-    ratio = max(found.modified_age, 1.0) / age
-    ratio = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, ratio))
-    density = found.new_density * math.pow(ratio, found.combining_exponent)
-    return density * rate_at_rest(
-        redo_rate=found.redo_rate,
-        flush_rate=found.flush_rate,
-        density=density,
-        response=found.flush_response,
-    )
-
-
-def _needed(law: FlushLaw, sample: Sample, found: Estimate, age: float) -> float:
-    return law.gain_over_demand(age / sample.flush_limit) * _resting(found, age)
-
-
-def _floor(sample: Sample, found: Estimate) -> float:
-    """Return the lowest modified age that the server's flushing by age can hold, bytes."""
-    low_water = sample.adaptive_flushing_lwm / 100.0 * sample.stall_point
-    return low_water + LOOP_SECONDS * found.redo_rate
-
-
-def _least(lowest: float, sample: Sample, fits: Callable[[float], bool]) -> float:
-    """Return the lowest age that fits; the flush limit where none does. Fits are monotonic in the age."""
-    low, high = lowest, float(sample.flush_limit)
-    if fits(low):
-        return low
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high

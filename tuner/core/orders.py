@@ -98,7 +98,7 @@ def drain(state: State, asked: Asked) -> Outcome:
     why = refusal(state, sample, found, target)
     if why:
         return refused(state, why)
-    made = begun(state, sample, target, who=command.who, now=asked.now, ttl=ttl)
+    made = begun(state, sample, found, target, who=command.who, now=asked.now, ttl=ttl)
     return Outcome(
         replace(state, drain=made, override=None, restoring=""),
         f"draining to {said(target)} of checkpoint age, from {said(sample.checkpoint_age)}, "

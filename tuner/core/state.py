@@ -13,7 +13,7 @@ from tuner.core.estimator import EstimatorState
 from tuner.core.gate import GateState
 from tuner.core.latency import Pace
 from tuner.core.occurrences import Occurrences
-from tuner.core.trends import Trends
+from tuner.core.trends import MeanRates, Trends
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle
 from tuner.settings import Mode, Settings
 
@@ -45,8 +45,8 @@ class Drain(Struct, frozen=True):
         who: person, with where from.
         start_age: checkpoint age when it was asked for, bytes.
         trends: what was known of load and device before; a drain is no reason to think otherwise.
-        redo_rate: R while draining, averaged, bytes/s.
-        arrived: monotonic time since when the age is where it is to rest, None on the way.
+        redo_rate: R over a minute while draining, bytes/s.
+        rates: R and F over some seconds.
         reached: monotonic time when the target was met first, None before.
         cancelled: who ended it before its time; empty while nobody has.
     """
@@ -58,9 +58,21 @@ class Drain(Struct, frozen=True):
     start_age: int
     trends: Trends
     redo_rate: float
-    arrived: float | None = None
+    rates: MeanRates
     reached: float | None = None
     cancelled: str = ""
+
+
+class Return(Struct, frozen=True):
+    """The way back to the set-point after a drain.
+
+    Attributes:
+        begun: monotonic time when the drain ended, seconds.
+        rates: R and F over some seconds.
+    """
+
+    begun: float
+    rates: MeanRates
 
 
 class Writes(Struct, frozen=True):
@@ -178,6 +190,7 @@ class State(Struct, frozen=True):
     holds: tuple[Hold, ...] = ()
     override: Override | None = None
     drain: Drain | None = None
+    returning: Return | None = None
     park_target: Capacity | None = None
     park_owed: OwedPark | None = None
     restoring: str = ""

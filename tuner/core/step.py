@@ -116,7 +116,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         changes_last_hour=len(state.writes.counted),
         originals=state.originals.capacity if state.originals is not None else None,
         occurrences=state.occurrences.names,
-        drain=drain.progress(state, sample),
+        drain=drain.progress(state, sample, now=now),
         restore=leaving.progress(state, sample, now=now),
     )
 

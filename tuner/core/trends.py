@@ -45,6 +45,26 @@ class Seen(Struct, frozen=True):
         return self.authority < AUTHORITY_LOST
 
 
+class MeanRates(Struct, frozen=True):
+    """What load and flushing did together in the last time, while M is moved on purpose.
+
+    Attributes:
+        redo_rate: mean of R, bytes/s.
+        flush_rate: mean of F, pages/s.
+    """
+
+    redo_rate: float
+    flush_rate: float
+
+    def follow(self, *, redo_rate: float, flush_rate: float, elapsed: float, memory: float) -> MeanRates:
+        """Return the means with ``elapsed`` seconds more at these rates; they span ``memory`` seconds."""
+        weight = min(1.0, elapsed / memory)
+        return MeanRates(
+            self.redo_rate + weight * (redo_rate - self.redo_rate),
+            self.flush_rate + weight * (flush_rate - self.flush_rate),
+        )
+
+
 class Trends(Struct, frozen=True):
     """What is remembered beyond the window.
 

@@ -139,6 +139,11 @@ def checkpoint_interval(window: Window) -> float | None:
     return longest
 
 
+def idled(window: Window) -> bool:
+    """Tell whether the server flushed as an idle one does since the reading before the last."""
+    return len(window) > 1 and window[-1].idle != window[-2].idle
+
+
 def authority(window: Window) -> float:
     """Return pages flushed per page asked for; 1 when next to nothing was asked.
 

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from policies.registry import make_policy
 from policies.types import Policy, Proposal, Situation, horizon
 from tuner.core import draincourse, estimator
-from tuner.core.state import Drain, State
-from tuner.core.window import warm
+from tuner.core.ages import said
+from tuner.core.drainreach import aim_of
+from tuner.core.state import Drain, Return, State
+from tuner.core.window import idled, warm
 from tuner.records import DecisionKind, Estimate, Sample
 
 EMERGENCY_RELIEF_SECONDS = 10.0
@@ -20,6 +22,9 @@ EMERGENCY_RELIEF_SECONDS = 10.0
 EMERGENCY_LEAST_FACTOR = 1.5
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
+
+KEPT_CHANGES = 0.25
+"""Share of the hour's changes that a drain leaves once the age is there: the way back needs some."""
 
 _FADING = "the load is going away, and M stays for its return"
 
@@ -77,13 +82,15 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         )
     if state.drain is not None:
         return state, _drained(state, state.drain, sample, found, now=now)
+    if state.returning is not None:
+        proposal = _back(state, state.returning, situation, sample, found)
     return state, _policys(state, proposal, situation, sample, found)
 
 
 def _policys(
     state: State, proposal: Proposal, situation: Situation, sample: Sample, found: Estimate
 ) -> Wanted:
-    """Return what the policy asks for; nothing where there is nothing to tune."""
+    """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *state.caution.remarks))
     why = _idle(state, sample, found)
@@ -100,6 +107,7 @@ def _policys(
             proposal.terms,
         )
     up = proposal.io_capacity_max > sample.io_capacity_max
+    who = state.settings.policy if state.returning is None else "the way back from a drain"
     if not up and _fades(found):
         return Wanted(
             DecisionKind.KEEP,
@@ -114,7 +122,7 @@ def _policys(
         io_capacity_max=proposal.io_capacity_max,
         reason="raise" if up else "lower",
         detail=f"{where}, heading for {f + situation.error_ahead:.3f}: "
-        f"{state.settings.policy} wants M at {proposal.io_capacity_max:.0f}",
+        f"{who} wants M at {proposal.io_capacity_max:.0f}",
         source="policy",
         terms=proposal.terms,
     )
@@ -134,18 +142,35 @@ def _fades(found: Estimate) -> bool:
 
 def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wanted:
     """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
-    course = draincourse.course(state, wanted, sample, found, now=now)
-    detail, down = course.detail, course.io_capacity_max < sample.io_capacity_max
-    why = _idle(state, sample, found) or (_FADING if _fades(found) else "")
+    aim = aim_of(state, wanted, sample, found)
+    arrival = wanted.begun + draincourse.WAY_SECONDS if found.modified_age > aim else now
+    course = draincourse.course(state, sample, found, wanted.rates, aim=aim, arrival=arrival, now=now)
+    detail = (
+        f"{wanted.who} wants a checkpoint age of at most {said(wanted.target)} "
+        f"for {wanted.ends - now:.0f} s more; it is {said(found.checkpoint_age)}"
+    )
+    down = course.io_capacity_max < sample.io_capacity_max
+    fades = _fades(found) or idled(state.estimator.window)
+    why = _idle(state, sample, found) or (_FADING if fades else "")
     stays = bool(why) and down
+    left = state.settings.max_changes_per_hour * (1.0 - KEPT_CHANGES) - len(state.writes.counted)
+    act = course.act and not stays and (wanted.reached is None or left > 0.0)
     return Wanted(
-        kind=DecisionKind.DRAIN if course.act and not stays else DecisionKind.KEEP,
+        kind=DecisionKind.DRAIN if act else DecisionKind.KEEP,
         io_capacity_max=sample.io_capacity_max if stays else course.io_capacity_max,
         reason="draining" if wanted.reached is None else "drained",
         detail=f"{detail}; M is not lowered: {why}" if stays else detail,
         source="person",
-        terms=course.terms,
+        terms={"target": float(wanted.target)} | course.terms,
     )
+
+
+def _back(state: State, back: Return, situation: Situation, sample: Sample, found: Estimate) -> Proposal:
+    """Return what takes the age from where a drain left it to the set-point, in place of the policy."""
+    aim = situation.set_point * sample.flush_limit
+    arrival = back.begun + draincourse.WAY_SECONDS if found.modified_age < aim else situation.now
+    course = draincourse.course(state, sample, found, back.rates, aim=aim, arrival=arrival, now=situation.now)
+    return Proposal(course.io_capacity_max, course.terms, act=course.act)
 
 
 def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:

@@ -184,7 +184,7 @@ class DrainProgress(Struct, frozen=True):
         ends: monotonic time when it is over, seconds.
         who: person, with where from.
         reached: monotonic time since when the age is there, None before.
-        seconds_left: until it is there, at the slope measured; None while the age does not fall.
+        seconds_left: until it is there, as planned or at the slope seen; None while the age does not fall.
     """
 
     target: int

@@ -1,0 +1,101 @@
+"""What the page cleaner remembers, and the M that gives a flush rate in spite of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from policies.flushlaw import LEGACY
+from tests.factory import estimate, sample
+from tuner.core import flushing
+from tuner.core.window import Window, extend, point_of
+from tuner.records import Sample
+
+
+def asks(cleaner: flushing.Cleaner, *, ratio: float, io_capacity_max: float) -> float:
+    """Return n, written down a second time, without its rounding."""
+    by_law = io_capacity_max * ratio**1.5 / 0.75
+    return min(
+        io_capacity_max, (by_law + cleaner.mean_rate + min(cleaner.by_age, 2.0 * io_capacity_max)) / 3.0
+    )
+
+
+def seen(made: Sample, count: int = 8) -> Window:
+    """Return a window of so many seconds in which nothing changed."""
+    window: Window = (point_of(made, dirtied=0.0),)
+    for second in range(1, count):
+        window = extend(window, sample_at(made, second), newly_dirtied=0.0)
+    return window
+
+
+def sample_at(made: Sample, second: int) -> Sample:
+    """Return the same reading some seconds later."""
+    return sample(
+        float(second),
+        io_capacity=made.io_capacity,
+        io_capacity_max=made.io_capacity_max,
+        flush_requested=made.flush_requested,
+        flush_by_age=made.flush_by_age,
+    )
+
+
+@given(
+    mean_rate=st.floats(0.0, 5_000.0),
+    by_age=st.floats(0.0, 5_000.0),
+    ratio=st.floats(0.1, 1.0),
+    wanted=st.floats(50.0, 3_000.0),
+)
+def test_the_rate_wanted_is_the_rate_that_comes(
+    mean_rate: float, by_age: float, ratio: float, wanted: float
+) -> None:
+    """Whatever the server remembers, with the M found it asks for the rate wanted, or as near as it can."""
+    cleaner = flushing.Cleaner(asked=0.0, mean_rate=mean_rate, by_age=by_age)
+    found = cleaner.capacity_for(LEGACY, flush_rate=wanted, ratio=ratio)
+    came = asks(cleaner, ratio=ratio, io_capacity_max=found)
+
+    assert found >= wanted
+    assert came >= wanted * (1.0 - 1e-6) or found == pytest.approx(wanted)
+    assume(found > wanted * (1.0 + 1e-9))
+    assert came == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_averages_are_read_from_what_the_server_says() -> None:
+    """Below the cap the mean rate is what law and redo rate leave of the request."""
+    made = sample(flush_requested=400, flush_by_age=380)
+    found = flushing.cleaner(seen(made), sample_at(made, 7), estimate(), wrote=None)
+    by_law = made.io_capacity * made.flush_percentage / 100.0
+
+    assert found.asked == 400.0
+    assert found.mean_rate == pytest.approx(3.0 * 400.0 - by_law - 380.0, abs=2.0)
+
+
+def test_after_a_bulk_load_m_is_what_is_flushed() -> None:
+    """At the cap, with far more pages to flush by age than M, a raise of M would be a raise of the rate."""
+    made = sample(flush_requested=450, flush_by_age=1_800)
+    found = flushing.cleaner(seen(made), sample_at(made, 7), estimate(), wrote=None)
+
+    assert found.capacity_for(LEGACY, flush_rate=500.0, ratio=0.4) == pytest.approx(500.0)
+
+
+def test_requests_from_before_a_write_are_not_believed() -> None:
+    """What was asked for with the M before the last write says nothing of the M in force."""
+    made = sample(flush_requested=900)
+    window = seen(made, 7)
+    newest = sample(7.0, flush_requested=400)
+    window = extend(window, newest, newly_dirtied=0.0)
+
+    assert flushing.cleaner(window, newest, estimate(), wrote=1_005.0).asked == 400.0
+
+
+def test_without_counters_the_server_is_taken_to_be_at_rest() -> None:
+    """Where the server does not say what it asks for, the rates themselves stand for its averages."""
+    found = estimate()
+    made = sample(flush_requested=0, flush_by_age=0)
+    cleaner = flushing.cleaner(seen(made), made, found, wrote=None)
+
+    assert (cleaner.asked, cleaner.mean_rate, cleaner.by_age) == (
+        found.flush_rate,
+        found.flush_rate,
+        found.demand,
+    )
