@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from fastapi import APIRouter, Query, Response
@@ -73,10 +74,10 @@ def timeline_routes(board: Board, about: About) -> APIRouter:
         ] = "json",
     ) -> Response:
         """Return the mean of each column over each step; a gap is where nothing was read."""
-        answer = _history(board, loop_now(board, about), start=start, end=end, step=step, columns=columns)
+        found = _query(board, loop_now(board, about), start=start, end=end, step=step, columns=columns)
         if format == "csv":
-            return Response(_csv(answer), media_type="text/csv; charset=utf-8")
-        return encoded(answer)
+            return Response(_csv(dict(found.columns)), media_type="text/csv; charset=utf-8")
+        return Response(_json(found), media_type="application/json")
 
     @routes.get("/events", responses=answers(Events, "Events, oldest first.", "validation"))
     async def events(
@@ -115,9 +116,17 @@ def _differs(one: Decision, other: Decision) -> bool:
     return (one.kind, one.reason, one.target) != (other.kind, other.reason, other.target)
 
 
-def _history(
-    board: Board, now: float, *, start: float, end: float, step: float, columns: str
-) -> HistoryAnswer:
+class _Query(NamedTuple):
+    """A history being read, column by column, and what frames it."""
+
+    start: float
+    end: float
+    step: float
+    columns: Iterator[tuple[str, list[float | None]]]
+    units: dict[str, str]
+
+
+def _query(board: Board, now: float, *, start: float, end: float, step: float, columns: str) -> _Query:
     first = start if start > 0 else now + start
     last = end if end > 0 else now + end
     if last <= first:
@@ -131,15 +140,19 @@ def _history(
     wide = max(step, (last - first) / (MAX_POINTS - 2), 1.0)
     first, last = math.floor(first / wide) * wide, math.ceil(last / wide) * wide  # points that stay put
     found = board.history.query(start=first, end=last, step=wide, names=names)
-    return HistoryAnswer(
-        start=first, end=last, step=wide, columns=found, units={name: UNITS[name] for name in names}
-    )
+    return _Query(first, last, wide, found, {name: UNITS[name] for name in names})
 
 
-def _csv(answer: HistoryAnswer) -> str:
+def _json(found: _Query) -> bytes:
+    """Return the ``HistoryAnswer`` as JSON; each column is encoded before the next one is made."""
+    columns = {name: msgspec.Raw(msgspec.json.encode(column)) for name, column in found.columns}
+    return msgspec.json.encode({**found._asdict(), "columns": columns})
+
+
+def _csv(columns: dict[str, list[float | None]]) -> str:
     """Return the columns as CSV; a gap is an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows(zip(*answer.columns.values(), strict=True))
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()

@@ -83,9 +83,15 @@ class Tally(Struct, frozen=True):
 class Board:
     """What the loop last said, and the way to talk to it. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, watched: bool = True) -> None:
+        """Make an empty one.
+
+        Args:
+            watched: somebody may ask for earlier ticks; without, they are not kept, which saves 3 MiB.
+        """
         self.inbox: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self.history = History()
+        self.history = History() if watched else History(keep=1)
+        self._watched = watched
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)
         self._events: deque[tuple[int, Event]] = deque(maxlen=RING_EVENTS)
@@ -100,14 +106,17 @@ class Board:
 
     def publish(self, record: TickRecord, settings: Settings, facts: Facts | None) -> None:
         """Make one tick's record visible; called by the loop's thread alone."""
-        encoded = self._encoder.encode(record)
-        self.history.add(record)
+        encoded = b""
+        if self._watched:
+            encoded = self._encoder.encode(record)
+            self.history.add(record)
         with self._changed:
             self._last = record
             self._settings = settings
             self._facts = facts
             self._tally = self._tally.after(record)
-            self._ring.append((record.tick.number, encoded))
+            if self._watched:
+                self._ring.append((record.tick.number, encoded))
             for event in record.events:
                 self._events.append((next(self._event_numbers), event))
             for answer in record.acknowledgements:

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from msgspec.structs import replace
 
-from api.views import Status
+from api.views import HistoryAnswer, Status
 from tests.api.factory import (
     FACTS,
     FINDING,
@@ -115,6 +115,16 @@ def test_history_takes_unix_time(board: Board) -> None:
 
     assert found["columns"]["time"] == [START, START + 10]
     assert len(found["columns"]) == 18
+
+
+def test_history_is_as_documented(board: Board) -> None:
+    """An answer holds the documented fields, whole, and nothing else."""
+    fill(board, 3)
+
+    answer = get(application(board), "/v1/history?start=-60").content
+
+    known = msgspec.json.decode(answer, type=HistoryAnswer)
+    assert msgspec.to_builtins(known) == msgspec.json.decode(answer)
 
 
 def test_history_is_capped(board: Board) -> None:

@@ -80,7 +80,7 @@ def run(
     clock = SystemClock()
     where = endpoint(config)
     server = MySQLServer(where, clock)
-    board = Board()
+    board = Board(watched=config.api.enabled)
     state: list[Daemon] = []
 
     def on_mode(mode: Mode) -> None:
