@@ -32,11 +32,11 @@ what the load gives way is known by trying alone."""
 CLIMB_FLOOR = 0.4
 """Share of the demand that is flushed at least while the age has to grow."""
 
-NEWS, CAP_NEWS = 0.1, 0.03
-"""Difference in ln M that is worth a write, and where M is to be the cap, so that each percent counts."""
+NEWS, FINE_NEWS = 0.1, 0.03
+"""Difference in ln M that is worth a write, and where each percent counts: at the cap, or far off."""
 
-DRIFT = 0.02
-"""And the age ratio has to end farther than this from where it is to be, with the rate asked for now."""
+DRIFT, FAR = 0.02, 0.04
+"""Nor is it worth one before the age ratio would end so far from its place with the rate asked for now."""
 
 
 class Course(Struct, frozen=True):
@@ -87,7 +87,7 @@ def course(
     density = max(found.demand_density, 1e-12)
     drift = (wanted - cleaner.asked) * horizon / density / sample.flush_limit
     news = abs(math.log(max(wish, 1.0) / sample.io_capacity_max))
-    least = CAP_NEWS if wish <= wanted else NEWS
+    least = FINE_NEWS if wish <= wanted or abs(drift) >= FAR else NEWS
     return Course(
         io_capacity_max=wish,
         act=news >= least and abs(drift) >= DRIFT,
