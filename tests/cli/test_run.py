@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.bench import Bench
-from tests.cli.conftest import Run
+from tests.cli.support import Run
 from tuner.board import Board
 from tuner.daemon import Daemon
 
