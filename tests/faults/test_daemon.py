@@ -1,4 +1,4 @@
-"""The daemon is killed or frozen, or told to end while its server hangs."""
+"""The daemon is killed, or told to end while its server hangs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import BACK, FIRST_WRITE, FROZEN, LEAN, START, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, LEAN, START, WANTED, Daemon, Rig
 from tests.real.killer import Killer
 from tests.real.proxy import Proxy
 from tests.real.support import in_force, until
@@ -28,6 +28,17 @@ HUNG = 6.0
 """Seconds that an end may take while the server hangs: each statement under way has a limit of one second."""
 
 BOUNDARIES = ("before the first SET", "between the two", "before they are read back", "after that")
+
+
+Request = tuple[str, str, dict[str, object]]
+"""Method, path and body."""
+
+OVERRIDE: Request = ("PUT", "/v1/override", {"io_capacity_max": WANTED.io_capacity_max, "ttl": 60})
+"""What the policy wants as well, but at once: a person's value waits for no rates."""
+
+PARK: Request = ("POST", "/v1/park", {})
+ACTIVE: Request = ("PUT", "/v1/mode", {"mode": "active"})
+RESTORE: Request = ("POST", "/v1/restore", {})
 
 
 def kill_at_every_boundary(
@@ -77,7 +88,7 @@ def test_killed_at_every_statement_of_a_write(rig: Rig) -> None:
     killer = Killer()
     with Proxy(rig.server.port, killer) as proxy:
         daemon = rig.daemon(port=proxy.port)
-        kill_at_every_boundary(rig, daemon, killer, old=START, provoke=lambda _: None, known=START)
+        kill_at_every_boundary(rig, daemon, killer, old=START, provoke=_ask(OVERRIDE), known=START)
         rig.server.set_capacity(START.io_capacity, START.io_capacity_max)
         daemon.active()
         rig.finish()
@@ -95,7 +106,7 @@ def test_killed_at_every_statement_of_a_park(rig: Rig) -> None:
     killer = Killer()
     with Proxy(rig.server.port, killer) as proxy:
         daemon = rig.daemon(port=proxy.port)
-        kill_at_every_boundary(rig, daemon, killer, old=LOW, provoke=_ask("park"), known=LOW)
+        kill_at_every_boundary(rig, daemon, killer, old=LOW, provoke=_ask(PARK), known=LOW)
         rig.server.set_capacity(START.io_capacity, START.io_capacity_max)
         daemon.start()
         hold = daemon.await_hold("paused")
@@ -116,9 +127,11 @@ def test_killed_at_every_statement_of_a_restore(rig: Rig) -> None:
     """Whichever statement of a restore a kill comes before, a legal pair is left and the originals stay."""
     killer = Killer()
     with Proxy(rig.server.port, killer) as proxy:
-        daemon = rig.daemon(port=proxy.port).active()
+        daemon = rig.daemon(port=proxy.port)
+        daemon.start()
+        daemon.await_event("originals_saved")
         daemon.kill()
-        provoke = _ask("restore")
+        provoke = _ask(ACTIVE, RESTORE)
         kill_at_every_boundary(rig, daemon, killer, old=LOW, provoke=provoke, known=START)
         daemon.start()
         assert daemon.await_status(lambda now: now["tick"] > 0, BACK, "a tick")["mode"] == "advisory"
@@ -155,28 +168,6 @@ def test_killed_and_parked_for(rig: Rig) -> None:
 
 @fault(
     Group.DAEMON,
-    what="SIGSTOP of the daemon for 30 s, then SIGCONT",
-    left="the last values, written while they were safe",
-    back="by itself: it parks at the first good contact and goes on",
-    invariants=(5, 8, 10),
-)
-def test_the_daemon_is_frozen(rig: Rig) -> None:
-    """A daemon that stood still for 30 s trusts no old sample, and is back by itself."""
-    daemon = rig.active()
-    daemon.freeze()
-    try:
-        time.sleep(FROZEN)
-        assert in_force(rig.server) == daemon.wanted
-    finally:
-        daemon.thaw()
-    daemon.await_event("hold_stale", BACK)
-    daemon.want(900)
-    verdict = rig.finish()
-    assert verdict.held()[-1] == "stale"
-
-
-@fault(
-    Group.DAEMON,
     what="SIGTERM for the daemon while mysqld hangs",
     left="the last values, since no statement gets through; the log says which",
     back="its end is clean: exit code 0, in time for the service manager",
@@ -199,19 +190,15 @@ def test_told_to_end_while_the_server_hangs(rig: Rig) -> None:
     rig.finish()
 
 
-def _ask(name: str) -> Callable[[Daemon], object]:
-    """Return what asks a running daemon for a park or a restore until it accepts, or is gone."""
+def _ask(*requests: Request) -> Callable[[Daemon], object]:
+    """Return what asks a running daemon for all of this until it accepts it, or is gone."""
 
     def ask(daemon: Daemon) -> None:
         daemon.await_status(lambda now: now["tick"] > 1, FIRST_WRITE, "two ticks")
 
         def accepted() -> bool:
-            if not daemon.alive():
-                return True
-            if name == "restore":
-                daemon.command("mode", "active")
-            return daemon.command(name).returncode == 0
+            return not daemon.alive() or all(daemon.asked(*one) for one in requests)
 
-        until(accepted, FIRST_WRITE, lambda: f"{name} accepted; the daemon said:\n{daemon.log()}")
+        until(accepted, FIRST_WRITE, lambda: f"{requests} accepted; the daemon said:\n{daemon.log()}")
 
     return ask

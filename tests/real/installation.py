@@ -189,7 +189,14 @@ class Innobrim:
 
     def change_mode(self, mode: str) -> None:
         """Ask for another mode over the API."""
-        assert self._ask("PUT", "/v1/mode", {"mode": mode}) is not None
+        assert self.asked("PUT", "/v1/mode", {"mode": mode})
+
+    def asked(self, method: str, path: str, body: object = None) -> bool:
+        """Ask for something over the API; return whether it was accepted, False where nobody answers."""
+        try:
+            return self._ask(method, path, body) is not None
+        except (OSError, http.client.HTTPException):
+            return False
 
     def await_status(
         self, accept: Callable[[dict[str, Any]], bool], limit: float, what: str
