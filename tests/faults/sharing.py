@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.servers.base import LabServer
 from tests.faults.harness import BACK, WANTED, Daemon, Rig
@@ -76,6 +77,10 @@ class Sharing:
         self.daemon.await_no_hold()
         first = in_force(self.server) != WANTED
         self.daemon.want(WANTED.io_capacity_max if first else OTHER)
+        return self.judged()
+
+    def judged(self) -> list[TickRecord]:
+        """Judge all ticks on disk; return them."""
         return judge_run(self.daemon.state, runs(self.daemon.state)[-1].number)
 
 
@@ -84,12 +89,12 @@ def longest_gap(ticks: list[TickRecord]) -> float:
     return max(new.tick.now - old.tick.now for old, new in itertools.pairwise(ticks))
 
 
-def share(server: LabServer, work: Work, directory: Path) -> Iterator[Sharing]:
+def share(server: LabServer, work: Work, directory: Path, **how: Any) -> Iterator[Sharing]:  # noqa: ANN401 - passed on
     """Yield a daemon that is active beside the server; judge at the end what all tests left."""
     rig = Rig(server, work, directory)
     rig.begin()
     try:
-        yield Sharing(rig, rig.active())
+        yield Sharing(rig, rig.active(**how))
         rig.finish()
     finally:
         with contextlib.suppress(OSError):

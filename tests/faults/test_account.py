@@ -1,27 +1,33 @@
-"""The daemon's account loses its password, its privilege, or its room on the server."""
+"""The daemon's account loses its password, or its privilege."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from typing import Any
 
 import pymysql
 import pytest
-from pymysql.constants import ER
 
 from lab.servers.base import Account, LabServer
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import Rig
+from tests.faults.sharing import Sharing
 from tests.real.support import in_force, new_account, until
-from tuner.records import DecisionKind, Sample, TickRecord
 
 pytestmark = pytest.mark.real
 
 PRIVILEGE = "SYSTEM_VARIABLES_ADMIN"
-LOWEST = 200
-NEAR = 3.0
-IN_TIME = 2.0
-"""Seconds from the reading that shows the need to the raise that the server has accepted."""
+
+
+@pytest.fixture(scope="module")
+def account(server: LabServer) -> Account:
+    """Return a login that may be spoilt."""
+    return new_account(server, "innobrim_fault", PRIVILEGE)
+
+
+@pytest.fixture(scope="module")
+def how(account: Account) -> dict[str, Any]:
+    """Return what makes the shared daemon log in with it."""
+    return {"account": account}
 
 
 @fault(
@@ -31,18 +37,17 @@ IN_TIME = 2.0
     back="by itself when the password fits again",
     invariants=(5, 9),
 )
-def test_the_password_is_changed(rig: Rig) -> None:
+def test_the_password_is_changed(sharing: Sharing, account: Account) -> None:
     """While its password does not fit the loop is held and says why; it is back when the password is."""
-    account = new_account(rig.server, "innobrim_fault", PRIVILEGE)
-    daemon = rig.active(account=account)
-    _identify(rig.server, account, "another-password")
-    _end_sessions(rig.server, account)
+    daemon = sharing.daemon
+    _identify(sharing.server, account, "another-password")
+    _end_sessions(sharing.server, account)
     hold = daemon.await_hold("stale")
     assert "Access denied" in hold["reason"]
-    assert in_force(rig.server) == daemon.wanted
-    _identify(rig.server, account, account.password)
+    assert in_force(sharing.server) == daemon.wanted
+    _identify(sharing.server, account, account.password)
     daemon.want(900)
-    rig.finish()
+    sharing.judged()
 
 
 @fault(
@@ -52,82 +57,23 @@ def test_the_password_is_changed(rig: Rig) -> None:
     back="held as `privilege_lost`: waits for a person, `innobrim resume` after the `GRANT`",
     invariants=(4, 11),
 )
-def test_the_privilege_is_revoked(rig: Rig) -> None:
+def test_the_privilege_is_revoked(sharing: Sharing, account: Account) -> None:
     """A daemon that loses its privilege stops trying, says which one is missing, and can be resumed."""
-    account = new_account(rig.server, "innobrim_fault", PRIVILEGE)
-    daemon = rig.active(account=account)
+    daemon, began = sharing.daemon, sharing.now()
     before = daemon.wanted
-    rig.server.query(f"REVOKE {PRIVILEGE} ON *.* FROM '{account.user}'@'%'")
-    daemon.configure(fixed_io_capacity_max=900)
+    sharing.server.query(f"REVOKE {PRIVILEGE} ON *.* FROM '{account.user}'@'%'")
+    daemon.configure(fixed_io_capacity_max=1000)
     daemon.hang_up()
     hold = daemon.await_hold("privilege_lost")
     assert PRIVILEGE in hold["reason"]
     assert "innobrim resume" in hold["clears"]
     daemon.await_ticks(5)
-    assert in_force(rig.server) == before
-    rig.server.query(f"GRANT {PRIVILEGE} ON *.* TO '{account.user}'@'%'")
+    assert in_force(sharing.server) == before
+    sharing.server.query(f"GRANT {PRIVILEGE} ON *.* TO '{account.user}'@'%'")
     assert daemon.command("resume").returncode == 0
     daemon.want(700)
-    verdict = rig.finish()
-    assert verdict.events().count("write_failed") == 1
-
-
-@fault(
-    Group.ACCOUNT,
-    what="`max_connections` is exhausted while the redo is nearly full",
-    left="a raised M: the emergency raise goes over the connection that is open already, within 2 s",
-    back="was never away",
-    invariants=(1, 9),
-)
-def test_max_connections_exhausted_in_an_emergency(rig: Rig) -> None:
-    """With no connection to be had, an emergency raise still lands within two seconds of the need."""
-    crowd = new_account(rig.server, "innobrim_crowd")
-    daemon = rig.daemon()
-    daemon.configure(emergency_seconds=NEAR)
-    daemon.active()
-    with _crowded(rig.server, crowd):
-        daemon.configure(fixed_io_capacity_max=LOWEST)
-        daemon.hang_up()
-        daemon.await_event("emergency", 90.0)
-        with pytest.raises(pymysql.MySQLError, match=r"Too many connections|1040"):
-            rig.server.connect(crowd)
-    verdict = rig.finish()
-    at = next(
-        number for number, one in enumerate(verdict.records) if one.decision.kind is DecisionKind.EMERGENCY
-    )
-    need = next(one for one in verdict.records[: at + 1] if _in_need(one))
-    assert isinstance(need.tick.reading, Sample)
-    receipt = verdict.records[at + 1].tick.receipt
-    assert receipt is not None
-    assert not receipt.error
-    assert receipt.monotonic - need.tick.reading.monotonic <= IN_TIME
-
-
-def _in_need(record: TickRecord) -> bool:
-    """Tell whether a reading shows an age beyond the set-point that reaches a limit in no time."""
-    found, set_point = record.estimate, record.decision.set_point
-    if found is None or set_point is None or found.age_ratio <= set_point or found.age_slope <= 0:
-        return False
-    near = (found.seconds_to_sync, found.seconds_to_stall)
-    return any(seconds is not None and seconds < NEAR for seconds in near)
-
-
-@contextlib.contextmanager
-def _crowded(server: LabServer, crowd: Account) -> Iterator[None]:
-    """Have not one connection left for an ordinary account while inside."""
-    before = int(server.query("SELECT @@GLOBAL.max_connections")[0][0])
-    connected = int(server.query("SHOW GLOBAL STATUS LIKE 'Threads_connected'")[0][1])
-    server.query(f"SET GLOBAL max_connections = {connected + 10}")
-    with contextlib.ExitStack() as stack:
-        stack.callback(server.query, f"SET GLOBAL max_connections = {before}")
-        for _ in range(100):
-            try:
-                stack.enter_context(contextlib.closing(server.connect(crowd)))
-            except pymysql.MySQLError as error:
-                if error.args[0] != ER.CON_COUNT_ERROR:
-                    raise
-                break
-        yield
+    said = [event.code for one in sharing.back() if one.tick.number > began for event in one.events]
+    assert said.count("write_failed") == 1
 
 
 def _identify(server: LabServer, account: Account, password: str) -> None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from lab.servers.base import LabServer
 from tuner.servers.mysql import WRITABLE
+from tuner.servers.writerlock import WRITER_LOCK
 
+_LOCKED = f"SELECT IS_USED_LOCK('{WRITER_LOCK}')"
 _HISTORY = "events_statements_history_long"
 _KNOB = re.compile(rf"SET GLOBAL ({'|'.join(WRITABLE)}) = (\d+)$")
 _HARMLESS = re.compile(
@@ -70,3 +72,9 @@ class Witness:
             if knob and not one.error:
                 found[knob[1], int(knob[2])] += 1
         return found
+
+
+def lock_holder(server: LabServer) -> int | None:
+    """Return the session that holds the writer lock."""
+    found = server.query(_LOCKED)[0][0]
+    return None if found is None else int(found)
