@@ -173,3 +173,48 @@ def test_park_says_what_it_waits_for(
 
     assert result.exit_code == 1
     assert "in force C 300, M 600; parking at C 225, M 450" in result.stderr
+
+
+@pytest.mark.parametrize("words", [("park",), ("park", "--wait")])
+def test_park_that_the_server_refuses_is_exit_1_at_once(
+    daemon: AnsweringLoop, run: Run, play: Play, words: tuple[str, ...]
+) -> None:
+    """An account that may not write is said with what mends it, with --wait and without."""
+    lost = Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", "GRANT it, then innobrim resume")
+    before = sample(50, io_capacity=300, io_capacity_max=600)
+    daemon.template = record(50, reading=before)
+    play(record(51, reading=before))
+    daemon.holding = (lost,)
+
+    result = run(*words)
+
+    assert result.exit_code == 1
+    assert "not parked, in force: C 300, M 600: the account may not write" in result.output
+    assert "GRANT it, then innobrim resume" in result.output
+
+
+def test_park_whose_write_fails_is_exit_1_at_once(daemon: AnsweringLoop, run: Run, play: Play) -> None:
+    """A write that failed is not waited for; a failure from before the command is none of its."""
+    before = sample(50, io_capacity=300, io_capacity_max=600)
+    daemon.template = record(50, reading=before)
+    daemon.publish(events=(Event(START, "write_failed", "an old one"),))
+    play(record(51, reading=before), events=(Event(START, "write_failed", "deadlock (error 1213)"),))
+
+    result = run("park", "--wait")
+
+    assert result.exit_code == 1
+    assert "the write failed: deadlock (error 1213)" in result.output
+
+
+def test_park_says_whether_it_was_written(
+    daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --wait a park in force is told from one that is still to come."""
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.0)
+    parked = run("park")
+    daemon.template = record(50, reading=sample(50, io_capacity=300, io_capacity_max=600))
+    under_way = run("park")
+
+    assert parked.exit_code == under_way.exit_code == 0
+    assert parked.output.startswith("parked at 225/450; hands off until resumed")
+    assert "not in force yet: innobrim status shows io_capacity" in under_way.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from api.views import Change, Status
 from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration
@@ -18,7 +19,7 @@ from tuner.cli.options import stand_in_options
 from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration, PagesPerSecond
 from tuner.cli.status_table import table
 from tuner.cli.steer import options, reason_option, require_unnamed, send, show, wait_option
-from tuner.cli.waiting import until_parked, until_restored
+from tuner.cli.waiting import last_event, until_parked, until_restored
 from tuner.records import LONGEST_TTL
 from tuner.settings import Mode
 
@@ -127,8 +128,9 @@ def override(
 def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bool, **server: object) -> None:
     """Write a setting that is safe without a daemon, then keep hands off until resumed.
 
-    Refused in advisory mode, which writes nothing. Without a daemon this command looks for some seconds
-    itself, and parks what a dead daemon left in force; nothing else.
+    Refused in advisory mode, which writes nothing. Where the server takes no write, that is said and the
+    exit code is 1; without --wait it looks for three seconds. Without a daemon this command looks for some
+    seconds itself, and parks what a dead daemon left in force; nothing else.
 
     Example: innobrim park --wait
     """
@@ -138,15 +140,18 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
             if if_crashed:
                 _tell("park", park_if_crashed(config, say=_aside), as_json=as_json)
                 return
-            change = Daemon(where, config).send("POST", "/v1/park", {"reason": reason}, Change)
+            daemon = Daemon(where, config)
+            before = last_event(daemon)
+            change = daemon.send("POST", "/v1/park", {"reason": reason}, Change)
         except NoDaemon as nobody:
             require_unnamed(where, nobody)
             _tell("park", park_without_daemon(config, nobody, say=_aside), as_json=as_json)
             return
         target = change.new.target
-        if wait:
-            until_parked(where, target)
-        show(change, as_json=as_json)
+        parked = until_parked(daemon, target, after=before, wait=wait)
+        done = f"parked at {target}; hands off until resumed"
+        unknown = f"{change.message}; not in force yet: innobrim status shows io_capacity when it is"
+        show(replace(change, message=done if parked else unknown), as_json=as_json)
 
 
 @click.command()

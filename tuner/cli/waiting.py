@@ -13,11 +13,15 @@ from tuner.cli.errors import Refused
 from tuner.cli.status_table import drain_text, duration, restore_text
 from tuner.cli.steer import pair_named
 from tuner.core.ages import said
+from tuner.core.holds import CANNOT_WRITE
 from tuner.records import Capacity
 from tuner.settings import Mode
 
 WAIT_SECONDS = 300.0
 """So long without getting any further, and a command gives up."""
+
+RECEIPT_SECONDS = 3.0
+"""So long does a park without --wait look whether its write was carried out."""
 
 HELD_SECONDS = 30.0
 """A hold that lasts longer than this is not waited for."""
@@ -30,18 +34,53 @@ LINE_SECONDS = 5.0
 """Between two lines about a drain."""
 
 
-def until_parked(where: Where, target: Capacity | None) -> None:
-    """Wait until the parked pair is in force.
+def last_event(daemon: Daemon) -> int:
+    """Return the number of the newest event; 0 before the first."""
+    found = daemon.get("/v1/events?limit=1", Events).events
+    return found[-1].number if found else 0
+
+
+def until_parked(daemon: Daemon, target: Capacity | None, *, after: int, wait: bool) -> bool:
+    """Wait until the parked pair is in force; without ``wait`` for a moment only. Tell whether it is.
+
+    Args:
+        daemon: asked to park.
+        target: the parked pair.
+        after: number of the last event before it was asked.
+        wait: as long as it may take.
 
     Raises:
-        CommandError: it is not in time.
+        CommandError: the server took no write, or it is not in force in time.
     """
-    _until(
-        where,
-        lambda now: now.in_force is not None and now.in_force == target,
-        lambda now: f"in force {pair_named(now.in_force)}; parking at {pair_named(target)}",
-        "parked",
-    )
+    begun = time.monotonic()
+
+    def line(now: Status) -> str:
+        _require_written(daemon, now, after)
+        return f"in force {pair_named(now.in_force)}; parking at {pair_named(target)}"
+
+    def done(now: Status) -> bool:
+        return now.in_force is not None and now.in_force == target
+
+    if wait:
+        _until(daemon, done, line, "parked")
+        return True
+    while not done(now := daemon.get("/v1/status", Status)):
+        _require_written(daemon, now, after)
+        if time.monotonic() - begun >= RECEIPT_SECONDS:
+            return False
+        pause(POLL_SECONDS)
+    return True
+
+
+def _require_written(daemon: Daemon, now: Status, after: int) -> None:
+    """Raise where the server took no write since an event."""
+    in_force = f"in force: {pair_named(now.in_force)}"
+    for hold in now.holds:
+        if hold.code in CANNOT_WRITE:
+            raise Refused(f"not parked, {in_force}: {hold.reason}; ended by {hold.clears}")
+    for event in daemon.get(f"/v1/events?after={after}", Events).events:
+        if event.code == "write_failed":
+            raise Refused(f"not parked, {in_force}: the write failed: {event.message}; ask again")
 
 
 def until_restored(where: Where, wanted: Capacity | None) -> None:
@@ -51,7 +90,7 @@ def until_restored(where: Where, wanted: Capacity | None) -> None:
         CommandError: it stopped on the way, or got no further for too long.
     """
     _until(
-        where,
+        Daemon(where, configuration(where)),
         lambda now: now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == wanted,
         lambda now: (
             now.decision.detail if now.restore is None else restore_text(now.restore, now.in_force, wanted)
@@ -90,8 +129,7 @@ def until_drained(where: Where) -> str:
         pause(POLL_SECONDS)
 
 
-def _until(where: Where, done: Callable[[Status], bool], line: Callable[[Status], str], word: str) -> None:
-    daemon = Daemon(where, configuration(where))
+def _until(daemon: Daemon, done: Callable[[Status], bool], line: Callable[[Status], str], word: str) -> None:
     said_last, in_force, since = "", None, time.monotonic()
     while not done(now := daemon.get("/v1/status", Status)):
         if now.in_force != in_force:
