@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.announced import OVER_SECONDS, SAID, Announced, update
+from tuner.core.budgets import Budget
 
 
-def follow(sources: list[str], budgets: list[float] | None = None) -> list[str]:
+def follow(
+    sources: list[str], budgets: list[float] | None = None, *, age_ratio: float = 0.6, predicted: float = 14.0
+) -> list[str]:
     """Return the codes said over so many seconds, one deciding source a second."""
     state, said = Announced(), []
     for second, source in enumerate(sources):
         bound = budgets[second] if budgets else 0.9
         state, events = update(
             state,
-            {"recovery": bound},
-            age_ratio=0.6,
+            {"recovery": Budget(bound, predicted=predicted, allowed=1.0, least=15.0)},
+            age_ratio=age_ratio,
             set_point=0.6,
             source=source,
             wished=None,
@@ -49,6 +53,15 @@ def test_a_budget_at_the_edge_is_out_of_reach_once() -> None:
 def test_a_budget_is_not_called_out_of_reach_at_once() -> None:
     """What five minutes do not confirm is not said: the first readings after a start exaggerate."""
     assert "budget_out_of_reach" not in follow(["recovery"] * 400, [0.1] * 290 + [0.5] * 110)
+
+
+@pytest.mark.parametrize("age_ratio", [0.05, 0.2, 0.31])
+def test_a_budget_that_the_lowest_age_breaks_is_out_of_reach_within_seconds(age_ratio: float) -> None:
+    """At the floor or below it, a prediction beyond the budget does not wait for five minutes to be said."""
+    assert "budget_out_of_reach" in follow(["recovery"] * 15, [-0.5] * 15, age_ratio=age_ratio)
+    assert "budget_out_of_reach" not in follow(
+        ["recovery"] * 400, [-0.5] * 400, age_ratio=0.05, predicted=0.5
+    )
 
 
 @given(st.lists(st.sampled_from(sorted(SAID | {"alarm", "headroom"})), max_size=200))

@@ -87,6 +87,35 @@ def test_a_persons_set_point_comes_before_the_budgets_and_that_is_said_once() ->
     assert said(bench.records, "budget_", "bound_") == ["budget_overruled"]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "code", "right"),
+    [
+        ({}, "budget_out_of_reach", "the lowest set-point, 0.30, needs max_"),
+        ({"set_point": 0.85}, "budget_overruled", "set_point = 0.85 stands"),
+    ],
+)
+def test_a_budget_set_too_low_while_it_runs_is_said_within_a_minute(
+    chosen: dict[str, float], code: str, right: str
+) -> None:
+    """Once a budget, with what is predicted, allowed and would be right; anew for another budget."""
+    bench = Bench(Settings(mode=Mode.ACTIVE), originals=DEFAULT)
+    bench.turns(30)
+    for budget in (1.0, 1.5):
+        settings = Settings(
+            mode=Mode.ACTIVE, max_recovery_seconds=budget, max_shutdown_seconds=budget, **chosen
+        )
+        bench.turn(command("settings", settings=settings))
+        records = [bench.turn() for _ in range(60)]
+        messages = [
+            event.message for record in records for event in record.events if event.code.startswith("budget_")
+        ]
+
+        assert said(records, "budget_") == [code] * 2
+        assert all(right in message for message in messages)
+        assert f"s now, and max_recovery_seconds is {budget:g}" in messages[0]
+        assert f"s now, and max_shutdown_seconds is {budget:g}" in messages[1]
+
+
 @pytest.mark.parametrize("wished", [None, 0.9])
 def test_a_replica_is_held_lower_whoever_asks_for_more(wished: float | None) -> None:
     """The operator's limit for replicas comes first; it is over when the replica is made the primary."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP
+from tuner.core.budgets import Budget
 from tuner.core.spell import Spell
 from tuner.records import Event
 
@@ -18,8 +20,12 @@ OVER_SECONDS = 30.0
 """A bound that has not decided for so long is over."""
 
 BUDGET_SECONDS = 300.0
-"""What is said about a budget has been so for as long, and so has its end."""
+"""What is said about a budget on the way to the set-point has been so for as long, and so has its end."""
 
+SOON = 10.0
+"""The same once the age is where the set-point wants it, or lower: it will not become less by itself."""
+
+WHAT = {"recovery": "a crash recovery", "shutdown": "a shutdown"}
 SETTING = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds"}
 
 
@@ -28,18 +34,18 @@ class Announced(Struct, frozen=True):
 
     Attributes:
         deciding: bounds said to decide, each with the time when it last did, seconds.
-        wished: the set-point that a person asked for by then; None where nobody did.
+        asked: the set-point that a person asked for by then, None where nobody did, and the budgets.
         exceeded: for each budget whether it is said not to be kept.
     """
 
     deciding: tuple[tuple[str, float], ...] = ()
-    wished: float | None = None
+    asked: tuple[float | None, ...] = ()
     exceeded: tuple[tuple[str, Spell], ...] = ()
 
 
 def update(
     state: Announced,
-    budgets: Mapping[str, float],
+    budgets: Mapping[str, Budget],
     *,
     age_ratio: float,
     set_point: float,
@@ -52,7 +58,7 @@ def update(
 
     Args:
         state: what was said before.
-        budgets: age ratios at which each budget is used up.
+        budgets: how each budget stands.
         age_ratio: x; far below the set-point it says little about the budgets there.
         set_point: f in force.
         source: which bound or person decided it.
@@ -61,24 +67,32 @@ def update(
         wall: Unix time, seconds.
     """
     state, events = _follow_deciding(state, set_point=set_point, source=source, now=now, wall=wall)
-    before = dict(state.exceeded) if state.wished == wished else {}
-    limit = min(LOWEST if wished is None else wished, age_ratio + NOISE)
-    telling = age_ratio >= LOWEST - NOISE
+    asked = (wished, *(one.allowed for one in budgets.values()))
+    before = dict(state.exceeded) if state.asked == asked else {}
+    aim = LOWEST if wished is None else wished
     after = {
-        name: before.get(name, Spell()).see(
-            begins=telling and bound < limit,
-            ends=telling and bound >= limit + STEP,
-            now=now,
-            seconds=BUDGET_SECONDS,
-        )
-        for name, bound in budgets.items()
+        name: _see(before.get(name, Spell()), one, age_ratio=age_ratio, aim=aim, now=now)
+        for name, one in budgets.items()
     }
     events.extend(
-        _exceeded(name, budgets[name], wished=wished, wall=wall)
+        _exceeded(name, budgets[name], wished=wished, set_point=set_point, wall=wall)
         for name, spell in after.items()
         if spell.on and not before.get(name, Spell()).on
     )
-    return replace(state, wished=wished, exceeded=tuple(after.items())), events
+    return replace(state, asked=asked, exceeded=tuple(after.items())), events
+
+
+def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Spell:
+    """Return whether a budget cannot be kept, after one more reading."""
+    there = budget.exceeded and age_ratio <= aim + NOISE
+    telling = age_ratio >= LOWEST - NOISE
+    limit = min(aim, age_ratio + NOISE)
+    return spell.see(
+        begins=(there and budget.ratio < aim) or (telling and budget.ratio < limit),
+        ends=telling and budget.ratio >= limit + STEP,
+        now=now,
+        seconds=SOON if there and not spell.on else BUDGET_SECONDS,
+    )
 
 
 def _follow_deciding(
@@ -98,16 +112,15 @@ def _follow_deciding(
     return replace(state, deciding=tuple(deciding.items())), events
 
 
-def _exceeded(name: str, bound: float, *, wished: float | None, wall: float) -> Event:
-    """Return the event that says of a budget that it is not kept, and why."""
+def _exceeded(name: str, budget: Budget, *, wished: float | None, set_point: float, wall: float) -> Event:
+    """Return the event that says of a budget that it is not kept, by how much, and what would be right."""
+    key = SETTING[name]
+    now = f"{WHAT[name]} would take {budget.predicted:.0f} s now, and {key} is {budget.allowed:g}"
+    least = f"the lowest set-point, {LOWEST:.2f}, needs {key} = {math.ceil(budget.least)} or more"
     if wished is None:
-        message = (
-            f"{SETTING[name]} cannot be kept even at the lowest set-point, {LOWEST:.2f}; "
-            "less redo capacity or a larger budget would help"
-        )
+        message = f"{key} cannot be kept: {now}; {least}, or less redo capacity"
         return Event(wall=wall, code="budget_out_of_reach", message=message)
-    message = (
-        f"the set-point {wished:.2f} that a person asked for stands, although {SETTING[name]} is used up "
-        f"at {max(0.0, bound):.2f}"
-    )
+    held = f"set_point = {wished:g} stands" + ("" if set_point == wished else f" ({set_point:.2f} in force)")
+    right = f"a set_point of at most {budget.ratio:.2f} keeps it" if budget.ratio >= LOWEST else least
+    message = f"{held} and {key} is not kept: {now}; {right}"
     return Event(wall=wall, code="budget_overruled", message=message)

@@ -19,7 +19,7 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.setpoint import FLUSH_ORDER_LAG, NOISE, Headroom
+from policies.setpoint import FLUSH_ORDER_LAG, LOWEST, NOISE, Headroom
 from tuner.records import Sample
 from tuner.settings import Settings
 
@@ -140,6 +140,57 @@ class Recovery(Struct, frozen=True):
     def sound(self) -> bool:
         """Tell whether a factor that was kept can be true."""
         return math.isfinite(self.factor) and LEAST_FACTOR <= self.factor <= MOST_FACTOR
+
+
+class Budget(Struct, frozen=True):
+    """How one budget stands; seconds.
+
+    Attributes:
+        ratio: age ratio at which it is used up.
+        predicted: what recovery or shutdown would take now.
+        allowed: what it may take.
+        least: the smallest budget that the lowest set-point keeps, at the pages per byte of now.
+    """
+
+    ratio: float
+    predicted: float
+    allowed: float
+    least: float
+
+    @property
+    def exceeded(self) -> bool:
+        """Tell whether it would take longer now than it may."""
+        return self.predicted > self.allowed
+
+
+def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sample) -> dict[str, Budget]:
+    """Return how each budget stands, by name; the shutdown's only where dirty pages were seen.
+
+    Args:
+        recovery: what is known about the server.
+        headroom: flush limit and lag of the checkpoint.
+        settings: the budgets.
+        sample: the newest reading.
+    """
+    now = {
+        "recovery": (recovery.recovery_seconds(sample), settings.max_recovery_seconds),
+        "shutdown": (recovery.shutdown_seconds(sample), settings.max_shutdown_seconds),
+    }
+    least = _seconds_at(recovery, headroom, LOWEST)
+    return {
+        name: Budget(ratio, *now[name], least=least[name])
+        for name, ratio in ratios(recovery, headroom, settings).items()
+    }
+
+
+def _seconds_at(recovery: Recovery, headroom: Headroom, ratio: float) -> dict[str, float]:
+    """Return what recovery and shutdown may take where the age ratio is held: ``ratios`` turned round."""
+    density, age = recovery.pages_per_byte, (ratio + NOISE) * headroom.flush_limit
+    per_byte = 1.0 / SCAN_RATE + density / READ_RATE
+    return {
+        "recovery": recovery.factor * (START_SECONDS + (age + headroom.highest_lag) * per_byte),
+        "shutdown": density * age / recovery.flush_rate,
+    }
 
 
 def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[str, float]:

@@ -33,8 +33,8 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         return state, []
     wished = state.settings.set_point
     headroom = headroom_of(state, sample, found)
-    budget = budgets.ratios(state.estimator.recovery, headroom, state.settings)
-    derived = highest_ratio(headroom, budget)
+    standing = budgets.look(state.estimator.recovery, headroom, state.settings, sample)
+    derived = highest_ratio(headroom, {name: one.ratio for name, one in standing.items()})
     if sample.degraded:
         derived = max(LOWEST, derived[0] - degraded.MARGIN), "degraded"
     if wished is not None:
@@ -45,7 +45,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     set_point = wanted if as_it_is else min(cap, follow(state.set_point, wanted))
     announced, events = update(
         state.announced,
-        budget,
+        standing,
         age_ratio=sample.age_ratio,
         set_point=set_point,
         source=source,
