@@ -280,6 +280,14 @@ class Daemon:
 def _why_not_active(state: State) -> str:
     """Say what an earlier daemon was told that still keeps this one from writing; empty without anything."""
     said = [hold.reason for hold in (state.latches.paused, state.latches.foreign) if hold is not None]
-    if state.mode is not state.settings.mode:
-        said.append("advisory since a restore or a person's word; innobrim mode active ends that")
+    if state.beside_before:
+        said.append(
+            f"advisory: {state.facts.identity} answers where the last run ended beside {state.beside_before}"
+            "; innobrim mode active ends that"
+        )
+    elif state.mode is not state.settings.mode:
+        said.append(
+            "advisory since a restore, another server at the address or a person's word; "
+            "innobrim mode active ends that"
+        )
     return "; ".join(said)

@@ -12,11 +12,11 @@ import msgspec
 from tuner.core.commands import originals_name
 from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import encode_state
-from tuner.core.standing import Standing, standing_of, take_up
+from tuner.core.standing import Standing, moved, standing_of, take_up
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.core.step import start
 from tuner.journal import reader
-from tuner.journal.ending import Writes, last_writes, left_by
+from tuner.journal.ending import Ending, Writes, ending, last_writes, left_by
 from tuner.journal.readonly import settled
 from tuner.journal.tables import JournalError, Originals
 from tuner.journal.writer import JournalWriter
@@ -39,6 +39,7 @@ class Left(NamedTuple):
     written: Writes | None = None
     standing: dict[str, str] | None = None
     learned: dict[str, bytes] | None = None
+    ended: tuple[Ending, ...] | None = None
 
     def originals_of(self, facts: Facts) -> Capacity | None:
         """Return the originals of an earlier run on this very start of this very server."""
@@ -57,14 +58,28 @@ class Left(NamedTuple):
             left=self.left_to(facts) if originals is not None else (),
             learned=self._learned_about(facts),
         )
-        return take_up(state, self._standing_of(facts), now=now)
+        state = take_up(state, self._standing_of(facts.identity), now=now)
+        before = self._elsewhere(facts)
+        return state if before is None else moved(state, before, now=now)
+
+    def _elsewhere(self, facts: Facts) -> Standing | None:
+        """Return what stands for the server that the last run ended beside; None where it is this one.
+
+        Another address is another server by the operator's own word, and nothing to be told of.
+        """
+        for one in self.ended or ():
+            if one.identity not in {"", facts.identity} and _address(one.endpoint) == _address(
+                facts.endpoint
+            ):
+                return self._standing_of(one.identity) or Standing(one.identity, 0.0)
+        return None
 
     def left_to(self, facts: Facts) -> tuple[Capacity, ...]:
         """Return the pairs that earlier writes to this very server may have left in force."""
         return left_by((self.written or {}).get(facts.identity, ()))
 
-    def _standing_of(self, facts: Facts) -> Standing | None:
-        text = (self.standing or {}).get(facts.identity)
+    def _standing_of(self, identity: str) -> Standing | None:
+        text = (self.standing or {}).get(identity)
         try:
             return None if text is None else msgspec.json.decode(text, type=Standing)
         except msgspec.MsgspecError:
@@ -76,6 +91,11 @@ class Left(NamedTuple):
             return None if blob is None else msgspec.msgpack.decode(blob, type=Learned)
         except msgspec.MsgspecError:
             return None
+
+
+def _address(endpoint: str) -> str:
+    """Return an endpoint without the account, which may change beside the same server."""
+    return endpoint.rpartition("@")[2]
 
 
 def look(directory: Path, *, quietly: bool) -> Left:
@@ -96,11 +116,13 @@ def look(directory: Path, *, quietly: bool) -> Left:
 
     def everything() -> Left:
         with settled(directory) as place:
+            written = read(lambda: last_writes(place))
             return Left(
                 read(lambda: reader.originals(place)),
-                read(lambda: last_writes(place)),
+                written,
                 read(lambda: reader.standing(place)),
                 read(lambda: reader.learned(place)),
+                read(lambda: tuple(one for one in (ending(place, written or {}),) if one is not None)),
             )
 
     return read(everything) or Left()
@@ -140,6 +162,7 @@ class Memory:
                 first.written if first.written is not None else again.written,
                 first.standing if first.standing is not None else again.standing,
                 first.learned if first.learned is not None else again.learned,
+                first.ended if first.ended is not None else again.ended,
             )
 
     @property
@@ -165,7 +188,8 @@ class Memory:
         self._journal.end_run(wall)
 
     def begin(self, settings: Settings, state: State, *, wall: float) -> None:
-        """Begin a run with the state that its first tick takes."""
+        """Begin a run with the state that its first tick takes; what stands for its server comes first."""
+        self._keep_standing(state)
         self._journal.begin_run(
             settings=settings, facts=state.facts, state=encode_state(state), tick_number=0, wall=wall
         )
@@ -180,10 +204,8 @@ class Memory:
                 this tick are on disk.
         """
         self._journal.record(record)
-        facts, standing = state.facts, standing_of(state)
-        if standing != self._standing:
-            self._standing = standing
-            self._journal.save_standing(facts.identity, msgspec.json.encode(standing).decode())
+        facts = state.facts
+        self._keep_standing(state)
         for event in record.events:
             if event.code == "originals" and record.originals is not None:
                 self._journal.save_originals(
@@ -202,6 +224,12 @@ class Memory:
         elif state.gate.proven != self._proven:
             self.keep_learned(state)
         self._proven = state.gate.proven
+
+    def _keep_standing(self, state: State) -> None:
+        standing = standing_of(state)
+        if standing != self._standing:
+            self._standing = standing
+            self._journal.save_standing(standing.identity, msgspec.json.encode(standing).decode())
 
     def keep_learned(self, state: State) -> None:
         """Keep what the next daemon should know about the load."""

@@ -19,7 +19,7 @@ SETTLED_READINGS = 10
 SERVERS_REMEMBERED = 8
 """Servers behind one address whose originals are kept in mind."""
 
-ANOTHER, ANSWERS = "server ", " answers now; the mode is advisory until a person says otherwise"
+ANOTHER, ANSWERS = "server ", " answers now; the mode is advisory until a person says: innobrim mode active"
 """What the event ``other_server`` says, around the server's identity."""
 
 FAILURES_LATCHED = 3
@@ -109,7 +109,7 @@ def _take_recovery(state: State, facts: Facts, *, wall: float) -> tuple[State, l
 
 def named(message: str) -> str:
     """Return the identity that an event ``other_server`` names."""
-    return message.removeprefix(ANOTHER).removesuffix(ANSWERS)
+    return message.removeprefix(ANOTHER).partition(ANSWERS.partition(";")[0])[0]
 
 
 def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
@@ -125,6 +125,10 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
                 message=f"{ANOTHER}{sample.identity}{ANSWERS}",
             )
         )
+    elif state.beside_before:
+        told = f"{ANOTHER}{sample.identity}{ANSWERS}; the last run ended beside {state.beside_before}"
+        events.append(Event(wall=wall, code="other_server", message=told))
+        state = replace(state, beside_before="")
     elif last is not None and _restarted(sample, last):
         state = _restart(state, sample, last, now=now)
         events.append(

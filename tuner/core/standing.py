@@ -18,7 +18,7 @@ class Standing(Struct, frozen=True):
         started: when it had started, Unix time.
         paused: why and by whom, empty where nobody paused.
         foreign: the change by somebody else that the loop yielded to, empty without one.
-        advisory: a person, or a restore, made an active loop advisory.
+        advisory: a person, a restore, or another server at the address made an active loop advisory.
     """
 
     identity: str
@@ -38,6 +38,21 @@ def standing_of(state: State) -> Standing:
         foreign=latches.foreign.reason if latches.foreign is not None else "",
         advisory=state.advisory_until_said or bool(state.restoring),
     )
+
+
+def moved(state: State, before: Standing, *, now: float) -> State:
+    """Return a state at its start where another server was at this address when the last daemon ended.
+
+    It is advisory until a person says otherwise. A pause goes on: hands off was said, whichever server it is.
+
+    Args:
+        state: as a daemon begins, with what stands for the server that answers now.
+        before: what the last daemon left of the other one.
+        now: monotonic time, seconds.
+    """
+    here = replace(standing_of(state), advisory=True)
+    state = take_up(state, replace(here, paused=here.paused or before.paused), now=now)
+    return replace(state, beside_before=before.identity)
 
 
 def take_up(state: State, standing: Standing | None, *, now: float) -> State:

@@ -168,7 +168,8 @@ class State(Struct, frozen=True):
     active mode; ``pace`` is the last restore's; ``facts_due`` waits for the server's facts to be read anew;
     ``role`` is the server's, with read_only, as last seen; ``handed_over`` is when a park for another
     role was taken over last; ``unpaid_since`` is since when a park that is owed on leaving active mode waits
-    for a reading.
+    for a reading; ``beside_before`` is the server that the last run ended beside, where another one answers
+    at its address now, until that is said.
     """
 
     settings: Settings
@@ -205,3 +206,4 @@ class State(Struct, frozen=True):
     occurrences: Occurrences = Occurrences()
     handed_over: float | None = None
     unpaid_since: float | None = None
+    beside_before: str = ""

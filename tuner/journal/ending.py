@@ -47,19 +47,27 @@ class Ending(Struct, frozen=True):
 
     Attributes:
         orderly: it was told to stop and left behind what it was to leave; a killed one leaves no such mark.
+        identity: the server that it ended beside.
+        endpoint: where that was, with the account.
         active: it was in active mode.
         writes: by server, the last two writes of any run, the newest first.
         last: its last tick; None where it has none that this version can read.
     """
 
     orderly: bool
+    identity: str
+    endpoint: str
     active: bool
     writes: Writes
     last: TickRecord | None
 
 
-def ending(state_directory: Path) -> Ending | None:
+def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None:
     """Return how the newest run ended; None where there was no run.
+
+    Args:
+        state_directory: where the journal is.
+        writes: what ``last_writes`` returned, where that was asked already.
 
     Raises:
         JournalError: damaged.
@@ -68,15 +76,27 @@ def ending(state_directory: Path) -> Ending | None:
     if not is_there(path):
         return None
     with ReadOnlyJournal(path) as journal:
-        runs = journal.rows("SELECT run, settings FROM runs ORDER BY run DESC LIMIT 1")
+        runs = journal.rows("SELECT run, settings, facts FROM runs ORDER BY run DESC LIMIT 1")
         if not runs:
             return None
-        run, settings = runs[0]
+        run, settings, facts = runs[0]
         orderly = bool(journal.rows("SELECT 1 FROM events WHERE run = ? AND code = ? LIMIT 1", (run, ENDED)))
+        moves = journal.rows(
+            "SELECT message FROM events WHERE run = ? AND code = 'other_server' ORDER BY id DESC LIMIT 1",
+            (run,),
+        )
         ticks = journal.rows("SELECT run FROM ticks ORDER BY id DESC LIMIT 1")
     last = _last(path) if ticks and ticks[0][0] == run else None
     mode = last.mode.value if last is not None else msgspec.json.decode(settings).get("mode")
-    return Ending(orderly, mode == Mode.ACTIVE.value, last_writes(state_directory), last)
+    began = msgspec.json.decode(facts)
+    return Ending(
+        orderly=orderly,
+        identity=named(moves[0][0]) if moves else began.get("identity", ""),
+        endpoint=began.get("endpoint", ""),
+        active=mode == Mode.ACTIVE.value,
+        writes=last_writes(state_directory) if writes is None else writes,
+        last=last,
+    )
 
 
 def last_writes(state_directory: Path) -> Writes:

@@ -1,0 +1,114 @@
+"""What a daemon begins with where something changed while there was none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from structlog.testing import capture_logs
+
+from tests.factory import OTHER_IDENTITY, command
+from tests.life import Life
+from tuner.journal.reader import originals
+from tuner.records import Event
+from tuner.settings import Mode, Settings
+
+ACTIVE = Settings(mode=Mode.ACTIVE)
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Life:
+    """Return a daemon in active mode that has not begun to live."""
+    return Life(tmp_path, ACTIVE)
+
+
+def after(before: Life, *, identity: str = "") -> Life:
+    """Return the next daemon, beside the server as the one before left it, or beside another one."""
+    life = Life(Path(before.config.daemon.state_directory), ACTIVE)
+    life.server.identity = identity or before.server.identity
+    if not identity:
+        life.server.capacity, life.server.started = before.server.capacity, before.server.started
+        life.server.facts_started = before.server.facts_started
+    return life
+
+
+def told(life: Life, code: str) -> list[Event]:
+    """Return the events of a code, in order."""
+    return [event for record in life.records for event in record.events if event.code == code]
+
+
+def asking(life: Life, name: str) -> Callable[[], None]:
+    """Return a life's script: a first write, then a command."""
+
+    def script() -> None:
+        life.wait_for_write()
+        life.board.submit(command(name, number=0))
+        life.wait_for_ticks(3)
+
+    return script
+
+
+def watched(life: Life, ticks: int = 40) -> Life:
+    """Let a daemon live quietly for so many ticks."""
+    return life.live(lambda: life.wait_for_ticks(ticks))
+
+
+def test_another_server_since_the_last_run_is_left_alone(before: Life, tmp_path: Path) -> None:
+    """A server that took the address while no daemon ran is not written to before a person says so."""
+    before.live(before.wait_for_write)
+    life = after(before, identity=OTHER_IDENTITY)
+    with capture_logs() as logged:
+        watched(life)
+    again = watched(after(life))
+
+    (event,) = told(life, "other_server")
+    assert event.message == (
+        f"server {OTHER_IDENTITY} answers now; the mode is advisory until a person says: innobrim mode active"
+        f"; the last run ended beside {before.server.identity}"
+    )
+    (started,) = [line for line in logged if line["event"] == "started"]
+    assert str(started["why"]).endswith("innobrim mode active ends that")
+    assert {record.mode for record in (*life.records, *again.records)} == {Mode.ADVISORY}
+    assert life.server.applied == again.server.applied == []
+    assert OTHER_IDENTITY not in [one.identity for one in originals(tmp_path)]
+    assert told(again, "other_server") == []
+
+
+def test_a_persons_word_lets_it_tune_the_other_server(before: Life) -> None:
+    """After ``innobrim mode active`` the next daemon beside that server is active from its start."""
+    before.live(before.wait_for_write)
+    life = after(before, identity=OTHER_IDENTITY)
+
+    def script() -> None:
+        life.wait_for_ticks(3)
+        life.board.submit(command("mode", number=0, value="active"))
+        life.wait_for_write()
+
+    life.live(script)
+    again = watched(after(life), 3)
+
+    assert again.records[0].mode is Mode.ACTIVE
+    assert told(again, "other_server") == []
+
+
+def test_a_pause_goes_on_beside_another_server(before: Life) -> None:
+    """Hands off was said: who takes the server's place meanwhile is not touched either."""
+    before.live(asking(before, "pause"))
+    life = watched(after(before, identity=OTHER_IDENTITY))
+
+    assert "paused" in {hold.code.value for hold in life.records[-1].holds}
+
+
+def test_another_address_is_no_other_server(before: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who configures another address means another server, and is not asked again."""
+    before.live(before.wait_for_write)
+    life = after(before, identity=OTHER_IDENTITY)
+    facts = life.server.facts()
+    elsewhere = replace(facts, endpoint="innobrim@127.0.0.2:3306")
+    monkeypatch.setattr(life.server, "facts", lambda: elsewhere)
+    watched(life, 3)
+
+    assert life.records[0].mode is Mode.ACTIVE
+    assert told(life, "other_server") == []
