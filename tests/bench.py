@@ -136,6 +136,10 @@ class FakeServer:
         self.capacity, self.ours = capacity, False
         self._reset(self.lsn)
 
+    def may_write(self) -> bool | None:
+        """Return whether writes are refused."""
+        return not self.refusal
+
     def facts(self) -> Facts:
         """Return what this server is."""
         return replace(FACTS, identity=self.identity, started=EPOCH + self.started, **self.told)

@@ -207,7 +207,20 @@ def test_a_missing_privilege_comes_with_the_grant(server: Odd) -> None:
     assert found.outcome == "problem"
     assert "Access denied" in found.message
     assert FACTS.endpoint in found.message
-    assert "SYSTEM_VARIABLES_ADMIN" in found.fix
+    assert found.sql == ("GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO 'innobrim'@'…'",)
+
+
+def test_advisory_says_what_active_mode_lacks(server: Odd) -> None:
+    """An account without the privilege is enough to watch, and is not one that could control."""
+    server.refusal = "Access denied (error 1227)"
+    server.changed_facts = {"account": "inno'brim@%"}
+    report = look(server)
+    found = line(report, "write")
+
+    assert (report.fine, report.controllable, report.lacking) == (True, False, ("write",))
+    assert "no SYSTEM_VARIABLES_ADMIN: advisory mode works, and active mode could not write" in found.message
+    assert found.sql == ("GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO 'inno''brim'@'%'",)
+    assert server.applied == []
 
 
 def test_another_writer_is_not_disturbed(server: Odd) -> None:

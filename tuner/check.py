@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from tuner.advice import counters_off, statements
-from tuner.records import Capacity, Facts, Missed, Sample
+from tuner.records import WRITE_PRIVILEGE, Capacity, Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError, Unreachable
 
 Outcome = Literal["ok", "warning", "problem", "untested"]
 
 SMALL_REDO = 256 * 1024 * 1024
 """Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
+
+GRANT_IT = "for active mode, as an administrator"
 
 ANY_FIX = "start the server, or correct address and account"
 """For a server that cannot be reached, where the cause names no better one."""
@@ -39,6 +41,10 @@ class Line(Struct, frozen=True):
     sql: tuple[str, ...] = ()
 
 
+NEEDED_ACTIVE = frozenset({"write", "counters"})
+"""Lines whose warning is about active mode alone."""
+
+
 class Report(Struct, frozen=True):
     """All lines, and whether the server could be reached at all."""
 
@@ -46,9 +52,21 @@ class Report(Struct, frozen=True):
     reachable: bool
 
     @property
+    def fine(self) -> bool:
+        """Tell whether nothing stands in the way of what was asked about, advisory or active mode."""
+        return not any(line.outcome == "problem" for line in self.lines)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Names of the lines that say what active mode still lacks where advisory mode works."""
+        return tuple(
+            line.name for line in self.lines if line.outcome == "warning" and line.name in NEEDED_ACTIVE
+        )
+
+    @property
     def controllable(self) -> bool:
         """Tell whether nothing stands in the way of control."""
-        return not any(line.outcome == "problem" for line in self.lines)
+        return self.fine and "write" not in self.lacking
 
 
 UNSEEN: Mapping[str, str] = {
@@ -61,7 +79,15 @@ UNSEEN: Mapping[str, str] = {
 """What goes unnoticed without a part of the surroundings."""
 
 
-def check(server: Server, *, active: bool, ratio: int, read_only_writes: bool = False) -> Report:
+class CheckedServer(Server, Protocol):
+    """A server that can be asked what the account may do."""
+
+    def may_write(self) -> bool | None:
+        """Tell whether the account has the privilege to write; None where that is not seen."""
+        ...
+
+
+def check(server: CheckedServer, *, active: bool, ratio: int, read_only_writes: bool = False) -> Report:
     """Look at every precondition; writes the current value back only where ``active``.
 
     Args:
@@ -117,13 +143,12 @@ def _surroundings(facts: Facts) -> Line:
     if not facts.unseen:
         return Line("surroundings", "ok", "replication, locks, clones and latency can be seen")
     missing = "; ".join(f"{part}: {UNSEEN.get(part, part)}" for part in facts.unseen)
-    user = facts.endpoint.partition("@")[0]
     return Line(
         "surroundings",
         "untested",
         f"not seen, and not taken into account: {missing}",
         "let the account see it",
-        (f"GRANT SELECT ON performance_schema.* TO '{user}'@'…'",),
+        (facts.grant("SELECT", "performance_schema.*"),),
     )
 
 
@@ -238,19 +263,30 @@ def _ratio(sample: Sample, ratio: int) -> Line:
     )
 
 
-def _privilege(server: Server, sample: Sample, facts: Facts, *, active: bool, held: str) -> Line:
-    grant = "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO the account"
+def _privilege_said(server: CheckedServer, grant: tuple[str, ...]) -> Line:
+    """Say by the server's word whether the account may write; advisory mode tries nothing."""
+    may = server.may_write()
+    again = "check --active writes the current value back"
+    if may is None:
+        return Line("write", "untested", f"advisory: not tried; {again}", "for active mode", grant)
+    if may:
+        found = f"advisory: not tried; the account has {WRITE_PRIVILEGE}; {again}"
+        return Line("write", "untested", found)
+    lacks = f"the account has no {WRITE_PRIVILEGE}: advisory mode works, and active mode could not write"
+    return Line("write", "warning", lacks, GRANT_IT, grant)
+
+
+def _privilege(server: CheckedServer, sample: Sample, facts: Facts, *, active: bool, held: str) -> Line:
+    grant = (facts.grant(WRITE_PRIVILEGE),)
     if not active:
-        return Line(
-            "write", "untested", "advisory: not tried; check --active writes the current value back", grant
-        )
+        return _privilege_said(server, grant)
     if not sample.writer:
         return Line("write", "untested", "not tried: another InnoBrim holds the writer lock")
     if held:
         return Line("write", "untested", f"not tried: {held}")
     receipt = server.apply((("innodb_io_capacity", sample.io_capacity),), sample.capacity)
     if receipt.error:
-        return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", grant)
+        return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", GRANT_IT, grant)
     return Line(
         "write",
         "ok",

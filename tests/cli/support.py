@@ -120,6 +120,10 @@ class FakeServer:
         self.capacity = wanted
         return Receipt(1.0, wanted, wanted, len(steps), 0.01)
 
+    def may_write(self) -> bool | None:
+        """Leave it open."""
+        return None
+
     def set_by_us(self) -> frozenset[str]:
         """Leave it to the journal."""
         return frozenset()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tests.bench import Bench
-from tests.factory import DEFAULT, codes, command, held
+from tests.factory import DEFAULT, FACTS, codes, command, held
 from tuner.records import DecisionKind
 from tuner.settings import Mode
 
@@ -32,7 +33,8 @@ def test_three_failures_wait_for_a_person(bench: Bench) -> None:
 
 
 def test_a_lost_privilege_is_named_at_once(bench: Bench) -> None:
-    """One refusal for want of a privilege is enough: the hold says so, and no second write is tried."""
+    """One refusal for want of a privilege is enough: the hold has the GRANT, and no second write is tried."""
+    bench.state = replace(bench.state, facts=replace(FACTS, account="innobrim@10.0.0.%"))
     bench.server.refusal, bench.server.denied = "Access denied; you need SYSTEM_VARIABLES_ADMIN", True
     bench.until("set", "emergency")
     tried = len(bench.server.applied)
@@ -41,6 +43,9 @@ def test_a_lost_privilege_is_named_at_once(bench: Bench) -> None:
     (hold,) = bench.record.holds
     assert hold.code.value == "privilege_lost"
     assert "you need SYSTEM_VARIABLES_ADMIN" in hold.reason
+    assert (
+        hold.clears == "innobrim resume, after GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO 'innobrim'@'10.0.0.%'"
+    )
     assert len(bench.server.applied) == tried
 
 

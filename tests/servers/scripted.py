@@ -70,6 +70,7 @@ class Scripted(Session):
         pair: C and M in force.
         fails: part of a statement, and what is raised when it is asked.
         lock: what GET_LOCK answers.
+        grants: what the account may do.
         around: what each part of the surroundings answers; an exception is raised.
     """
 
@@ -85,6 +86,7 @@ class Scripted(Session):
         self.pair = {C_NAME: 225, M_NAME: 450}
         self.fails: dict[str, Exception] = {}
         self.lock = 1
+        self.grants: list[str] = []
         self.around: dict[str, list[tuple[Any, ...]] | Exception] = dict(QUIET)
         self.connection = object()
 
@@ -107,8 +109,10 @@ class Scripted(Session):
             return [tuple(self.pair.values())]
         if "innodb_metrics" in statement:
             return [*self.counters.items(), *self.variables.items()]
-        if "GLOBAL STATUS" in statement:
-            return list(self.status.items())
+        tables = {"GLOBAL STATUS": list(self.status.items()), "SHOW GRANTS": [(one,) for one in self.grants]}
+        for name, rows in tables.items():
+            if name in statement:
+                return rows
         parts = [name for name, part in PARTS.items() if part.statement in statement]
         if parts:
             return self._surroundings(parts)

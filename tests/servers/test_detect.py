@@ -32,7 +32,7 @@ class Answers(Session):
         self._answers = {
             "VARIABLES": list(VARIABLES.items()),
             "status FROM": [(name, "enabled") for name in COUNTERS],
-            "Uptime": [(900.0,)],
+            "Uptime": [(900.0, "innobrim@localhost")],
             **answers,
         }
 
@@ -65,7 +65,7 @@ def test_a_missing_grant_is_said_in_one_line(asked: str) -> None:
     "wrong",
     [
         {"Uptime": []},
-        {"Uptime": [("soon",)]},
+        {"Uptime": [("soon", "")]},
         {"VARIABLES": [(name, value) for name, value in VARIABLES.items() if name != "innodb_page_size"]},
     ],
     ids=["nothing", "no number", "a variable missing"],

@@ -59,7 +59,7 @@ class Scripted(Session):
                 return [(name, "disabled" if name in self._off else "enabled") for name in names]
             return [(name, self._exported[name]) for name in names]
         if "Uptime" in statement:
-            return [(1_795_500_000.0,)]
+            return [(1_795_500_000.0, "innobrim@10.0.%")]
         assert "Innodb_redo_log" in statement, statement
         return list(self._status.items())
 
@@ -87,6 +87,7 @@ def test_mysql_from_8_0_30_on_is_taken(version: str) -> None:
     assert facts.identity == MYSQL["server_uuid"]
     assert (facts.family, facts.flush_law, facts.page_size) == ("mysql", "legacy", 16_384)
     assert facts.started == 1_795_500_000.0
+    assert facts.grant("PROCESS") == "GRANT PROCESS ON *.* TO 'innobrim'@'10.0.%'"
     assert facts.disabled_counters == facts.blockers == ()
 
 

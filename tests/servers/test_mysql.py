@@ -191,3 +191,25 @@ def test_a_server_that_does_not_say_who_set_them_leaves_it_open(
     session.fails["variables_info"] = pymysql.err.OperationalError(1142, "SELECT command denied")
 
     assert server.set_by_us() == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("grant", "may"),
+    [
+        ("GRANT SYSTEM_VARIABLES_ADMIN,XA_RECOVER_ADMIN ON *.* TO `a`@`%` WITH GRANT OPTION", True),
+        ("GRANT PROCESS, SUPER ON *.* TO `a`@`%`", True),
+        ("GRANT ALL PRIVILEGES ON *.* TO `a`@`%`", True),
+        ("GRANT PROCESS ON *.* TO `SUPER`@`%`", False),
+        ("GRANT ALL PRIVILEGES ON `shop`.* TO `a`@`%`", False),
+        ("GRANT SESSION_VARIABLES_ADMIN ON *.* TO `a`@`%`", False),
+    ],
+)
+def test_the_privilege_to_write_is_seen_in_the_grants(
+    server: MySQLServer, session: Scripted, grant: str, *, may: bool
+) -> None:
+    """Whether the account may write is known without a write, from what the server grants it."""
+    session.grants = ["GRANT USAGE ON *.* TO `a`@`%`", grant]
+    assert server.may_write() is may
+
+    session.fails["SHOW GRANTS"] = pymysql.OperationalError(1141, "There is no such grant")
+    assert server.may_write() is None

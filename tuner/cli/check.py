@@ -29,7 +29,8 @@ MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untest
 def check(config_path: str | None, *, active: bool, as_json: bool, **server_flags: object) -> None:
     """Say in one line each whether this server can be controlled, with the fix.
 
-    Exit 0: it can. Exit 1: it cannot, and the line marked PROBLEM says why. Exit 3: nothing answers.
+    Exit 0: it can, or advisory mode works and a warning says what active mode lacks. Exit 1: it cannot, and
+    the line marked PROBLEM says why. Exit 3: nothing answers.
 
     Example: innobrim check --socket /run/mysqld/mysqld.sock --user innobrim
     """
@@ -50,7 +51,7 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
         click.echo(msgspec.json.encode({"controllable": report.controllable, **msgspec.to_builtins(report)}))
     else:
         show(report)
-    sys.exit(UNREACHABLE if not report.reachable else FINE if report.controllable else NO)
+    sys.exit(UNREACHABLE if not report.reachable else FINE if report.fine else NO)
 
 
 def show(report: Report) -> None:
@@ -61,7 +62,10 @@ def show(report: Report) -> None:
             click.echo(f"           → {line.fix}")
         for statement in line.sql:
             click.echo(f"             {statement};")
-    if report.controllable:
+    if report.fine and report.lacking:
+        lines = " and ".join(f'"{name}"' for name in report.lacking)
+        click.echo(f"advisory mode works here; what active mode lacks is in the lines {lines}")
+    elif report.fine:
         click.echo("this server can be controlled")
     elif report.reachable:
         click.echo("this server cannot be controlled as it is")

@@ -58,7 +58,7 @@ def cannot_write(state: State, asked: Asked) -> str:
     if bars:
         return "; ".join(f"{reason}; cleared by {clears}" for reason, clears in bars)
     if state.latches.refused is not None:
-        return f"{state.latches.refused.reason}; innobrim resume when that is mended"
+        return f"{state.latches.refused.reason}; ended by {state.latches.refused.clears}"
     if state.originals is None or not state.originals.saved:
         return "the originals are not on disk yet, and nothing is written before they are"
     return ""

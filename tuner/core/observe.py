@@ -10,7 +10,7 @@ from tuner.core.announced import Announced
 from tuner.core.budgets import Recovery
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
-from tuner.records import Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
+from tuner.records import WRITE_PRIVILEGE, Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
 SETTLED_READINGS = 10
@@ -48,13 +48,14 @@ def take_receipt(
     if receipt.error:
         events.append(Event(wall=wall, code="write_failed", message=receipt.error))
         if (receipt.denied or failures >= FAILURES_LATCHED) and state.latches.refused is None:
-            lost = f"the account may not write any more: {receipt.error}"
+            lost = f"the account may not write: {receipt.error}"
+            mended = state.facts.grant(WRITE_PRIVILEGE) if receipt.denied else "its cause is gone"
             failed = f"{failures} writes in a row were refused: {receipt.error}"
             hold = Hold(
                 code=HoldCode.PRIVILEGE_LOST if receipt.denied else HoldCode.NOT_WRITER,
                 since=now,
                 reason=lost if receipt.denied else failed,
-                clears="innobrim resume, when the cause is gone",
+                clears=f"innobrim resume, after {mended}",
             )
             state = replace(state, latches=replace(state.latches, refused=hold))
     elif receipt.in_force is not None and receipt.in_force != receipt.requested:

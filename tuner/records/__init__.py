@@ -22,12 +22,21 @@ from tuner.records.decision import (
     TickRecord,
 )
 from tuner.records.estimate import Estimate
-from tuner.records.server import CAPACITY_MINIMUM, ENABLE_COUNTERS, Capacity, Facts, Missed, Sample
+from tuner.records.server import (
+    CAPACITY_MINIMUM,
+    ENABLE_COUNTERS,
+    WRITE_PRIVILEGE,
+    Capacity,
+    Facts,
+    Missed,
+    Sample,
+)
 
 __all__ = [
     "CAPACITY_MINIMUM",
     "ENABLE_COUNTERS",
     "LONGEST_TTL",
+    "WRITE_PRIVILEGE",
     "Acknowledgement",
     "Capacity",
     "Command",

@@ -11,6 +11,9 @@ from tuner.records.field import field
 CAPACITY_MINIMUM = 100
 """Every server makes this of a lower value of either knob, without an error, pages/s."""
 
+WRITE_PRIVILEGE = "SYSTEM_VARIABLES_ADMIN"
+"""What an account needs to set C and M."""
+
 ENABLE_COUNTERS = (
     "SET GLOBAL innodb_monitor_enable = 'module_log'",
     "SET GLOBAL innodb_monitor_enable = 'module_buffer'",
@@ -59,6 +62,19 @@ class Facts(Struct, frozen=True):
             "seconds",
         ),
     ] = None
+    account: Annotated[str, field("the server's own name of the account; empty where it was not asked")] = ""
+
+    def grant(self, privileges: str, on: str = "*.*") -> str:
+        """Return the statement that gives this account a privilege."""
+        if not self.account:
+            return f"GRANT {privileges} ON {on} TO '{self.endpoint.partition('@')[0]}'@'…'"
+        user, _, host = self.account.rpartition("@")
+        return f"GRANT {privileges} ON {on} TO {_quoted(user)}@{_quoted(host)}"
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
 
 
 class Sample(Struct, frozen=True):

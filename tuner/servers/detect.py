@@ -42,10 +42,11 @@ _ASKED = (
 )
 
 _STARTED = (
-    "SELECT UNIX_TIMESTAMP() - variable_value FROM performance_schema.global_status"
+    "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM performance_schema.global_status"
     " WHERE variable_name = 'Uptime'"
 )
-"""When mysqld started, by its own clock alone: the same to the second, whatever any clock did since."""
+"""When mysqld started, by its own clock alone: the same to the second, whatever any clock did since. And
+what it calls the account."""
 
 CAPACITY_MAXIMUM_84 = 4_294_967_295
 CAPACITY_MAXIMUM_80 = 2**63 - 1
@@ -93,7 +94,7 @@ def _detect(session: Session) -> Facts:
             f"GRANT PROCESS ON *.* TO '{session.endpoint.user}'@'…'"
         ) from error
     disabled = tuple(name for name in COUNTERS if states.get(name) != "enabled")
-    started = float(session.query(_STARTED)[0][0])
+    started, account = session.query(_STARTED)[0]
     blockers = []
     if variables.get("innodb_read_only", "OFF") in {"ON", "1"}:
         blockers.append("innodb_read_only is ON: this server writes no pages")
@@ -110,9 +111,10 @@ def _detect(session: Session) -> Facts:
         page_size=int(variables["innodb_page_size"]),
         capacity_minimum=CAPACITY_MINIMUM,
         capacity_maximum=CAPACITY_MAXIMUM_84 if _release(version) >= (8, 4) else CAPACITY_MAXIMUM_80,
-        started=started,
+        started=float(started),
         disabled_counters=disabled,
         blockers=tuple(blockers),
+        account=str(account),
     )
 
 

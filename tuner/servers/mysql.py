@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pymysql
 from msgspec.structs import replace
 from pymysql.constants import ER
 
 from tuner.clock import Clock
-from tuner.records import ENABLE_COUNTERS, Capacity, Facts, Missed, Receipt, Sample
+from tuner.records import ENABLE_COUNTERS, WRITE_PRIVILEGE, Capacity, Facts, Missed, Receipt, Sample
 from tuner.servers.connect import Endpoint, Session, text
 from tuner.servers.detect import detect
 from tuner.servers.errorlog import recovery_seconds
@@ -30,6 +31,9 @@ SET_BY_US = (
     "AND set_user = SUBSTRING_INDEX(USER(), '@', 1)"
 )
 """Those that this account was the last to set since mysqld started."""
+
+ALLOWING = re.compile(rf"^GRANT (?=.*\b({WRITE_PRIVILEGE}|SUPER|ALL PRIVILEGES)\b).* ON \*\.\*$")
+"""A grant, up to its account, that lets C and M be written; active roles' are among those shown."""
 
 ENABLE_SECONDS = 60.0
 """Between two tries to turn counters on that are off all the same."""
@@ -142,6 +146,14 @@ class MySQLServer:
         except (ServerError, pymysql.MySQLError) as failure:
             error = error or f"read back: {failure}"
         return self._receipt(started, wanted, done=done, error=error, in_force=in_force, denied=denied)
+
+    def may_write(self) -> bool | None:
+        """Tell whether the account has the privilege to write; None where the server does not say."""
+        try:
+            grants = [text(row[0]) for row in self._session.query("SHOW GRANTS")]
+        except (ServerError, pymysql.MySQLError):
+            return None
+        return any(ALLOWING.search(grant.partition(" TO ")[0]) for grant in grants)
 
     def set_by_us(self) -> frozenset[str]:
         """Return which of C and M this account set last; none where the server does not say."""
