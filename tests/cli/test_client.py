@@ -241,3 +241,27 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 def test_durations_are_said(seconds: float, text: str) -> None:
     """Durations are shown in the two units that matter."""
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("name", ["park", "restore"])
+@pytest.mark.parametrize("words", [("--port", "1"), ("--host", "db2"), ("--socket", "/run/mysqld.sock")])
+def test_another_server_than_the_daemons_is_refused(
+    daemon: AnsweringLoop, run: Run, name: str, words: tuple[str, str]
+) -> None:
+    """A server that is named, and is not the one of the daemon that answers, is exit 2 and asks nothing."""
+    result = run(name, *words)
+
+    assert result.exit_code == 2
+    assert f"{words[0]} {words[1]} is not the server of the daemon that answers, which is 127.0.0.1:3306" in (
+        result.output
+    )
+    assert daemon.commands == []
+
+
+@pytest.mark.parametrize("name", ["park", "restore"])
+def test_the_daemons_own_server_may_be_named(daemon: AnsweringLoop, run: Run, name: str) -> None:
+    """Naming the very server that the daemon has changes nothing."""
+    result = run(name, "--host", "127.0.0.1", "--port", "3306")
+
+    assert result.exit_code == 0, result.output
+    assert [one.name for one in daemon.commands] == [name]

@@ -18,7 +18,7 @@ from tuner.cli.offline import (
 from tuner.cli.options import stand_in_options
 from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration, PagesPerSecond
 from tuner.cli.status_table import table
-from tuner.cli.steer import options, reason_option, require_unnamed, send, show, wait_option
+from tuner.cli.steer import options, reason_option, require_meant, require_unnamed, send, show, wait_option
 from tuner.cli.waiting import last_event, until_parked, until_restored
 from tuner.records import LONGEST_TTL
 from tuner.settings import Mode
@@ -141,6 +141,7 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
                 _tell("park", park_if_crashed(config, say=_aside), as_json=as_json)
                 return
             daemon = Daemon(where, config)
+            require_meant(daemon.get("/v1/status", Status), server)
             before = last_event(daemon)
             change = daemon.send("POST", "/v1/park", {"reason": reason}, Change)
         except NoDaemon as nobody:
@@ -171,7 +172,9 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
         config = configuration(where, server)
         try:
             daemon = Daemon(where, config)
-            wanted = daemon.get("/v1/status", Status).originals  # forgotten as soon as they are in force
+            now = daemon.get("/v1/status", Status)
+            require_meant(now, server)
+            wanted = now.originals  # forgotten as soon as they are in force
             change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
         except NoDaemon as nobody:
             require_unnamed(where, nobody)

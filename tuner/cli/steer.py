@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
 import click
 import msgspec
 
-from api.views import Change, State
+from api.views import Change, State, Status
 from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration, connection_options
-from tuner.cli.errors import Unreachable
+from tuner.cli.errors import Unreachable, Unusable
 from tuner.core.ages import said
 from tuner.records import Capacity
 
@@ -40,6 +40,30 @@ def require_unnamed(where: Where, nobody: NoDaemon) -> None:
         raise Unreachable(
             f"{nobody.message}; the journal was not tried: leave {where.named} out for that"
         ) from nobody
+
+
+def require_meant(status: Status, given: Mapping[str, object]) -> None:
+    """Refuse where a server is named that is not the one of the daemon that answers.
+
+    Args:
+        status: of that daemon.
+        given: what the command line says of the server, by option name; None where it says nothing.
+
+    Raises:
+        Unusable: they differ.
+    """
+    if status.server is None:
+        return
+    where = status.server.endpoint.partition("@")[2] or status.server.endpoint
+    host, _, port = where.rpartition(":")
+    theirs = {"socket": where} if where.startswith("/") else {"host": host.strip("[]"), "port": port}
+    for name in ("socket", "host", "port"):
+        wanted = given.get(name)
+        if wanted is not None and str(wanted).strip("[]") != theirs.get(name):
+            raise Unusable(
+                f"--{name} {wanted} is not the server of the daemon that answers, which is {where}: leave it "
+                f"out to ask that daemon, or name another daemon with --config or --state-directory"
+            )
 
 
 def send(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
