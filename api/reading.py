@@ -60,6 +60,7 @@ def reading_routes(
             status_of(
                 record,
                 facts=board.facts(),
+                settings=board.settings(),
                 wall=loop_now(board, about),
                 process=vitals.process(),
                 journal=board.tally().journal,

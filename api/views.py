@@ -21,7 +21,7 @@ from tuner.records import (
     Sample,
     TickRecord,
 )
-from tuner.settings import Mode
+from tuner.settings import Mode, Settings
 
 
 class Limits(Struct, frozen=True):
@@ -71,6 +71,10 @@ class Status(Struct, frozen=True):
     missed: Annotated[str | None, Meta(description="why the last reading failed; none when it did not")]
     estimate: Estimate | None
     limits: Limits | None
+    budgets: Annotated[
+        dict[Literal["recovery", "shutdown"], BudgetInForce] | None,
+        Meta(description="crash recovery and shutdown, were they now; none without an estimate"),
+    ]
     override: OverrideInForce | None
     drain: DrainInForce | None
     restore: RestoreUnderWay | None
@@ -78,6 +82,14 @@ class Status(Struct, frozen=True):
     server: Facts | None
     process: Process | None
     journal: Annotated[str | None, Meta(description="why the journal cannot be written; none while it can")]
+
+
+class BudgetInForce(Struct, frozen=True):
+    """One budget against what is predicted, seconds."""
+
+    predicted: Annotated[float, Meta(description="what it would take now")]
+    allowed: Annotated[float, Meta(description="what it may take")]
+    exceeded: Annotated[bool, Meta(description="it would take longer than it may")]
 
 
 class State(Struct, frozen=True):
@@ -151,6 +163,7 @@ def status_of(
     record: TickRecord,
     *,
     facts: Facts | None,
+    settings: Settings | None = None,
     wall: float,
     process: Process | None,
     source: Literal["daemon", "journal"] = "daemon",
@@ -161,6 +174,7 @@ def status_of(
     Args:
         record: the newest tick.
         facts: the server; None where unknown.
+        settings: those in force; None where unknown.
         wall: now, Unix time in seconds.
         process: the daemon's own figures; None without a daemon.
         source: where the record comes from.
@@ -191,6 +205,7 @@ def status_of(
             sync_point=sample.sync_point,
             stall_point=sample.stall_point,
         ),
+        budgets=_budgets_of(record.estimate, settings),
         override=_override_of(record),
         drain=drain_of(record),
         restore=restore_of(record),
@@ -227,6 +242,18 @@ def _hold_of(record: TickRecord, hold: Hold) -> HoldInForce:
         reason=hold.reason,
         clears=hold.clears,
     )
+
+
+def _budgets_of(
+    found: Estimate | None, settings: Settings | None
+) -> dict[Literal["recovery", "shutdown"], BudgetInForce] | None:
+    if found is None or settings is None:
+        return None
+    recovery, shutdown = settings.max_recovery_seconds, settings.max_shutdown_seconds
+    return {
+        "recovery": BudgetInForce(found.recovery_seconds, recovery, found.recovery_seconds > recovery),
+        "shutdown": BudgetInForce(found.shutdown_seconds, shutdown, found.shutdown_seconds > shutdown),
+    }
 
 
 def _override_of(record: TickRecord) -> OverrideInForce | None:

@@ -12,6 +12,10 @@ from tests.factory import FACTS
 from tuner.check import Line, Report, check
 from tuner.records import Capacity, Facts, Missed, Sample
 from tuner.servers.port import ServerError, Unreachable, Unsupported
+from tuner.settings import Settings
+
+DEFAULTS = Settings()
+BUDGETS = ("max_recovery_seconds", "max_shutdown_seconds")
 
 
 class Odd(FakeServer):
@@ -47,9 +51,9 @@ def server() -> Odd:
     return Odd()
 
 
-def look(server: Odd, *, active: bool = False) -> Report:
+def look(server: Odd, *, active: bool = False, settings: Settings = DEFAULTS) -> Report:
     """Check it."""
-    return check(server, active=active, ratio=2)
+    return check(server, active=active, settings=settings)
 
 
 def line(report: Report, name: str) -> Line:
@@ -133,7 +137,7 @@ def test_a_read_only_server_may_be_meant(server: Odd) -> None:
     assert found.outcome == "warning"
     assert "read_only and super_read_only are ON" in found.message
     assert "allow_read_only_writes" in found.fix
-    allowed = check(server, active=False, ratio=2, read_only_writes=True)
+    allowed = check(server, active=False, settings=Settings(allow_read_only_writes=True))
     assert line(allowed, "read_only").outcome == "ok"
 
 
@@ -240,5 +244,18 @@ def test_a_read_only_server_is_not_written_to(server: Odd, variable: str) -> Non
 
     assert (found.outcome, found.message) == ("untested", f"not tried: {variable} is ON")
     assert server.applied == []
-    allowed = check(server, active=True, ratio=2, read_only_writes=True)
+    allowed = check(server, active=True, settings=Settings(allow_read_only_writes=True))
     assert line(allowed, "write").outcome == "ok"
+
+
+def test_a_budget_that_cannot_be_kept_is_a_warning_with_one_that_can(server: Odd) -> None:
+    """Before a daemon runs, a budget out of reach is named with its figures; the defaults are fine."""
+    server.changed_sample = {"pages_dirty": 8_000}
+    tight = Settings(max_recovery_seconds=1.0, max_shutdown_seconds=1.0)
+    fine, found = line(look(server), "budgets"), line(look(server, settings=tight), "budgets")
+
+    assert (fine.outcome, found.outcome) == ("ok", "warning")
+    assert "max_recovery_seconds and max_shutdown_seconds cannot be kept" in found.message
+    assert "s now, and max_shutdown_seconds is 1" in found.message
+    needed = {key: float(found.fix.split(f"{key} = ")[1].split()[0]) for key in BUDGETS}
+    assert line(look(server, settings=Settings(**needed)), "budgets").outcome == "ok"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tuner.board import Board
+from tuner.core.budgets import KEYS, Budget
 from tuner.core.plan import Steps, plan
 from tuner.findings import Finding
 from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, Estimate, Facts, Sample, TickRecord
@@ -58,6 +61,21 @@ def counters_off(facts: Facts) -> Finding:
         fix="turn them on now, and in my.cnf for the next start: "
         "innodb_monitor_enable = module_log,module_buffer",
         sql=ENABLE_COUNTERS,
+    )
+
+
+def broken_budgets(found: Mapping[str, Budget]) -> Finding | None:
+    """Return the finding for budgets that are exceeded and that no set-point keeps; None without any."""
+    broken = {name: one for name, one in found.items() if one.exceeded and not one.in_reach}
+    if not broken:
+        return None
+    return Finding(
+        id="budget-out-of-reach",
+        severity="warning",
+        title=f"{' and '.join(KEYS[name] for name in broken)} cannot be kept",
+        reason="; ".join(one.figures(name) for name, one in broken.items()),
+        effect="the age is held at the lowest set-point, which costs page writes and does not suffice",
+        fix=f"{'; '.join(one.right(name) for name, one in broken.items())}; or less redo capacity",
     )
 
 

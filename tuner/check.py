@@ -7,9 +7,11 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from tuner.advice import counters_off, statements
+from tuner.advice import broken_budgets, counters_off, statements
+from tuner.core.budgets import at_first_sight
 from tuner.records import WRITE_PRIVILEGE, Capacity, Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError, Unreachable
+from tuner.settings import Settings
 
 Outcome = Literal["ok", "warning", "problem", "untested"]
 
@@ -87,14 +89,13 @@ class CheckedServer(Server, Protocol):
         ...
 
 
-def check(server: CheckedServer, *, active: bool, ratio: int, read_only_writes: bool = False) -> Report:
+def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
     """Look at every precondition; writes the current value back only where ``active``.
 
     Args:
         server: the server asked about.
         active: prove the privilege to write, by writing what is already there.
-        ratio: k that M should be a multiple of.
-        read_only_writes: ``loop.allow_read_only_writes``.
+        settings: of the loop.
     """
     try:
         facts = server.facts()
@@ -111,7 +112,10 @@ def check(server: CheckedServer, *, active: bool, ratio: int, read_only_writes: 
     lines = [
         Line("reachable", "ok", f"{facts.endpoint} answers"),
         Line("supported", "ok", f"{facts.version_comment} {facts.version}: {facts.flush_law} flush law"),
-        *(_blocker(reason) for reason in facts.blockers),
+        *(
+            Line("blocked", "problem", one, "control is not possible while this is so")
+            for one in facts.blockers
+        ),
     ]
     lines += [_counters(facts), _surroundings(facts)]
     sample = server.read()
@@ -120,15 +124,11 @@ def check(server: CheckedServer, *, active: bool, ratio: int, read_only_writes: 
         lines += _untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample) for probe in _PROBES]
-    lines.append(_read_only(sample, allowed=read_only_writes))
-    lines.append(_ratio(sample, ratio))
-    held = "" if read_only_writes else _read_only_variables(sample)
+    allowed = settings.allow_read_only_writes
+    lines += [_read_only(sample, allowed=allowed), _ratio(sample, settings.ratio), _budgets(sample, settings)]
+    held = "" if allowed else _read_only_variables(sample)
     lines.append(_privilege(server, sample, facts, active=active, held=held))
     return Report(tuple(lines), reachable=True)
-
-
-def _blocker(reason: str) -> Line:
-    return Line("blocked", "problem", reason, "control is not possible while this is so")
 
 
 def _counters(facts: Facts) -> Line:
@@ -245,7 +245,7 @@ _PROBES: tuple[Callable[[Sample], Line], ...] = (
 def _untested(reason: str) -> list[Line]:
     """Return a line for each precondition that only a sample shows, so that none is taken for met."""
     names = [probe.__name__.lstrip("_") for probe in _PROBES]
-    return [Line(name, "untested", reason) for name in (*names, "read_only", "ratio", "write")]
+    return [Line(name, "untested", reason) for name in (*names, "read_only", "ratio", "budgets", "write")]
 
 
 def _ratio(sample: Sample, ratio: int) -> Line:
@@ -261,6 +261,13 @@ def _ratio(sample: Sample, ratio: int) -> Line:
         "active mode mends it with its first write; by hand",
         statements(sample.capacity, Capacity(wanted, wanted * ratio)),
     )
+
+
+def _budgets(sample: Sample, settings: Settings) -> Line:
+    broken = broken_budgets(at_first_sight(sample, settings))
+    if broken is None:
+        return Line("budgets", "ok", "recovery and shutdown budgets can be kept, by one reading")
+    return Line("budgets", "warning", f"{broken.title}, by one reading: {broken.reason}", broken.fix)
 
 
 def _privilege_said(server: CheckedServer, grant: tuple[str, ...]) -> Line:

@@ -22,6 +22,7 @@ AFTER_THE_SAMPLE = {
     "writer",
     "read_only",
     "ratio",
+    "budgets",
     "write",
 }
 

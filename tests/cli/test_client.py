@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
 from api.bodies import OverrideBody
 from api.server import ApiServer
-from tests.api.factory import AnsweringLoop, answering, application, record
+from tests.api.factory import AnsweringLoop, answering, application, estimate, record
 from tuner.board import Board
 from tuner.cli import waiting
 from tuner.cli.main import cli
@@ -51,6 +52,21 @@ def test_status_for_machines_is_one_object(daemon: AnsweringLoop, run: Run) -> N
 
     assert found["source"] == "daemon"
     assert found["in_force"] == {"io_capacity": 225, "io_capacity_max": 450}
+
+
+def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop, run: Run) -> None:
+    """Each prediction comes with what it may be, and whether it is more, for people and for machines."""
+    slow = estimate(recovery_seconds=400.0, shutdown_seconds=11.0)
+    daemon.template = replace(record(), estimate=slow)
+    daemon.publish()
+
+    assert "crash recovery 6m 40s of at most 300 s: EXCEEDED; shutdown 11 s of at most 300 s\n" in (
+        run("status").output
+    )
+    assert json.loads(run("status", "--json").output)["budgets"] == {
+        "recovery": {"predicted": 400.0, "allowed": 300.0, "exceeded": True},
+        "shutdown": {"predicted": 11.0, "allowed": 300.0, "exceeded": False},
+    }
 
 
 def test_pause_and_resume_show_what_changed(daemon: AnsweringLoop, run: Run) -> None:

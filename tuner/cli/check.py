@@ -39,12 +39,7 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
         server = real_server(config, SystemClock())
     proved = active or config.loop.mode is Mode.ACTIVE
     try:
-        report = look(
-            server,
-            active=proved,
-            ratio=config.loop.ratio,
-            read_only_writes=config.loop.allow_read_only_writes,
-        )
+        report = look(server, active=proved, settings=config.loop)
     finally:
         server.close()
     if as_json:

@@ -37,7 +37,7 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     """Return the last tick on disk.
 
     Args:
-        config: names the state directory.
+        config: names the state directory, and the budgets.
         nobody: why no daemon answered, for the message.
 
     Raises:
@@ -50,7 +50,9 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
         facts = _facts(directory)
     if record is None:
         raise Unreachable(f"{nobody.message}; and the journal in {directory} has no tick yet")
-    return status_of(record, facts=facts, wall=time.time(), process=None, source="journal")
+    return status_of(
+        record, facts=facts, settings=config.loop, wall=time.time(), process=None, source="journal"
+    )
 
 
 def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from api.under_way import DrainInForce, RestoreUnderWay
-from api.views import Status
+from api.views import BudgetInForce, Status
 from tuner.core.ages import said
 from tuner.records import Capacity
 
@@ -123,10 +123,18 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     yield "pages/s", f"{rates}; authority {found.authority:.2f}"
     sync, stall = _left(found.seconds_to_sync), _left(found.seconds_to_stall)
     yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
-    predicted = (
-        f"crash recovery {duration(found.recovery_seconds)}; shutdown {duration(found.shutdown_seconds)}"
-    )
-    yield "predicted", predicted
+    budgets = status.budgets or {}
+    recovery = _against(found.recovery_seconds, budgets.get("recovery"))
+    shutdown = _against(found.shutdown_seconds, budgets.get("shutdown"))
+    yield "predicted", f"crash recovery {recovery}; shutdown {shutdown}"
+
+
+def _against(seconds: float, budget: BudgetInForce | None) -> str:
+    """Return a prediction, the limit set for it, and whether it is beyond that."""
+    if budget is None:
+        return duration(seconds)
+    beyond = ": EXCEEDED" if budget.exceeded else ""
+    return f"{duration(seconds)} of at most {budget.allowed:g} s{beyond}"
 
 
 def _left(seconds: float | None) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP
-from tuner.core.budgets import Budget
+from tuner.core.budgets import KEYS, Budget
 from tuner.core.spell import Spell
 from tuner.records import Event
 
@@ -24,9 +23,6 @@ BUDGET_SECONDS = 300.0
 
 SOON = 10.0
 """The same once the age is where the set-point wants it, or lower: it will not become less by itself."""
-
-WHAT = {"recovery": "a crash recovery", "shutdown": "a shutdown"}
-SETTING = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds"}
 
 
 class Announced(Struct, frozen=True):
@@ -114,13 +110,11 @@ def _follow_deciding(
 
 def _exceeded(name: str, budget: Budget, *, wished: float | None, set_point: float, wall: float) -> Event:
     """Return the event that says of a budget that it is not kept, by how much, and what would be right."""
-    key = SETTING[name]
-    now = f"{WHAT[name]} would take {budget.predicted:.0f} s now, and {key} is {budget.allowed:g}"
-    least = f"the lowest set-point, {LOWEST:.2f}, needs {key} = {math.ceil(budget.least)} or more"
+    key, now, least = KEYS[name], budget.figures(name), budget.right(name)
     if wished is None:
         message = f"{key} cannot be kept: {now}; {least}, or less redo capacity"
         return Event(wall=wall, code="budget_out_of_reach", message=message)
     held = f"set_point = {wished:g} stands" + ("" if set_point == wished else f" ({set_point:.2f} in force)")
-    right = f"a set_point of at most {budget.ratio:.2f} keeps it" if budget.ratio >= LOWEST else least
+    right = f"a set_point of at most {budget.ratio:.2f} keeps it" if budget.in_reach else least
     message = f"{held} and {key} is not kept: {now}; {right}"
     return Event(wall=wall, code="budget_overruled", message=message)

@@ -52,6 +52,11 @@ WEIGHT = 0.5
 """Share of a new measurement in the factor, in its logarithm."""
 
 
+WHAT = {"recovery": "a crash recovery", "shutdown": "a shutdown"}
+KEYS = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds"}
+"""What a budget is for, and its key."""
+
+
 class Recovery(Struct, frozen=True):
     """What is known about recovery and shutdown of one server.
 
@@ -162,6 +167,19 @@ class Budget(Struct, frozen=True):
         """Tell whether it would take longer now than it may."""
         return self.predicted > self.allowed
 
+    @property
+    def in_reach(self) -> bool:
+        """Tell whether the lowest set-point keeps it."""
+        return self.ratio >= LOWEST
+
+    def figures(self, name: str) -> str:
+        """Return what would take how long, and how long it may, in words."""
+        return f"{WHAT[name]} would take {self.predicted:.0f} s now, and {KEYS[name]} is {self.allowed:g}"
+
+    def right(self, name: str) -> str:
+        """Return which budget the lowest set-point would keep, in words."""
+        return f"the lowest set-point, {LOWEST:.2f}, needs {KEYS[name]} = {math.ceil(self.least)} or more"
+
 
 def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sample) -> dict[str, Budget]:
     """Return how each budget stands, by name; the shutdown's only where dirty pages were seen.
@@ -181,6 +199,21 @@ def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sam
         name: Budget(ratio, *now[name], least=least[name])
         for name, ratio in ratios(recovery, headroom, settings).items()
     }
+
+
+def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
+    """Return how each budget stands by one reading and the priors alone."""
+    recovery = Recovery().see(sample, flush_rate=0.0, limited=0.0, elapsed=0.0)
+    headroom = Headroom(
+        flush_limit=sample.flush_limit,
+        sync_point=sample.sync_point,
+        redo_capacity=sample.redo_capacity,
+        checkpoint_lag=sample.checkpoint_age - sample.modified_age,
+        redo_rate=0.0,
+        burst_bytes=0.0,
+        max_checkpoint_age_ratio=settings.max_checkpoint_age_ratio,
+    )
+    return look(recovery, headroom, settings, sample)
 
 
 def _seconds_at(recovery: Recovery, headroom: Headroom, ratio: float) -> dict[str, float]:
