@@ -112,10 +112,7 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
     lines = [
         Line("reachable", "ok", f"{facts.endpoint} answers"),
         Line("supported", "ok", f"{facts.version_comment} {facts.version}: {facts.flush_law} flush law"),
-        *(
-            Line("blocked", "problem", one, "control is not possible while this is so")
-            for one in facts.blockers
-        ),
+        *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),
     ]
     lines += [_counters(facts), _surroundings(facts)]
     sample = server.read()

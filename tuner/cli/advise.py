@@ -10,17 +10,19 @@ import click
 import msgspec
 
 from policies.registry import LAWS
+from policies.setpoint import LOWEST
 from tuner.advice import advise as advise_on
-from tuner.advice import expected_effect, statements
+from tuner.advice import broken_budgets, expected_effect, statements
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, fail, real_server, server_options
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
+from tuner.core.budgets import KEYS, Budget, look
 from tuner.core.parking import PARKED_RATIO, parked
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.core.targets import bounds
+from tuner.core.targets import bounds, headroom_of
 from tuner.findings import Finding
 from tuner.loop import drive
 from tuner.records import Command, Facts, Missed, Sample, TickRecord
@@ -115,9 +117,7 @@ def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
         reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
         fail(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}", NO)
     found = advise_on(last, facts, watched.state.settings)
-    static = static_value(watched.records, watched.state)
-    if static is not None:
-        found.append(static)
+    found += static_value(watched.records, watched.state)
     if as_json:
         click.echo(msgspec.json.encode({"advice": found, "seconds": len(watched.records)}))
     else:
@@ -128,18 +128,23 @@ def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
     sys.exit(FINE)
 
 
-def static_value(records: list[TickRecord], state: State) -> Finding | None:
-    """Return the one M that suits the window seen, its busiest seconds included; None without load."""
+def static_value(records: list[TickRecord], state: State) -> list[Finding]:
+    """Return the one M that suits the window seen, its busiest seconds included, inside the budgets.
+
+    Where none is, the M of the lowest set-point, and which budget it breaks; nothing without load.
+    """
     demands = [r.estimate.demand for r in records if r.estimate is not None and r.estimate.redo_rate > 0]
     last = next((r for r in reversed(records) if r.estimate is not None), None)
     if not demands or last is None or last.estimate is None:
-        return None
+        return []
     sample = last.tick.reading
     if not isinstance(sample, Sample):
-        return None
+        return []
     now = last.estimate
     busiest = max(1.0, max(demands) / max(1.0, now.demand))
     lowest, highest = bounds(state)
+    standing = look(state.estimator.recovery, headroom_of(state, sample, now), state.settings, sample)
+    held, why = _aim(standing)
     pair = parked(
         now,
         LAWS[state.facts.flush_law],
@@ -147,18 +152,32 @@ def static_value(records: list[TickRecord], state: State) -> Finding | None:
         current=lowest,
         lowest=lowest,
         highest=highest,
+        ratio=held,
     )
-    return Finding(
+    static = Finding(
         id="static-io-capacity",
         severity="info",
         title=f"one static setting for the load seen: {pair}",
-        reason=f"holds about {PARKED_RATIO:.0%} of the flush limit at {max(demands):.0f} pages/s, "
+        reason=f"holds about {held:.0%} of the flush limit at {max(demands):.0f} pages/s, "
         f"the highest demand "
-        f"in {len(records)} s (mean {statistics.fmean(demands):.0f})",
-        effect=f"{expected_effect(now, PARKED_RATIO)}; a static value cannot follow load or device",
+        f"in {len(records)} s (mean {statistics.fmean(demands):.0f}){why}",
+        effect=f"{expected_effect(now, held)}; a static value cannot follow load or device",
         fix="for a server that is not to be controlled; put it into my.cnf as well",
         sql=statements(sample.capacity, pair),
     )
+    broken = broken_budgets(standing)
+    return [static] if broken is None else [broken, static]
+
+
+def _aim(standing: dict[str, Budget]) -> tuple[float, str]:
+    """Return the age ratio that a static value is to hold, and why where it is less than a parked one's."""
+    name = min(standing, key=lambda one: standing[one].ratio)
+    found = standing[name]
+    if found.ratio >= PARKED_RATIO:
+        return PARKED_RATIO, ""
+    if found.in_reach:
+        return found.ratio, f"; {KEYS[name]} = {found.allowed:g} allows no more"
+    return LOWEST, f"; breaks a budget: {found.right(name)}, and it is {found.allowed:g}"
 
 
 def show(finding: Finding) -> None:

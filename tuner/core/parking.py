@@ -20,19 +20,35 @@ LONGEST_RESTORE = 200
 
 
 def parked(
-    estimate: Estimate, law: FlushLaw, settings: Settings, *, current: int, lowest: int, highest: int
+    estimate: Estimate,
+    law: FlushLaw,
+    settings: Settings,
+    *,
+    current: int,
+    lowest: int,
+    highest: int,
+    ratio: float = PARKED_RATIO,
 ) -> Capacity:
     """Return the pair that holds a load ``park_slack`` times as high clear of sync flushing.
 
-    The demand at the parked age follows from write combining, ``P * (x / 0.7) ** b``; the gain
+    The demand at the parked age follows from write combining, ``P * (x / ratio) ** b``; the gain
     from the server's own law. Never below what is in force.
+
+    Args:
+        estimate: of the load.
+        law: of the server.
+        settings: slack, and k.
+        current: M that it is not to be below, pages/s.
+        lowest: smallest M allowed, pages/s.
+        highest: largest M allowed, pages/s.
+        ratio: age ratio that it leads to.
     """
     demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
-    if 0 < estimate.age_ratio < PARKED_RATIO:
-        demand *= (estimate.age_ratio / PARKED_RATIO) ** estimate.combining_exponent
-    elif estimate.age_ratio > PARKED_RATIO:
-        demand *= estimate.age_ratio / PARKED_RATIO
-    wanted = settings.park_slack * law.gain_over_demand(PARKED_RATIO) * demand
+    if 0 < estimate.age_ratio < ratio:
+        demand *= (estimate.age_ratio / ratio) ** estimate.combining_exponent
+    elif estimate.age_ratio > ratio:
+        demand *= estimate.age_ratio / ratio
+    wanted = settings.park_slack * law.gain_over_demand(ratio) * demand
     return rounded(max(wanted, float(current)), ratio=settings.ratio, lowest=lowest, highest=highest)
 
 

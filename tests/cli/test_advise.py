@@ -1,0 +1,52 @@
+"""What ``innobrim advise`` makes of the time that it watched."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench import Bench, FakeServer
+from tuner.cli.advise import static_value
+from tuner.findings import Finding
+from tuner.records import Capacity
+from tuner.settings import Settings
+
+
+def advised(**chosen: float) -> dict[str, Finding]:
+    """Return the advice by id after two minutes beside a loaded server with these settings."""
+    bench = Bench(Settings(**chosen), FakeServer(Capacity(225, 450)))  # type: ignore[arg-type] # numbers all
+    bench.turns(120)
+    return {one.id: one for one in static_value(bench.records, bench.state)}
+
+
+def settled(static: Finding) -> Bench:
+    """Return a loop beside a server that has run with the static value for a quarter of an hour."""
+    values = dict(line.removeprefix("SET GLOBAL ").split(" = ") for line in static.sql)
+    m = int(values["innodb_io_capacity_max"])
+    bench = Bench(Settings(), FakeServer(Capacity(m // 2, m)))
+    bench.turns(900)
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("key", "gauge", "budget"),
+    [
+        ("max_recovery_seconds", "recovery_seconds", 20.0),
+        ("max_shutdown_seconds", "shutdown_seconds", 30.0),
+    ],
+)
+def test_the_static_value_keeps_the_budgets(key: str, gauge: str, budget: float) -> None:
+    """A server left with the SQL of the advice stays within the budget that was configured."""
+    free, bound = advised()["static-io-capacity"], advised(**{key: budget})["static-io-capacity"]
+
+    assert getattr(settled(free).record.estimate, gauge) > budget
+    assert f"{key} = {budget:g} allows no more" in bound.reason
+    assert getattr(settled(bound).record.estimate, gauge) <= budget
+
+
+def test_a_budget_that_no_static_value_keeps_is_named_with_its_figures() -> None:
+    """Where the lowest set-point breaks a budget, advice says which, and how much it needs."""
+    found = advised(max_recovery_seconds=2.5)
+
+    assert "max_recovery_seconds cannot be kept" in found["budget-out-of-reach"].title
+    assert "s now, and max_recovery_seconds is 2.5" in found["budget-out-of-reach"].reason
+    assert "breaks a budget" in found["static-io-capacity"].reason
