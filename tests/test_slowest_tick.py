@@ -21,6 +21,7 @@ from tuner.config.checks import (
 )
 from tuner.core.plan import LONGEST
 from tuner.records import Capacity, Sample
+from tuner.servers import connect
 from tuner.servers.connect import LOST, Endpoint
 from tuner.servers.detect import COUNTERS
 from tuner.servers.mysql import MySQLServer
@@ -116,7 +117,7 @@ class Connection:
 def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     """Return the server that the driver connects to."""
     made = Wire()
-    monkeypatch.setattr(pymysql, "connect", made.connect)
+    monkeypatch.setattr(connect, "DriverConnection", made.connect)
     return made
 
 
