@@ -68,7 +68,7 @@ class Wire:
         if "SELECT name, status" in statement:
             return STATES
         if "Uptime'" in statement and "UNIX_TIMESTAMP" in statement:
-            return [(900.0,)]
+            return [(900.0, "innobrim@localhost")]
         if statement.startswith("SELECT name, count") and "UNION" not in statement:
             return [(name, 1) for name in LIMITS]
         return self.answers.query(statement)
