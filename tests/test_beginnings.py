@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from tests.factory import OTHER_IDENTITY, command
-from tests.life import Life
+from tests.life import ORIGINALS, Life
 from tuner.journal.reader import originals
-from tuner.records import Event
+from tuner.memory import Memory
+from tuner.records import Capacity, Event
 from tuner.settings import Mode, Settings
 
 ACTIVE = Settings(mode=Mode.ACTIVE)
@@ -112,3 +113,93 @@ def test_another_address_is_no_other_server(before: Life, monkeypatch: pytest.Mo
 
     assert life.records[0].mode is Mode.ACTIVE
     assert told(life, "other_server") == []
+
+
+THEIRS = Capacity(3_000, 7_000)
+
+
+def changed(before: Life, pair: Capacity = THEIRS) -> Life:
+    """Return the next daemon, after somebody else set a pair while there was none."""
+    life = after(before)
+    life.server.capacity, life.server.ours = pair, False
+    return life
+
+
+def holds(life: Life) -> set[str]:
+    """Return the codes of the holds at the first tick."""
+    return {hold.code.value for hold in life.records[0].holds}
+
+
+def test_a_change_while_no_daemon_ran_waits_for_a_person(before: Life) -> None:
+    """A pair that somebody set after the daemon's end is not tuned away from before a person says so."""
+    before.live(before.wait_for_write)
+    left = before.server.capacity
+    life = changed(before)
+
+    def script() -> None:
+        life.wait_for_ticks(30)
+        assert life.server.applied == []
+        life.board.submit(command("resume", number=0))
+        life.wait_for_write()
+
+    life.live(script)
+
+    (event,) = told(life, "foreign_change")
+    change = f"C/M were left at {left} and are 3000/7000"
+    assert event.message == f"{change}: somebody else changed them while no daemon ran"
+    assert "foreign_change" in holds(life)
+
+
+@pytest.mark.parametrize("what", ["as left", "originals", "restarted", "baseline"])
+def test_what_is_no_change_by_somebody_else_holds_nothing(before: Life, what: str) -> None:
+    """What the daemon left, the originals, the baseline and what a new mysqld has are no such change."""
+    before.live(before.wait_for_write)
+    life = after(before)
+    if what == "originals":
+        life = changed(before, ORIGINALS)
+    elif what == "restarted":
+        life = changed(before)
+        life.server.started += 3600.0
+        life.server.facts_started += 3600.0
+    elif what == "baseline":
+        life = changed(before)
+        life.config = replace(life.config, loop=replace(ACTIVE, baseline="3000/7000"))
+    watched(life, 3)
+
+    assert told(life, "foreign_change") == []
+
+
+def test_what_a_person_let_pass_before_the_end_is_no_change(before: Life) -> None:
+    """A pair that somebody set and a person resumed on is what the daemon left, though it never wrote it."""
+
+    def script() -> None:
+        before.wait_for_write()
+        before.server.capacity, before.server.ours = THEIRS, False
+        before.wait(lambda: told(before, "foreign_change"))
+        before.board.submit(command("resume", number=0))
+        before.wait(lambda: told(before, "resumed"))
+
+    before.live(script)
+    life = watched(after(before), 3)
+
+    assert told(life, "foreign_change") == []
+
+
+def test_after_an_advisory_run_nothing_is_a_change_by_somebody_else(before: Life) -> None:
+    """What others set beside a daemon that only watched was never its business."""
+    before.live(before.wait_for_write)
+    advisory = after(before)
+    advisory.config = replace(advisory.config, loop=Settings())
+    watched(advisory, 3)
+    life = watched(changed(before), 3)
+
+    assert told(life, "foreign_change") == []
+
+
+def test_a_killed_run_holds_nothing(before: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a kill may have cost the journal the newest write, no pair is taken for somebody else's."""
+    monkeypatch.setattr(Memory, "end", lambda _self, _wall: None)
+    before.live(before.wait_for_write)
+    life = watched(changed(before), 3)
+
+    assert told(life, "foreign_change") == []

@@ -8,7 +8,7 @@ import pytest
 
 from tests.bench import Bench
 from tests.crashed import ADVISORY, SOON, Crash, crash
-from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command
+from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command, held
 from tuner.cli.replay import replay_trace
 from tuner.core.plan import plan
 from tuner.journal.ending import last_writes, left_by
@@ -62,6 +62,18 @@ def test_the_next_daemon_goes_on_from_the_parked_pair(killed: Crash) -> None:
     assert bench.record.originals == DEFAULT
     assert bench.state.writes.own == killed.server.capacity
     bench.until("set")
+
+
+def test_a_change_after_such_a_park_is_somebody_elses(killed: Crash) -> None:
+    """Who changes what the command parked is asked for a word before the next daemon goes on."""
+    killed.park()
+    facts, parked = killed.server.facts(), killed.server.capacity
+    bench = Bench(server=killed.server)
+    bench.state = look(killed.directory, quietly=True).begin(ACTIVE, facts, now=0.0)
+    killed.server.capacity, killed.server.ours = Capacity(300, 900), False
+
+    assert held(bench.turn()) >= {"foreign_change"}
+    assert f"were left at {parked} and are 300/900" in bench.record.holds[0].reason
 
 
 def test_a_park_without_a_daemon_replays(killed: Crash) -> None:

@@ -56,6 +56,7 @@ class Left(NamedTuple):
             facts,
             originals,
             left=self.left_to(facts) if originals is not None else (),
+            known=self._known_of(facts, originals) if originals is not None else (),
             learned=self._learned_about(facts),
         )
         state = take_up(state, self._standing_of(facts.identity), now=now)
@@ -73,6 +74,13 @@ class Left(NamedTuple):
             ):
                 return self._standing_of(one.identity) or Standing(one.identity, 0.0)
         return None
+
+    def _known_of(self, facts: Facts, originals: Capacity) -> tuple[Capacity, ...]:
+        """Return the pairs of which one is in force on this start of a server where nobody changed it."""
+        for one in self.ended or ():
+            if one.identity == facts.identity and one.left is not None:
+                return (one.left, originals, *self.left_to(facts))
+        return ()
 
     def left_to(self, facts: Facts) -> tuple[Capacity, ...]:
         """Return the pairs that earlier writes to this very server may have left in force."""

@@ -49,6 +49,31 @@ def test_another_session_changes_m_once(rig: Rig) -> None:
 
 @fault(
     Group.WRITERS,
+    what="Another session sets C and M while no daemon runs: the last one was ended in order",
+    left="that session's values: not one write",
+    back="waits for a person: `innobrim resume`",
+    invariants=(4, 6),
+)
+def test_a_change_while_no_daemon_runs(rig: Rig) -> None:
+    """What somebody else sets between two daemons is left alone from the first reading on."""
+    daemon = rig.active()
+    assert daemon.terminate().code == 0
+    rig.server.set_capacity(THEIRS.io_capacity, THEIRS.io_capacity_max)
+    writes = Witness(rig.server).writes()
+    daemon.start()
+    hold = daemon.await_hold("foreign_change")
+    assert "are 350/700: somebody else changed them while no daemon ran" in hold["reason"]
+    assert hold["clears"] == "innobrim resume"
+    daemon.await_ticks(5)
+    assert in_force(rig.server) == THEIRS
+    assert Witness(rig.server).writes() == writes
+    assert daemon.command("resume").returncode == 0
+    daemon.await_force(daemon.wanted, BACK)
+    rig.finish()
+
+
+@fault(
+    Group.WRITERS,
     what="Configuration management sets the declared `baseline` again, after each cool-down",
     left="the baseline, for `baseline_cooldown_seconds`; then the loop's values",
     back="by itself after the cool-down; a value that was not declared still waits for a person",

@@ -24,8 +24,14 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
     if expected is None:
         ours = before.own == sample.capacity or sample.capacity in (*before.left, *_left_by(before))
         own = sample.capacity if ours else None
-        return replace(state, writes=replace(state.writes, own=own, left=())), []
-    message = f"C/M were {expected} and are {sample.capacity}, and it was not us"
+        state = replace(state, writes=replace(state.writes, own=own, left=(), known=()))
+        if ours or not before.known or sample.capacity in {*before.known, baseline(state.settings)}:
+            return state, []
+        left = before.known[0]
+        change = f"C/M were left at {left} and are {sample.capacity}"
+        message = f"{change}: somebody else changed them while no daemon ran"
+    else:
+        message = f"C/M were {expected} and are {sample.capacity}, and it was not us"
     state = replace(state, writes=replace(state.writes, own=None), park_owed=None, restoring="")
     held = state.latches.foreign
     if state.mode is Mode.ACTIVE and (held is None or state.settings.baseline is not None):

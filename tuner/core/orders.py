@@ -44,7 +44,7 @@ def resume(state: State, asked: Asked) -> Outcome:
     state = replace(
         state,
         latches=replace(latches, paused=None, foreign=None, refused=None),
-        writes=replace(state.writes, expected=expected, own=own, failures=0),
+        writes=replace(state.writes, expected=expected, own=own, known=(), failures=0),
         park_owed=None,
     )
     return Outcome(state, f"resumed; cleared {', '.join(cleared)}", event="resumed")

@@ -82,6 +82,8 @@ class Writes(Struct, frozen=True):
         expected: the pair that should be in force; None when unknown.
         own: the pair in force where our last write made it; None otherwise.
         left: what an earlier run's writes may have left, until the first reading shows what is in force.
+        known: the pairs of which one is in force where nobody changed it since the last run, the
+            likeliest first; empty where that is not known, and after the first reading.
         pending: the pair of a write whose outcome could not be read; the next reading shows what it left.
         before: the pair that was in force before the last write.
         last: monotonic time of the last write, None before the first.
@@ -93,6 +95,7 @@ class Writes(Struct, frozen=True):
     expected: Capacity | None = None
     own: Capacity | None = None
     left: tuple[Capacity, ...] = ()
+    known: tuple[Capacity, ...] = ()
     pending: Capacity | None = None
     before: Capacity | None = None
     last: float | None = None

@@ -33,6 +33,7 @@ def start(
     originals: Capacity | None = None,
     *,
     left: tuple[Capacity, ...] = (),
+    known: tuple[Capacity, ...] = (),
     learned: Learned | None = None,
 ) -> State:
     """Return the state before the first tick.
@@ -42,15 +43,16 @@ def start(
         facts: what the server is.
         originals: the pair from before an earlier run of ours on this very start of the server.
         left: what that run's writes may have left; ours to park where one of them is in force.
+        known: the pairs of which one is in force where nobody changed it since; empty where unknown.
         learned: what earlier runs learned about this server.
     """
-    known = Originals(capacity=originals, saved=True) if originals is not None else None
+    kept = Originals(capacity=originals, saved=True) if originals is not None else None
     return State(
         settings=settings,
         facts=facts,
         mode=settings.mode,
-        originals=known,
-        writes=Writes(left=left),
+        originals=kept,
+        writes=Writes(left=left, known=known),
         estimator=recall(learned, version=facts.version),
         gate=GateState(proven=learned.proven if learned is not None else ""),
     )

@@ -12,7 +12,7 @@ from tuner.core.plan import on_the_way
 from tuner.journal.reader import last_record
 from tuner.journal.readonly import ReadOnlyJournal, is_there, located
 from tuner.journal.tables import ENDED, JournalError
-from tuner.records import Capacity, DecisionKind, TickRecord
+from tuner.records import Capacity, DecisionKind, Sample, TickRecord
 from tuner.settings import Mode
 
 LAST = 2
@@ -60,6 +60,20 @@ class Ending(Struct, frozen=True):
     active: bool
     writes: Writes
     last: TickRecord | None
+
+    @property
+    def left(self) -> Capacity | None:
+        """Return the pair that an orderly end of an active run left in force; None where that is not known.
+
+        An advisory run writes nothing, and what others do meanwhile is not its business. After a kill the
+        journal may lack the newest write.
+        """
+        if not (self.orderly and self.active) or self.last is None:
+            return None
+        decision, reading = self.last.decision, self.last.tick.reading
+        if decision.steps:
+            return decision.target
+        return reading.capacity if isinstance(reading, Sample) else None
 
 
 def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None:
