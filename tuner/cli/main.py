@@ -19,6 +19,7 @@ COMMANDS = {
     "override": "tuner.cli.client",
     "park": "tuner.cli.client",
     "pause": "tuner.cli.client",
+    "record": "tuner.cli.record",
     "replay": "tuner.cli.replay",
     "restore": "tuner.cli.client",
     "resume": "tuner.cli.client",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tuner.journal.items import GivenBackItem, Item, OriginalsItem, RunItem, StandingItem
 from tuner.journal.store import Damaged, Store, is_damage, set_aside
-from tuner.journal.tables import FILE_NAME, LOCK_NAME, Originals
+from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, Originals
 from tuner.version import program_version
 
 
@@ -53,9 +53,10 @@ class Keeper:
         trouble: why nothing can be written just now; empty while it works.
     """
 
-    def __init__(self, directory: Path, *, keep_ticks: int, on_error: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, *, keep_ticks: int, on_error: Callable[[str], None]) -> None:
         self.trouble = ""
-        self._directory = directory
+        self._path = path
+        self._lock = path.with_suffix(LOCK_SUFFIX)
         self._keep_ticks = keep_ticks
         self._on_error = on_error
         self._claim: int | None = None
@@ -114,7 +115,7 @@ class Keeper:
         if not self.trouble:
             self.trouble = str(error) or type(error).__name__
             self._on_error(
-                f"journal: {self._directory / FILE_NAME} cannot be written: {self.trouble}; "
+                f"journal: {self._path} cannot be written: {self.trouble}; "
                 "the loop goes on and the newest ticks are kept in memory"
             )
 
@@ -138,9 +139,7 @@ class Keeper:
         return self._open_store()
 
     def _open_store(self) -> Store:
-        return Store(
-            self._directory, keep_ticks=self._keep_ticks, program=program_version(), run=self._run_number
-        )
+        return Store(self._path, keep_ticks=self._keep_ticks, program=program_version(), run=self._run_number)
 
     def _claim_directory(self) -> None:
         if self._claim is not None:
@@ -148,22 +147,22 @@ class Keeper:
                 return
             os.close(self._claim)  # of a file that was removed, which keeps nobody out
             self._claim = None
-        claim = os.open(self._directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        claim = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(claim)
-            raise Claimed(f"another daemon holds {self._directory / LOCK_NAME}") from error
+            raise Claimed(f"another daemon holds {self._lock}") from error
         self._claim = claim
 
     def _claim_holds(self, claim: int) -> bool:
         try:
-            return os.path.samestat(os.fstat(claim), (self._directory / LOCK_NAME).stat())
+            return os.path.samestat(os.fstat(claim), self._lock.stat())
         except FileNotFoundError:
             return False
 
     def _set_aside(self) -> None:
-        away, found, standing, why, unheard = set_aside(self._directory, wall=time.time())
+        away, found, standing, why, unheard = set_aside(self._path, wall=time.time())
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
         self._standing = standing | self._standing
@@ -177,7 +176,7 @@ class Keeper:
             )
         if unheard:
             fate += "; a pause, or a change by somebody else, that still stood is forgotten"
-        message = f"{FILE_NAME} was set aside as {away.name}: {self._damage}; {fate}"
+        message = f"{self._path.name} was set aside as {away.name}: {self._damage}; {fate}"
         self._damage = ""
         self._aside.append(message)
         self._on_error(f"journal: {message}")

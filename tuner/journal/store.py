@@ -28,7 +28,6 @@ from tuner.journal.reader import read_originals, read_standing
 from tuner.journal.tables import (
     APPLICATION_ID,
     ENDED,
-    FILE_NAME,
     FORMAT,
     RECORDS,
     SCHEMA,
@@ -74,11 +73,11 @@ class Store:
         run: number of the run that ticks belong to; 0 before one was started.
     """
 
-    def __init__(self, directory: Path, *, keep_ticks: int, program: str, run: int = 0) -> None:
-        """Open or make the journal in a directory.
+    def __init__(self, path: Path, *, keep_ticks: int, program: str, run: int = 0) -> None:
+        """Open or make a journal.
 
         Args:
-            directory: where the file lies; must exist.
+            path: the file; its directory must exist.
             keep_ticks: rows of ``ticks`` to keep.
             program: version of InnoBrim.
             run: number of the run to go on with, 0 before the first ``add_run``.
@@ -88,7 +87,6 @@ class Store:
             OSError: the directory cannot be used.
             sqlite3.Error: the file cannot be opened.
         """
-        path = directory / FILE_NAME
         self._keep_ticks = keep_ticks
         self._program = program
         self.run = run
@@ -269,18 +267,17 @@ class Aside(NamedTuple):
     unheard: str
 
 
-def set_aside(directory: Path, *, wall: float) -> Aside:
+def set_aside(path: Path, *, wall: float) -> Aside:
     """Move a damaged journal out of the way; it is never deleted.
 
     Raises:
         OSError: it cannot be moved.
     """
-    path = directory / FILE_NAME
     stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y%m%dT%H%M%SZ")
-    away, count = directory / f"journal.damaged-{stamp}.db", 1
+    away, count = path.with_name(f"{path.stem}.damaged-{stamp}.db"), 1
     while away.exists():
         count += 1
-        away = directory / f"journal.damaged-{stamp}-{count}.db"
+        away = path.with_name(f"{path.stem}.damaged-{stamp}-{count}.db")
     rollback = path.with_name(path.name + "-journal")
     if rollback.exists():
         rollback.rename(away.with_name(away.name + "-journal"))

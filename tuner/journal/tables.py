@@ -12,6 +12,9 @@ from tuner.settings import Settings
 
 FILE_NAME = "journal.db"
 LOCK_NAME = "journal.lock"
+LOCK_SUFFIX = ".lock"
+"""In place of a journal's own suffix, for the file whose lock keeps a second writer out."""
+
 APPLICATION_ID = 0x1BB1A701
 """Marks an SQLite file as ours."""
 

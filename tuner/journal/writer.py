@@ -24,7 +24,7 @@ from tuner.journal.items import (
     tick_item,
 )
 from tuner.journal.keeper import FAILURES, Keeper
-from tuner.journal.tables import Originals
+from tuner.journal.tables import FILE_NAME, Originals
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Settings
 
@@ -47,6 +47,7 @@ class JournalWriter:
         on_error: Callable[[str], None],
         batch_seconds: float = BATCH_SECONDS,
         queue_ticks: int = TICKS,
+        file_name: str = FILE_NAME,
     ) -> None:
         """Prepare; nothing is touched before ``start``.
 
@@ -57,10 +58,11 @@ class JournalWriter:
                 again, and when a damaged journal was set aside.
             batch_seconds: longest time between two commits.
             queue_ticks: ticks held in memory while the disk takes none.
+            file_name: the journal's, in that directory.
         """
         self._batch_seconds = batch_seconds
         self._backlog = Backlog(queue_ticks)
-        self._keeper = Keeper(directory, keep_ticks=keep_ticks, on_error=on_error)
+        self._keeper = Keeper(directory / file_name, keep_ticks=keep_ticks, on_error=on_error)
         self._wake = threading.Event()
         self._closing = False
         self._advice: Advice | None = None

@@ -1,0 +1,174 @@
+"""``innobrim record``: a trace from any server, which is not touched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from tuner.board import Board
+from tuner.cli.exits import FINE, NO, UNREACHABLE
+from tuner.cli.options import configuration, fail, real_server, server_options, usage
+from tuner.cli.quantities import Duration
+from tuner.cli.status_table import duration
+from tuner.clock import Clock, SystemClock
+from tuner.config.schema import Config
+from tuner.core.ages import said
+from tuner.daemon import BoardInbox
+from tuner.journal.tables import LOCK_SUFFIX
+from tuner.recorder import Recorded, Recorder, RecordError
+from tuner.records import Command, Facts, Missed, TickRecord
+from tuner.servers.port import Server, ServerError, Unreachable
+
+LONGEST = 31 * 86_400
+LINE_SECONDS = 15.0
+"""Between two lines of progress where there is no terminal, which gets one at every reading."""
+
+REWRITE = "\r\033[K"
+ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command()
+@server_options
+@click.option(
+    "--for", "seconds", type=Duration(LONGEST), default="10m", show_default=True, help="How long to record."
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where the trace goes; must not exist. Default: innobrim-DATE-TIME.db in this directory.",
+)
+def record(config_path: str | None, *, seconds: float, output: Path | None, **server_flags: object) -> None:
+    """Record what a server does, once a second, into a file; the server is not touched.
+
+    No variable is set, no counter is turned on, and a daemon beside it is not disturbed. Ctrl-C ends it early
+    and keeps what there is. innobrim report makes a page of the file, innobrim replay compares decisions.
+
+    Exit 1: no reading succeeded, or the file is not whole. Exit 3: nothing answers.
+
+    Example: innobrim record --socket /run/mysqld/mysqld.sock --user innobrim --for 30m --output monday.db
+    """
+    config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
+    path = _file(output)
+    clock = SystemClock()
+    server = real_server(config, clock)
+    try:
+        facts = server.facts()
+        done = _record(config, path, server, clock, facts=facts, seconds=seconds)
+    except Unreachable as error:
+        fail(str(error), UNREACHABLE)
+    except (ServerError, RecordError) as error:
+        fail(str(error), NO)
+    finally:
+        server.close()
+    _tell(path, done)
+    sys.exit(FINE if done.readings and not done.lost else NO)
+
+
+def _record(
+    config: Config, path: Path, server: Server, clock: Clock, *, facts: Facts, seconds: float
+) -> Recorded:
+    click.echo(
+        f"recording {facts.version_comment} {facts.version} at {facts.endpoint} for {duration(seconds)} "
+        f"into {path}; Ctrl-C ends it and keeps what there is"
+    )
+    if facts.disabled_counters:
+        click.echo(
+            f"InnoDB's counters are off and stay off ({len(facts.disabled_counters)} of those needed): "
+            "ages are the checkpoint's, and no sync flushing is seen; docs/degraded.md"
+        )
+    for blocker in facts.blockers:
+        click.echo(f"this server could not be tuned: {blocker}")
+    board, line = Board(), Line()
+    with _stopped_by_signals(board):
+        try:
+            return Recorder(path, server, clock).run(
+                config.loop,
+                facts,
+                BoardInbox(board, clock),
+                seconds=seconds,
+                interval=config.daemon.interval,
+                told=line.show,
+            )
+        finally:
+            line.end()
+
+
+@contextmanager
+def _stopped_by_signals(board: Board) -> Iterator[None]:
+    """Have Ctrl-C, SIGTERM and a lost terminal end the recording instead of the program."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        board.inbox.put(Command(name="stop", who=signal.Signals(number).name, value="leave"))
+
+    before = {number: signal.signal(number, stop) for number in ENDED_BY}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Line:
+    """How it goes: one line, rewritten on a terminal, a new one now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._due = time.monotonic()
+
+    def show(self, now: TickRecord, left: float) -> None:
+        """Say age, redo rate and time left."""
+        if self._terminal:
+            sys.stderr.write(f"{REWRITE}{progress(now, left)}")
+            sys.stderr.flush()
+        elif time.monotonic() >= self._due:
+            self._due = time.monotonic() + LINE_SECONDS
+            click.echo(progress(now, left), err=True)
+
+    def end(self) -> None:
+        """Leave the terminal's line for the next one."""
+        if self._terminal:
+            sys.stderr.write("\n")
+
+
+def progress(now: TickRecord, left: float) -> str:
+    """Return one tick as a line."""
+    reading, found = now.tick.reading, now.estimate
+    ending = f"{duration(left)} left"
+    if isinstance(reading, Missed):
+        return f"no reading: {reading.reason}  {ending}"
+    age = f"checkpoint age {said(reading.checkpoint_age)} of {said(reading.stall_point)}"
+    if found is None:
+        return f"{age}  {ending}"
+    return f"{age}  redo {said(found.redo_rate)}/s  age ratio {found.age_ratio:.2f}  {ending}"
+
+
+def _file(output: Path | None) -> Path:
+    """Return where the trace goes; exit 2 where it cannot go there."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    path = (output or Path(f"innobrim-{stamp}.db")).absolute()
+    if path.exists():
+        usage(f"--output {path}: is there already; name a file that is not, for a trace is never overwritten")
+    if path.suffix == LOCK_SUFFIX:
+        usage(f"--output {path}: {LOCK_SUFFIX} is for the file that keeps a second writer out; write .db")
+    if not path.parent.is_dir():
+        usage(f"--output {path}: there is no directory {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        usage(f"--output {path}: this account may not write to {path.parent}")
+    return path
+
+
+def _tell(path: Path, done: Recorded) -> None:
+    missed = f", {done.missed} missed ({done.why})" if done.missed else ""
+    lost = f", {done.lost} lost because the disk took none" if done.lost else ""
+    click.echo(f"{done.readings} readings{missed}{lost} in {path} ({said(path.stat().st_size)})")
+    click.echo(f"make a page of it: innobrim report {path}")
