@@ -1,89 +1,40 @@
-"""What every throw-away server can do: accounts, SQL access, waiting, and its start arguments."""
+"""What every server of the lab can do: accounts, SQL access, waiting, limits, counts, crash and restart."""
 
 from __future__ import annotations
 
 import contextlib
-import secrets
 import ssl
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 import pymysql
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from types import TracebackType
+from lab.servers.disk import DeviceCounters, DiskLimit
+from lab.servers.spec import MEBIBYTE, SCHEMA, Account, LabServerError, ServerSpec, account_statements
+from lab.servers.timing import initialisation
 
-MEBIBYTE = 1024 * 1024
-SCHEMA = "innobrim_lab"
+__all__ = [
+    "MEBIBYTE",
+    "SCHEMA",
+    "Account",
+    "DeviceCounters",
+    "DiskLimit",
+    "LabServer",
+    "LabServerError",
+    "ServerSpec",
+    "account_statements",
+]
 
+END_SECONDS = 900.0
+"""The longest shutdown or start waited for: a slow disk writes a pool of dirty pages for minutes."""
 
-class LabServerError(Exception):
-    """A throw-away server that could not be had; the message says what was tried and what it said."""
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """A login of a throw-away server; the password is drawn anew for every server."""
-
-    user: str
-    password: str = field(default_factory=lambda: secrets.token_hex(12), repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
-    """How a throw-away server is started.
-
-    Attributes:
-        redo_capacity: ``innodb_redo_log_capacity``, bytes.
-        buffer_pool: ``innodb_buffer_pool_size``, bytes.
-        io_capacity: C at start, pages/s.
-        io_capacity_max: M at start, pages/s.
-        monitors: turn on the InnoDB counters that the loop needs.
-        extra: further mysqld arguments; they win over ours.
-    """
-
-    redo_capacity: int = 100 * MEBIBYTE
-    buffer_pool: int = 2048 * MEBIBYTE
-    io_capacity: int = 10_000
-    io_capacity_max: int = 20_000
-    monitors: bool = True
-    extra: tuple[str, ...] = ()
-
-    def arguments(self) -> list[str]:
-        """Return the mysqld arguments, without paths and addresses."""
-        arguments = [
-            "--mysqlx=OFF",
-            "--skip-log-bin",
-            "--innodb-flush-method=O_DIRECT",
-            f"--innodb-redo-log-capacity={self.redo_capacity}",
-            f"--innodb-buffer-pool-size={self.buffer_pool}",
-            f"--innodb-io-capacity={self.io_capacity}",
-            f"--innodb-io-capacity-max={self.io_capacity_max}",
-        ]
-        if self.monitors:
-            arguments.append("--innodb-monitor-enable=module_log,module_buffer")
-        return [*arguments, *self.extra]
-
-
-def account_statements(admin: Account, daemon: Account) -> str:
-    """Return the statements, one a line, that create both accounts and the load's schema."""
-    lines = [f"CREATE DATABASE IF NOT EXISTS {SCHEMA};"]
-    for account in (admin, daemon):
-        lines += [
-            f"CREATE USER IF NOT EXISTS '{account.user}'@'{host}' IDENTIFIED BY '{account.password}';"
-            for host in ("%", "localhost")
-        ]
-    for host in ("%", "localhost"):
-        lines += [
-            f"GRANT ALL ON *.* TO '{admin.user}'@'{host}' WITH GRANT OPTION;",
-            f"GRANT PROCESS, SYSTEM_VARIABLES_ADMIN ON *.* TO '{daemon.user}'@'{host}';",
-            f"GRANT SELECT ON performance_schema.* TO '{daemon.user}'@'{host}';",
-        ]
-    return "\n".join(lines) + "\n"
+OWN_COUNTERS = "the server's own counters"
+_STATUS = ("Innodb_data_reads", "Innodb_data_writes", "Innodb_data_read", "Innodb_data_written")
 
 
 def _lenient_tls() -> ssl.SSLContext:
@@ -94,7 +45,7 @@ def _lenient_tls() -> ssl.SSLContext:
 
 
 class LabServer(ABC):
-    """One throw-away server: started on entry, gone with its data on exit.
+    """One server: started on entry, gone with its data on exit where it is a throw-away one.
 
     Attributes:
         spec: how it is started.
@@ -156,12 +107,82 @@ class LabServer(ABC):
         """Return the tail of the server's error log."""
 
     @abstractmethod
+    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
+        """Limit this server's disk from now on, also in the middle of a run; what is None is lifted.
+
+        Returns:
+            A sentence for everything that could not be limited; none when all is in force.
+        """
+
+    @property
+    @abstractmethod
+    def disk_limit(self) -> DiskLimit:
+        """The disk limit that was asked for last."""
+
     def limit_write_iops(self, writes: int | None) -> str | None:
-        """Limit the disk's writes per second for this server from now on; None lifts the limit.
+        """Limit the disk's writes per second, other limits as they are; None lifts it.
 
         Returns:
             None when the limit is in force, else a sentence saying why it is not.
         """
+        return "; ".join(self.limit_disk(replace(self.disk_limit, write_iops=writes))) or None
+
+    def device(self) -> DeviceCounters | None:
+        """Return what the server has had its disk do so far, None where nobody knows.
+
+        Counted by its control group where there is one, else by the server itself: its
+        ``Innodb_data_reads``, ``_writes``, ``_read`` and ``_written``, which leave out the binary log and
+        know nothing of merged or split operations. The source stays the same for one server.
+        """
+        names = ", ".join(f"'{name}'" for name in _STATUS)
+        with contextlib.suppress(pymysql.MySQLError, OSError, KeyError):
+            rows = dict(self.query(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({names})"))
+            reads, writes, read, written = (int(rows[name]) for name in _STATUS)
+            return DeviceCounters(reads, writes, read, written, OWN_COUNTERS)
+        return None
+
+    def crash(self) -> float:
+        """SIGKILL mysqld, start it again and return how long InnoDB took until it was ready, seconds.
+
+        By the server's error log, from the start of InnoDB's initialisation to its end, which an empty
+        redo log makes as short as it gets. The disk limit stays; C and M are those of the spec again.
+
+        Raises:
+            LabServerError: it is not ours to kill, or does not come back.
+        """
+        self.kill()
+        self.start()
+        self.wait_ready(END_SECONDS)
+        return initialisation(self)
+
+    def restart(self) -> tuple[float, float]:
+        """Shut mysqld down in order and start it again; end the load before.
+
+        Returns:
+            Seconds from SHUTDOWN to the end of its process, and seconds from the start to the first answer.
+
+        Raises:
+            LabServerError: it is not ours to stop, or does not end or come back.
+        """
+        began = time.monotonic()
+        self.query("SHUTDOWN")
+        self.wait_gone(END_SECONDS)
+        ended = time.monotonic()
+        self.start()
+        self.wait_ready(END_SECONDS)
+        return ended - began, time.monotonic() - ended
+
+    def wait_gone(self, seconds: float = 30.0) -> None:
+        """Return when the process has ended by itself, for example after SHUTDOWN.
+
+        Raises:
+            LabServerError: it still runs after so many seconds.
+        """
+        end = time.monotonic() + seconds
+        while self.alive():
+            if time.monotonic() > end:
+                raise LabServerError(f"mysqld still runs after {seconds:.0f} s")
+            time.sleep(0.05)  # nothing announces the end of a process that is not a child
 
     def data_directory(self) -> Path | None:
         """Return where the server's data can be reached from here, None where it cannot."""
@@ -245,6 +266,23 @@ class LabServer(ABC):
 
     def option_file(self, path: Path) -> Path:
         """Write the daemon's login as a MySQL option file, mode 0600, and return its path."""
-        path.touch(mode=0o600)
-        path.write_text(f"[client]\nuser={self.daemon.user}\npassword={self.daemon.password}\n")
-        return path
+        return write_private(
+            path, f"[client]\nuser={quoted(self.daemon.user)}\npassword={quoted(self.daemon.password)}\n"
+        )
+
+    def sysbench_login(self) -> list[str]:
+        """Return the arguments that say to sysbench who the load is."""
+        return [f"--mysql-user={self.admin.user}", f"--mysql-password={self.admin.password}"]
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Write a file that only we can read, and return its path."""
+    path.touch(mode=0o600)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def quoted(value: str) -> str:
+    """Return a value as an option file has it, whatever characters are in it."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return '"' + "".join(escapes.get(letter, letter) for letter in value) + '"'

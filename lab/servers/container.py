@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import shutil
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -15,9 +14,11 @@ import docker
 from docker.errors import APIError, DockerException, NotFound
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
-from lab.servers.disk import block_device, limit_file, limit_line
+from lab.servers.controlgroup import group_of, write_line
+from lab.servers.disk import DeviceCounters, DiskLimit, block_device
 from lab.servers.owner import mine, new_directory, orphaned
 from lab.servers.ports import free_port
+from lab.servers.throttle import NoLimitError, Place, Throttle
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -78,8 +79,8 @@ class MySQLContainer(LabServer):
         self.image = image
         self._name = f"innobrim-lab-{uuid4().hex[:12]}"
         self._container: Container | None = None
-        self._writes: int | None = None
         self._sockets: Path | None = None
+        self._throttle = Throttle(self._place, self._order)
         try:
             self._client = docker.from_env(timeout=60)
             root = str(self._client.info()["DockerRootDir"])
@@ -91,8 +92,7 @@ class MySQLContainer(LabServer):
         """Start the container; a second start after ``kill`` keeps data, port, accounts and limit."""
         if self._container is not None:
             self._container.start()
-            if self._writes is not None:
-                self.limit_write_iops(self._writes)
+            self._throttle.again()
             return
         remove_leftovers(self._client)
         atexit.register(self.stop)
@@ -177,61 +177,58 @@ class MySQLContainer(LabServer):
                 return place
         return None
 
-    def limit_write_iops(self, writes: int | None) -> str | None:
-        """Limit the volume's disk to so many writes per second for this container; None lifts it."""
+    @property
+    def disk_limit(self) -> DiskLimit:
+        """The disk limit that was asked for last."""
+        return self._throttle.limit
+
+    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
+        """Limit the volume's disk for this container."""
+        return self._throttle.set(limit)
+
+    def device(self) -> DeviceCounters | None:
+        """Return what the container has had its disk do; counted anew from every start of mysqld."""
+        return self._throttle.counters() or super().device()
+
+    def _place(self) -> Place:
         container = self._running()
         container.reload()
         pid = int(container.attrs["State"]["Pid"])
         device = block_device(self._root)
         if device is None:
-            return f"disk not limited: no block device is known behind {self._root}"
-        try:
-            file = limit_file(pid)
-        except OSError as error:
-            return f"disk not limited: the container's control group cannot be read here ({error})"
-        if file is None:
-            return "disk not limited: the block I/O controller is not available for this container"
-        line = limit_line(file, device, writes)
-        try:
-            file.write_text(line + "\n")
-        except PermissionError:
-            refusal = self._write_by_container(file, line)
-            if refusal is not None:
-                return refusal
-        except OSError as error:
-            return f"disk not limited: {file} refused '{line}': {error}"
-        self._writes = writes
-        return None
+            raise NoLimitError(f"no block device is known behind {self._root}")
+        group = group_of(pid)
+        if group is None or str(container.id) not in str(group.directory):
+            # with a Docker daemon in another machine the number is of some other process here
+            raise NoLimitError("the container's control group cannot be seen from here")
+        return group, device
 
-    def _write_by_container(self, file: Path, line: str) -> str | None:
-        """Write to the controller through the daemon's privileges, for a caller without root's."""
+    def _order(self, file: Path, line: str) -> None:
+        """Write to the controller; through the daemon's privileges for a caller without root's.
+
+        Raises:
+            OSError: refused both ways.
+        """
         try:
-            self._client.containers.run(
-                self.image,
-                ["-c", 'printf "%s\\n" "$1" > "$2"', "sh", line, str(file)],
-                entrypoint="sh",
-                labels={LABEL: "1", OWNER: mine()},
-                volumes={"/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"}},
-                privileged=True,
-                remove=True,
-            )
-        except DockerException as error:
-            return f"disk not limited: needs root, and a privileged container was refused: {error}"
-        return None
+            write_line(file, line)
+        except PermissionError:
+            try:
+                self._write_by_container(file, line)
+            except DockerException as error:
+                raise OSError(f"it needs root, and a privileged container was refused: {error}") from error
+
+    def _write_by_container(self, file: Path, line: str) -> None:
+        self._client.containers.run(
+            self.image,
+            ["-c", 'printf "%s\\n" "$1" > "$2"', "sh", line, str(file)],
+            entrypoint="sh",
+            labels={LABEL: "1", OWNER: mine()},
+            volumes={"/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"}},
+            privileged=True,
+            remove=True,
+        )
 
     def _running(self) -> Container:
         if self._container is None:
             raise LabServerError("the container is not started")
         return self._container
-
-    def wait_gone(self, seconds: float = 30.0) -> None:
-        """Return when the process has ended by itself, for example after SHUTDOWN.
-
-        Raises:
-            LabServerError: it still runs after so many seconds.
-        """
-        end = time.monotonic() + seconds
-        while self.alive():
-            if time.monotonic() > end:
-                raise LabServerError(f"mysqld still runs after {seconds:.0f} s")
-            time.sleep(0.05)  # the daemon's wait call cannot tell "not yet" from an error in time

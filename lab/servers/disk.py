@@ -1,11 +1,74 @@
-"""Limiting a process's disk writes per second through the block I/O controller, cgroup v1 or v2."""
+"""What a disk may be limited to, what it has done, and which disk holds a path."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-CGROUPS = Path("/sys/fs/cgroup")
+RATES = ("write_iops", "write_bytes", "read_iops", "read_bytes")
+_WORDS = {"write_iops": "writes/s", "write_bytes": "bytes/s written"}
+_WORDS |= {"read_iops": "reads/s", "read_bytes": "bytes/s read"}
+
+
+@dataclass(frozen=True, slots=True)
+class DiskLimit:
+    """What a server may ask of its disk; None is no limit.
+
+    Attributes:
+        write_iops: writes per second.
+        write_bytes: bytes written per second.
+        read_iops: reads per second.
+        read_bytes: bytes read per second.
+        latency: seconds added to every operation. Nothing here can add them: a server says so.
+
+    Raises:
+        ValueError: a limit that is not above 0.
+    """
+
+    write_iops: int | None = None
+    write_bytes: int | None = None
+    read_iops: int | None = None
+    read_bytes: int | None = None
+    latency: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what would mean something else to the kernel: there 0 lifts a limit."""
+        for name in (*RATES, "latency"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"disk limit {name} = {value}: must be above 0; leave it out for no limit")
+
+    def __str__(self) -> str:
+        """Return it in words, as "1,200 writes/s, 20,000,000 bytes/s written"."""
+        given = [f"{self.rate(name):,} {_WORDS[name]}" for name in RATES if self.rate(name) is not None]
+        if self.latency is not None:
+            given.append(f"{self.latency * 1000:g} ms more for each operation")
+        return ", ".join(given) or "no limit"
+
+    def rate(self, name: str) -> int | None:
+        """Return one of the four rates by its name."""
+        value: int | None = getattr(self, name)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCounters:
+    """What a server has had its disk do so far; counted from its start, or from its control group's.
+
+    Attributes:
+        reads: operations.
+        writes: operations.
+        read_bytes: bytes.
+        write_bytes: bytes.
+        source: who counted: the control group counts what reached the disk, the server what it asked for.
+    """
+
+    reads: int
+    writes: int
+    read_bytes: int
+    write_bytes: int
+    source: str
 
 
 def block_device(path: Path) -> str | None:
@@ -39,24 +102,3 @@ def _mount_source(path: Path) -> tuple[int, int] | None:
         return None
     number = Path(source).stat().st_rdev
     return os.major(number), os.minor(number)
-
-
-def limit_file(pid: int) -> Path | None:
-    """Return the controller file that limits the group of a process, None when there is none."""
-    groups: dict[str, str] = {}
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, group = line.split(":", 2)
-        for controller in controllers.split(","):
-            groups[controller] = group.lstrip("/")
-    if "blkio" in groups:
-        found = CGROUPS / "blkio" / groups["blkio"] / "blkio.throttle.write_iops_device"
-    else:
-        found = CGROUPS / groups.get("", "") / "io.max"
-    return found if found.exists() else None
-
-
-def limit_line(file: Path, device: str, writes: int | None) -> str:
-    """Return what is written to the controller file for so many writes per second; None lifts it."""
-    if file.name == "io.max":
-        return f"{device} wiops={writes or 'max'}"
-    return f"{device} {writes or 0}"

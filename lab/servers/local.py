@@ -8,20 +8,19 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 from pathlib import Path
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
-from lab.servers.disk import CGROUPS, block_device, limit_file, limit_line
-from lab.servers.owner import new_directory
+from lab.servers.controlgroup import CGROUPS, group_of, hierarchy
+from lab.servers.disk import DeviceCounters, DiskLimit, block_device
+from lab.servers.owner import bases, new_directory, new_group, remove_groups
 from lab.servers.ports import free_port
-
-_GROUP = "innobrim-lab-"
+from lab.servers.throttle import NoLimitError, Place, Throttle
 
 
 def _base_directory() -> Path:
     """Return where throw-away data goes: the first temporary directory on a real disk."""
-    candidates = [Path(tempfile.gettempdir()), Path("/var/tmp")]  # noqa: S108 - mkdtemp makes a private one inside
+    candidates = bases()
     for candidate in candidates:
         if candidate.is_dir() and os.access(candidate, os.W_OK) and block_device(candidate) is not None:
             return candidate
@@ -38,22 +37,23 @@ class LocalMySQL(LabServer):
         self._directory: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._group: Path | None = None
-        self._writes: int | None = None
+        self._member = 0
+        self._throttle = Throttle(self._place)
 
     def start(self) -> None:
         """Initialise on the first start, then start mysqld; data and disk limit stay over ``kill``."""
         if self._directory is None:
+            remove_groups(hierarchy())
             self._directory = new_directory(_base_directory())
             atexit.register(self.stop)
             (self._directory / "tmp").mkdir()
             self.socket = self._directory / "s"
             self.port = free_port()
             self._initialise(self._directory)
-        guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *guard,
+                    *_guard(),
                     *self._paths(self._directory),
                     f"--socket={self.socket}",
                     "--bind-address=127.0.0.1",
@@ -64,8 +64,7 @@ class LocalMySQL(LabServer):
                 stdout=log,
                 stderr=log,
             )
-        if self._writes is not None:
-            self.limit_write_iops(self._writes)
+        self._throttle.again()
 
     def stop(self) -> None:
         """End mysqld and remove its directory."""
@@ -109,24 +108,38 @@ class LocalMySQL(LabServer):
         """Return the data directory."""
         return None if self._directory is None else self._directory / "data"
 
-    def limit_write_iops(self, writes: int | None) -> str | None:
+    @property
+    def disk_limit(self) -> DiskLimit:
+        """The disk limit that was asked for last."""
+        return self._throttle.limit
+
+    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
         """Limit the data directory's disk for mysqld, in a control group of its own; needs root."""
+        return self._throttle.set(limit)
+
+    def device(self) -> DeviceCounters | None:
+        """Return what mysqld has had its disk do, by its control group from the first limit or count on."""
+        return self._throttle.counters() or super().device()
+
+    def _place(self) -> Place:
         process = self._running()
         device = block_device(self._directory) if self._directory is not None else None
         if device is None:
-            return f"disk not limited: no block device is known behind {self._directory}"
+            raise NoLimitError(f"no block device is known behind {self._directory}")
         try:
             if self._group is None:
-                self._group = _new_group(process.pid)
-            (self._group / "cgroup.procs").write_text(f"{process.pid}\n", encoding="ascii")
-            file = limit_file(process.pid)
-            if file is None or file.parent != self._group:
-                return "disk not limited: the block I/O controller is not available here"
-            file.write_text(limit_line(file, device, writes) + "\n", encoding="ascii")
+                if hierarchy() != CGROUPS / "blkio":
+                    (hierarchy() / "cgroup.subtree_control").write_text("+io\n", encoding="ascii")
+                self._group = new_group(hierarchy())
+            if process.pid != self._member:
+                (self._group / "cgroup.procs").write_text(f"{process.pid}\n", encoding="ascii")
+                self._member = process.pid
         except OSError as error:
-            return f"disk not limited: a control group of mysqld's own needs root ({error})"
-        self._writes = writes
-        return None
+            raise NoLimitError(f"a control group of mysqld's own needs root ({error})") from error
+        group = group_of(process.pid)
+        if group is None or group.directory != self._group:
+            raise NoLimitError(f"mysqld did not get into its own control group {self._group}")
+        return group, device
 
     def _initialise(self, directory: Path) -> None:
         accounts = directory / "accounts.sql"
@@ -134,7 +147,7 @@ class LocalMySQL(LabServer):
         accounts.write_text(account_statements(self.admin, self.daemon), encoding="utf-8")
         try:
             done = subprocess.run(
-                [*self._paths(directory), "--initialize-insecure", f"--init-file={accounts}"],
+                [*_guard(), *self._paths(directory), "--initialize-insecure", f"--init-file={accounts}"],
                 capture_output=True,
                 text=True,
                 timeout=120.0,
@@ -163,12 +176,6 @@ class LocalMySQL(LabServer):
         return self._process
 
 
-def _new_group(pid: int) -> Path:
-    """Make a control group that can limit disk writes, cgroup v1 or v2, and return its directory."""
-    if (CGROUPS / "blkio").is_dir():
-        group = CGROUPS / "blkio" / f"{_GROUP}{pid}"
-    else:
-        (CGROUPS / "cgroup.subtree_control").write_text("+io\n", encoding="ascii")
-        group = CGROUPS / f"{_GROUP}{pid}"
-    group.mkdir(exist_ok=True)
-    return group
+def _guard() -> list[str]:
+    """Return what has a child die with the thread that started it, where that can be had."""
+    return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []

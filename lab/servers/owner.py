@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import platform
+import re
 import shutil
+import signal
 import tempfile
+import time
 from pathlib import Path
 
 _PREFIX = "innobrim-lab-"
 _OWNER_FILE = "owner"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_GROUP_NAME = re.compile(rf"{_PREFIX}(\d+)-(\d+)-\d+")
+_GROUPS = itertools.count(1)
+_END_SECONDS = 10.0
 _START_FIELD = 19  # of /proc/PID/stat after the command's name: start time, ticks since boot
 
 
@@ -38,6 +45,11 @@ def _born(pid: int) -> str:
     return "" if fields[0] == "Z" else fields[_START_FIELD]
 
 
+def bases() -> list[Path]:
+    """Return the directories that throw-away data may be in."""
+    return [Path(tempfile.gettempdir()), Path("/var/tmp")]  # noqa: S108 - mkdtemp makes a private one inside
+
+
 def new_directory(base: Path) -> Path:
     """Make a directory of this process's own in ``base`` after removing those of crashed runs."""
     remove_directories(base)
@@ -47,11 +59,70 @@ def new_directory(base: Path) -> Path:
 
 
 def remove_directories(base: Path) -> int:
-    """Remove the directories that crashed runs on this host left in ``base``; return how many."""
+    """Remove the directories that crashed runs on this host left in ``base``; return how many.
+
+    A mysqld that still runs in one of them, because nothing here could tie it to its run, is ended first.
+    """
     removed = 0
     for directory in base.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             if orphaned((directory / _OWNER_FILE).read_text(encoding="utf-8")):
+                _end(_at_work_in(directory))
                 shutil.rmtree(directory, ignore_errors=True)
                 removed += 1
     return removed
+
+
+def new_group(parent: Path) -> Path:
+    """Make a control group of this process's own; its name says whose it is, as it holds no other file.
+
+    Raises:
+        OSError: there is no such controller, or it needs root.
+    """
+    pid = os.getpid()
+    group = parent / f"{_PREFIX}{pid}-{_born(pid)}-{next(_GROUPS)}"
+    group.mkdir()
+    return group
+
+
+def remove_groups(parent: Path) -> int:
+    """Remove the control groups that crashed runs left, with what still runs in them; return how many."""
+    removed = 0
+    for group in parent.glob(f"{_PREFIX}*"):
+        found = _GROUP_NAME.fullmatch(group.name)
+        if found is None or _born(int(found[1])) == found[2]:
+            continue
+        with contextlib.suppress(OSError):
+            _end(_members(group))
+            group.rmdir()
+            removed += 1
+    return removed
+
+
+def _members(group: Path) -> list[int]:
+    """Return the processes of a control group; those of another namespace have the number 0 and are left."""
+    with contextlib.suppress(FileNotFoundError):
+        numbers = (group / "cgroup.procs").read_text(encoding="ascii").split()
+        return [int(number) for number in numbers if int(number)]
+    return []
+
+
+def _at_work_in(directory: Path) -> list[int]:
+    """Return the processes whose data directory lies in a directory."""
+    wanted = os.fsencode(f"--datadir={directory}/")
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if any(word.startswith(wanted) for word in line.read_bytes().split(b"\0")):
+                found.append(int(line.parent.name))
+    return found
+
+
+def _end(pids: list[int]) -> None:
+    """SIGKILL processes and return when they are gone, or after a while."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + _END_SECONDS
+    while any(_born(pid) for pid in pids) and time.monotonic() < end:
+        time.sleep(0.02)  # they are no children of ours, so nothing announces their end

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from lab.servers import disk, owner
-from lab.servers.base import Account, ServerSpec, account_statements
+from lab.servers import owner
+from lab.servers.base import Account, LabServerError, ServerSpec, account_statements, quoted
+from tuner.config.optionfile import read_options
 
 
 def test_the_callers_arguments_come_last() -> None:
@@ -18,6 +20,35 @@ def test_the_callers_arguments_come_last() -> None:
     assert arguments[-1] == "--innodb-flush-sync=OFF"
     assert "--innodb-redo-log-capacity=104857600" in arguments
     assert not any("monitor" in one for one in ServerSpec(monitors=False).arguments())
+
+
+def test_parameters_by_name_win_and_known_sizes_are_kept_as_numbers() -> None:
+    """What others calculate with stays true, and everything else goes to mysqld as it was said."""
+    spec = ServerSpec().with_parameters(
+        {"innodb-redo-log-capacity": "2G", "innodb_flush_method": "fsync", "--innodb_doublewrite": "OFF"}
+    )
+    assert spec.redo_capacity == 2 * 1024**3
+    assert spec.arguments()[-2:] == ["--innodb-flush-method=fsync", "--innodb-doublewrite=OFF"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("innodb_redo_log_capacity", "much", "innodb_redo_log_capacity=much: must be a whole number"),
+        ("datadir", "/srv", "datadir: the lab sets it by itself"),
+        ("innodb flush", "1", "'innodb flush': no name of one"),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_named(name: str, value: str, why: str) -> None:
+    """A slip of the pen is refused before a server is started with it."""
+    with pytest.raises(LabServerError, match=why):
+        ServerSpec().with_parameters({name: value})
+
+
+@pytest.mark.parametrize("password", ["plain", 'a"b', "c\\nd", "e#f;g", " h ", "'i'", "tab\tend"])
+def test_any_password_survives_an_option_file(password: str) -> None:
+    """MySQL's own reader takes comments and escapes out of a bare value."""
+    assert read_options(f"[client]\npassword={quoted(password)}\n", "client")["password"] == password
 
 
 def test_the_daemon_gets_no_more_than_it_needs() -> None:
@@ -33,19 +64,6 @@ def test_the_daemon_gets_no_more_than_it_needs() -> None:
 def test_a_password_is_not_shown() -> None:
     assert Account("innobrim").password not in repr(Account("innobrim"))
     assert Account("innobrim").password != Account("innobrim").password
-
-
-@pytest.mark.parametrize(
-    ("name", "writes", "line"),
-    [
-        ("blkio.throttle.write_iops_device", 1200, "254:0 1200"),
-        ("blkio.throttle.write_iops_device", None, "254:0 0"),
-        ("io.max", 1200, "254:0 wiops=1200"),
-        ("io.max", None, "254:0 wiops=max"),
-    ],
-)
-def test_limit_lines_of_both_controllers(name: str, writes: int | None, line: str) -> None:
-    assert disk.limit_line(Path(name), "254:0", writes) == line
 
 
 def test_this_process_is_no_orphan_but_an_ended_one_is() -> None:
@@ -70,3 +88,37 @@ def test_only_orphaned_directories_go(tmp_path: Path) -> None:
     assert owner.remove_directories(tmp_path) == 1
     assert kept.is_dir()
     assert not lost.exists()
+
+
+def test_what_still_runs_in_an_orphaned_directory_is_ended(tmp_path: Path) -> None:
+    """A mysqld that outlived its run must not go on writing into a directory that was removed under it."""
+    directory = owner.new_directory(tmp_path)
+    argument = f"--datadir={directory}/data"
+    script = "import sys; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(  # noqa: S603 - our own interpreter with our own line
+        [sys.executable, "-c", script, argument], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert owner.remove_directories(tmp_path) == 0
+        assert process.poll() is None
+        (directory / "owner").write_text("|".join((*owner.mine().split("|")[:3], "1")))
+
+        assert owner.remove_directories(tmp_path) == 1
+
+        assert process.wait(10.0) == -signal.SIGKILL
+    assert not directory.exists()
+
+
+def test_only_orphaned_control_groups_go(tmp_path: Path) -> None:
+    """A group of a run at work, and one that somebody else made, stay."""
+    kept = owner.new_group(tmp_path)
+    lost = tmp_path / f"innobrim-lab-{os.getpid()}-1-1"
+    foreign = tmp_path / "innobrim-lab-by-hand"
+    lost.mkdir()
+    foreign.mkdir()
+
+    assert owner.remove_groups(tmp_path) == 1
+
+    assert (kept.is_dir(), lost.exists(), foreign.is_dir()) == (True, False, True)
+    assert owner.new_group(tmp_path) != kept

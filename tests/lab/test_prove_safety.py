@@ -13,6 +13,7 @@ from lab.prove.faults import Faults
 from lab.prove.ledger import Ledger
 from lab.prove.relay import Relay
 from lab.prove.statistics import slope
+from lab.servers import timing
 from lab.servers.base import LabServerError
 from tests.lab.factory import CONDITIONS
 
@@ -69,10 +70,10 @@ def test_kills_come_at_every_age_cold_and_warm() -> None:
 
 def test_the_last_initialisation_counts() -> None:
     """An earlier start's lines do not make a later one longer."""
-    lines = [(recovery.STARTED, 10.0), (recovery.ENDED, 11.0), (recovery.STARTED, 20.0)]
-    assert recovery.last_span([*lines, (recovery.ENDED, 23.5)]) == 3.5
+    lines = [(timing.STARTED, 10.0), (timing.ENDED, 11.0), (timing.STARTED, 20.0)]
+    assert timing.last_span([*lines, (timing.ENDED, 23.5)]) == 3.5
     with pytest.raises(LabServerError, match="when InnoDB was ready"):
-        recovery.last_span(lines)
+        timing.last_span(lines)
 
 
 def test_an_error_is_relative_to_what_was_measured() -> None:
@@ -86,9 +87,9 @@ def test_dropping_caches_reaches_every_file(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "one").write_bytes(b"x" * 5000)
     (tmp_path / "sub" / "two").write_bytes(b"y")
-    assert recovery.drop_caches(tmp_path) == 2
+    assert timing.drop_caches(tmp_path) == 2
     with pytest.raises(LabServerError, match="nowhere"):
-        recovery.drop_caches(tmp_path / "nowhere")
+        timing.drop_caches(tmp_path / "nowhere")
 
 
 def test_stall_seconds_are_the_seconds_in_which_waits_grew() -> None:

@@ -23,6 +23,9 @@ class FakeServer:
     socket: Path | None = None
     admin: Account = field(default_factory=lambda: Account("load"))
 
+    def sysbench_login(self) -> list[str]:
+        return [f"--mysql-user={self.admin.user}"]
+
 
 def command(server: FakeServer, action: str) -> list[str]:
     typed: LabServer = server  # type: ignore[assignment]  # only the address is looked at
