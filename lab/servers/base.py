@@ -270,10 +270,6 @@ class LabServer(ABC):
             path, f"[client]\nuser={quoted(self.daemon.user)}\npassword={quoted(self.daemon.password)}\n"
         )
 
-    def sysbench_login(self) -> list[str]:
-        """Return the arguments that say to sysbench who the load is."""
-        return [f"--mysql-user={self.admin.user}", f"--mysql-password={self.admin.password}"]
-
 
 def write_private(path: Path, text: str) -> Path:
     """Write a file that only we can read, and return its path."""

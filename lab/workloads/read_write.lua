@@ -1,0 +1,3 @@
+require("oltp_read_write")
+require("keys")
+require("report")

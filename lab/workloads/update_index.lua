@@ -1,0 +1,3 @@
+require("oltp_update_index")
+require("keys")
+require("report")

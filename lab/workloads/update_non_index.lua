@@ -1,0 +1,3 @@
+require("oltp_update_non_index")
+require("keys")
+require("report")

@@ -1,0 +1,3 @@
+require("oltp_write_only")
+require("keys")
+require("report")

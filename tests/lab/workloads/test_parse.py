@@ -1,0 +1,83 @@
+"""The report lines of the load, and what is read out of a stretch of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.servers.base import LabServerError
+from lab.workloads.parse import parse_buckets, parse_report, parse_second
+from lab.workloads.reports import Reports
+
+AXIS = "-6.90775527898;55.5354068734"
+LINE = (
+    "@second elapsed=7.000 interval=1.001000 events=2831 errors=2 queue=12 p99=0.009389000"
+    f" buckets={AXIS};474:2800,511:31"
+)
+STALLED = f"@second elapsed=8.000 interval=1.000000 events=0 errors=0 queue=500 p99=0.000001 buckets={AXIS};"
+
+
+def test_a_report_line_becomes_a_second() -> None:
+    """A second has its commits and errors per second, its 99th percentile and its queue."""
+    second = parse_second(LINE, 12.5)
+    assert second is not None
+    assert second.monotonic == 12.5
+    assert second.commits == pytest.approx(2831 / 1.001)
+    assert second.latency == pytest.approx(0.009389)
+    assert second.errors == pytest.approx(2 / 1.001)
+    assert second.queue == 12
+
+
+def test_a_stalled_second_has_no_latency() -> None:
+    """A second in which nothing was committed shows no latency, rather than the best there is."""
+    second = parse_second(STALLED, 0.0)
+    assert second is not None
+    assert second.commits == 0.0
+    assert second.latency is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "Threads started!",
+        "FATAL: mysql_drv_query() returned error 2013",
+        "@second",
+        "@second elapsed=7.0 interval=0.0 events=1 errors=0 queue=0 p99=0.1 buckets=1;1;",
+        LINE[:60],
+    ],
+)
+def test_any_other_line_is_none(line: str) -> None:
+    """A line that is no whole report adds no second."""
+    assert parse_report(line, 0.0) is None
+
+
+def test_a_bucket_is_the_latency_that_sysbench_prints_for_it() -> None:
+    """The latencies are those of sysbench's own histogram: bucket 474 is 5.090 ms, bucket 511 9.910 ms."""
+    found = parse_buckets(f"{AXIS};474:66,511:2")
+    assert [round(latency, 6) for latency in found.counts] == [0.005090, 0.009910]
+    assert list(found.counts.values()) == [66, 2]
+
+
+def test_a_span_of_seconds_is_read_alone() -> None:
+    """Seconds, queue and latencies of a span leave out what came before and after."""
+    reports = Reports()
+    for now, line in ((1.0, LINE), (2.0, STALLED), (3.0, LINE.replace("511:31", "600:31"))):
+        reports.add(line, now)
+    assert [second.monotonic for second in reports.seconds(1.0, 3.0)] == [2.0, 3.0]
+    assert reports.longest_queue(1.0, 2.0) == 500
+    assert reports.longest_queue(2.0) == 12
+    assert reports.latency(1.0, 2.0) is None
+    whole, last = reports.latency(), reports.latency(2.0)
+    assert whole is not None
+    assert last is not None
+    assert whole.transactions == 2 * 2831
+    assert last.percentile(99.9) == pytest.approx(0.0491, rel=0.01)
+
+
+def test_other_lines_are_kept_for_the_error() -> None:
+    """Who waits for seconds that do not come reads what sysbench said instead."""
+    reports = Reports()
+    reports.add("FATAL: unable to connect to MySQL server", 1.0)
+    reports.add(LINE, 1.0)
+    with pytest.raises(LabServerError, match=r"reported 1 of 2 seconds:\nFATAL: unable to connect"):
+        reports.wait(2, 5.0, lambda: False, reports.tail)
