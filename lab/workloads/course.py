@@ -106,6 +106,22 @@ COURSES: Mapping[str, Callable[[Load, float], tuple[Phase, ...]]] = {
 """By name: what makes the phases of a load and a period in seconds."""
 
 
+def course(name: str, load: Load, period: float = PERIOD) -> tuple[Phase, ...]:
+    """Return the phases of a course by its name.
+
+    Args:
+        name: one of ``COURSES``.
+        load: the load at its highest level.
+        period: until the course begins again, seconds.
+
+    Raises:
+        ValueError: there is no such course, the period is too short, or the load has no lower level.
+    """
+    if name not in COURSES:
+        raise ValueError(f"course {name!r} is unknown: one of {', '.join(COURSES)}")
+    return COURSES[name](load, period)
+
+
 def _level(load: Load, seconds: float, share: float) -> Phase:
     if not 0.0 < share <= 1.0:
         raise ValueError(f"a level of {share:g} times the load is out of range: above 0 and at most 1")

@@ -93,6 +93,7 @@ class SysbenchRun:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
+                errors="replace",
                 env=environment(),
                 pass_fds=(descriptor,),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.workloads.course import COURSES, Phase, burst, daily, steady, step
+from lab.workloads.course import COURSES, Phase, burst, course, daily, steady, step
 from lab.workloads.load import Load
 
 OPEN = Load(rate=1000)
@@ -14,7 +14,7 @@ OPEN = Load(rate=1000)
 @pytest.mark.parametrize("load", [OPEN, Load(threads=16)])
 def test_a_course_never_asks_for_more_than_the_load(name: str, load: Load) -> None:
     """Every course lasts its period, reaches the load as given, and stays below it otherwise."""
-    phases = COURSES[name](load, 240.0)
+    phases = course(name, load, 240.0)
     assert sum(phase.seconds for phase in phases) == pytest.approx(240.0)
     assert max(phase.rate for phase in phases) == load.rate
     assert max(phase.threads for phase in phases) == load.threads
@@ -52,3 +52,9 @@ def test_an_impossible_course_is_refused(given: dict[str, float], said: str) -> 
     """A phase too short to be reported, or a level above the load, is refused at once."""
     with pytest.raises(ValueError, match=said):
         step(OPEN, **given)
+
+
+def test_an_unknown_course_is_refused_by_name() -> None:
+    """Who misspells a course reads which ones there are."""
+    with pytest.raises(ValueError, match="course 'weekly' is unknown: one of steady, step, burst, daily"):
+        course("weekly", OPEN)

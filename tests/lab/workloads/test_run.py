@@ -63,8 +63,10 @@ def test_a_course_is_read_as_one_load() -> None:
     began = time.monotonic()
     phases = (Phase(2.0, 1, 20), Phase(2.0, 1, 60))
     with CourseRun(no_server(), Load(**SMALL), phases, PRETEND) as course:
-        seconds = course.wait_seconds(5, LIMIT)
-        events, latency = course.events(), course.latency()
+        while len(course.events()) < 3:
+            course.wait_seconds(len(course.seconds()) + 1, LIMIT)
+        events, seconds = course.events(), course.seconds()
+        latency = course.latency()
         assert course.running()
     assert not course.running()
     assert [text for _, text in events][:3] == [
