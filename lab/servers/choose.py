@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -127,12 +128,16 @@ def _image(refusals: list[Refusal], *, pull: bool) -> str | None:
         refusals.append(Refusal("Docker", "its Python SDK is not installed: pip install 'innobrim[lab]'"))
         return None
     try:
-        client = docker.from_env(timeout=10)
-        images: list[Any] = client.images.list()
+        with contextlib.closing(docker.from_env(timeout=10)) as client:
+            return _best(client, client.images.list(), refusals, pull=pull)
     except DockerException as error:
         hint = "; add yourself to its group" if "Permission denied" in str(error) else ""
         refusals.append(Refusal("Docker", f"no daemon answers ({_short(error)}){hint}"))
         return None
+
+
+def _best(client: Any, images: list[Any], refusals: list[Refusal], *, pull: bool) -> str | None:  # noqa: ANN401 - the SDK may be missing
+    """Return the best usable image of those that are here, else one that can be fetched."""
     tags: dict[str, list[str]] = {}
     for image in images:
         environment = (image.attrs.get("Config") or {}).get("Env") or []
@@ -147,11 +152,16 @@ def _image(refusals: list[Refusal], *, pull: bool) -> str | None:
         else:
             refusals.append(Refusal(f"image {tag}", why))
     if usable:
-        return min(usable, key=IMAGES.index)
+        return min(usable, key=_preference)
     if pull:
         return _pulled(client, refusals)
     refusals.append(Refusal("Docker", "its daemon answers but has none of the images " + ", ".join(IMAGES)))
     return None
+
+
+def _preference(tag: str) -> int:
+    """Return the place of an image among those that are taken unasked; any other comes after them."""
+    return IMAGES.index(tag) if tag in IMAGES else len(IMAGES)
 
 
 def _pulled(client: Any, refusals: list[Refusal]) -> str | None:  # noqa: ANN401 - the SDK may be missing

@@ -130,6 +130,7 @@ class MySQLContainer(LabServer):
             shutil.rmtree(self._sockets, ignore_errors=True)
             self._sockets = None
         self._container = None
+        self._client.close()
 
     def wait_ready(self, seconds: float = 120.0) -> None:
         """Return when the server answers; its unix socket is known from then on where it reaches here."""

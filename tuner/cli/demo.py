@@ -8,13 +8,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import click
 
 from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import choose
+from lab.servers.dsn import parse_dsn
 from tuner.board import ApiFailure, Board
 from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail, usage
@@ -117,7 +117,10 @@ def _simulated(seconds: int, port: int) -> None:
 @contextlib.contextmanager
 def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[None]:
     """Run beside the user's own server under its own load, after asking; put the originals back."""
-    endpoint = parse_dsn(dsn)
+    try:
+        endpoint = parse_dsn(dsn, environ=os.environ)
+    except LabServerError as error:
+        usage(f"--dsn: {error}")
     click.secho(f"THIS WRITES innodb_io_capacity AND innodb_io_capacity_max ON {endpoint}.", bold=True)
     click.echo("It starts no load of its own; the values found are put back at the end.")
     if not yes and not click.confirm("Go on?"):
@@ -141,28 +144,6 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
         again.watches_latency = True
         restore_offline(again, originals, say=click.echo)
         again.close()
-
-
-def parse_dsn(dsn: str) -> Endpoint:
-    """Return the endpoint that ``mysql://user@host:port`` or ``mysql://user@/path/to/socket`` names.
-
-    The password is taken from INNOBRIM_PASSWORD, never from the command line; exit 2 where the DSN is wrong.
-    """
-    parts = urlsplit(dsn)
-    shape = "write mysql://USER@HOST:PORT or mysql://USER@/PATH/TO/SOCKET"
-    if parts.scheme != "mysql" or not parts.username:
-        usage(f"--dsn {dsn!r}: {shape}")
-    if parts.password:
-        usage("--dsn: a password on the command line can be seen by everybody; put it into INNOBRIM_PASSWORD")
-    password = os.environ.get("INNOBRIM_PASSWORD", "")
-    try:
-        number = parts.port or 3306
-    except ValueError:
-        usage(f"--dsn {dsn!r}: the port is no number from 1 to 65535; {shape}")
-    user = unquote(parts.username)
-    if not parts.hostname:
-        return Endpoint(user=user, password=password, socket=unquote(parts.path))
-    return Endpoint(user=user, password=password, host=parts.hostname, port=number)
 
 
 def _present(server: Server, clock: Clock, *, seconds: int, port: int, speed: float) -> None:

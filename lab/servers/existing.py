@@ -1,0 +1,251 @@
+"""A server of the user's own as a server of the lab: borrowed, never started, stopped or limited."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pymysql
+from msgspec.structs import replace
+
+from lab.servers import claim
+from lab.servers.base import Account, LabServer, LabServerError, ServerSpec, quoted, write_private
+from lab.servers.disk import DiskLimit
+from lab.servers.inspection import Found, inspect
+from lab.servers.owner import new_directory
+from lab.servers.spec import SCHEMA
+from tuner.clock import SystemClock
+from tuner.records import Capacity
+from tuner.restore import restore_offline
+from tuner.servers.connect import Endpoint, Session
+from tuner.servers.mysql import MySQLServer
+from tuner.servers.port import ServerError
+
+DROP_SECONDS = 600.0
+"""The longest wait for the schema to be dropped; its pages may have to leave a large buffer pool."""
+
+READ_SECONDS = 5.0
+
+
+def _aloud(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def intent(endpoint: Endpoint, confirm_with: str) -> str:
+    """Return exactly what would be done to a server, and how to say yes."""
+    return (
+        f"{endpoint} is a server of your own, and this WRITES to it:\n"
+        f"  - it creates the schema {SCHEMA}, fills it, and puts it under as much load as the plan says;"
+        " where the binary log is on, all of that goes into it and on to the replicas\n"
+        "  - it changes innodb_io_capacity and innodb_io_capacity_max again and again\n"
+        f"  - at the end, also after Ctrl-C, it puts both values back as found and drops {SCHEMA}\n"
+        "Whatever else the server does gets slower meanwhile. It is never started, stopped or limited.\n"
+        f"Nothing has been done yet. To go on, say the same with {confirm_with}."
+    )
+
+
+class DsnServer(LabServer):
+    """The user's own server, while a bench has it.
+
+    ``start`` looks at it, takes the schema and reads ``spec`` from it; ``stop`` puts everything back.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        confirmed: bool,
+        confirm_with: str = "--yes",
+        say: Callable[[str], None] = _aloud,
+    ) -> None:
+        """Prepare, without connecting.
+
+        Args:
+            endpoint: where it is and who we are there.
+            confirmed: the user has read what would be done and said yes.
+            confirm_with: how he says yes, for the message.
+            say: told what is put back, and what could not be.
+
+        Raises:
+            LabServerError: not confirmed, or a login that the load cannot be given without showing it.
+        """
+        super().__init__()
+        if not confirmed:
+            raise LabServerError(intent(endpoint, confirm_with))
+        if any(letter.isspace() for letter in endpoint.user + endpoint.password):
+            raise LabServerError(
+                f"{endpoint}: sysbench takes no white space in a user's name or password from a file, and the"
+                " command line would show it; use an account without"
+            )
+        self.admin = self.daemon = Account(endpoint.user, endpoint.password)
+        self.host, self.port = endpoint.host, 0 if endpoint.socket else endpoint.port
+        self.socket = Path(endpoint.socket) if endpoint.socket else None
+        self._endpoint = endpoint
+        self._say = say
+        self._originals: Capacity | None = None
+        self._private: Path | None = None
+
+    def start(self) -> None:
+        """Look at the server, and take the schema for the time of the bench.
+
+        Raises:
+            LabServerError: it cannot be used for this, or the schema holds what is not ours.
+        """
+        found = self._look()
+        try:
+            self.query(f"SET GLOBAL innodb_io_capacity = {found.in_force.io_capacity}")
+            atexit.register(self.stop)
+            self._originals = claim.take(self._run, self._put_back, found.in_force, found.started)
+        except pymysql.MySQLError as error:
+            raise LabServerError(
+                f"{self._endpoint} refused what the bench has to do ({error.args[-1]}); the account needs"
+                f" PROCESS and SYSTEM_VARIABLES_ADMIN on *.*, and everything on {SCHEMA}.*"
+            ) from error
+        self.spec = ServerSpec(
+            redo_capacity=found.redo_capacity,
+            buffer_pool=found.buffer_pool,
+            io_capacity=self._originals.io_capacity,
+            io_capacity_max=self._originals.io_capacity_max,
+        )
+        self._private = new_directory(Path(tempfile.gettempdir()))
+        write_private(
+            self._private / "sysbench.cnf",
+            f"mysql-user={self.admin.user}\nmysql-password={self.admin.password}\n",
+        )
+
+    def stop(self) -> None:
+        """Put C and M back and drop the schema; what could not be done is said, and tried again at exit."""
+        if self._private is not None:
+            shutil.rmtree(self._private, ignore_errors=True)
+            self._private = None
+        if self._originals is None:
+            return
+        try:
+            self._put_back(self._originals)
+            claim.release(self._run)
+        except (pymysql.MySQLError, OSError, LabServerError) as error:
+            self._say(
+                f"NOT PUT BACK on {self._endpoint}: {error}\nBy hand: SET GLOBAL innodb_io_capacity_max ="
+                f" {self._originals.io_capacity_max}; SET GLOBAL innodb_io_capacity ="
+                f" {self._originals.io_capacity}; DROP SCHEMA IF EXISTS {SCHEMA}; or let the next bench do it"
+            )
+            return
+        self._say(f"put back on {self._endpoint}: C/M {self._originals}, and the schema {SCHEMA} is dropped")
+        self._originals = None
+        atexit.unregister(self.stop)
+
+    def wait_ready(self, seconds: float = 120.0) -> None:
+        """Return at once: it answered when the schema was taken; ``seconds`` is not used up."""
+
+    def alive(self) -> bool:
+        """Return whether it answers."""
+        with contextlib.suppress(pymysql.MySQLError, OSError):
+            return bool(self.query("SELECT 1"))
+        return False
+
+    def log(self) -> str:
+        """Return nothing: its error log is its owner's."""
+        return ""
+
+    def kill(self) -> None:
+        """Refuse."""
+        self._refuse("killed")
+
+    def pause(self) -> None:
+        """Refuse."""
+        self._refuse("frozen")
+
+    def unpause(self) -> None:
+        """Refuse."""
+        self._refuse("frozen")
+
+    def crash(self) -> float:
+        """Refuse."""
+        self._refuse("killed")
+
+    def restart(self) -> tuple[float, float]:
+        """Refuse."""
+        self._refuse("stopped")
+
+    @property
+    def disk_limit(self) -> DiskLimit:
+        """No limit, ever."""
+        return DiskLimit()
+
+    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
+        """Limit nothing, and say so where something was asked for."""
+        if limit == DiskLimit():
+            return ()
+        return (f"disk not limited to {limit}: {self._endpoint} is a server of your own",)
+
+    def connect(self, account: Account | None = None, *, timeout: float = 5.0) -> pymysql.Connection[Any]:
+        """Return a new autocommit connection; every call on it is bounded by ``timeout``, seconds."""
+        login = account or self.admin
+        return pymysql.connect(
+            unix_socket=self._endpoint.socket,
+            host=self._endpoint.host,
+            port=self._endpoint.port,
+            user=login.user,
+            password=login.password,
+            connect_timeout=max(1, int(min(timeout, READ_SECONDS))),
+            read_timeout=timeout,
+            write_timeout=timeout,
+            autocommit=True,
+            ssl_disabled=self._endpoint.socket is not None,
+        )
+
+    def option_file(self, path: Path) -> Path:
+        """Write the daemon's login and the server's address as an option file, mode 0600."""
+        address = f"socket={quoted(str(self.socket))}" if self.socket else f"host={quoted(self.host)}"
+        port = f"port={self.port}\n" if not self.socket else ""
+        return write_private(
+            path,
+            f"[client]\nuser={quoted(self.daemon.user)}\npassword={quoted(self.daemon.password)}\n"
+            f"{address}\n{port}",
+        )
+
+    def sysbench_login(self) -> list[str]:
+        """Return the file that says to sysbench who the load is: no password on a command line.
+
+        Raises:
+            LabServerError: not started.
+        """
+        if self._private is None:
+            raise LabServerError(f"{self._endpoint} is not taken: start it first")
+        return [f"--config-file={self._private / 'sysbench.cnf'}"]
+
+    def _look(self) -> Found:
+        session = Session(self._patient())
+        try:
+            return inspect(session)
+        except ServerError as error:
+            raise LabServerError(str(error)) from error
+        finally:
+            session.close()
+
+    def _patient(self) -> Endpoint:
+        return replace(self._endpoint, connect_timeout=READ_SECONDS, query_timeout=READ_SECONDS)
+
+    def _run(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run a statement that may drop or wait for a large table."""
+        return self.query(statement, timeout=DROP_SECONDS)
+
+    def _put_back(self, originals: Capacity) -> None:
+        """Go back in steps that a busy server can bear, and at once where steps are refused."""
+        server = MySQLServer(self._patient(), SystemClock())
+        server.watches_latency = True
+        try:
+            restore_offline(server, originals, say=lambda _step: None)
+        except ServerError:
+            self.set_capacity(originals.io_capacity, originals.io_capacity_max)
+        finally:
+            server.close()
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise LabServerError(f"{self._endpoint} is a server of your own: it is never {what}")

@@ -1,0 +1,171 @@
+"""Where a server of the user's own is, where its password comes from, and when it is not taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.servers import claim, owner
+from lab.servers.base import DiskLimit, LabServerError
+from lab.servers.claim import MARKER, Mark
+from lab.servers.dsn import parse_dsn
+from lab.servers.existing import DsnServer
+from lab.servers.inspection import Found, objection
+from tuner.config.optionfile import read_options
+from tuner.records import Capacity
+from tuner.servers.connect import Endpoint
+
+OPEN = Found(in_force=Capacity(200, 2000), started=1000.0, redo_capacity=2**30, buffer_pool=2**31)
+ENDPOINT = Endpoint(user="dba", password='p"#1', host="db1", port=3307)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("mysql://dba@db1:3307/", "dba@db1:3307"),
+        ("mysql://dba@db1", "dba@db1:3306"),
+        ("mysql://d%40b@[::1]:3307", "d@b@::1:3307"),
+        ("mysql://dba@/run/mysqld/mysqld.sock", "dba@/run/mysqld/mysqld.sock"),
+        ("/run/mysqld/mysqld.sock", "innobrim@/run/mysqld/mysqld.sock"),
+    ],
+)
+def test_an_address_is_read(text: str, where: str) -> None:
+    """Over TCP or a unix socket, with or without an account."""
+    assert str(parse_dsn(text, environ={})) == where
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("mysql://", "neither host nor socket"),
+        ("mysql://dba@db1:port", "port"),
+        ("mysql://dba@db1:70000", "ort"),
+        ("mysql://dba@db1/shop", "names the schema 'shop'"),
+        ("mysql://dba@db1?ssl=1", "nothing may follow"),
+        ("db1:3306", "'db1:3306' names no server"),
+    ],
+)
+def test_an_address_that_is_none_is_shown(text: str, why: str) -> None:
+    """The refusal says what would be right."""
+    with pytest.raises(LabServerError, match=why) as refusal:
+        parse_dsn(text, environ={})
+    assert text in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["mysql://dba:geheim@db1", "mysql://dba:ge/heim@db1", "mysql://:geheim@db1"])
+def test_a_password_in_a_dsn_is_refused_unshown(text: str) -> None:
+    """Not even the refusal prints it."""
+    with pytest.raises(LabServerError, match="can be seen by everybody") as refusal:
+        parse_dsn(text, environ={})
+    assert "heim" not in str(refusal.value)
+
+
+def test_where_a_password_comes_from(tmp_path: Path) -> None:
+    """Our own variable, then the option file, then the client's variable, then a person."""
+    file = tmp_path / "my.cnf"
+    file.write_text("[client]\nuser=filed\npassword=from-file\n")
+    file.chmod(0o600)
+    named = str(file)
+    both = {"INNOBRIM_PASSWORD": "from-variable", "MYSQL_PWD": "from-client"}
+    client = {"MYSQL_PWD": "from-client"}
+
+    def password(environ: dict[str, str], defaults_file: str | None) -> str:
+        found = parse_dsn("mysql://db1", environ=environ, defaults_file=defaults_file, ask=lambda _: "asked")
+        return found.password
+
+    assert password(both, named) == "from-variable"
+    assert password(client, named) == "from-file"
+    assert password(client, None) == "from-client"
+    assert password({}, None) == "asked"
+    assert parse_dsn("mysql://db1", environ={}, defaults_file=named).user == "filed"
+
+
+def test_an_option_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A slip in its path is told as such."""
+    with pytest.raises(LabServerError, match=r"gone\.cnf: no such file"):
+        parse_dsn("mysql://db1", environ={}, defaults_file=str(tmp_path / "gone.cnf"))
+
+
+def test_a_server_that_can_be_written_to_is_taken() -> None:
+    """A primary of a group is one."""
+    assert objection(OPEN) is None
+    assert objection(OPEN._replace(group_role="PRIMARY")) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (OPEN._replace(read_only=True), "read-only (read_only or super_read_only is ON)"),
+        (OPEN._replace(channels=1, read_only=True), "it is a replica"),
+        (OPEN._replace(group_role="SECONDARY"), "SECONDARY in its replication group"),
+        (OPEN._replace(writer=0), "connection 0 of an InnoBrim daemon"),
+        (OPEN._replace(disabled_counters=("log_lsn_current",)), "SET GLOBAL innodb_monitor_enable"),
+        (OPEN._replace(blockers=("innodb_read_only is ON",)), "innodb_read_only is ON"),
+    ],
+)
+def test_a_server_that_must_not_be_taken_is_refused(found: Found, why: str) -> None:
+    """A load on a replica, or beside a daemon at work, does harm or measures nothing."""
+    assert why in (objection(found) or "")
+
+
+def mark(owner_text: str) -> Mark:
+    """Return a mark of that process, with other originals than ``OPEN`` has in force."""
+    return Mark(owner_text, Capacity(400, 800), 1000.0)
+
+
+def gone() -> str:
+    """Return the identity of a process of this host that is gone."""
+    return "|".join((*owner.mine().split("|")[:3], "1"))
+
+
+def test_only_a_schema_of_our_own_is_taken() -> None:
+    """Tables without our mark are somebody's, however they are called."""
+    assert claim.objection([], None) is None
+    assert claim.objection([MARKER, "sbtest1"], mark(gone())) is None
+    refusal = claim.objection([f"t{number}" for number in range(7)], None) or ""
+    assert "holds what is not ours: t0, t1, t2, t3, t4 and 2 more" in refusal
+
+
+def test_a_schema_that_another_bench_is_at_work_in_is_not_taken() -> None:
+    """Nobody knows about a process on another host: a person has to say, and is told what to put back."""
+    refusal = claim.objection([MARKER], mark("db9|boot|17|4")) or ""
+    assert "process 17 on db9" in refusal
+    assert "400/800" in refusal
+
+
+def test_originals_of_a_killed_bench_are_owed_until_mysqld_starts_again() -> None:
+    """A start brings the configured values back by itself."""
+    assert claim.owed(mark(gone()), Capacity(100, 100), 1001.0) == Capacity(400, 800)
+    assert claim.owed(mark(gone()), Capacity(100, 100), 5000.0) == Capacity(100, 100)
+
+
+def test_a_server_of_the_users_own_is_left_alone() -> None:
+    """It is never killed, stopped or limited, and says so; no limit asked for is none refused."""
+    server = DsnServer(ENDPOINT, confirmed=True)
+    for forbidden in (server.kill, server.pause, server.crash, server.restart):
+        with pytest.raises(LabServerError, match="dba@db1:3307 is a server of your own: it is never"):
+            forbidden()
+    assert server.limit_disk(DiskLimit()) == ()
+    (refusal,) = server.limit_disk(DiskLimit(write_iops=1200))
+    assert refusal == "disk not limited to 1,200 writes/s: dba@db1:3307 is a server of your own"
+    server.stop()
+
+
+def test_the_daemon_finds_the_server_by_an_option_file_alone(tmp_path: Path) -> None:
+    """Address, account and password are in it, and only we can read it."""
+    path = DsnServer(ENDPOINT, confirmed=True).option_file(tmp_path / "my.cnf")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read_options(path.read_text(), "client") == {
+        "user": "dba",
+        "password": 'p"#1',
+        "host": "db1",
+        "port": "3307",
+    }
+
+
+def test_a_login_that_sysbench_could_only_be_given_in_sight_is_refused() -> None:
+    """Its file ends a value at white space, and the command line is no place for a password."""
+    with pytest.raises(LabServerError, match="white space") as refusal:
+        DsnServer(Endpoint(user="dba", password="two words"), confirmed=True)
+    assert "two words" not in str(refusal.value)
