@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,7 +16,6 @@ from lab.servers import claim
 from lab.servers.base import Account, LabServer, LabServerError, ServerSpec, quoted, write_private
 from lab.servers.disk import DiskLimit
 from lab.servers.inspection import Found, inspect
-from lab.servers.owner import new_directory
 from lab.servers.spec import SCHEMA
 from tuner.clock import SystemClock
 from tuner.records import Capacity
@@ -73,23 +70,17 @@ class DsnServer(LabServer):
             say: told what is put back, and what could not be.
 
         Raises:
-            LabServerError: not confirmed, or a login that the load cannot be given without showing it.
+            LabServerError: not confirmed.
         """
         super().__init__()
         if not confirmed:
             raise LabServerError(intent(endpoint, confirm_with))
-        if any(letter.isspace() for letter in endpoint.user + endpoint.password):
-            raise LabServerError(
-                f"{endpoint}: sysbench takes no white space in a user's name or password from a file, and the"
-                " command line would show it; use an account without"
-            )
         self.admin = self.daemon = Account(endpoint.user, endpoint.password)
         self.host, self.port = endpoint.host, 0 if endpoint.socket else endpoint.port
         self.socket = Path(endpoint.socket) if endpoint.socket else None
         self._endpoint = endpoint
         self._say = say
         self._originals: Capacity | None = None
-        self._private: Path | None = None
 
     def start(self) -> None:
         """Look at the server, and take the schema for the time of the bench.
@@ -113,17 +104,9 @@ class DsnServer(LabServer):
             io_capacity=self._originals.io_capacity,
             io_capacity_max=self._originals.io_capacity_max,
         )
-        self._private = new_directory(Path(tempfile.gettempdir()))
-        write_private(
-            self._private / "sysbench.cnf",
-            f"mysql-user={self.admin.user}\nmysql-password={self.admin.password}\n",
-        )
 
     def stop(self) -> None:
         """Put C and M back and drop the schema; what could not be done is said, and tried again at exit."""
-        if self._private is not None:
-            shutil.rmtree(self._private, ignore_errors=True)
-            self._private = None
         if self._originals is None:
             return
         try:
@@ -209,16 +192,6 @@ class DsnServer(LabServer):
             f"[client]\nuser={quoted(self.daemon.user)}\npassword={quoted(self.daemon.password)}\n"
             f"{address}\n{port}",
         )
-
-    def sysbench_login(self) -> list[str]:
-        """Return the file that says to sysbench who the load is: no password on a command line.
-
-        Raises:
-            LabServerError: not started.
-        """
-        if self._private is None:
-            raise LabServerError(f"{self._endpoint} is not taken: start it first")
-        return [f"--config-file={self._private / 'sysbench.cnf'}"]
 
     def _look(self) -> Found:
         session = Session(self._patient())

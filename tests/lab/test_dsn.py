@@ -162,10 +162,3 @@ def test_the_daemon_finds_the_server_by_an_option_file_alone(tmp_path: Path) -> 
         "host": "db1",
         "port": "3307",
     }
-
-
-def test_a_login_that_sysbench_could_only_be_given_in_sight_is_refused() -> None:
-    """Its file ends a value at white space, and the command line is no place for a password."""
-    with pytest.raises(LabServerError, match="white space") as refusal:
-        DsnServer(Endpoint(user="dba", password="two words"), confirmed=True)
-    assert "two words" not in str(refusal.value)
