@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import docker
-from docker.errors import APIError, DockerException, NotFound
+from docker.errors import APIError, ContainerError, DockerException, NotFound
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
 from lab.servers.controlgroup import group_of, write_line
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LABEL = "innobrim.lab"
 OWNER = "innobrim.owner"
+RUN_SECONDS = 60.0
 PLAIN_IMAGE = "innobrim/mysql:9.7"
 
 # The same for an official image and for a plain one: the entrypoint is ours, so no image's own is relied on.
@@ -55,6 +56,40 @@ def remove_leftovers(client: docker.DockerClient) -> int:
                 volume.remove()
                 removed += 1
     return removed
+
+
+def run_once(
+    client: docker.DockerClient, image: str, command: list[str], *, controllers: bool = False
+) -> bytes:
+    """Run one command in a container of its own and return what it wrote; nothing is left of it.
+
+    Args:
+        client: the Docker daemon.
+        image: the container's image.
+        command: program and arguments.
+        controllers: let it write to the control groups of the daemon's machine.
+
+    Raises:
+        DockerException: it could not be run, or failed.
+        OSError: it did not end in time.
+    """
+    container = client.containers.run(
+        image,
+        command[1:],
+        entrypoint=command[:1],
+        labels={LABEL: "1", OWNER: mine()},
+        detach=True,
+        privileged=controllers,
+        volumes={"/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"}} if controllers else {},
+    )
+    try:
+        status = int(container.wait(timeout=RUN_SECONDS)["StatusCode"])
+        said: bytes = container.logs()
+        if status != 0:
+            raise ContainerError(container, status, command, image, said[-500:].decode(errors="replace"))
+        return said
+    finally:
+        container.remove(force=True, v=True)  # an official image declares a volume
 
 
 class MySQLContainer(LabServer):
@@ -219,15 +254,8 @@ class MySQLContainer(LabServer):
                 raise OSError(f"it needs root, and a privileged container was refused: {error}") from error
 
     def _write_by_container(self, file: Path, line: str) -> None:
-        self._client.containers.run(
-            self.image,
-            ["-c", 'printf "%s\\n" "$1" > "$2"', "sh", line, str(file)],
-            entrypoint="sh",
-            labels={LABEL: "1", OWNER: mine()},
-            volumes={"/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"}},
-            privileged=True,
-            remove=True,
-        )
+        command = ["sh", "-c", 'printf "%s\\n" "$1" > "$2"', "sh", line, str(file)]
+        run_once(self._client, self.image, command, controllers=True)
 
     def _running(self) -> Container:
         if self._container is None:

@@ -156,7 +156,7 @@ def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable
         environment = (found.attrs.get("Config") or {}).get("Env") or []
         told = image in IMAGES or any(entry.startswith("MYSQL_VERSION=") for entry in environment)
         refusal = judge_image(image, environment) if told else judge_version(_version(client, image))
-    except DockerException as error:
+    except (DockerException, OSError) as error:
         raise LabServerError(f"{image}: {error}") from error
     finally:
         client.close()
@@ -182,10 +182,6 @@ def _image(client: docker.DockerClient, image: str, *, pull: bool, say: Callable
 
 
 def _version(client: docker.DockerClient, image: str) -> str:
-    from lab.servers.container import LABEL, OWNER  # noqa: PLC0415 - the extra lab may be missing
-    from lab.servers.owner import mine  # noqa: PLC0415 - only here
+    from lab.servers.container import run_once  # noqa: PLC0415 - the extra lab may be missing
 
-    said: bytes = client.containers.run(
-        image, ["--version"], entrypoint="mysqld", labels={LABEL: "1", OWNER: mine()}, remove=True
-    )
-    return said.decode(errors="replace")
+    return run_once(client, image, ["mysqld", "--version"]).decode(errors="replace")
