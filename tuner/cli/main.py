@@ -21,6 +21,7 @@ COMMANDS = {
     "pause": "tuner.cli.client",
     "record": "tuner.cli.record",
     "replay": "tuner.cli.replay",
+    "report": "tuner.cli.report",
     "restore": "tuner.cli.client",
     "resume": "tuner.cli.client",
     "run": "tuner.cli.run",

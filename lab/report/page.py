@@ -1,0 +1,149 @@
+"""The page: rows of a bench, or a trace of a server, as one HTML text that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from lab.report import charts, tracefigures
+from lab.report.assets import render
+from lab.report.clock import clock, span
+from lab.report.dots import draw
+from lab.report.figures import CONTROL, COST, STEADINESS, TABLES, THROUGHPUT, Figure, plain
+from lab.report.rows import Row, rows_of
+from lab.report.summary import REFERENCES, Group, groups
+from lab.report.trace import Trace
+from tuner.version import program_version
+
+MOST_LINES = 400
+"""Of a table of decisions, holds or events."""
+
+HEADLINE = ("commits_p1", "latency_p99", "sync_pages", "stall_seconds", "device_writes_per_commit")
+DRAWN = ("commits_mean", "commits_p1", "latency_p99", "device_writes_per_commit", "pages_per_commit")
+SEARCHED = ("commits_p1", "age_ratio_mean", "checkpoint_ratio_max", "pages_per_commit", "sync_pages")
+EVERY = {one.name: one for one in (THROUGHPUT, *STEADINESS, *COST, *CONTROL)}
+
+T = TypeVar("T")
+
+
+class Newest(Struct, Generic[T], frozen=True):
+    """The end of a long list, and how many are left out before it."""
+
+    rows: Sequence[T]
+    left: int
+
+
+def build(title: str, source: Sequence[object] | Trace, *, made: str = "an unknown day") -> str:
+    """Return the page.
+
+    Args:
+        title: its title.
+        source: rows of a bench, as ``lab.report.rows`` reads them or as they stand in the file, or a trace.
+        made: when, in words.
+
+    Raises:
+        ReportError: one of the rows is none.
+    """
+    if isinstance(source, Trace):
+        return _trace_page(title, source, made)
+    rows = [one for one in source if isinstance(one, Row)]
+    return _bench_page(title, rows if len(rows) == len(source) else rows_of(source), made)
+
+
+def _bench_page(title: str, rows: Sequence[Row], made: str) -> str:
+    found = groups(rows)
+    points = charts.points_each(len(rows))
+    plan = next((row.plan for row in rows if row.plan), None)
+    return render(
+        "bench.html",
+        {"groups": [charts.group_payload(group, points) for group in found]},
+        title=title,
+        version=program_version(),
+        made=made,
+        rows=rows,
+        groups=found,
+        suites=_all(row.suite for row in rows),
+        seeds=_all(row.seed for row in rows),
+        versions=_all(row.version for row in rows),
+        span=span([row.when for row in rows if row.when]),
+        references=[_references(group) for group in found],
+        headline=[group.known(_named(HEADLINE)) for group in found],
+        tables=TABLES,
+        drawings=[[drawn for one in _named(DRAWN) if (drawn := draw(group, one))] for group in found],
+        charted=[[table for row in group.rows if (table := charts.row_table(row))] for group in found],
+        events=[_events(group) for group in found],
+        search_figures=_named(SEARCHED),
+        plan=msgspec.json.format(msgspec.json.encode(plan)).decode() if plan else "",
+    )
+
+
+def _all(values: Any) -> str:  # noqa: ANN401 - anything that can be written
+    return ", ".join(dict.fromkeys(str(value) for value in values if value not in {None, ""}))
+
+
+def _named(names: Sequence[str]) -> list[Figure]:
+    return [EVERY[name] for name in names]
+
+
+def _references(group: Group) -> list[str]:
+    return [kind for kind in REFERENCES if any(kind in one.to for one in group.contenders)]
+
+
+def _events(group: Group) -> list[tuple[float, str, str]]:
+    return [
+        (round(at - row.series.counted_from, 1), f"{row.contender}, block {row.block}", said)
+        for row in group.rows
+        for at, said in row.events
+    ]
+
+
+CHARTS = (
+    ("throughput", "Throughput, per second", "row changes and commits per second"),
+    ("age", "Uncheckpointed bytes, MiB", "checkpoint age and modified age under max checkpoint age"),
+    ("ratio", "Age ratio and set-point", "modified age over flush limit, and what the loop would hold"),
+    ("capacity", "C and M, pages/s", "innodb_io_capacity and innodb_io_capacity_max"),
+    ("pages", "Pages flushed per second", "all pages, sync flushing in red"),
+    ("redo", "Redo written, MiB/s", "redo written per second"),
+    ("latency", "Latency of writing statements, ms", "mean of each second"),
+)
+
+
+def _trace_page(title: str, trace: Trace, made: str) -> str:
+    tables = tracefigures.tables(trace)
+    facts, settings = trace.run.facts, trace.run.settings
+    return render(
+        "trace.html",
+        {"trace": tracefigures.payload(trace)},
+        title=title,
+        version=program_version(),
+        made=made,
+        facts=facts,
+        span=f"{clock(trace.wall[0])} to {clock(trace.wall[-1])}",
+        mode=_mode(trace),
+        know=tracefigures.know_first(trace),
+        figures=tracefigures.figures(trace),
+        charts=[(key, name, said, tables[key]) for key, name, said in CHARTS if key in tables],
+        marked=bool(trace.decisions or trace.holds),
+        decisions=_newest(trace.decisions),
+        holds=_newest(trace.holds),
+        events=_newest(trace.events),
+        settings=[
+            *((name, getattr(facts, name)) for name in facts.__struct_fields__),
+            *((f"loop.{name}", getattr(settings, name)) for name in settings.__struct_fields__),
+        ],
+    )
+
+
+def _newest(items: Sequence[T]) -> Newest[T]:
+    return Newest(items[-MOST_LINES:], max(0, len(items) - MOST_LINES))
+
+
+def _mode(trace: Trace) -> str:
+    if not trace.active:
+        return "Advisory throughout: nothing was written to the server."
+    if trace.active == len(trace.at):
+        return "Active throughout."
+    return f"Active in {plain(float(trace.active))} of {plain(float(len(trace.at)))} ticks."

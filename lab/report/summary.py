@@ -1,0 +1,242 @@
+"""What the rows of a bench come to: contenders side by side, and where ours gains, loses or does neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, written
+from lab.report.rows import Row
+from lab.report.spread import FEWEST, Bounds, mean_bounds, ratio_bounds
+
+OURS = "policy"
+REFERENCES = ("default", "best static")
+KINDS = (OURS, "best static", "default", "high_checkpoint", "folk", "static", "sync")
+"""Order in which contenders get their colours."""
+
+Outcome = Literal[
+    "gains",
+    "loses",
+    "no difference shown",
+    "one block, nothing claimed",
+    "equal",
+    "better, no bounds",
+    "worse, no bounds",
+]
+
+
+class Contender(Struct, frozen=True):
+    """One contender over all its blocks under the same conditions.
+
+    Attributes:
+        name: as in the rows.
+        kind: of contender.
+        setting: what C and M were set to; empty where a policy moves them.
+        throughput: commits/s, mean of blocks with bounds.
+        blocks: commits/s of each block, by its number.
+        to: ratio of its commits/s to each reference's, by the reference's kind.
+        figures: every other figure, its blocks put together; None where it is not known.
+        unsettled: blocks that were counted although they had not settled.
+    """
+
+    name: str
+    kind: str
+    setting: str
+    throughput: Bounds | None
+    blocks: dict[int, float]
+    to: dict[str, Bounds]
+    figures: dict[str, float | None]
+    unsettled: tuple[int, ...]
+
+    @property
+    def ours(self) -> bool:
+        """Tell whether it is one of ours."""
+        return self.kind == OURS
+
+
+class Verdict(Struct, frozen=True):
+    """How one of ours compares in one figure.
+
+    Attributes:
+        contender: ours.
+        reference: whom it is compared with.
+        name: of the figure.
+        figure: its column head.
+        ours: its value, written out.
+        theirs: the reference's.
+        ratio: ours over theirs, paired by block; None where it is compared by count.
+        outcome: what follows from the bounds.
+    """
+
+    contender: str
+    reference: str
+    name: str
+    figure: str
+    ours: str
+    theirs: str
+    ratio: Bounds | None
+    outcome: Outcome
+
+
+class Group(Struct, frozen=True):
+    """The rows of the same conditions.
+
+    Attributes:
+        conditions: theirs.
+        not_limited: what could not be limited in any of them, in the words of the rows.
+        rows: the blocks' rows.
+        search: the rows of the static search.
+        contenders: highest throughput first.
+        verdicts: of each of ours against each reference.
+    """
+
+    conditions: dict[str, Any]
+    not_limited: tuple[str, ...]
+    rows: tuple[Row, ...]
+    search: tuple[Row, ...]
+    contenders: tuple[Contender, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def blocks(self) -> list[int]:
+        """Return the numbers of the blocks."""
+        return sorted({row.block for row in self.rows})
+
+    def coloured(self) -> list[str]:
+        """Return the contenders' names, ours first, always in the same order."""
+        places = {kind: place for place, kind in enumerate(KINDS)}
+        ordered = sorted(self.contenders, key=lambda one: (places.get(one.kind, len(KINDS)), one.name))
+        return [one.name for one in ordered]
+
+    def known(self, figures: Sequence[Figure]) -> list[Figure]:
+        """Return those figures that at least one contender has."""
+        return [
+            one
+            for one in figures
+            if any(found.figures.get(one.name) is not None for found in self.contenders)
+        ]
+
+
+def groups(rows: Sequence[Row]) -> list[Group]:
+    """Return rows by their conditions, in the order in which those came first."""
+    found: dict[bytes, list[Row]] = {}
+    for row in rows:
+        same = {name: value for name, value in row.conditions.items() if name != "not_limited"}
+        found.setdefault(msgspec.json.encode(same, order="deterministic"), []).append(row)
+    return [_group(part) for part in found.values()]
+
+
+def _group(rows: list[Row]) -> Group:
+    blocks = [row for row in rows if row.stage != "search"]
+    names = dict.fromkeys(row.contender for row in blocks)
+    theirs = {name: _by_block(blocks, name) for name in names}
+    references = {kind: found for kind in REFERENCES if (found := _reference(blocks, kind))}
+    contenders = [
+        _contender(name, list(theirs[name].values()), {kind: theirs[who] for kind, who in references.items()})
+        for name in names
+    ]
+    contenders.sort(key=lambda one: -(one.throughput.mean if one.throughput else 0.0))
+    limits = dict.fromkeys(one for row in rows for one in row.conditions.get("not_limited") or ())
+    conditions = {name: value for name, value in rows[0].conditions.items() if name != "not_limited"}
+    return Group(
+        conditions=conditions,
+        not_limited=tuple(limits),
+        rows=tuple(blocks),
+        search=tuple(row for row in rows if row.stage == "search"),
+        contenders=tuple(contenders),
+        verdicts=tuple(
+            verdict
+            for one in contenders
+            if one.ours
+            for who in references.values()
+            if who != one.name
+            for verdict in _verdicts(one.name, who, theirs[one.name], theirs[who])
+        ),
+    )
+
+
+def _by_block(rows: list[Row], name: str) -> dict[int, Row]:
+    """Return a contender's rows by block; of a block that was taken again the newest counts."""
+    return {row.block: row for row in rows if row.contender == name}
+
+
+def _reference(rows: list[Row], kind: str) -> str:
+    """Return the contender that stands for a kind: the one of that name, else the first in the alphabet."""
+    names = {row.contender for row in rows if row.kind == kind}
+    return kind if kind in names else min(names, default="")
+
+
+def _contender(name: str, rows: list[Row], references: dict[str, dict[int, Row]]) -> Contender:
+    figures: dict[str, float | None] = {}
+    for figure in (THROUGHPUT, *(one for _, part in TABLES for one in part)):
+        values = [value for row in rows if (value := row.figure(figure.name)) is not None]
+        figures[figure.name] = figure.of(values)
+    blocks = {row.block: value for row in rows if (value := row.figure(THROUGHPUT.name)) is not None}
+    mine = {row.block: row for row in rows}
+    to = {
+        kind: ratio
+        for kind, others in references.items()
+        if (ratio := ratio_bounds(_pairs(THROUGHPUT, mine, others))) is not None
+    }
+    set_to = {f"{row.io_capacity}/{row.io_capacity_max}" for row in rows if row.io_capacity_max is not None}
+    return Contender(
+        name=name,
+        kind=rows[0].kind,
+        setting=", ".join(sorted(set_to)),
+        throughput=mean_bounds(list(blocks.values())),
+        blocks=blocks,
+        to=to,
+        figures=figures,
+        unsettled=tuple(row.block for row in rows if row.settled is False),
+    )
+
+
+def _pairs(figure: Figure, ours: dict[int, Row], theirs: dict[int, Row]) -> list[tuple[float, float]]:
+    """Return a figure of ours and of theirs for each block that has both."""
+    found = []
+    for block in sorted(ours.keys() & theirs.keys()):
+        mine, other = ours[block].figure(figure.name), theirs[block].figure(figure.name)
+        if mine is not None and other is not None:
+            found.append((mine, other))
+    return found
+
+
+def _verdicts(name: str, reference: str, ours: dict[int, Row], theirs: dict[int, Row]) -> list[Verdict]:
+    found = []
+    for figure in (*COMPARED, *COUNTED):
+        pairs = _pairs(figure, ours, theirs)
+        if not pairs:
+            continue
+        mine, other = (figure.of([pair[side] for pair in pairs]) or 0.0 for side in (0, 1))
+        ratio = ratio_bounds(pairs) if figure in COMPARED else None
+        outcome = _by_count(figure, mine, other) if ratio is None else _by_bounds(figure, ratio)
+        found.append(
+            Verdict(
+                contender=name,
+                reference=reference,
+                name=figure.name,
+                figure=figure.head(),
+                ours=written(mine, figure.unit),
+                theirs=written(other, figure.unit),
+                ratio=ratio,
+                outcome="one block, nothing claimed" if len(pairs) < FEWEST else outcome,
+            )
+        )
+    return found
+
+
+def _by_bounds(figure: Figure, ratio: Bounds) -> Outcome:
+    if ratio.low is None or ratio.high is None:
+        return "one block, nothing claimed"
+    if ratio.low <= 1.0 <= ratio.high:
+        return "no difference shown"
+    return "gains" if (ratio.low > 1.0) == (figure.better == "higher") else "loses"
+
+
+def _by_count(figure: Figure, ours: float, theirs: float) -> Outcome:
+    if ours == theirs:
+        return "equal"
+    return "better, no bounds" if (ours > theirs) == (figure.better == "higher") else "worse, no bounds"

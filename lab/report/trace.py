@@ -1,0 +1,276 @@
+"""A recorded trace, or a daemon's journal, as series, decisions, holds and events."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from lab.report.rows import ReportError
+from lab.report.thin import Values
+from tuner.journal.items import Advice, advice_of
+from tuner.journal.reader import trace
+from tuner.journal.tables import JournalError, Run, Snapshot
+from tuner.records import Capacity, DecisionKind, Sample, TickRecord
+
+GAP_SECONDS = 2.5
+"""A step between readings longer than so many intervals has no rate: nobody knows what went on in it."""
+
+COLUMNS = (
+    "row_changes",
+    "commits",
+    "write_latency",
+    "modified_age",
+    "checkpoint_age",
+    "flush_limit",
+    "max_checkpoint_age",
+    "redo_capacity",
+    "age_ratio",
+    "set_point",
+    "io_capacity",
+    "io_capacity_max",
+    "pages_flushed",
+    "sync_pages",
+    "lru_pages",
+    "redo_rate",
+)
+"""What a trace has for each tick: bytes, pages/s, 1/s, seconds; rates since the reading before."""
+
+
+class Moment(Struct, frozen=True):
+    """Something that happened, in a line of a table.
+
+    Attributes:
+        at: seconds since the first tick.
+        wall: Unix time.
+        code: stable name.
+        said: in words.
+        who: person or part.
+    """
+
+    at: float
+    wall: float
+    code: str
+    said: str
+    who: str = "loop"
+
+
+class Decided(Struct, frozen=True):
+    """A write, or what an active loop would have written.
+
+    Attributes:
+        at: seconds since the first tick.
+        wall: Unix time.
+        kind: of decision.
+        reason: stable code.
+        detail: the same in words.
+        before: the pair in force; None where nothing was read.
+        after: the pair wanted.
+        carried_out: it was written.
+    """
+
+    at: float
+    wall: float
+    kind: str
+    reason: str
+    detail: str
+    before: Capacity | None
+    after: Capacity | None
+    carried_out: bool
+
+
+class Held(Struct, frozen=True):
+    """A hold from its first tick to its last, seconds since the first tick."""
+
+    code: str
+    since: float
+    until: float
+    reason: str
+    clears: str
+    ended: bool
+
+
+class Trace(Struct):
+    """One run.
+
+    Attributes:
+        name: of the file.
+        run: how it began.
+        at: seconds since the first tick.
+        wall: Unix time of each tick.
+        columns: values by name; a None is a gap.
+        missed: readings that failed, as moments.
+        active: ticks in active mode.
+        decisions: oldest first.
+        holds: in the order in which they began.
+        events: oldest first.
+        stall_waits: writers that waited for redo space, as far as readings show it.
+    """
+
+    name: str
+    run: Run
+    at: list[float]
+    wall: list[float]
+    columns: dict[str, Values]
+    missed: list[Moment]
+    active: int
+    decisions: list[Decided]
+    holds: list[Held]
+    events: list[Moment]
+    stall_waits: int = 0
+
+
+def read_trace(path: Path, run: int | None = None) -> Trace:
+    """Return one run of a journal.
+
+    Args:
+        path: the file, or the state directory.
+        run: its number; None for the newest that has ticks.
+
+    Raises:
+        ReportError: it cannot be read, or has no tick.
+    """
+    try:
+        return trace_of(str(path), trace(path, run))
+    except JournalError as error:
+        raise ReportError(str(error)) from error
+
+
+def trace_of(name: str, items: Iterable[Run | Snapshot | TickRecord]) -> Trace:
+    """Return a run as series; ticks are forgotten as soon as they are read.
+
+    Raises:
+        ReportError: there is no tick in it.
+    """
+    found: Trace | None = None
+    reading = _Reading()
+    open_holds: dict[str, Held] = {}
+    for item in items:
+        if isinstance(item, Run):
+            columns: dict[str, Values] = {column: [] for column in COLUMNS}
+            found = Trace(name, item, [], [], columns, [], 0, [], [], [])
+        elif isinstance(item, TickRecord) and found is not None:
+            at = item.tick.now - reading.zero(item)
+            found.at.append(at)
+            found.wall.append(item.tick.wall)
+            found.active += item.mode.value == "active"
+            for column, value in zip(COLUMNS, reading.values(item), strict=True):
+                found.columns[column].append(value)
+            _note(found, item, at, reading, open_holds)
+    if found is None or not found.at:
+        raise ReportError(f"{name}: no tick in it yet")
+    found.holds = sorted([*found.holds, *open_holds.values()], key=lambda hold: hold.since)
+    found.stall_waits = reading.stall_waits
+    return found
+
+
+class _Reading:
+    """Turns counters into rates, from one reading to the next."""
+
+    def __init__(self) -> None:
+        self._zero: float | None = None
+        self._last: Sample | None = None
+        self._steps: list[float] = []
+        self.advice: Advice | None = None
+        self.stall_waits = 0
+
+    def zero(self, record: TickRecord) -> float:
+        """Return the first tick's time."""
+        if self._zero is None:
+            self._zero = record.tick.now
+        return self._zero
+
+    def values(self, record: TickRecord) -> Iterator[float | None]:
+        """Return a tick's values in the order of ``COLUMNS``."""
+        sample = record.tick.reading
+        if not isinstance(sample, Sample):
+            self._last = None
+            return itertools.repeat(None, len(COLUMNS))
+        last, self._last = self._last, sample
+        step = self._step(last, sample)
+        if step is not None and last is not None:
+            self.stall_waits += max(0, sample.redo_space_waits - last.redo_space_waits)
+
+        def rate(now: float, before: float) -> float | None:
+            return None if step is None or now < before else (now - before) / step
+
+        known = last or sample
+        flushed, before = _flushed(sample), _flushed(known)
+        found = (
+            rate(sample.row_changes, known.row_changes),
+            rate(sample.commits, known.commits),
+            _latency(sample, last),
+            None if sample.degraded else float(sample.modified_age),
+            float(sample.checkpoint_age),
+            float(sample.flush_limit),
+            float(sample.stall_point),
+            float(sample.redo_capacity),
+            sample.age_ratio,
+            record.decision.set_point,
+            float(sample.io_capacity),
+            float(sample.io_capacity_max),
+            rate(flushed, before),
+            None if sample.degraded else rate(sample.pages_sync, known.pages_sync),
+            None if sample.degraded else rate(sample.pages_lru, known.pages_lru),
+            rate(sample.lsn_current, known.lsn_current),
+        )
+        return iter(found)
+
+    def _step(self, last: Sample | None, sample: Sample) -> float | None:
+        """Return the seconds since the last reading; None where it says nothing of what went on."""
+        if last is None or sample.identity != last.identity or sample.uptime < last.uptime:
+            return None
+        step = sample.monotonic - last.monotonic
+        usual = sorted(self._steps)[len(self._steps) // 2] if self._steps else step
+        self._steps = [*self._steps[-20:], step]
+        return step if 0 < step <= GAP_SECONDS * usual else None
+
+
+def _flushed(sample: Sample) -> int:
+    return sample.pages_adaptive + sample.pages_sync + sample.pages_background + sample.pages_lru
+
+
+def _latency(sample: Sample, last: Sample | None) -> float | None:
+    """Return the mean time of a writing statement since the last reading, seconds; None where unknown."""
+    if last is None or last.write_time is None or last.write_statements is None:
+        return None
+    if sample.write_time is None or sample.write_statements is None:
+        return None
+    statements = sample.write_statements - last.write_statements
+    return (sample.write_time - last.write_time) / statements if statements > 0 else None
+
+
+def _note(
+    found: Trace, record: TickRecord, at: float, reading: _Reading, open_holds: dict[str, Held]
+) -> None:
+    """Take in what a tick decided, what held it and what happened in it."""
+    wall, decision = record.tick.wall, record.decision
+    sample = record.tick.reading
+    if not isinstance(sample, Sample):
+        found.missed.append(Moment(at, wall, "missed", sample.reason))
+    found.events += [Moment(at, event.wall, event.code, event.message, event.who) for event in record.events]
+    advice = advice_of(record)
+    news = advice is not None and advice.is_news(reading.advice)
+    if decision.kind is not DecisionKind.KEEP or news:
+        reading.advice = advice
+        found.decisions.append(
+            Decided(
+                at=at,
+                wall=wall,
+                kind=decision.kind.value if decision.steps else "would set",
+                reason=decision.reason,
+                detail=decision.detail,
+                before=sample.capacity if isinstance(sample, Sample) else None,
+                after=decision.target if decision.steps else decision.would or decision.target,
+                carried_out=bool(decision.steps),
+            )
+        )
+    held = {hold.code.value: hold for hold in record.holds}
+    for code in [code for code in open_holds if code not in held]:
+        gone = open_holds.pop(code)
+        found.holds.append(Held(gone.code, gone.since, at, gone.reason, gone.clears, ended=True))
+    for code, hold in held.items():
+        since = open_holds[code].since if code in open_holds else at
+        open_holds[code] = Held(code, since, at, hold.reason, hold.clears, ended=False)

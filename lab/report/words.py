@@ -1,0 +1,172 @@
+"""Conditions and outcomes in words; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lab.report.figures import UNKNOWN, bytes_said, plain
+from lab.report.spread import Bounds
+from lab.report.summary import Contender, Group, Outcome, Verdict
+
+_BYTES = frozenset({"redo_capacity", "buffer_pool", "write_bytes", "read_bytes"})
+_DISK = {
+    "write_iops": "{} writes/s",
+    "read_iops": "{} reads/s",
+    "write_bytes": "{}/s written",
+    "read_bytes": "{}/s read",
+}
+
+
+def conditions_said(conditions: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return every condition as a title and words; one that is not known here is written as it stands."""
+    return [(name.replace("_", " "), _said(name, value)) for name, value in conditions.items()]
+
+
+def conditions_short(conditions: Mapping[str, Any]) -> str:
+    """Return what tells these conditions from others, in one line."""
+    load = conditions.get("load")
+    parts = [
+        str(conditions.get("server", "")),
+        f"redo {_said('redo_capacity', redo)}" if (redo := conditions.get("redo_capacity")) else "",
+        f"disk {_said('disk', conditions['disk'])}" if "disk" in conditions else "",
+        _said("load", load) if load else "",
+    ]
+    return "; ".join(part for part in parts if part) or "conditions not recorded"
+
+
+def _said(name: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        return _load(value) if name == "load" else _disk(value) if name == "disk" else _pairs(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(_said("", one) for one in value) or "none"
+    if name in _BYTES and isinstance(value, int | float):
+        return bytes_said(value)
+    return "not known" if value is None else str(value)
+
+
+def _pairs(given: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key.replace('_', ' ')} {_said(key, one)}" for key, one in given.items()) or "none"
+
+
+def _disk(disk: Mapping[str, Any]) -> str:
+    limits = [
+        shape.format(bytes_said(disk[key]) if key in _BYTES else disk[key])
+        for key, shape in _DISK.items()
+        if disk.get(key) is not None
+    ]
+    rest = {key: one for key, one in disk.items() if key not in _DISK and one is not None}
+    limits += [_pairs(rest)] if rest else []
+    return "limited to " + ", ".join(limits) if limits else "not limited"
+
+
+def _load(load: Mapping[str, Any]) -> str:
+    rest = dict(load)
+    words = [str(rest.pop("kind", "load"))]
+    distribution = rest.pop("distribution", None)
+    if distribution:
+        words.append(str(distribution))
+    tables, rows = rest.pop("tables", None), rest.pop("rows", None)
+    if tables is not None and rows is not None:
+        words.append(f"{tables} tables of {plain(float(rows))} rows")
+    threads, rate = rest.pop("threads", None), rest.pop("rate", None)
+    if threads is not None:
+        words.append(f"{threads} thread{'s' if threads != 1 else ''}")
+    if rate is not None:
+        words.append(f"{rate} transactions/s offered" if rate else "closed")
+    words += [f"{key.replace('_', ' ')} {_said(key, value)}" for key, value in rest.items()]
+    return ", ".join(words)
+
+
+def ratio_said(ratio: Bounds | None) -> str:
+    """Return a ratio with its bounds."""
+    if ratio is None:
+        return UNKNOWN
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.mean:.3g} (one block, no bounds)"
+    return f"{ratio.mean:.3g} ({ratio.low:.3g} to {ratio.high:.3g})"
+
+
+def mean_said(mean: Bounds | None) -> str:
+    """Return a mean with its bounds."""
+    if mean is None:
+        return UNKNOWN
+    if mean.low is None or mean.high is None:
+        return f"{plain(mean.mean)} (one block)"
+    return f"{plain(mean.mean)} ({plain(mean.low)} to {plain(mean.high)})"
+
+
+TOLD = frozenset(
+    {
+        "commits_mean",
+        "commits_p1",
+        "latency_p99",
+        "latency_p999",
+        "device_writes_per_commit",
+        "pages_per_commit",
+        "sync_pages",
+        "stall_seconds",
+    }
+)
+"""Figures that are put into sentences; the table has all of them."""
+
+PHRASES: tuple[tuple[Outcome, str], ...] = (
+    ("gains", "gains"),
+    ("better, no bounds", "is better, without bounds"),
+    ("no difference shown", "gains nothing that could be shown"),
+    ("loses", "LOSES"),
+    ("worse, no bounds", "is WORSE, without bounds"),
+    ("one block, nothing claimed", "claims nothing from one block"),
+)
+
+
+def verdict_sentences(group: Group) -> list[str]:
+    """Return in a sentence each how ours compares: where it gains nothing and what it loses as well."""
+    return [
+        sentence
+        for one in group.contenders
+        if one.ours
+        for reference in dict.fromkeys(v.reference for v in group.verdicts if v.contender == one.name)
+        for sentence in _sentences(one, reference, group.verdicts)
+    ] or ["No contender of ours, or nothing to compare it with: no ratio is claimed."]
+
+
+def _sentences(one: Contender, reference: str, verdicts: Sequence[Verdict]) -> list[str]:
+    by: dict[Outcome, list[str]] = {}
+    for verdict in verdicts:
+        if (verdict.contender, verdict.reference) != (one.name, reference) or verdict.name not in TOLD:
+            continue
+        compared = (
+            f"{verdict.figure} {verdict.ours} against {verdict.theirs}"
+            if verdict.ratio is None
+            else f"{verdict.figure} × {ratio_said(verdict.ratio)}"
+        )
+        by.setdefault(verdict.outcome, []).append(compared)
+    return [
+        f"{one.name} against {reference} {phrase}: {'; '.join(by[outcome])}."
+        for outcome, phrase in PHRASES
+        if outcome in by
+    ]
+
+
+def lacking(group: Group) -> list[str]:
+    """Return what a reader has to know of these rows before believing them."""
+    found = [f"not limited: {one}" for one in group.not_limited]
+    found += [
+        f"{one.name} had not settled when counting began in block {', '.join(map(str, one.unsettled))}"
+        for one in group.contenders
+        if one.unsettled
+    ]
+    found += [
+        f"{row.contender}, block {row.block}: {plain(count)} errors of the load"
+        for row in group.rows
+        if (count := row.figure("errors") or 0.0) > 0
+    ]
+    wanted = set(group.blocks)
+    found += [
+        f"{one.name} has no row yet in block {', '.join(map(str, sorted(missing)))}: "
+        "its ratios are from the blocks that both have"
+        for one in group.contenders
+        if (missing := wanted - one.blocks.keys())
+    ]
+    return found

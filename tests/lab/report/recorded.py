@@ -1,0 +1,68 @@
+"""Journals of a loop beside a simulated server, which does not answer for a while."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from lab.plant.clock import SimClock
+from lab.plant.server import SimulatedServer
+from lab.scenarios.load import load_scenario
+from lab.simulate import SimInbox
+from tuner.core.snapshot import encode_state
+from tuner.core.state import State
+from tuner.core.step import start
+from tuner.journal.writer import JournalWriter
+from tuner.loop import drive
+from tuner.records import Command, Missed, Sample, TickRecord
+from tuner.settings import Mode, Settings
+
+SILENT = range(200, 206)
+"""Readings that fail: too few for the loop to stop, and enough to be held for."""
+
+SOON = 30.0
+
+
+class SilentServer(SimulatedServer):
+    """A simulated server that does not answer at some readings."""
+
+    reads = 0
+
+    def read(self) -> Sample | Missed:  # type: ignore[override] # this one may fail
+        """Return a reading, or none."""
+        self.reads += 1
+        found = super().read()
+        if self.reads in SILENT:
+            return Missed(found.monotonic, found.wall, "did not answer within 1 s")
+        return replace(found, write_statements=found.commits, write_time=found.commits * 0.004)
+
+
+def record_loop(
+    directory: Path,
+    *,
+    seconds: int = 400,
+    mode: Mode = Mode.ACTIVE,
+    scenario: str = "steady-1200iops",
+    file_name: str = "journal.db",
+) -> Path:
+    """Leave the journal of a loop that tuned, or watched, a simulated server; return its file."""
+    journal = JournalWriter(directory, keep_ticks=100_000, on_error=print, file_name=file_name)
+    journal.start()
+    clock = SimClock()
+    server = SilentServer(load_scenario(scenario).plant, clock)
+    settings, facts = Settings(mode=mode), server.facts()
+    state = start(settings, facts)
+    journal.begin_run(
+        settings=settings, facts=facts, state=encode_state(state), tick_number=0, wall=clock.wall()
+    )
+
+    def publish(_: State, record: TickRecord) -> None:
+        journal.record(record)
+        if record.tick.number % 500 == 0:
+            assert journal.flush(SOON)
+
+    inbox = SimInbox(clock, Command(name="originals_saved", who="journal"))
+    drive(server, clock, inbox, state, interval=1.0, publish=publish, until=seconds - 0.5)
+    assert journal.close(SOON)
+    return directory / file_name

@@ -1,0 +1,152 @@
+"""What is claimed of contenders, and what is not."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import pytest
+
+from lab.report.rows import rows_of
+from lab.report.spread import mean_bounds, ratio_bounds, t95
+from lab.report.summary import Group, groups
+from lab.report.words import lacking, verdict_sentences
+from tests.lab.report.factory import CONDITIONS, row, suite
+
+
+def one_group(rows: list[dict[str, Any]]) -> Group:
+    """Return the only group of rows."""
+    (found,) = groups(rows_of(rows))
+    return found
+
+
+def with_commits(name: str, block: int, commits: float, **figures: object) -> dict[str, Any]:
+    """Return a row with these figures alone."""
+    return row(name, block, figures={"commits_mean": commits, **figures})
+
+
+def compared(ours: list[float], theirs: list[float]) -> Group:
+    """Return ours and the default with these commits/s, block by block."""
+    rows = [with_commits("feedforward", block, value) for block, value in enumerate(ours, 1)]
+    rows += [with_commits("default", block, value) for block, value in enumerate(theirs, 1)]
+    return one_group(rows)
+
+
+def test_bounds_are_students() -> None:
+    """Three blocks have the bounds that a textbook gives for them."""
+    found = mean_bounds([10.0, 11.0, 12.0])
+
+    assert found is not None
+    assert found.mean == pytest.approx(11.0)
+    assert found.low == pytest.approx(11.0 - 4.303 / math.sqrt(3.0))
+    assert t95(10) == 2.228
+    assert t95(30) == pytest.approx(2.042, abs=0.01)
+
+
+def test_ratios_are_paired_by_block() -> None:
+    """A machine that was slower in one block for both does not widen the bounds of their ratio."""
+    found = ratio_bounds([(200.0, 100.0), (100.0, 50.0), (400.0, 200.0)])
+
+    assert found is not None
+    assert (found.mean, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "outcome"),
+    [
+        ([200.0, 210.0, 205.0], [100.0, 101.0, 99.0], "gains"),
+        ([100.0, 101.0, 99.0], [200.0, 210.0, 205.0], "loses"),
+        ([100.0, 110.0, 95.0], [101.0, 99.0, 104.0], "no difference shown"),
+        ([300.0], [100.0], "one block, nothing claimed"),
+    ],
+)
+def test_an_outcome_follows_from_the_bounds_alone(
+    ours: list[float], theirs: list[float], outcome: str
+) -> None:
+    """Gain and loss only where the bounds leave 1 out; a single block claims nothing, whatever its ratio."""
+    found = compared(ours, theirs)
+
+    assert [one.outcome for one in found.verdicts if one.name == "commits_mean"] == [outcome]
+
+
+def test_less_is_better_where_less_is_better() -> None:
+    """Twice the latency is a loss, and is said as one in capitals."""
+    rows = [with_commits("feedforward", block, 100.0, latency_p99=0.02 + block / 1e4) for block in (1, 2, 3)]
+    rows += [with_commits("default", block, 100.0, latency_p99=0.01 + block / 1e4) for block in (1, 2, 3)]
+
+    found = one_group(rows)
+
+    assert [one.outcome for one in found.verdicts if one.name == "latency_p99"] == ["loses"]
+    assert any("LOSES" in one and "latency p99" in one for one in verdict_sentences(found))
+
+
+def test_counts_are_compared_without_pretending_to_bounds() -> None:
+    """Sync-flushed pages have no ratio: ours 0 against theirs is better, and said to be without bounds."""
+    rows = [with_commits("feedforward", block, 100.0, sync_pages=0) for block in (1, 2)]
+    rows += [with_commits("default", block, 100.0, sync_pages=40) for block in (1, 2)]
+
+    (found,) = [one for one in one_group(rows).verdicts if one.name == "sync_pages"]
+
+    assert (found.ratio, found.ours, found.theirs) == (None, "0", "80")
+    assert found.outcome == "better, no bounds"
+
+
+def test_a_block_that_only_one_has_is_left_out_and_said() -> None:
+    """An unfinished suite compares what can be paired, and names what is missing."""
+    found = compared([200.0, 200.0, 900.0], [100.0, 100.0])
+
+    ours = next(one for one in found.contenders if one.ours)
+    assert ours.to["default"].mean == pytest.approx(2.0)
+    assert ours.to["default"].blocks == 2
+    assert any("default has no row yet in block 3" in one for one in lacking(found))
+
+
+def test_other_conditions_are_never_compared() -> None:
+    """Rows at another disk limit, or under another load, are a group of their own."""
+    elsewhere = copy.deepcopy(CONDITIONS) | {"disk": {"write_iops": 600}}
+    rows = [row("feedforward"), row("default"), row("feedforward", conditions=elsewhere)]
+
+    found = groups(rows_of(rows))
+
+    assert [len(one.rows) for one in found] == [2, 1]
+    assert found[1].verdicts == ()
+    assert "no ratio is claimed" in verdict_sentences(found[1])[0]
+
+
+def test_what_a_limit_could_not_do_parts_no_rows_and_is_said() -> None:
+    """The sentences on what could not be limited are put together over the rows."""
+    other = CONDITIONS | {"not_limited": ["reads: no controller"]}
+
+    found = one_group([row("feedforward"), row("default", conditions=other)])
+
+    assert len(found.not_limited) == 2
+    assert "not limited: reads: no controller" in lacking(found)
+
+
+def test_rows_that_had_not_settled_or_had_errors_are_named() -> None:
+    """Nobody has to look for them in a table."""
+    rows = [row("feedforward", settled=False), row("default")]
+    rows[1]["figures"]["errors"] = 12
+
+    found = lacking(one_group(rows))
+
+    assert "feedforward had not settled when counting began in block 1" in found
+    assert "default, block 1: 12 errors of the load" in found
+
+
+def test_a_block_taken_again_counts_once() -> None:
+    """A resumed bench that measured a block twice keeps the newest."""
+    rows = [with_commits("feedforward", 1, 100.0), with_commits("feedforward", 1, 300.0)]
+
+    (found,) = one_group(rows).contenders
+
+    assert found.blocks == {1: 300.0}
+
+
+def test_the_static_search_is_no_contender() -> None:
+    """Rows of the search are shown by themselves."""
+    found = one_group(suite())
+
+    assert {row.stage for row in found.search} == {"search"}
+    assert len(found.contenders) == 7
