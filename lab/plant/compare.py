@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from lab.bench.statistics import percentile
 from lab.plant.clock import SimClock
 from lab.plant.parameters import DiskChange, DiskParameters, PlantParameters, ServerParameters
 from lab.plant.server import SimulatedServer
-from lab.prove.statistics import percentile
 
 
 class Row(NamedTuple):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lab.bench.ledger import Ledger, read_rows
 from lab.prove import blocks, hold, recovery, report, safety, search, soak, surge
-from lab.prove.ledger import Ledger, read_rows
 from lab.servers.base import LabServerError
 from lab.servers.container import PLAIN_IMAGE
 

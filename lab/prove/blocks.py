@@ -7,12 +7,12 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
+from lab.bench.daemon import Daemon
 from lab.prove.conditions import DEFAULT_PAIR, Bench, say
-from lab.prove.daemon import Daemon
 from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:
-    from lab.prove.ledger import Ledger
+    from lab.bench.ledger import Ledger
 
 CONTENDERS = ("default", "best static", "ours")
 BLOCKS = 3

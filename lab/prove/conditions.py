@@ -8,8 +8,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from lab.prove.sampler import Reading, Sampler
-from lab.prove.statistics import summarise
+from lab.bench.sampler import Reading, Sampler
+from lab.bench.statistics import summarise
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.container import PLAIN_IMAGE, MySQLContainer
 from lab.workloads.sysbench import Load, SysbenchRun, prepare

@@ -19,8 +19,8 @@ from lab.servers.base import MEBIBYTE, LabServerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lab.bench.daemon import Daemon
     from lab.prove.conditions import Bench
-    from lab.prove.daemon import Daemon
     from lab.prove.relay import Relay
 
 BASELINE = (1000, 2000)

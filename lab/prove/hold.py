@@ -6,14 +6,14 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
+from lab.bench.daemon import Daemon
 from lab.prove.conditions import Bench, lift, say
-from lab.prove.daemon import Daemon
 from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.prove.ledger import Ledger
+    from lab.bench.ledger import Ledger
 
 SETTLE = (120.0, 420.0)
 COUNTED = 50 * 60.0

@@ -6,8 +6,8 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lab.bench.daemon import Daemon
 from lab.prove.conditions import Bench, lift, say
-from lab.prove.daemon import Daemon
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.timing import drop_caches, initialisation
 from tuner.core.budgets import Recovery
@@ -17,7 +17,7 @@ from tuner.records import Sample, TickRecord
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.prove.ledger import Ledger
+    from lab.bench.ledger import Ledger
 
 AGES = (0.25, 0.5, 0.8, 0.9)
 ROUNDS = 3

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lab.prove.ledger import read_rows
+from lab.bench.ledger import read_rows
+from lab.bench.statistics import Bounds, paired_ratio, percentile
 from lab.prove.search import ALARM_CAP, anything, best, capped, steady
-from lab.prove.statistics import Bounds, paired_ratio, percentile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from lab.prove.ledger import read_rows
+from lab.bench.ledger import read_rows
+from lab.bench.statistics import Bounds, slope
 from lab.prove.recovery import PROMISED
 from lab.prove.report import table, verdict
-from lab.prove.statistics import Bounds, slope
 
 if TYPE_CHECKING:
     from pathlib import Path

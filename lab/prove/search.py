@@ -10,7 +10,7 @@ from lab.prove.conditions import Bench, say
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lab.prove.ledger import Ledger
+    from lab.bench.ledger import Ledger
 
 COARSE = (380, 400, 420, 440)
 FINE_STEP = 10

@@ -7,9 +7,9 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
+from lab.bench.daemon import Daemon
 from lab.prove import deck
 from lab.prove.conditions import NEAR_PAIR, Bench, lift, say
-from lab.prove.daemon import Daemon
 from lab.prove.faults import BASELINE, Faults
 from lab.prove.judge import Breach, judge
 from lab.prove.relay import Relay
@@ -21,8 +21,8 @@ from tuner.records import TickRecord
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lab.bench.ledger import Ledger
     from lab.prove.deck import Planned
-    from lab.prove.ledger import Ledger
 
 MINUTES = 90
 MINUTE = 60.0

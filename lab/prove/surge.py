@@ -6,14 +6,14 @@ import itertools
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lab.bench.daemon import Daemon
 from lab.prove.conditions import NEAR_PAIR, Bench, lift, say
-from lab.prove.daemon import Daemon
 from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.prove.ledger import Ledger
+    from lab.bench.ledger import Ledger
 
 SET_POINT = 0.9
 CHECKPOINT_CAP = 0.82

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from lab.prove.statistics import percentile
+from lab.bench.statistics import percentile
 from tuner.core.budgets import Recovery
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lab.bench.daemon import configuration
+from lab.bench.ledger import Ledger, read_rows
+from lab.bench.sampler import Reading, reading
+from lab.bench.statistics import paired_ratio, percentile, summarise
 from lab.prove import blocks, hold, report, search
 from lab.prove.conditions import settled
-from lab.prove.daemon import configuration
-from lab.prove.ledger import Ledger, read_rows
-from lab.prove.sampler import Reading, reading
-from lab.prove.statistics import paired_ratio, percentile, summarise
 from lab.servers.base import Account, LabServer
 from tests.lab.factory import CONDITIONS
 from tuner.servers.limits import redo_limits

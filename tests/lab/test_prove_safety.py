@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from lab.bench.ledger import Ledger
+from lab.bench.statistics import slope
 from lab.prove import deck, recovery, safety, surge
 from lab.prove.faults import Faults
-from lab.prove.ledger import Ledger
 from lab.prove.relay import Relay
-from lab.prove.statistics import slope
 from lab.servers import timing
 from lab.servers.base import LabServerError
 from tests.lab.factory import CONDITIONS

@@ -1,4 +1,4 @@
-"""The proof's own eyes: one reading a second over its own connection, independent of the daemon."""
+"""One reading a second over a connection of its own, independent of the daemon."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from lab.servers.base import LabServer
+    from lab.servers.disk import DeviceCounters
 
 _METRICS = (
     "log_lsn_current",
@@ -53,6 +54,9 @@ class Reading:
         io_capacity: C, pages/s.
         io_capacity_max: M, pages/s.
         cpu_idle: seconds all processors of the machine idled so far.
+        modified_age: bytes.
+        checkpoint_age: bytes.
+        device: what the server's disk did so far, None where that is not known.
     """
 
     monotonic: float
@@ -67,16 +71,27 @@ class Reading:
     io_capacity: int
     io_capacity_max: int
     cpu_idle: float
+    modified_age: int = 0
+    checkpoint_age: int = 0
+    device: DeviceCounters | None = None
 
 
-def reading(values: dict[str, int], *, redo_capacity: int, now: float, cpu_idle: float) -> Reading:
+def reading(
+    values: dict[str, int],
+    *,
+    redo_capacity: int,
+    now: float,
+    cpu_idle: float,
+    device: DeviceCounters | None = None,
+) -> Reading:
     """Return the reading that raw counter values amount to."""
     lsn = values["log_lsn_current"]
+    modified = max(0, lsn - values["log_lsn_buf_pool_oldest_approx"])
+    checkpoint = max(0, lsn - values["log_lsn_last_checkpoint"])
     return Reading(
         monotonic=now,
-        age_ratio=max(0, lsn - values["log_lsn_buf_pool_oldest_approx"])
-        / redo_limits(redo_capacity).flush_limit,
-        checkpoint_ratio=max(0, lsn - values["log_lsn_last_checkpoint"]) / redo_capacity,
+        age_ratio=modified / redo_limits(redo_capacity).flush_limit,
+        checkpoint_ratio=checkpoint / redo_capacity,
         lsn=lsn,
         adaptive=values["buffer_flush_adaptive_total_pages"],
         sync=values["buffer_flush_sync_total_pages"],
@@ -86,6 +101,9 @@ def reading(values: dict[str, int], *, redo_capacity: int, now: float, cpu_idle:
         io_capacity=values["io_capacity"],
         io_capacity_max=values["io_capacity_max"],
         cpu_idle=cpu_idle,
+        modified_age=modified,
+        checkpoint_age=checkpoint,
+        device=device,
     )
 
 
@@ -144,6 +162,7 @@ class Sampler:
                     redo_capacity=self._server.spec.redo_capacity,
                     now=time.monotonic(),
                     cpu_idle=_cpu_idle(),
+                    device=self._server.device(),
                 )
             except (pymysql.MySQLError, OSError, KeyError) as error:
                 if connection is not None:

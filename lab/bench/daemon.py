@@ -71,12 +71,14 @@ class Footprint:
         resident: memory, bytes.
         files: open file descriptors.
         threads: threads.
+        processor: processor time so far, seconds.
     """
 
     pid: int
     resident: int
     files: int
     threads: int
+    processor: float = 0.0
 
 
 class Daemon:
@@ -230,6 +232,7 @@ class Daemon:
         place = Path(f"/proc/{self._process.pid}")
         try:
             status = (place / "status").read_text(encoding="utf-8")
+            ticks = (place / "stat").read_text(encoding="utf-8").rsplit(") ", 1)[1].split()[11:13]
             files = len(os.listdir(place / "fd"))  # noqa: PTH208 - names are enough
         except OSError:
             return None
@@ -241,6 +244,7 @@ class Daemon:
             resident=int(values["VmRSS"].split()[0]) * 1024,
             files=files,
             threads=int(values["Threads"]),
+            processor=sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"),
         )
 
     def log(self) -> str:

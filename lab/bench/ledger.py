@@ -12,11 +12,10 @@ from typing import Any
 class Ledger:
     """The rows of one part in one file."""
 
-    def __init__(self, path: Path, *, resume: bool) -> None:
-        """Open; without ``resume`` an older file is kept aside under ``.cache/prove``."""
+    def __init__(self, path: Path, *, resume: bool, aside: Path = Path(".cache/prove")) -> None:
+        """Open; without ``resume`` an older file is kept under ``aside``."""
         self._path = path
         if not resume and path.exists():
-            aside = Path(".cache/prove")
             aside.mkdir(parents=True, exist_ok=True)
             path.replace(aside / f"{path.stem}-{time.strftime('%Y%m%dT%H%M%S')}.jsonl")
         self.rows: list[dict[str, Any]] = read_rows(path)
@@ -32,14 +31,38 @@ class Ledger:
         """Append a row; it is on the disk when this returns."""
         self.rows.append(row)
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        _mend(self._path)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
 
+def _mend(path: Path) -> None:
+    """Take away a last line that a crash cut off, so that the next row does not stick to it."""
+    whole = path.read_bytes() if path.exists() else b""
+    if whole and not whole.endswith(b"\n"):
+        os.truncate(path, whole.rfind(b"\n") + 1)
+
+
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a file, none where there is no file."""
+    """Return the rows of a file, none where there is no file; a last line that was cut off is no row.
+
+    Raises:
+        ValueError: another line is no JSON object; the message has its number.
+    """
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows: list[dict[str, Any]] = []
+    whole, _newline, _cut = path.read_text(encoding="utf-8").rpartition("\n")
+    for number, line in enumerate(whole.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}, line {number}: {line[:40]!r} is no row; a JSON object is")  # noqa: TRY004 - what is wrong is the file's content
+        rows.append(row)
+    return rows

@@ -1,0 +1,1 @@
+"""The bench: contenders on real servers, paired and in random order, measured at one second."""
