@@ -1,0 +1,58 @@
+"""How far a bench is, and how long it still takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.bench.ledger import Ledger
+    from lab.bench.plan import Plan, Suite
+
+SEARCH_ROWS = 9
+"""How many rows the search for the best static setting usually takes."""
+
+START_SECONDS = 40.0
+"""Starting and filling a server."""
+
+BETWEEN_SECONDS = 10.0
+CRASH_SECONDS = 60.0
+
+
+class Progress:
+    """Counts rows; knows nothing that the ledger does not know."""
+
+    def __init__(self, suite: Suite, ledger: Ledger) -> None:
+        """Take what is to be done and what is done."""
+        self._suite = suite
+        self._ledger = ledger
+
+    def row_seconds(self, plan: Plan) -> float:
+        """Return how long a row of a plan takes at most, seconds."""
+        timing = plan.timing
+        parts = timing.reset + timing.settle_most + timing.counted + BETWEEN_SECONDS
+        return parts + CRASH_SECONDS * plan.crash
+
+    def seconds(self) -> float:
+        """Return about how long everything that is not finished takes."""
+        return sum(self._plan(plan) for plan in self._suite.plans)
+
+    def left(self) -> str:
+        """Return the same in words."""
+        minutes = self.seconds() / 60.0
+        return f"about {minutes:.0f} min" if minutes < 90.0 else f"about {minutes / 60.0:.1f} h"  # noqa: PLR2004 - from here on hours read better
+
+    def _plan(self, plan: Plan) -> float:
+        rows = [row for row in self._ledger.rows if row["variant"] == plan.variant]
+        out = sum(row["stage"] == "left out" for row in rows)
+        done = sum(row["stage"] == "block" for row in rows)
+        wanted = plan.blocks * (len(plan.contenders) - out) - done
+        if wanted <= 0:
+            return 0.0
+        if "best-static" in plan.contenders and not done:
+            wanted += max(1, SEARCH_ROWS - sum(row["stage"] == "search" for row in rows))
+        if plan.load.knee_share is not None and not any(row["stage"] == "knee" for row in rows):
+            wanted += 1
+        timing = plan.timing
+        usual = (timing.settle_least + timing.settle_most) / 2.0
+        one = timing.reset / 2.0 + usual + timing.counted + BETWEEN_SECONDS + CRASH_SECONDS * plan.crash
+        return float(START_SECONDS + wanted * one)

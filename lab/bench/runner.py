@@ -1,0 +1,138 @@
+"""The one runner: plans in turn, each on a server of its own; finished rows are kept and never repeated."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lab.bench.order import Turn, to_do, turns
+from lab.bench.progress import Progress
+from lab.bench.site import Site
+from lab.bench.stand import Stand
+from tuner.version import program_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab.bench.ledger import Ledger
+    from lab.bench.plan import Plan, Suite
+    from lab.servers.base import LabServer
+
+SCHEMA = 1
+
+Row = dict[str, Any]
+
+
+class Bench:
+    """A suite being carried out.
+
+    Attributes:
+        progress: how far it is, and how long it still takes.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        ledger: Ledger,
+        server: Callable[[Plan], LabServer],
+        say: Callable[[str], None],
+        *,
+        seed: int,
+        seconds: float = float("inf"),
+    ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            suite: what is run.
+            ledger: finished rows.
+            server: makes the server of a plan.
+            say: takes a line of progress.
+            seed: of the order.
+            seconds: no row begins that would not end within so long from now.
+        """
+        self._suite = suite
+        self._ledger = ledger
+        self._server = server
+        self._say = say
+        self._seed = seed
+        self._end = time.monotonic() + seconds
+        self.progress = Progress(suite, ledger)
+
+    def run(self) -> bool:
+        """Carry out what is not finished; returns whether everything is.
+
+        Raises:
+            LabServerError: a server, its load or a daemon could not be had.
+        """
+        for plan in self._suite.plans:
+            if self._open(plan) and not (self.in_time(plan) and self._plan(plan)):
+                return False
+        return True
+
+    def _plan(self, plan: Plan) -> bool:
+        title = f" {plan.variant}" if plan.variant else ""
+        self._say(f"{self._suite.name}{title}: {', '.join(plan.contenders)}, {plan.blocks} blocks")
+        with Site(self._server(plan), plan, self._say) as site:
+            stand = Stand(self, site, plan)
+            return stand.knee() and stand.search() and stand.blocks()
+
+    def _open(self, plan: Plan) -> bool:
+        """Return whether rows of a plan are still to do."""
+        absent = [row["contender"] for row in self.rows(plan, "left out")]
+        return bool(self.remaining(plan, absent))
+
+    def _done(self, plan: Plan, turn: Turn) -> bool:
+        return any(
+            (row["block"], row["contender"]) == (turn.block, turn.contender.name)
+            for row in self.rows(plan, "block")
+        )
+
+    def rows(self, plan: Plan, stage: str) -> list[Row]:
+        """Return the finished rows of a plan's stage, in order."""
+        return [row for row in self._ledger.rows if row["variant"] == plan.variant and row["stage"] == stage]
+
+    def remaining(self, plan: Plan, absent: list[str]) -> list[Turn]:
+        """Return which rows of the blocks are to do."""
+        return to_do(turns(plan, self._seed, absent), lambda turn: self._done(plan, turn))
+
+    def in_time(self, plan: Plan) -> bool:
+        """Return whether another row would end in time; says so where it would not."""
+        if time.monotonic() + self.progress.row_seconds(plan) <= self._end:
+            return True
+        self._say("the time is up; go on with --resume")
+        return False
+
+    def add(self, plan: Plan, row: Row) -> Row:
+        """Keep a finished row and say what it came to."""
+        whole = {
+            "schema": SCHEMA,
+            "suite": self._suite.name,
+            "variant": plan.variant,
+            "plan": msgspec.to_builtins(plan),
+            "plan_hash": self._suite.digest,
+            "seed": self._seed,
+            **row,
+            "article": plan.article,
+            "version": program_version(),
+            "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        }
+        self._ledger.add(whole)
+        if "figures" in whole:
+            self._say(f"{in_a_line(whole)}; {self.progress.left()} left")
+        else:
+            self._say(f"{whole['contender']} is left out: {whole['why']}")
+        return whole
+
+
+def in_a_line(row: Row) -> str:
+    """Return a row in one line for people."""
+    found = row["figures"]
+    where = f"block {row['block']}: " if row["stage"] == "block" else f"{row['stage']}: "
+    return (
+        f"{where}{row['contender']} {found['commits_mean']:g}/s, p1 {found['commits_p1']:g},"
+        f" x {found['age_ratio_mean']:.2f} (max {found['age_ratio_max']:.2f}),"
+        f" sync pages {found['sync_pages']}"
+        + ("" if row["settled"] else f", not settled after {row['settle_seconds']:.0f} s")
+    )

@@ -1,0 +1,227 @@
+"""One server of a bench with its disk limit, its load at work and a sampler watching."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from lab.bench import settling
+from lab.bench.contenders import version_default
+from lab.bench.figures import figures
+from lab.bench.sampler import Sampler
+from lab.servers.base import LabServerError
+from lab.servers.disk import DiskLimit
+from lab.servers.existing import DsnServer
+from lab.workloads.course import COURSES
+from lab.workloads.course_run import CourseRun
+from lab.workloads.load import Load
+from lab.workloads.prepare import prepare
+from lab.workloads.run import SysbenchRun
+from tuner.records import Capacity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from lab.bench.plan import Plan
+    from lab.servers.base import LabServer
+
+MEBIBYTE = 1024 * 1024
+FILL = Capacity(10_000, 20_000)
+FIRST_SECONDS = 3
+START_LIMIT = 30.0
+LOOK_SECONDS = 2.0
+
+
+class Site:
+    """A context in which rows can be measured; everything is stopped and removed on exit.
+
+    Attributes:
+        server: what is measured.
+        plan: what for.
+        version: what the server says it is.
+        default: C and M that it has by itself.
+        not_limited: sentences about what of the disk could not be limited.
+        events: monotonic time and words of what was changed while it ran.
+        sampler: the readings, one a second.
+        load: what is at work.
+    """
+
+    def __init__(self, server: LabServer, plan: Plan, say: Callable[[str], None]) -> None:
+        """Prepare, without starting anything; ``say`` takes a line of progress."""
+        self.server = server
+        self.plan = plan
+        self.events: list[tuple[float, str]] = []
+        self.not_limited: tuple[str, ...] = ()
+        self._say = say
+        self._rate = plan.load.rate
+        self._alternated = 0
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            self._say("starting the server")
+            stack.enter_context(self.server)
+            self.version = str(self.server.query("SELECT VERSION()")[0][0])
+            self.default = self._default()
+            load = self._load()
+            self._say(f"MySQL {self.version}; filling the tables of {load.kind}")
+            self.server.set_capacity(FILL.io_capacity, FILL.io_capacity_max)
+            prepare(self.server, load)
+            self.server.set_capacity(self.default.io_capacity, self.default.io_capacity_max)
+            self.not_limited = self.limit(self.plan.disk.write_iops)
+            for sentence in self.not_limited:
+                self._say(sentence)
+            self.sampler = stack.enter_context(Sampler(self.server))
+            self.load = self._run()
+            stack.callback(self.stop_load)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def offer(self, rate: int) -> None:
+        """Offer so many transactions/s from the next start of the load on; 0 is as many as possible."""
+        self._rate = rate
+
+    def start_load(self) -> None:
+        """Put a new run of the load in the place of the one at work."""
+        self.load.stop()
+        self.load = self._run()
+        self.load.start()
+        self.load.wait_seconds(FIRST_SECONDS, START_LIMIT)
+
+    def stop_load(self) -> None:
+        """End the load; safe to call twice."""
+        self.load.stop()
+
+    def set(self, pair: Capacity) -> None:
+        """Set C and M."""
+        self.server.set_capacity(pair.io_capacity, pair.io_capacity_max)
+
+    def limit(self, write_iops: int | None) -> tuple[str, ...]:
+        """Limit the disk from now on; returns sentences about what could not be limited."""
+        disk = self.plan.disk
+        if write_iops is None and disk.write_mib is None:
+            return ()
+        width = None if disk.write_mib is None else disk.write_mib * MEBIBYTE
+        refusals = self.server.limit_disk(DiskLimit(write_iops=write_iops, write_bytes=width))
+        self.events.append((time.monotonic(), f"disk limited to {write_iops or 'any number of'} writes/s"))
+        return refusals
+
+    def alternate(self, began: float) -> None:
+        """Move the disk limit where the plan says that it is due; ``began`` is monotonic."""
+        disk = self.plan.disk
+        if disk.alternate_iops is None:
+            return
+        due = int((time.monotonic() - began) / disk.alternate_seconds)
+        if due != self._alternated:
+            self._alternated = due
+            self.limit(disk.alternate_iops if due % 2 else disk.write_iops)
+
+    def watch(self, seconds: float, check: Callable[[], None] | None = None) -> None:
+        """Let so many seconds pass, calling ``check`` about once a second.
+
+        Raises:
+            LabServerError: server or load ended meanwhile.
+        """
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if not self.load.running():
+                raise LabServerError(f"the load ended:\n{self.load.output()}\n{self.server.log()}")
+            if check is not None:
+                check()
+            time.sleep(min(left, 1.0))  # the measured time itself is what is waited for
+
+    def reset(self, most: float, ratio: float) -> None:
+        """Take C and M back to the default until the age ratio is below ``ratio``, for at most so long."""
+        self.set(self.default)
+        end = time.monotonic() + most
+        while time.monotonic() < end:
+            self.watch(1.0)
+            recent = self.sampler.readings(since=time.monotonic() - LOOK_SECONDS)
+            if recent and recent[-1].age_ratio < ratio:
+                return
+
+    def settle(
+        self, least: float, most: float, *, moves: bool, check: Callable[[], None] | None = None
+    ) -> tuple[float, bool]:
+        """Wait until the age stops drifting, and M where a policy moves it.
+
+        Args:
+            least: seconds waited in any case.
+            most: seconds waited at most.
+            moves: whether somebody moves M, and is not at rest before it did and stopped.
+            check: called about once a second.
+
+        Returns:
+            Seconds waited, and whether it came to rest.
+        """
+        began = time.monotonic()
+        self.watch(least, check)
+        while True:
+            waited = time.monotonic() - began
+            readings = self.sampler.readings(since=time.monotonic() - settling.WINDOW)
+            rest = settling.settled(readings)
+            if moves and rest:
+                rest = settling.quiet(readings) and settling.moved(self.sampler.readings(since=began))
+            if rest or waited >= most:
+                return waited, rest
+            self.watch(min(LOOK_SECONDS, most - waited), check)
+
+    def flushing(self, seconds: float = 10.0) -> float:
+        """Return how many pages/s the server flushes as it is, over so many seconds of the load."""
+        if not self.load.running():
+            self.start_load()
+        began = time.monotonic()
+        self.watch(seconds)
+        readings = self.sampler.readings(since=began)
+        return float(figures(self.load.seconds(began), readings)["pages_per_second"])
+
+    def conditions(self) -> dict[str, Any]:
+        """Return what a row was measured under."""
+        disk, load = self.plan.disk, self.plan.load
+        return {
+            "server": f"MySQL {self.version}",
+            "redo_capacity": self.server.spec.redo_capacity,
+            "buffer_pool": self.server.spec.buffer_pool,
+            "set": dict(self.plan.server.set),
+            "disk": {"write_iops": disk.write_iops, "write_mib": disk.write_mib}
+            | ({"alternate_iops": disk.alternate_iops} if disk.alternate_iops else {}),
+            "not_limited": list(self.not_limited),
+            "load": {
+                "kind": load.kind,
+                "distribution": load.distribution,
+                "tables": load.tables,
+                "rows": load.rows,
+                "threads": load.threads,
+                "rate": self._rate,
+                "course": load.course,
+            },
+            "processors": os.cpu_count(),
+        }
+
+    def happened(self, since: float) -> Sequence[tuple[float, str]]:
+        """Return what was changed after a monotonic time."""
+        return sorted(one for one in (*self.events, *self.load.events()) if one[0] >= since)
+
+    def _default(self) -> Capacity:
+        """Return what the version has by itself, or what was found on a server of the user's own."""
+        spec = self.server.spec
+        if isinstance(self.server, DsnServer):
+            return Capacity(spec.io_capacity, spec.io_capacity_max)
+        return version_default(self.version)
+
+    def _load(self) -> Load:
+        return self.plan.load.load(self._rate)
+
+    def _run(self) -> SysbenchRun | CourseRun:
+        load = self._load()
+        if self.plan.load.course == "steady":
+            return SysbenchRun(self.server, load)
+        return CourseRun(self.server, load, COURSES[self.plan.load.course](load, self.plan.load.period))

@@ -1,0 +1,114 @@
+"""Which static M to try next, coarse to fine; pure."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tuner.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Row = dict[str, Any]
+
+COARSE = 0.7
+"""Each coarse step takes M down by this factor: the age ratio rises, throughput with it."""
+
+FINE = 0.955
+"""Two values nearer to each other than this are not told apart."""
+
+LOWEST = 100
+MOST_ROWS = 14
+ALARM_CAP = Settings().max_checkpoint_age_ratio
+
+
+def steady(row: Row) -> bool:
+    """Return whether a row had no sync-flushed page and a p1 of at least half the median."""
+    figures = row["figures"]
+    return bool(figures["sync_pages"] == 0 and figures["commits_p1"] >= 0.5 * figures["commits_median"])
+
+
+def capped(row: Row) -> bool:
+    """Return whether a row is steady and its checkpoint age stayed inside the alarm cap that ours keeps."""
+    return steady(row) and bool(row["figures"]["checkpoint_ratio_max"] <= ALARM_CAP)
+
+
+def anything(_row: Row) -> bool:
+    """Return True: no constraint."""
+    return True
+
+
+def best(rows: Sequence[Row], accept: Callable[[Row], bool] = capped) -> Row | None:
+    """Return the acceptable row that did best, None when none is acceptable.
+
+    Best is the highest throughput; under an offered rate, the fewest pages flushed per commit.
+    """
+    accepted = [row for row in rows if accept(row)]
+    if not accepted:
+        return None
+    if any(row["conditions"]["load"].get("rate") for row in accepted):
+        return min(accepted, key=lambda row: float(row["figures"]["pages_per_commit"]))
+    return max(accepted, key=lambda row: float(row["figures"]["commits_mean"]))
+
+
+def following(rows: Sequence[Row], first: int) -> int | None:
+    """Return the next M to try, pages/s, None when the search is over.
+
+    Downwards by ``COARSE`` until a row is not acceptable, then the middle, on logarithms, between the
+    lowest acceptable value and the highest unacceptable one below it until they are ``FINE`` apart,
+    then once to the other side of the winner.
+
+    Args:
+        rows: what was tried.
+        first: where to begin, pages/s.
+    """
+    if len(rows) >= MOST_ROWS:
+        return None
+    if not rows:
+        return first
+    good = sorted(int(row["io_capacity_max"]) for row in rows if capped(row))
+    bad = sorted(int(row["io_capacity_max"]) for row in rows if not capped(row))
+    if not good:
+        return bad[-1] * 2
+    below = [value for value in bad if value < good[0]]
+    if not below:
+        lower = _even(good[0] * COARSE)
+        return lower if lower >= LOWEST else None
+    if below[-1] / good[0] < FINE:
+        middle = _even(math.sqrt(below[-1] * good[0]))
+        return middle if below[-1] < middle < good[0] else None
+    return _beside(rows)
+
+
+def _beside(rows: Sequence[Row]) -> int | None:
+    """Return the value above the winner, None where it is known."""
+    winner = best(rows)
+    if winner is None:
+        return None
+    wanted = _even(int(winner["io_capacity_max"]) / FINE)
+    tried = [int(row["io_capacity_max"]) for row in rows]
+    return wanted if all(abs(value / wanted - 1.0) > (1.0 - FINE) / 2 for value in tried) else None
+
+
+def first(flushed: float) -> int:
+    """Return where the search begins, pages/s: twice what is flushed at the default, where ages are low."""
+    return max(2 * LOWEST, _even(2.0 * flushed))
+
+
+def expected_ratio(rows: Sequence[Row], value: int) -> float | None:
+    """Return the age ratio that the nearest rows on both sides promise a value of M; None at an edge."""
+    below = [row for row in rows if int(row["io_capacity_max"]) < value]
+    above = [row for row in rows if int(row["io_capacity_max"]) > value]
+    if not below or not above:
+        return None
+    left = max(below, key=lambda row: int(row["io_capacity_max"]))
+    right = min(above, key=lambda row: int(row["io_capacity_max"]))
+    share = (value - left["io_capacity_max"]) / (right["io_capacity_max"] - left["io_capacity_max"])
+    low, high = left["figures"]["age_ratio_mean"], right["figures"]["age_ratio_mean"]
+    return float(low + share * (high - low))
+
+
+def _even(value: float) -> int:
+    """Return the nearest even number: M is twice C."""
+    return 2 * round(value / 2)

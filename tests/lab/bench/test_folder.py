@@ -1,0 +1,76 @@
+"""A bench that was interrupted goes on where it stopped, and with nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.bench import folder
+from lab.bench.plan import Plan, PlanError
+
+
+@pytest.fixture
+def asked() -> folder.Asked:
+    """Return what a bench was asked for."""
+    return folder.Asked(name="mine", about="Mine.", seed=7, server="auto", plans=(Plan(),))
+
+
+def test_what_was_asked_for_is_what_goes_on(tmp_path: Path, asked: folder.Asked) -> None:
+    """Suite, seed, server and finished rows are found again."""
+    ledger = folder.begin(tmp_path / "b", asked)
+    ledger.add({"plan_hash": asked.suite.digest, "stage": "block"})
+    again, kept = folder.go_on(tmp_path / "b")
+    assert again == asked
+    assert len(kept.rows) == 1
+
+
+def test_a_directory_that_holds_a_bench_is_never_overwritten(tmp_path: Path, asked: folder.Asked) -> None:
+    """A second bench into the same place is refused, with both ways out."""
+    folder.begin(tmp_path, asked)
+    with pytest.raises(PlanError, match=r"go on with --resume .* or name another --output"):
+        folder.begin(tmp_path, asked)
+
+
+def test_a_row_that_was_cut_off_by_a_crash_is_measured_again(tmp_path: Path, asked: folder.Asked) -> None:
+    """Half a line at the end is no row, and the next row does not stick to it."""
+    ledger = folder.begin(tmp_path, asked)
+    row = {"plan_hash": asked.suite.digest, "stage": "block"}
+    ledger.add(row)
+    with (tmp_path / folder.ROWS).open("a", encoding="utf-8") as file:
+        file.write('{"plan_hash": "')
+    _asked, cut = folder.go_on(tmp_path)
+    assert len(cut.rows) == 1
+    cut.add(row)
+    _asked, mended = folder.go_on(tmp_path)
+    assert len(mended.rows) == 2
+
+
+def test_rows_of_another_plan_are_refused(tmp_path: Path, asked: folder.Asked) -> None:
+    """What cannot be compared is not put into one table."""
+    folder.begin(tmp_path, asked).add({"plan_hash": "other"})
+    with pytest.raises(PlanError, match="a row of another plan"):
+        folder.go_on(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        (folder.ASKED, None, "no bench's directory"),
+        (folder.ASKED, '{"name": 3}', "name: expected `str`"),
+        (folder.ASKED, "{", "truncated"),
+        (folder.ROWS, "rubbish\n{}\n", "line 1: not JSON"),
+        (folder.ROWS, "[1]\n{}\n", "line 1: '\\[1\\]' is no row"),
+    ],
+)
+def test_a_spoilt_directory_says_which_file_and_what(
+    tmp_path: Path, asked: folder.Asked, name: str, content: str | None, words: str
+) -> None:
+    """Nothing is run on files that are not understood."""
+    folder.begin(tmp_path, asked)
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(PlanError, match=words):
+        folder.go_on(tmp_path)

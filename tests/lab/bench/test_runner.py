@@ -1,0 +1,176 @@
+"""A bench does what was asked for once, in order, keeps every row, and goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from lab.bench import runner, stand
+from lab.bench.contenders import Contender
+from lab.bench.ledger import Ledger
+from lab.bench.plan import DiskPlan, LoadPlan, Plan, Suite
+from lab.bench.runner import Bench
+from lab.servers.base import LabServerError
+from tuner.records import Capacity
+
+EDGE = 400
+"""The lowest M that the server in these tests runs on without sync flushing, pages/s."""
+
+
+class Site:
+    """A site without a server: it has conditions, and remembers what load it was told to offer."""
+
+    default = Capacity(10_000, 20_000)
+    offered = 0
+
+    def __init__(self, _server: object, plan: Plan, _say: Callable[[str], None]) -> None:
+        self.plan = plan
+        self.server = self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def conditions(self) -> dict[str, Any]:
+        return {"load": {"rate": self.offered}}
+
+    def query(self, _statement: str) -> list[tuple[Any, ...]]:
+        return []
+
+    def flushing(self) -> float:
+        return 800.0
+
+    def offer(self, rate: int) -> None:
+        self.offered = rate
+
+    def start_load(self) -> None:
+        pass
+
+
+class Work:
+    """Stands for the measuring of a row: what was measured, and when it fails."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.fails_at = 0
+
+    def __call__(
+        self, _site: Site, contender: Contender, pair: Capacity | None, _expected: float | None
+    ) -> dict[str, Any]:
+        self.done.append(contender.name)
+        if len(self.done) == self.fails_at:
+            raise LabServerError("mysqld went away")
+        fits = pair is None or pair.io_capacity_max >= EDGE
+        commits = 3000.0 if pair is None else 3000.0 * (EDGE / pair.io_capacity_max) ** 0.3
+        figures = {
+            "commits_mean": commits,
+            "commits_median": commits,
+            "commits_p1": commits if fits else 0.0,
+            "sync_pages": 0 if fits else 9,
+            "pages_per_second": 800.0,
+            "pages_per_commit": 0.3,
+            "checkpoint_ratio_max": 0.5,
+            "age_ratio_mean": 0.5,
+            "age_ratio_max": 0.6,
+        }
+        return {"settled": True, "settle_seconds": 60.0, "figures": figures}
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """Put the site and the measuring without a server in place of the real ones."""
+    found = Work()
+    monkeypatch.setattr(runner, "Site", Site)
+    monkeypatch.setattr(stand, "measure", found)
+    return found
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """Return the lines of progress."""
+    return []
+
+
+def bench(plan: Plan, ledger: Ledger, said: list[str], **other: float) -> Bench:
+    """Return a bench of one plan."""
+    suite = Suite(name="mine", about="Mine.", plans=(plan,))
+    return Bench(suite, ledger, lambda _plan: None, said.append, seed=5, **other)  # type: ignore[arg-type, return-value]  # the site in these tests has no server
+
+
+def blocks(ledger: Ledger) -> list[tuple[int, str]]:
+    """Return the finished rows of the blocks."""
+    return [(row["block"], row["contender"]) for row in ledger.rows if row["stage"] == "block"]
+
+
+def test_an_interrupted_bench_repeats_nothing_and_misses_nothing(
+    tmp_path: Path, work: Work, said: list[str]
+) -> None:
+    """After a server that went away the rows are those of a bench without interruption, in its order."""
+    plan = Plan(contenders=("default", "2000/4000", "ours"), blocks=2)
+    whole = Ledger(tmp_path / "whole.jsonl", resume=True)
+    assert bench(plan, whole, said).run()
+    work.done.clear()
+    work.fails_at = 4
+    cut = Ledger(tmp_path / "cut.jsonl", resume=True)
+    with pytest.raises(LabServerError):
+        bench(plan, cut, said).run()
+    assert blocks(cut) == blocks(whole)[:3]
+    again = Ledger(tmp_path / "cut.jsonl", resume=True)
+    assert bench(plan, again, said).run()
+    assert blocks(again) == blocks(whole)
+
+
+def test_the_time_that_is_given_is_kept(tmp_path: Path, work: Work, said: list[str]) -> None:
+    """No row begins that would not end in time, and it says how to go on."""
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    assert not bench(Plan(), ledger, said, seconds=1.0).run()
+    assert work.done == []
+    assert "go on with --resume" in said[-1]
+
+
+def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_each(
+    tmp_path: Path, work: Work, said: list[str]
+) -> None:
+    """Every block's best static row has the M that the search found, near the edge."""
+    assert work.done == []
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    assert bench(Plan(contenders=("default", "best-static"), blocks=3), ledger, said).run()
+    found = {row["io_capacity_max"] for row in ledger.rows if row["contender"] == "best static"}
+    stages = [row["stage"] for row in ledger.rows]
+    assert stages == sorted(stages, key=["search", "block"].index)
+    assert len(found) == 1
+    assert EDGE <= found.pop() <= 1.05 * EDGE
+
+
+def test_who_cannot_run_here_is_said_once_with_the_reason(
+    tmp_path: Path, work: Work, said: list[str]
+) -> None:
+    """A flush law that the server lacks, and a rule without its figure, are left out and never tried."""
+    plan = Plan(contenders=("default", "folk", "high-checkpoint"), blocks=2)
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    assert bench(plan, ledger, said).run()
+    assert work.done == ["default", "default"]
+    out = {row["contender"]: row["why"] for row in ledger.rows if row["stage"] == "left out"}
+    assert "disk.write_iops" in out["folk"]
+    assert "innodb_cleaner_lsn_age_factor" in out["high_checkpoint"]
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert work.done == ["default", "default"]
+
+
+def test_an_offered_rate_is_a_share_of_what_the_default_sustained(
+    tmp_path: Path, work: Work, said: list[str]
+) -> None:
+    """The knee is measured once, and every row of the blocks runs at its share."""
+    plan = Plan(load=LoadPlan(knee_share=0.5), disk=DiskPlan(write_iops=1200), blocks=2)
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    assert bench(plan, ledger, said).run()
+    knee = [row for row in ledger.rows if row["stage"] == "knee"]
+    assert len(knee) == 1
+    rate = round(0.5 * knee[0]["figures"]["commits_mean"])
+    assert {row["conditions"]["load"]["rate"] for row in ledger.rows if row["stage"] == "block"} == {rate}
+    assert work.done[0] == "default"

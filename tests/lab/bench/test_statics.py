@@ -1,0 +1,82 @@
+"""The search for the best static setting finds it, in few rows, and by the rules that ours keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.bench import statics
+
+Row = dict[str, Any]
+
+
+def row(value: int, *, edge: float, rate: int = 0) -> Row:
+    """Return what a server would do whose law needs at least ``edge`` pages/s of M."""
+    fits = value >= edge
+    return {
+        "io_capacity_max": value,
+        "conditions": {"load": {"rate": rate}},
+        "figures": {
+            "sync_pages": 0 if fits else 500,
+            "commits_median": 2000.0,
+            "commits_p1": 1800.0 if fits else 400.0,
+            "commits_mean": 3000.0 * (edge / value) ** 0.3,
+            "pages_per_commit": 0.1 * (value / edge) ** 0.3,
+            "checkpoint_ratio_max": 0.7 if fits else 0.9,
+            "age_ratio_mean": min(1.0, 0.85 * (edge / value) ** 0.66),
+        },
+    }
+
+
+def searched(edge: float, start: int) -> list[Row]:
+    """Return the rows of a whole search."""
+    rows: list[Row] = []
+    while (value := statics.following(rows, start)) is not None:
+        assert value not in [one["io_capacity_max"] for one in rows], "a value is tried twice"
+        rows.append(row(value, edge=edge))
+    return rows
+
+
+@given(edge=st.floats(150.0, 3000.0), factor=st.floats(0.6, 8.0))
+def test_the_search_comes_within_five_percent_of_the_edge(edge: float, factor: float) -> None:
+    """Wherever it begins, the winner is at most 5 % above the lowest M that keeps the rules."""
+    start = max(statics.LOWEST * 2, 2 * round(edge * factor / 2))
+    rows = searched(edge, start)
+    winner = statics.best(rows)
+    assert winner is not None
+    assert edge <= winner["io_capacity_max"] <= edge * 1.05 + 2
+    assert len(rows) <= statics.MOST_ROWS
+
+
+def test_a_row_that_flushed_in_sync_never_wins() -> None:
+    """A higher mean with sync-flushed pages is not the best static setting."""
+    good, bad = row(500, edge=400.0), row(300, edge=400.0)
+    bad["figures"]["commits_mean"] = 9999.0
+    assert statics.best([bad, good]) is good
+
+
+def test_under_an_offered_rate_the_fewest_pages_per_commit_win() -> None:
+    """Throughput is given there; what counts is what it costs."""
+    dear, cheap = row(900, edge=400.0, rate=1000), row(420, edge=400.0, rate=1000)
+    assert statics.best([dear, cheap]) is cheap
+
+
+def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
+    """A server that flushes in sync at every setting has no best static one, and the search ends."""
+    rows: list[Row] = []
+    while (value := statics.following(rows, 400)) is not None:
+        rows.append(row(value, edge=1e12))
+    assert statics.best(rows) is None
+    assert len(rows) == statics.MOST_ROWS
+
+
+def test_a_value_between_two_known_ones_is_expected_between_their_ages() -> None:
+    """The age is brought near what the neighbours promise, and left alone at an edge."""
+    rows = [row(400, edge=300.0), row(800, edge=300.0)]
+    low, high = (one["figures"]["age_ratio_mean"] for one in reversed(rows))
+    expected = statics.expected_ratio(rows, 600)
+    assert expected == pytest.approx((low + high) / 2)
+    assert statics.expected_ratio(rows, 200) is None
