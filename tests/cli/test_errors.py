@@ -50,7 +50,7 @@ def test_every_problem_has_the_programs_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "said"), [("chek", "did you mean check?"), ("tune", "there are advise, check, ")]
+    ("word", "said"), [("chek", "did you mean check?"), ("tune", "there are advise, bench, check, ")]
 )
 def test_an_unknown_command_gets_a_suggestion(word: str, said: str) -> None:
     """A misspelt command is answered with the nearest one, or with all there are."""

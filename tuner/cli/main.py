@@ -12,6 +12,7 @@ from tuner.cli.group import Group
 
 COMMANDS = {
     "advise": "tuner.cli.advise",
+    "bench": "tuner.cli.bench",
     "check": "tuner.cli.check",
     "demo": "tuner.cli.demo",
     "drain": "tuner.cli.drain",

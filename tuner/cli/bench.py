@@ -1,0 +1,341 @@
+"""``innobrim bench``: contenders on a real server, paired and in random order, with bounds on every ratio."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from lab.bench import folder, plan
+from lab.bench.ledger import Ledger
+from lab.bench.plan import Plan, PlanError, Suite
+from lab.bench.progress import Progress
+from lab.bench.runner import Bench
+from lab.report.files import write_bench
+from lab.report.rows import rows_of
+from lab.report.summary import Group, groups
+from lab.report.words import conditions_short, verdict_sentences
+from lab.servers.base import LabServer, LabServerError
+from lab.servers.choose import choose
+from lab.servers.named import server_named
+from lab.servers.spec import ServerSpec
+from tuner.cli.exits import UNREACHABLE
+from tuner.cli.options import fail, usage
+from tuner.cli.quantities import Duration
+
+MEBIBYTE = 1024 * 1024
+WEEK = 7 * 86_400
+COLUMNS = (
+    ("commits/s", "commits_mean", "{:.0f}"),
+    ("p1", "commits_p1", "{:.0f}"),
+    ("p99 ms", "latency_p99", "{:.1f}"),
+    ("sync pages", "sync_pages", "{:.0f}"),
+    ("stalls s", "stall_seconds", "{:.0f}"),
+    ("age ratio", "age_ratio_mean", "{:.2f}"),
+    ("writes/commit", "device_writes_per_commit", "{:.2f}"),
+)
+_MILLI = {"latency_p99"}
+
+
+def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that replace keys of a suite's plan."""
+    for option in reversed(
+        (
+            click.option("--contender", "contenders", multiple=True, metavar="NAME", help=_CONTENDERS),
+            click.option("--blocks", type=int, help="How often each contender runs."),
+            click.option("--redo", type=int, metavar="MIB", help="Redo log capacity."),
+            click.option("--buffer-pool", type=int, metavar="MIB", help="Buffer pool size."),
+            click.option(
+                "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another variable of mysqld."
+            ),
+            click.option(
+                "--write-iops", type=int, metavar="N", help="Limit the disk to N write operations/s."
+            ),
+            click.option("--write-mib", type=int, metavar="N", help="Limit the disk to N MiB written/s."),
+            click.option(
+                "--load", "kind", type=click.Choice(get_args(plan.Kind)), help="Which transactions."
+            ),
+            click.option(
+                "--distribution",
+                type=click.Choice(get_args(plan.Distribution)),
+                help="Which rows the transactions touch.",
+            ),
+            click.option(
+                "--course",
+                type=click.Choice(get_args(plan.CourseName)),
+                help="How the load moves while it runs.",
+            ),
+            click.option("--threads", type=int, help="Connections of the load."),
+            click.option("--rate", type=int, help="Offered transactions/s; 0 is as many as possible."),
+            click.option("--tables", type=int, help="Tables of the load."),
+            click.option("--rows", type=int, help="Rows in each table."),
+            click.option("--crash", is_flag=True, default=None, help="Time crash recovery and shutdown too."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+_CONTENDERS = (
+    "default, C/M such as 2000/4000, folk, sync, best-static, high-checkpoint, ours, or a policy's name; "
+    "repeat it for each."
+)
+
+
+@click.command(
+    epilog="Example: innobrim bench --suite quick\n\n"
+    "Example: innobrim bench --write-iops 3000 --contender default --contender 2000/4000 --contender ours",
+)
+@click.option(
+    "--suite",
+    "suite_name",
+    metavar="NAME|FILE",
+    default="quick",
+    show_default=True,
+    help=f"One of {', '.join(plan.suite_names())}, or a TOML file.",
+)
+@click.option(
+    "--server",
+    "server_words",
+    metavar="auto|IMAGE|PATH",
+    default="auto",
+    show_default=True,
+    help="A container image such as mysql:8.4, or the path of a mysqld; it is thrown away afterwards.",
+)
+@click.option(
+    "--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is LOADED and CHANGED."
+)
+@click.option("--yes", is_flag=True, help="Do not ask before using the server named by --dsn.")
+@_plan_options
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where rows and report go.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Go on with a bench that was interrupted; finished rows are kept.",
+)
+@click.option(
+    "--time", "limit", type=Duration(WEEK), metavar="55m", help="Begin no row that would end later."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Decides the order; default: drawn.")
+@click.option("--plan", "only_plan", is_flag=True, help="Only print what would be run, and for how long.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@click.pass_context
+def bench(
+    context: click.Context,
+    /,
+    *,
+    suite_name: str,
+    server_words: str,
+    dsn: str | None,
+    output: Path | None,
+    resume: Path | None,
+    limit: float | None,
+    seed: int | None,
+    yes: bool,
+    only_plan: bool,
+    as_json: bool,
+    **changes: Any,  # noqa: ANN401 - the plan's options, checked by the plan's own types
+) -> None:
+    """Run contenders against each other on a real server, and write rows, CSV and a page.
+
+    A server of its own is started, filled, limited and removed again, unless --dsn names one.
+    """
+    say: Callable[[str], None] = (lambda text: click.echo(text, err=True)) if as_json else click.echo
+    try:
+        if resume is not None:
+            _refuse_beside_resume(context)
+            asked, ledger = folder.go_on(resume)
+            directory = resume
+        else:
+            suite = _changed(plan.load_suite(suite_name), changes)
+            asked = folder.Asked(
+                name=suite.name,
+                about=suite.about,
+                seed=random.SystemRandom().randrange(10_000) if seed is None else seed,
+                server=dsn or server_words,
+                plans=suite.plans,
+            )
+            if only_plan:
+                _print_plan(asked.suite)
+                return
+            directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
+            ledger = folder.begin(directory, asked)
+    except PlanError as error:
+        usage(str(error))
+    finished = _carry_out(asked, ledger, directory, say, limit=limit, confirmed=yes)
+    _conclude(ledger, directory, say, as_json=as_json)
+    if not finished:
+        say(f"not finished; go on with: innobrim bench --resume {directory}")
+
+
+def _carry_out(
+    asked: folder.Asked,
+    ledger: Ledger,
+    directory: Path,
+    say: Callable[[str], None],
+    *,
+    limit: float | None,
+    confirmed: bool,
+) -> bool:
+    """Run what is not finished; returns whether everything is."""
+
+    def say_when(text: str) -> None:
+        say(f"{time.strftime('%H:%M:%S')} {text}")
+
+    def server(one: Plan) -> LabServer:
+        words = _best_here() if asked.server == "auto" else asked.server
+        return server_named(words, specification(one), confirmed=confirmed, ask=_password, say=say_when)
+
+    runner = Bench(
+        asked.suite,
+        ledger,
+        server,
+        say_when,
+        seed=asked.seed,
+        seconds=float("inf") if limit is None else limit,
+    )
+    say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
+    try:
+        return runner.run()
+    except (LabServerError, KeyboardInterrupt) as error:
+        if ledger.rows:
+            write_bench(directory)
+        kept = f"{len(ledger.rows)} rows are kept; go on with: innobrim bench --resume {directory}"
+        if isinstance(error, KeyboardInterrupt):
+            say(f"interrupted; {kept}")
+            raise click.exceptions.Exit(130) from error
+        fail(f"{error}\n{kept}", UNREACHABLE)
+
+
+def _best_here() -> str:
+    """Return the best real server that can be had without installing anything."""
+    choice = choose()
+    if choice.kind == "none":
+        refusals = "".join(f"\n  {refusal}" for refusal in choice.refusals)
+        raise LabServerError(f"no real server can be had here: {choice.why}{refusals}")
+    return choice.name
+
+
+def _password(what: str) -> str:
+    return str(click.prompt(what, hide_input=True, err=True))
+
+
+def specification(one: Plan) -> ServerSpec:
+    """Return how a plan's server is started."""
+    verbose = ("--log-error-verbosity=3",) if one.crash else ()  # InnoDB says only then how long it took
+    return ServerSpec(
+        redo_capacity=one.server.redo_capacity * MEBIBYTE,
+        buffer_pool=one.server.buffer_pool * MEBIBYTE,
+        extra=verbose
+        + tuple(f"--{name.replace('_', '-')}={value}" for name, value in one.server.set.items()),
+    )
+
+
+def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
+    """Return a suite with the keys that options replace, in every plan.
+
+    Raises:
+        PlanError: a value that no plan takes.
+    """
+    given = {name: value for name, value in changes.items() if value not in (None, ())}
+    if not given:
+        return suite
+    places = {
+        "redo": ("server", "redo_capacity"),
+        "buffer_pool": ("server", "buffer_pool"),
+        **{name: ("disk", name) for name in ("write_iops", "write_mib")},
+        **{
+            name: ("load", name)
+            for name in ("kind", "distribution", "course", "threads", "rate", "tables", "rows")
+        },
+    }
+    plans: list[Plan] = []
+    for one in suite.plans:
+        raw = msgspec.to_builtins(one)
+        for name, value in given.items():
+            if name == "settings":
+                raw["server"]["set"] |= dict(_pair(text) for text in value)
+            elif name in places:
+                table, key = places[name]
+                raw[table][key] = value
+            else:
+                raw[name] = value
+        try:
+            plans.append(msgspec.convert(raw, Plan))
+        except msgspec.ValidationError as error:
+            raise PlanError(plan.in_words(str(error))) from error
+    plan.check(plans, suite.name)
+    about = f"{suite.about} Changed: {', '.join(sorted(given))}."
+    return Suite(name=suite.name, about=about, plans=tuple(plans))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise PlanError(f"--set {text}: write a variable and its value, such as innodb_doublewrite_pages=128")
+    return name.strip(), value.strip()
+
+
+def _refuse_beside_resume(context: click.Context) -> None:
+    """End where an option is given that a bench which goes on cannot take any more."""
+    allowed = {"resume", "limit", "as_json", "yes"}
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
+            option = next(one for one in context.command.params if one.name == name).opts[0]
+            usage(f"{option} cannot be changed with --resume; start another bench for it")
+
+
+def _print_plan(suite: Suite) -> None:
+    """Print what a suite would run."""
+    click.echo(f"{suite.name}: {suite.about}")
+    for one in suite.plans:
+        disk = "no limit" if one.disk.write_iops is None else f"{one.disk.write_iops} writes/s"
+        click.echo(
+            f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {one.blocks} blocks; {disk}; redo"
+            f" {one.server.redo_capacity} MiB, buffer pool {one.server.buffer_pool} MiB; {one.load.kind},"
+            f" {one.load.threads} threads"
+        )
+    click.echo(f"takes {Progress(suite, Ledger(Path('/nonexistent'), resume=True)).left()}")
+
+
+def _conclude(ledger: Ledger, directory: Path, say: Callable[[str], None], *, as_json: bool) -> None:
+    """Write the pages, and print the comparison."""
+    if not any(row["stage"] == "block" for row in ledger.rows):
+        return
+    page = write_bench(directory)[0]
+    found = groups(rows_of(ledger.rows))
+    if as_json:
+        click.echo(msgspec.json.encode({"directory": str(directory), "page": str(page), "groups": found}))
+        return
+    for line in table(found):
+        say(line)
+    say(f"the page: {page}")
+
+
+def table(found: Sequence[Group]) -> list[str]:
+    """Return the comparison in lines for a terminal."""
+    lines: list[str] = []
+    for group in found:
+        width = max(len(one.name) for one in group.contenders)
+        lines += ["", conditions_short(group.conditions)]
+        lines.append(" " * width + "".join(f"{title:>15}" for title, _, _ in COLUMNS))
+        for one in group.contenders:
+            lines.append(one.name.ljust(width) + "".join(_cells(one.figures)))
+        lines += ["", *verdict_sentences(group)]
+    return [*lines, ""]
+
+
+def _cells(figures: dict[str, float | None]) -> list[str]:
+    cells: list[str] = []
+    for _, name, form in COLUMNS:
+        value = figures.get(name)
+        text = "-" if value is None else form.format(value * 1000.0 if name in _MILLI else value)
+        cells.append(f"{text:>15}")
+    return cells
