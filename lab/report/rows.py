@@ -75,6 +75,7 @@ class Row(Struct, frozen=True):
     contender: str
     schema: int = SCHEMA
     suite: str = ""
+    variant: str = ""
     plan: dict[str, Any] = {}
     plan_hash: str = ""
     seed: int | None = None
@@ -91,6 +92,8 @@ class Row(Struct, frozen=True):
     figures: dict[str, Any] = {}
     series: Series = Series()
     events: list[tuple[float, str]] = []
+    why: str = ""
+    article: str = ""
     version: str = ""
     when: str = ""
 

@@ -12,6 +12,10 @@ from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, wr
 from lab.report.rows import Row
 from lab.report.spread import FEWEST, Bounds, mean_bounds, ratio_bounds
 
+BLOCK, SEARCH, LEFT_OUT = "block", "search", "left out"
+MEASURED = (BLOCK, SEARCH)
+"""Stages whose rows were measured under a group's conditions; a knee was measured under another load."""
+
 OURS = "policy"
 REFERENCES = ("default", "best static")
 KINDS = (OURS, "best static", "default", "high_checkpoint", "folk", "static", "sync")
@@ -89,6 +93,9 @@ class Group(Struct, frozen=True):
         not_limited: what could not be limited in any of them, in the words of the rows.
         rows: the blocks' rows.
         search: the rows of the static search.
+        left_out: contenders that could not run, each with the reason.
+        variant: name of the plan among those of its suite.
+        article: what a published article measured with these settings, in words.
         contenders: highest throughput first.
         verdicts: of each of ours against each reference.
     """
@@ -97,6 +104,9 @@ class Group(Struct, frozen=True):
     not_limited: tuple[str, ...]
     rows: tuple[Row, ...]
     search: tuple[Row, ...]
+    left_out: tuple[tuple[str, str], ...]
+    variant: str
+    article: str
     contenders: tuple[Contender, ...]
     verdicts: tuple[Verdict, ...]
 
@@ -122,15 +132,21 @@ class Group(Struct, frozen=True):
 
 def groups(rows: Sequence[Row]) -> list[Group]:
     """Return rows by their conditions, in the order in which those came first."""
-    found: dict[bytes, list[Row]] = {}
+    found: dict[tuple[str, bytes], list[Row]] = {}
     for row in rows:
-        same = {name: value for name, value in row.conditions.items() if name != "not_limited"}
-        found.setdefault(msgspec.json.encode(same, order="deterministic"), []).append(row)
-    return [_group(part) for part in found.values()]
+        if row.stage in MEASURED:
+            same = {name: value for name, value in row.conditions.items() if name != "not_limited"}
+            key = row.variant, msgspec.json.encode(same, order="deterministic")
+            found.setdefault(key, []).append(row)
+    out: dict[str, list[tuple[str, str]]] = {row.variant: [] for row in rows}
+    for row in rows:
+        if row.stage == LEFT_OUT:
+            out[row.variant].append((row.contender, row.why))
+    return [_group(part, tuple(out.get(variant, ()))) for (variant, _), part in found.items()]
 
 
-def _group(rows: list[Row]) -> Group:
-    blocks = [row for row in rows if row.stage != "search"]
+def _group(rows: list[Row], left_out: tuple[tuple[str, str], ...]) -> Group:
+    blocks = [row for row in rows if row.stage == BLOCK]
     names = dict.fromkeys(row.contender for row in blocks)
     theirs = {name: _by_block(blocks, name) for name in names}
     references = {kind: found for kind in REFERENCES if (found := _reference(blocks, kind))}
@@ -145,7 +161,10 @@ def _group(rows: list[Row]) -> Group:
         conditions=conditions,
         not_limited=tuple(limits),
         rows=tuple(blocks),
-        search=tuple(row for row in rows if row.stage == "search"),
+        search=tuple(row for row in rows if row.stage == SEARCH),
+        left_out=left_out,
+        variant=rows[0].variant,
+        article=rows[0].article,
         contenders=tuple(contenders),
         verdicts=tuple(
             verdict

@@ -162,6 +162,7 @@ def lacking(group: Group) -> list[str]:
         for row in group.rows
         if (count := row.figure("errors") or 0.0) > 0
     ]
+    found += [f"{name} is left out: {why}" for name, why in group.left_out]
     wanted = set(group.blocks)
     found += [
         f"{one.name} has no row yet in block {', '.join(map(str, sorted(missing)))}: "

@@ -150,3 +150,26 @@ def test_the_static_search_is_no_contender() -> None:
 
     assert {row.stage for row in found.search} == {"search"}
     assert len(found.contenders) == 7
+
+
+def test_variants_of_a_suite_are_never_compared_with_each_other() -> None:
+    """Two plans of one suite stand apart, even where their conditions read the same."""
+    rows = [row("default", variant="a"), row("feedforward", variant="b")]
+    found = groups(rows_of(rows))
+    assert [group.variant for group in found] == ["a", "b"]
+    assert all(not group.verdicts for group in found)
+
+
+def test_who_was_left_out_is_said_with_the_reason_and_counts_for_nothing() -> None:
+    """A contender that the server does not know is a sentence, not a row without figures."""
+    out = {"schema": 1, "stage": "left out", "contender": "high_checkpoint", "why": "the server has none"}
+    (group,) = groups(rows_of([row("default"), row("feedforward"), out]))
+    assert "high_checkpoint" not in [one.name for one in group.contenders]
+    assert "high_checkpoint is left out: the server has none" in lacking(group)
+
+
+def test_the_row_that_found_the_knee_is_no_block() -> None:
+    """What the default sustains as a closed load is measured under another load than the blocks."""
+    knee = row("default", stage="knee", block=0)
+    (group,) = groups(rows_of([knee, row("default"), row("feedforward")]))
+    assert group.blocks == [1]
