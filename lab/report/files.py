@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
+from msgspec import Struct
 
-from lab.report import tracefigures
-from lab.report.clock import clock
+from lab.report import exports
 from lab.report.page import build
-from lab.report.rows import COLUMNS, FILE_NAME, ReportError, Row, read_rows
-from lab.report.summary import groups
-from lab.report.trace import COLUMNS as TRACE_COLUMNS
-from lab.report.trace import Trace, read_trace
-from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
+from lab.report.rows import FILE_NAME, ReportError, Row, read_rows
+from lab.report.sources import PAGE_NAME, is_journal
+from lab.report.together import rows_of_traces
+from lab.report.trace import read_trace
 
-SQLITE = b"SQLite format 3\x00"
-PAGE_NAME = "report.html"
+Fill = Callable[[IO[str]], Iterable[object] | None]
+
+
+class Made(Struct, frozen=True):
+    """All that can be written of one source.
+
+    Attributes:
+        page: HTML.
+        tables: what fills each CSV file, by its name without the ending.
+        summary: figures for machines.
+        named: the CSV and JSON files begin with the page's name, so that traces in one directory stay apart.
+    """
+
+    page: str
+    tables: dict[str, Fill]
+    summary: dict[str, Any]
+    named: bool
 
 
 def write_bench(directory: Path, *, output: Path | None = None, beside: bool = True) -> list[Path]:
@@ -39,17 +53,19 @@ def write_bench(directory: Path, *, output: Path | None = None, beside: bool = T
         ReportError: the rows cannot be read, or nothing can be written there.
     """
     rows = directory / FILE_NAME if directory.is_dir() else directory
-    return write(rows, output or rows.parent / PAGE_NAME, as_csv=beside, as_json=beside)
+    return write([rows], output or rows.parent / PAGE_NAME, as_csv=beside, as_json=beside)
 
 
-def write(source: Path, output: Path, *, as_csv: bool, as_json: bool, run: int | None = None) -> list[Path]:
-    """Write the page of rows or of a journal, and CSV and JSON beside it where they are wanted.
+def write(
+    sources: Sequence[Path], output: Path, *, as_csv: bool, as_json: bool, run: int | None = None
+) -> list[Path]:
+    """Write the page of rows, of a journal or of several, and CSV and JSON beside it where they are wanted.
 
     Args:
-        source: rows, or a journal; see ``located``.
+        sources: files as ``lab.report.sources.located`` returns them; several have to be journals.
         output: the page; replaced where there is one.
-        as_csv: beside it, ``rows.csv`` and ``series.csv``; of a journal names that begin like the page's.
-        as_json: beside it, ``summary.json``; of a journal the same.
+        as_csv: beside it, every second, and rows or events.
+        as_json: beside it, the figures.
         run: of a journal; None for the newest.
 
     Returns:
@@ -58,178 +74,55 @@ def write(source: Path, output: Path, *, as_csv: bool, as_json: bool, run: int |
     Raises:
         ReportError: it cannot be read, or nothing can be written there.
     """
-    made = datetime.now(UTC).strftime("%Y-%m-%d")
-    found: Trace | list[Row] = read_trace(source, run) if is_journal(source) else read_rows(source)
+    made = _made(sources, run)
+    before = f"{output.stem}-" if made.named else ""
+    replace_text(output, made.page)
     written = [output]
-    if isinstance(found, Trace):
-        replace_text(output, build(f"Trace of InnoDB at {found.run.facts.endpoint}", found, made=made))
-        before = f"{output.stem}-"
-        texts = {"series": lambda to: _trace_series(to, found), "events": lambda to: _trace_events(to, found)}
-        summary = trace_summary(found)
-    else:
-        rows = found
-        replace_text(output, build(_title(rows), rows, made=made))
-        before = ""
-        texts = {"rows": lambda to: _rows(to, rows), "series": lambda to: _series(to, rows)}
-        summary = bench_summary(rows)
-    if as_csv:
-        for name, fill in texts.items():
-            written.append(output.with_name(f"{before}{name}.csv"))
-            replace(written[-1], fill)
+    for name, fill in made.tables.items() if as_csv else ():
+        written.append(output.with_name(f"{before}{name}.csv"))
+        replace(written[-1], fill)
     if as_json:
         written.append(output.with_name(f"{before}summary.json"))
-        replace_text(written[-1], msgspec.json.format(msgspec.json.encode(summary)).decode() + "\n")
+        replace_text(written[-1], msgspec.json.format(msgspec.json.encode(made.summary)).decode() + "\n")
     return written
 
 
-def located(path: Path) -> Path:
-    """Return the file that a page can be made of, given it or the directory it lies in.
-
-    Raises:
-        ReportError: there is none; the message says what was looked for.
-    """
-    try:
-        if path.is_dir():
-            for name in (FILE_NAME, JOURNAL_NAME):
-                if (path / name).exists():
-                    return path / name
-            raise ReportError(
-                f"{path}: neither {FILE_NAME} of a bench nor {JOURNAL_NAME} of a daemon is in this directory"
-            )
-        if not path.exists():
-            raise ReportError(f"{path}: no such file or directory; {EXPECTED}")
-        if not path.is_file():
-            raise ReportError(f"{path}: no file; {EXPECTED}")
-        with path.open("rb") as file:
-            start = file.read(len(SQLITE))
-    except OSError as error:
-        raise ReportError(f"{path}: {(error.strerror or str(error)).lower()}") from error
-    if start == SQLITE or start.lstrip()[:1] == b"{":
-        return path
-    raise ReportError(f"{path}: {'empty' if not start else 'something else'}; {EXPECTED}")
+def _made(sources: Sequence[Path], run: int | None) -> Made:
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    if len(sources) > 1:
+        return _of_rows(rows_of_traces([read_trace(source) for source in sources]), day, "Traces compared")
+    (source,) = sources
+    if not is_journal(source):
+        rows = read_rows(source)
+        return _of_rows(rows, day, _title(rows))
+    trace = read_trace(source, run)
+    return Made(
+        page=build(f"Trace of InnoDB at {trace.run.facts.endpoint}", trace, made=day),
+        tables={
+            "series": partial(exports.trace_series_csv, trace=trace),
+            "events": partial(exports.trace_events_csv, trace=trace),
+        },
+        summary=exports.trace_summary(trace),
+        named=True,
+    )
 
 
-EXPECTED = (
-    f"expected {FILE_NAME} of a bench, a trace of innobrim record, a daemon's {JOURNAL_NAME}, "
-    "or the directory of one of them"
-)
-
-
-def beside(source: Path, path: Path) -> Path:
-    """Return where the page of a source goes unless told; nothing is put into a daemon's state directory.
-
-    Args:
-        source: as it was named.
-        path: the file that was ``located``.
-    """
-    if not is_journal(path):
-        return path.parent / PAGE_NAME
-    return Path(PAGE_NAME) if source.is_dir() else path.with_suffix(".html")
-
-
-def is_journal(path: Path) -> bool:
-    """Tell a journal from rows, by its first bytes.
-
-    Raises:
-        ReportError: it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return file.read(len(SQLITE)) == SQLITE
-    except OSError as error:
-        raise ReportError(f"{path}: {(error.strerror or str(error)).lower()}") from error
-
-
-def bench_summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return what the rows come to, for machines."""
-    return {
-        "schema": 1,
-        "suite": next((row.suite for row in rows if row.suite), ""),
-        "plan_hash": next((row.plan_hash for row in rows if row.plan_hash), ""),
-        "rows": len(rows),
-        "groups": [
-            {
-                "conditions": group.conditions,
-                "not_limited": group.not_limited,
-                "blocks": group.blocks,
-                "contenders": group.contenders,
-                "verdicts": group.verdicts,
-            }
-            for group in groups(rows)
-        ],
-    }
-
-
-def trace_summary(trace: Trace) -> dict[str, Any]:
-    """Return what a trace comes to, for machines."""
-    return {
-        "schema": 1,
-        "server": trace.run.facts,
-        "began": trace.wall[0],
-        "ended": trace.wall[-1],
-        "figures": {one.name: one.value for one in tracefigures.figures(trace)},
-        "know_first": tracefigures.know_first(trace),
-        "decisions": trace.decisions,
-        "holds": trace.holds,
-        "events": trace.events,
-    }
+def _of_rows(rows: list[Row], day: str, title: str) -> Made:
+    return Made(
+        page=build(title, rows, made=day),
+        tables={
+            "rows": partial(exports.rows_csv, rows=rows),
+            "series": partial(exports.series_csv, rows=rows),
+        },
+        summary=exports.bench_summary(rows),
+        named=False,
+    )
 
 
 def _title(rows: Sequence[Row]) -> str:
     suite = next((row.suite for row in rows if row.suite), "")
     server = next((str(row.conditions["server"]) for row in rows if "server" in row.conditions), "")
     return " ".join(part for part in ("InnoBrim bench", suite, f"on {server}" if server else "") if part)
-
-
-def _rows(to: IO[str], rows: Sequence[Row]) -> None:
-    flat = [_flat(row) for row in rows]
-    heads = list(dict.fromkeys(name for one in flat for name in one))
-    table = csv.DictWriter(to, heads, lineterminator="\n")
-    table.writeheader()
-    table.writerows(flat)
-
-
-def _flat(row: Row) -> dict[str, object]:
-    names = ("suite", "stage", "block", "position", "contender", "kind", "io_capacity", "io_capacity_max")
-    more = ("settled", "settle_seconds", "seed", "plan_hash", "version", "when")
-    found: dict[str, object] = {name: getattr(row, name) for name in (*names, *more)}
-    for name, value in row.conditions.items():
-        if isinstance(value, dict):
-            found |= {f"conditions.{name}.{key}": one for key, one in value.items()}
-        else:
-            found[f"conditions.{name}"] = "; ".join(map(str, value)) if isinstance(value, list) else value
-    return found | row.figures
-
-
-def _series(to: IO[str], rows: Sequence[Row]) -> None:
-    table = csv.writer(to, lineterminator="\n")
-    table.writerow(("stage", "block", "contender", "io_capacity_max_set", "at", "since_counting", *COLUMNS))
-    for row in rows:
-        columns = [row.series.column(name) for name in COLUMNS]
-        head = (row.stage, row.block, row.contender, row.io_capacity_max)
-        for index, at in enumerate(row.series.at):
-            since = round(at - row.series.counted_from, 3)
-            table.writerow((*head, at, since, *(column[index] for column in columns)))
-
-
-def _trace_series(to: IO[str], trace: Trace) -> None:
-    table = csv.writer(to, lineterminator="\n")
-    table.writerow(("at", "wall", *TRACE_COLUMNS))
-    for index, (at, wall) in enumerate(zip(trace.at, trace.wall, strict=True)):
-        values = (trace.columns[name][index] for name in TRACE_COLUMNS)
-        table.writerow((round(at, 3), round(wall, 3), *values))
-
-
-def _trace_events(to: IO[str], trace: Trace) -> None:
-    table = csv.writer(to, lineterminator="\n")
-    table.writerow(("at", "utc", "what", "code", "said"))
-    lines = [(one.at, one.wall, "event", one.code, one.said) for one in (*trace.events, *trace.missed)]
-    lines += [
-        (one.at, one.wall, "decision", one.kind, f"{one.before} → {one.after}: {one.detail}")
-        for one in trace.decisions
-    ]
-    for at, wall, what, code, said in sorted(lines, key=lambda line: line[0]):
-        table.writerow((round(at, 3), clock(wall), what, code, said))
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -241,7 +134,7 @@ def replace_text(path: Path, text: str) -> None:
     replace(path, lambda to: to.writelines((text,)))
 
 
-def replace(path: Path, fill: Callable[[IO[str]], Iterable[object] | None]) -> None:
+def replace(path: Path, fill: Fill) -> None:
     """Put what ``fill`` writes in a file's place, whole or not at all.
 
     Raises:

@@ -189,6 +189,7 @@
     ratio: [["age_ratio", "age ratio", 0], ["set_point", "set-point", 3, "limit"]],
     capacity: [["io_capacity_max", "M", 0, "steps"], ["io_capacity", "C", 1, "steps"]],
     pages: [["pages_flushed", "pages flushed/s", 0], ["lru_pages", "from the LRU tail/s", 5], ["sync_pages", "sync-flushed/s", "--sync", "bars"]],
+    dirty: [["dirty_share", "dirty, %", 9], ["dirty_limit", "innodb_max_dirty_pages_pct", "--soft", "limit"]],
     redo: [["redo_rate", "redo, MiB/s", 3]],
     latency: [["write_latency", "mean latency, ms", 4]],
   };

@@ -106,6 +106,7 @@ CHARTS = (
     ("ratio", "Age ratio and set-point", "modified age over flush limit, and what the loop would hold"),
     ("capacity", "C and M, pages/s", "innodb_io_capacity and innodb_io_capacity_max"),
     ("pages", "Pages flushed per second", "all pages, sync flushing in red"),
+    ("dirty", "Dirty pages, % of the buffer pool", "share of the buffer pool that is not on disk yet"),
     ("redo", "Redo written, MiB/s", "redo written per second"),
     ("latency", "Latency of writing statements, ms", "mean of each second"),
 )

@@ -35,8 +35,10 @@ COLUMNS = (
     "sync_pages",
     "lru_pages",
     "redo_rate",
+    "dirty_share",
+    "dirty_limit",
 )
-"""What a trace has for each tick: bytes, pages/s, 1/s, seconds; rates since the reading before."""
+"""What a trace has for each tick: bytes, pages/s, 1/s, seconds, percent; rates since the reading before."""
 
 
 class Moment(Struct, frozen=True):
@@ -107,6 +109,7 @@ class Trace(Struct):
         holds: in the order in which they began.
         events: oldest first.
         stall_waits: writers that waited for redo space, as far as readings show it.
+        sync_pages: pages flushed by sync flushing, as far as readings show it; None where they do not.
     """
 
     name: str
@@ -120,6 +123,7 @@ class Trace(Struct):
     holds: list[Held]
     events: list[Moment]
     stall_waits: int = 0
+    sync_pages: int | None = None
 
 
 def read_trace(path: Path, run: int | None = None) -> Trace:
@@ -162,7 +166,7 @@ def trace_of(name: str, items: Iterable[Run | Snapshot | TickRecord]) -> Trace:
     if found is None or not found.at:
         raise ReportError(f"{name}: no tick in it yet")
     found.holds = sorted([*found.holds, *open_holds.values()], key=lambda hold: hold.since)
-    found.stall_waits = reading.stall_waits
+    found.stall_waits, found.sync_pages = reading.stall_waits, reading.sync_pages
     return found
 
 
@@ -175,6 +179,7 @@ class _Reading:
         self._steps: list[float] = []
         self.advice: Advice | None = None
         self.stall_waits = 0
+        self.sync_pages: int | None = None
 
     def zero(self, record: TickRecord) -> float:
         """Return the first tick's time."""
@@ -192,6 +197,8 @@ class _Reading:
         step = self._step(last, sample)
         if step is not None and last is not None:
             self.stall_waits += max(0, sample.redo_space_waits - last.redo_space_waits)
+            if not sample.degraded:
+                self.sync_pages = (self.sync_pages or 0) + max(0, sample.pages_sync - last.pages_sync)
 
         def rate(now: float, before: float) -> float | None:
             return None if step is None or now < before else (now - before) / step
@@ -215,6 +222,8 @@ class _Reading:
             None if sample.degraded else rate(sample.pages_sync, known.pages_sync),
             None if sample.degraded else rate(sample.pages_lru, known.pages_lru),
             rate(sample.lsn_current, known.lsn_current),
+            100.0 * sample.pages_dirty / sample.pages_total if sample.pages_total else None,
+            sample.dirty_limit,
         )
         return iter(found)
 

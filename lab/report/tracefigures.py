@@ -73,7 +73,7 @@ def figures(trace: Trace) -> list[Said]:
         ("checkpoint_ratio_max", "highest checkpoint age / redo capacity", max(ages, default=None), ""),
         ("pages_per_second", "pages flushed/s", mean(known(trace, "pages_flushed")), ""),
         ("pages_per_commit", "pages flushed per commit", flushed / commits if commits else None, ""),
-        ("sync_pages", "sync-flushed pages/s, highest", max(known(trace, "sync_pages"), default=None), ""),
+        ("sync_pages", "sync-flushed pages", _number(trace.sync_pages), ""),
         (
             "sync_seconds",
             "readings with sync flushing",
@@ -84,6 +84,10 @@ def figures(trace: Trace) -> list[Said]:
         ("changes", "changes of C or M", float(sum(one.carried_out for one in trace.decisions)), ""),
     ]
     return [Said(name, title, value, written(value, unit)) for name, title, value, unit in rows]
+
+
+def _number(count: int | None) -> float | None:
+    return None if count is None else float(count)
 
 
 def percentile(values: list[float], percent: float) -> float | None:
@@ -152,6 +156,7 @@ TABLES = (
             ("lru_pages", "of them from the LRU tail/s"),
         ),
     ),
+    ("dirty", "Dirty pages", (("dirty_share", "dirty, % of the pool"), ("dirty_limit", "limit, %"))),
     ("redo", "Redo written", (("redo_rate", "redo, MiB/s"),)),
     ("latency", "Latency of writing statements", (("write_latency", "mean latency, ms"),)),
 )

@@ -49,13 +49,14 @@ def of(*readings: Sample | Missed) -> Trace:
 
 
 def test_the_articles_charts_are_there_with_their_tables(page: Page) -> None:
-    """Throughput, uncheckpointed bytes, ratio, C and M, pages, redo, latency: each with numbers beside."""
+    """Throughput, uncheckpointed bytes, ratio, C and M, pages, redo and more: numbers beside each."""
     assert [label.partition(":")[0] for label in page.plots] == [
         "Throughput, per second",
         "Uncheckpointed bytes, MiB",
         "Age ratio and set-point",
         "C and M, pages/s",
         "Pages flushed per second",
+        "Dirty pages, % of the buffer pool",
         "Redo written, MiB/s",
         "Latency of writing statements, ms",
     ]
@@ -106,6 +107,7 @@ def test_rates_are_the_counters_own(trace: Trace) -> None:
     assert found.columns["commits"] == [None, 1000.0, 1000.0]
     assert found.columns["sync_pages"] == [None, 0.0, 30.0]
     assert found.columns["redo_rate"] == [None, 1e6, 1e6]
+    assert (found.sync_pages, found.stall_waits) == (60, 0)
     assert max(one for one in trace.columns["commits"] if one is not None) < 20_000
 
 
