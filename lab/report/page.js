@@ -2,6 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const drawn = new Map();
+  const PAPER = 660; // CSS pixels between the margins of a page of A4 or Letter
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (place) => style(`--c${place % 12}`);
   const number = (value) => (value == null ? "–" : Math.abs(value) >= 100
@@ -98,7 +99,7 @@
     const ink = style("--soft"), grid = style("--line");
     const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: "12px system-ui, sans-serif" };
     const chart = new uPlot({
-      width: Math.max(280, place.clientWidth),
+      width: "print" in document.documentElement.dataset ? PAPER : Math.max(280, place.clientWidth),
       height: innerWidth < 640 ? 200 : 250,
       cursor: { sync: { key: figure.dataset.group ?? "trace" }, drag: { x: true, y: false } },
       scales: { x: { time: !!spec.time },

@@ -93,10 +93,15 @@ def _references(group: Group) -> list[str]:
 
 
 def _events(group: Group) -> list[tuple[float, str, str]]:
+    """Return what happened at a second of counting, in words, and in which rows."""
+    found: dict[tuple[float, str], list[str]] = {}
+    for row in group.rows:
+        for at, said in row.events:
+            key = (round(at - row.series.counted_from, 1), said)
+            found.setdefault(key, []).append(f"{row.contender}, block {row.block}")
     return [
-        (round(at - row.series.counted_from, 1), f"{row.contender}, block {row.block}", said)
-        for row in group.rows
-        for at, said in row.events
+        (at, said, "every row" if len(rows) == len(group.rows) else "; ".join(rows))
+        for (at, said), rows in sorted(found.items())
     ]
 
 

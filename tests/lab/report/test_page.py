@@ -113,6 +113,7 @@ def test_charts_count_from_where_counting_begins_and_keep_gaps_and_dips(page: Pa
     assert ours["series"]["commits"][120:122] == [None, None]
     assert ours["limits"]["max_checkpoint_age"] == pytest.approx(82.97, abs=0.01)
     assert ours["events"] == [[30, "disk limited to 800 writes/s"]]
+    assert page.table("what")[1] == ["30", "disk limited to 800 writes/s", "every row"]
 
 
 def test_names_cannot_become_markup() -> None:
