@@ -77,6 +77,7 @@ def _environment() -> Environment:
         "conditions_said": words.conditions_said,
         "conditions_short": words.conditions_short,
         "verdict_sentences": words.verdict_sentences,
+        "heading": words.heading,
         "lacking": words.lacking,
         "clock": clock,
     }

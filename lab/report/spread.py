@@ -8,11 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""Student's t, two-sided 95 %, for 1 degree of freedom and more."""
-
-FEWEST = 2
-"""Blocks that bounds need."""
+from lab.bench.statistics import FEWEST, t95
 
 
 class Bounds(Struct, frozen=True):
@@ -29,11 +25,6 @@ class Bounds(Struct, frozen=True):
     low: float | None
     high: float | None
     blocks: int
-
-
-def t95(freedom: int) -> float:
-    """Return t for so many degrees of freedom; beyond the table 1.96 + 2.4 / n, within 0.01 of it."""
-    return T95[freedom - 1] if freedom <= len(T95) else 1.96 + 2.4 / freedom
 
 
 def mean_bounds(values: Sequence[float]) -> Bounds | None:

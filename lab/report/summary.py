@@ -8,11 +8,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from lab.bench.statistics import FEWEST
 from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, written
 from lab.report.rows import Row
-from lab.report.spread import FEWEST, Bounds, mean_bounds, ratio_bounds
+from lab.report.spread import Bounds, mean_bounds, ratio_bounds
 
-BLOCK, SEARCH, LEFT_OUT = "block", "search", "left out"
+BLOCK, SEARCH, KNEE, LEFT_OUT = "block", "search", "knee", "left out"
 MEASURED = (BLOCK, SEARCH)
 """Stages whose rows were measured under a group's conditions; a knee was measured under another load."""
 
@@ -93,6 +94,7 @@ class Group(Struct, frozen=True):
         not_limited: what could not be limited in any of them, in the words of the rows.
         rows: the blocks' rows.
         search: the rows of the static search.
+        knee: the rows that say what the default sustains, of which an open load offers a share.
         left_out: contenders that could not run, each with the reason.
         variant: name of the plan among those of its suite.
         article: what a published article measured with these settings, in words.
@@ -104,6 +106,7 @@ class Group(Struct, frozen=True):
     not_limited: tuple[str, ...]
     rows: tuple[Row, ...]
     search: tuple[Row, ...]
+    knee: tuple[Row, ...]
     left_out: tuple[tuple[str, str], ...]
     variant: str
     article: str
@@ -138,14 +141,12 @@ def groups(rows: Sequence[Row]) -> list[Group]:
             same = {name: value for name, value in row.conditions.items() if name != "not_limited"}
             key = row.variant, msgspec.json.encode(same, order="deterministic")
             found.setdefault(key, []).append(row)
-    out: dict[str, list[tuple[str, str]]] = {row.variant: [] for row in rows}
-    for row in rows:
-        if row.stage == LEFT_OUT:
-            out[row.variant].append((row.contender, row.why))
-    return [_group(part, tuple(out.get(variant, ()))) for (variant, _), part in found.items()]
+    aside = {variant: [row for row in rows if row.variant == variant] for variant, _ in found}
+    return [_group(part, aside[variant]) for (variant, _), part in found.items()]
 
 
-def _group(rows: list[Row], left_out: tuple[tuple[str, str], ...]) -> Group:
+def _group(rows: list[Row], variant: list[Row]) -> Group:
+    """Return a group of measured rows; ``variant`` are all rows of theirs."""
     blocks = [row for row in rows if row.stage == BLOCK]
     names = dict.fromkeys(row.contender for row in blocks)
     theirs = {name: _by_block(blocks, name) for name in names}
@@ -162,7 +163,8 @@ def _group(rows: list[Row], left_out: tuple[tuple[str, str], ...]) -> Group:
         not_limited=tuple(limits),
         rows=tuple(blocks),
         search=tuple(row for row in rows if row.stage == SEARCH),
-        left_out=left_out,
+        knee=tuple(row for row in variant if row.stage == KNEE),
+        left_out=tuple((row.contender, row.why) for row in variant if row.stage == LEFT_OUT),
         variant=rows[0].variant,
         article=rows[0].article,
         contenders=tuple(contenders),

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lab.bench.statistics import percentile
 from lab.report.clock import clock
 from lab.report.rows import Row, Series
 from lab.report.trace import Trace
-from lab.report.tracefigures import figures, known, percentile
+from lab.report.tracefigures import figures, known, low_end
 
 _SHARED = (
     "age_ratio_mean",
@@ -55,8 +56,8 @@ def _row(name: str, trace: Trace, conditions: dict[str, Any]) -> Row:
             "seconds": counted["seconds"],
             "commits_mean": counted["commits_mean"],
             "commits_median": median,
-            "commits_p1": percentile(commits, 1.0),
-            "commits_p5": percentile(commits, 5.0),
+            "commits_p1": low_end(commits),
+            "commits_p5": percentile(commits, 5.0) if commits else None,
             "commits_min": min(commits, default=None),
             "commits_sd": statistics.pstdev(commits) if commits else None,
             "seconds_below_half_median": (

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from lab.bench.statistics import percentile
 from lab.report.charts import MEBIBYTE, Table, sliced
 from lab.report.figures import Unit, written
 from lab.report.thin import Values, rounded, thin, with_gaps
@@ -53,7 +54,7 @@ def figures(trace: Trace) -> list[Said]:
         ("seconds", "recorded", trace.at[-1] - trace.at[0], "s"),
         ("readings_missed", "readings that failed", float(len(trace.missed)), ""),
         ("row_changes_mean", "row changes/s", mean(changes), ""),
-        ("row_changes_p1", "1st percentile of row changes/s", percentile(changes, 1.0), ""),
+        ("row_changes_p1", "1st percentile of row changes/s", low_end(changes), ""),
         (
             "seconds_below_half_median",
             "readings below half the median of row changes/s",
@@ -90,15 +91,9 @@ def _number(count: int | None) -> float | None:
     return None if count is None else float(count)
 
 
-def percentile(values: list[float], percent: float) -> float | None:
-    """Return a percentile, linear between ranks; None without values."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    rank = (len(ordered) - 1) * percent / 100.0
-    low = int(rank)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)
+def low_end(values: list[float]) -> float | None:
+    """Return the 1st percentile; None without values."""
+    return percentile(values, 1.0) if values else None
 
 
 def payload(trace: Trace) -> dict[str, Any]:

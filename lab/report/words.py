@@ -15,12 +15,19 @@ _DISK = {
     "read_iops": "{} reads/s",
     "write_bytes": "{}/s written",
     "read_bytes": "{}/s read",
+    "write_mib": "{} MiB/s written",
+    "alternate_iops": "alternating with {} writes/s",
 }
 
 
 def conditions_said(conditions: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return every condition as a title and words; one that is not known here is written as it stands."""
     return [(name.replace("_", " "), _said(name, value)) for name, value in conditions.items()]
+
+
+def heading(group: Group) -> str:
+    """Return what tells a group from the others of its page, in one line."""
+    return ": ".join(part for part in (group.variant, conditions_short(group.conditions)) if part)
 
 
 def conditions_short(conditions: Mapping[str, Any]) -> str:
@@ -30,6 +37,7 @@ def conditions_short(conditions: Mapping[str, Any]) -> str:
         str(conditions.get("server", "")),
         f"redo {_said('redo_capacity', redo)}" if (redo := conditions.get("redo_capacity")) else "",
         f"disk {_said('disk', conditions['disk'])}" if "disk" in conditions else "",
+        ", ".join(f"{name}={value}" for name, value in dict(conditions.get("set") or {}).items()),
         _said("load", load) if load else "",
     ]
     return "; ".join(part for part in parts if part) or "conditions not recorded"
@@ -61,7 +69,7 @@ def _disk(disk: Mapping[str, Any]) -> str:
 
 
 def _load(load: Mapping[str, Any]) -> str:
-    rest = dict(load)
+    rest = {name: value for name, value in load.items() if (name, value) != ("course", "steady")}
     words = [str(rest.pop("kind", "load"))]
     distribution = rest.pop("distribution", None)
     if distribution:
@@ -151,7 +159,8 @@ def _sentences(one: Contender, reference: str, verdicts: Sequence[Verdict]) -> l
 
 def lacking(group: Group) -> list[str]:
     """Return what a reader has to know of these rows before believing them."""
-    found = [f"not limited: {one}" for one in group.not_limited]
+    found = [f"{name} is left out: {why}" for name, why in group.left_out]
+    found += [f"not limited: {one}" for one in group.not_limited]
     found += [
         f"{one.name} had not settled when counting began in block {', '.join(map(str, one.unsettled))}"
         for one in group.contenders
@@ -162,7 +171,16 @@ def lacking(group: Group) -> list[str]:
         for row in group.rows
         if (count := row.figure("errors") or 0.0) > 0
     ]
-    found += [f"{name} is left out: {why}" for name, why in group.left_out]
+    found += [
+        f"{row.contender}, block {row.block}: {plain(count)} readings of the server failed"
+        for row in group.rows
+        if (count := row.figure("missed_readings") or 0.0) > 0
+    ]
+    found += [
+        f"the default sustains {plain(row.figure('commits_mean') or 0.0)} commits/s here, "
+        "of which a share is offered"
+        for row in group.knee
+    ]
     wanted = set(group.blocks)
     found += [
         f"{one.name} has no row yet in block {', '.join(map(str, sorted(missing)))}: "
