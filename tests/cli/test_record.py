@@ -149,6 +149,19 @@ def test_ctrl_c_keeps_everything_read_so_far(server: Untouchable, record: Record
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_nohup_is_heeded(server: Untouchable, record: Record, tmp_path: Path) -> None:
+    """A recording that was started to outlive its terminal does."""
+    server.at = lambda number: os.kill(os.getpid(), signal.SIGHUP) if number == 30 else None
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        result = record("--for", "1m")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+    assert result.exit_code == 0, result.output
+    assert len(ticks(tmp_path / "trace.db")) == 60
+
+
 def test_silence_is_recorded_as_a_gap_and_said(server: Untouchable, record: Record, tmp_path: Path) -> None:
     """Readings that failed are in the trace with their reason, and counted at the end."""
 

@@ -105,12 +105,16 @@ def _record(
 
 @contextmanager
 def _stopped_by_signals(board: Board) -> Iterator[None]:
-    """Have Ctrl-C, SIGTERM and a lost terminal end the recording instead of the program."""
+    """Have Ctrl-C, SIGTERM and a lost terminal end the recording instead of the program.
+
+    A signal that whoever started this had ignored, as nohup does, stays ignored.
+    """
 
     def stop(number: int, _frame: FrameType | None) -> None:
         board.inbox.put(Command(name="stop", who=signal.Signals(number).name, value="leave"))
 
-    before = {number: signal.signal(number, stop) for number in ENDED_BY}
+    heard = [number for number in ENDED_BY if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
     finally:

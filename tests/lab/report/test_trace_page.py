@@ -165,3 +165,12 @@ def test_names_cannot_become_markup() -> None:
 
     assert "<script>alert" not in text
     assert Page(text).words.count(evil) >= 3
+
+
+@pytest.mark.parametrize("readings", [(missed(0), missed(1)), (sample(0),), (sample(0), missed(1))])
+def test_a_trace_of_hardly_anything_has_a_page(readings: tuple[Sample | Missed, ...]) -> None:
+    """A server that never answered, or once: what is known is shown, and nothing breaks."""
+    page = Page(build("Trace", of(*readings)))
+
+    assert "In figures" in page.words
+    assert len(page.plots) == len([rows for rows in page.tables if rows and rows[0][0] == "seconds"])
