@@ -90,7 +90,7 @@ def write(
 def _made(sources: Sequence[Path], run: int | None) -> Made:
     day = datetime.now(UTC).strftime("%Y-%m-%d")
     if len(sources) > 1:
-        return _of_rows(rows_of_traces([read_trace(source) for source in sources]), day, "Traces compared")
+        return _of_rows(rows_of_traces([read_trace(source) for source in sources]), day, "InnoDB, compared")
     (source,) = sources
     if not is_journal(source):
         rows = read_rows(source)

@@ -138,7 +138,7 @@
 
   function benchChart(figure, group, rows) {
     const kind = BENCH[figure.dataset.chart];
-    const there = rows.filter((row) => row.series[kind.main]);
+    const there = rows.filter((row) => row.series[kind.main]).sort((a, b) => a.contender - b.contender || a.block - b.block);
     if (!there.length) return plot(figure, { lines: [], missing: "Not recorded in the rows chosen." });
     const alone = there.length === 1, oneContender = new Set(there.map((row) => row.contender)).size === 1;
     const manyBlocks = new Set(there.map((row) => row.block)).size > 1;
@@ -166,7 +166,8 @@
       }
     }
     const events = new Map(there.flatMap((row) => row.events).map((event) => [event.join(), event]));
-    const marks = [[0, "counting begins", style("--soft"), [3, 3]],
+    const settled = there.some((row) => row.at[0] < 0);
+    const marks = [...(settled ? [[0, "counting begins", style("--soft"), [3, 3]]] : []),
       ...[...events.values()].map(([at, text]) => [at, text, style("--accent"), [6, 3]])].sort((a, b) => a[0] - b[0]);
     const flagged = kind.sync && !alone ? there.map((row, index) => [index + 1, row.at, row.series[kind.main], row.series.sync_pages ?? []]) : [];
     const synced = flagged.some(([, , , sync]) => sync.some((pages) => pages > 0));

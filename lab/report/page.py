@@ -15,6 +15,7 @@ from lab.report.dots import draw
 from lab.report.figures import CONTROL, COST, STEADINESS, TABLES, THROUGHPUT, Figure, plain
 from lab.report.rows import Row, rows_of
 from lab.report.summary import REFERENCES, Group, groups
+from lab.report.together import KIND
 from lab.report.trace import Trace
 from tuner.version import program_version
 
@@ -64,6 +65,7 @@ def _bench_page(title: str, rows: Sequence[Row], made: str) -> str:
         version=program_version(),
         made=made,
         rows=rows,
+        traces=all(row.kind == KIND for row in rows),
         groups=found,
         suites=_all(row.suite for row in rows),
         seeds=_all(row.seed for row in rows),

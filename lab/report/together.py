@@ -13,6 +13,7 @@ from lab.report.rows import Row, Series
 from lab.report.trace import Trace
 from lab.report.tracefigures import figures, known, low_end
 
+KIND = "trace"
 _SHARED = (
     "age_ratio_mean",
     "age_ratio_max",
@@ -49,8 +50,9 @@ def _row(name: str, trace: Trace, conditions: dict[str, Any]) -> Row:
     modes = known(trace, "io_capacity_max")
     return Row(
         contender=name,
-        kind="trace",
-        suite="traces",
+        kind=KIND,
+        io_capacity=_constant(trace, "io_capacity"),
+        io_capacity_max=_constant(trace, "io_capacity_max"),
         conditions=conditions,
         figures={
             "seconds": counted["seconds"],
@@ -84,6 +86,12 @@ def _row(name: str, trace: Trace, conditions: dict[str, Any]) -> Row:
         version=trace.run.program,
         when=clock(trace.wall[0]),
     )
+
+
+def _constant(trace: Trace, column: str) -> int | None:
+    """Return what C or M was throughout; None where it moved, or was never read."""
+    values = {round(value) for value in known(trace, column)}
+    return values.pop() if len(values) == 1 else None
 
 
 def _last(trace: Trace, column: str) -> float | None:

@@ -136,7 +136,7 @@ def verdict_sentences(group: Group) -> list[str]:
         if one.ours
         for reference in dict.fromkeys(v.reference for v in group.verdicts if v.contender == one.name)
         for sentence in _sentences(one, reference, group.verdicts)
-    ] or ["No contender of ours, or nothing to compare it with: no ratio is claimed."]
+    ] or ["Nothing of ours, or nothing to compare it with: no ratio is claimed."]
 
 
 def _sentences(one: Contender, reference: str, verdicts: Sequence[Verdict]) -> list[str]:
@@ -147,7 +147,7 @@ def _sentences(one: Contender, reference: str, verdicts: Sequence[Verdict]) -> l
         compared = (
             f"{verdict.figure} {verdict.ours} against {verdict.theirs}"
             if verdict.ratio is None
-            else f"{verdict.figure} × {ratio_said(verdict.ratio)}"
+            else f"{verdict.figure} × {_told(verdict)}"
         )
         by.setdefault(verdict.outcome, []).append(compared)
     return [
@@ -155,6 +155,13 @@ def _sentences(one: Contender, reference: str, verdicts: Sequence[Verdict]) -> l
         for outcome, phrase in PHRASES
         if outcome in by
     ]
+
+
+def _told(verdict: Verdict) -> str:
+    """Return a ratio, with bounds where the phrase before it does not say already that there are none."""
+    if verdict.ratio is not None and verdict.outcome == "one block, nothing claimed":
+        return f"{verdict.ratio.mean:.3g}"
+    return ratio_said(verdict.ratio)
 
 
 def lacking(group: Group) -> list[str]:

@@ -120,6 +120,7 @@ def test_traces_are_drawn_over_each_other_and_nothing_is_claimed(
     (group,) = page.data["groups"]
     assert set(group["contenders"]) == {"before", "after"}
     assert [len(one["series"]["checkpoint_age"]) for one in group["rows"]] == [60, 60]
+    assert "2 traces" in page.words
     assert "no ratio is claimed" in page.words
     assert "nothing says that load and machine were the same" in page.words
 
