@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 import msgspec
@@ -23,11 +23,14 @@ from lab.report.words import conditions_short, verdict_sentences
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import choose
 from lab.servers.named import server_named
-from lab.servers.spec import ServerSpec
 from tuner.cli.exits import UNREACHABLE
 from tuner.cli.options import fail, usage
+from tuner.cli.plan_options import changed, plan_options, specification
 from tuner.cli.quantities import Duration
 
+Say = Callable[[str], None]
+
+INTERRUPTED = 130
 MEBIBYTE = 1024 * 1024
 WEEK = 7 * 86_400
 COLUMNS = (
@@ -40,51 +43,6 @@ COLUMNS = (
     ("writes/commit", "device_writes_per_commit", "{:.2f}"),
 )
 _MILLI = {"latency_p99"}
-
-
-def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that replace keys of a suite's plan."""
-    for option in reversed(
-        (
-            click.option("--contender", "contenders", multiple=True, metavar="NAME", help=_CONTENDERS),
-            click.option("--blocks", type=int, help="How often each contender runs."),
-            click.option("--redo", type=int, metavar="MIB", help="Redo log capacity."),
-            click.option("--buffer-pool", type=int, metavar="MIB", help="Buffer pool size."),
-            click.option(
-                "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another variable of mysqld."
-            ),
-            click.option(
-                "--write-iops", type=int, metavar="N", help="Limit the disk to N write operations/s."
-            ),
-            click.option("--write-mib", type=int, metavar="N", help="Limit the disk to N MiB written/s."),
-            click.option(
-                "--load", "kind", type=click.Choice(get_args(plan.Kind)), help="Which transactions."
-            ),
-            click.option(
-                "--distribution",
-                type=click.Choice(get_args(plan.Distribution)),
-                help="Which rows the transactions touch.",
-            ),
-            click.option(
-                "--course",
-                type=click.Choice(get_args(plan.CourseName)),
-                help="How the load moves while it runs.",
-            ),
-            click.option("--threads", type=int, help="Connections of the load."),
-            click.option("--rate", type=int, help="Offered transactions/s; 0 is as many as possible."),
-            click.option("--tables", type=int, help="Tables of the load."),
-            click.option("--rows", type=int, help="Rows in each table."),
-            click.option("--crash", is_flag=True, default=None, help="Time crash recovery and shutdown too."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-_CONTENDERS = (
-    "default, C/M such as 2000/4000, folk, sync, best-static, high-checkpoint, ours, or a policy's name; "
-    "repeat it for each."
-)
 
 
 @click.command(
@@ -111,7 +69,7 @@ _CONTENDERS = (
     "--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is LOADED and CHANGED."
 )
 @click.option("--yes", is_flag=True, help="Do not ask before using the server named by --dsn.")
-@_plan_options
+@plan_options
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where rows and report go.")
 @click.option(
     "--resume",
@@ -146,29 +104,32 @@ def bench(
 
     A server of its own is started, filled, limited and removed again, unless --dsn names one.
     """
-    say: Callable[[str], None] = (lambda text: click.echo(text, err=True)) if as_json else click.echo
+    say: Say = (lambda text: click.echo(text, err=True)) if as_json else click.echo
+    if dsn is not None and "://" not in dsn:
+        usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
     try:
         if resume is not None:
             _refuse_beside_resume(context)
             asked, ledger = folder.go_on(resume)
-            directory = resume
+            directory, make = resume, _maker(asked.server, say, confirmed=yes)
         else:
-            suite = _changed(plan.load_suite(suite_name), changes)
-            asked = folder.Asked(
-                name=suite.name,
-                about=suite.about,
-                seed=random.SystemRandom().randrange(10_000) if seed is None else seed,
-                server=dsn or server_words,
-                plans=suite.plans,
-            )
+            suite = changed(plan.load_suite(suite_name), changes)
             if only_plan:
-                _print_plan(asked.suite)
+                _print_plan(suite)
                 return
+            drawn = random.SystemRandom().randrange(10_000) if seed is None else seed
+            asked = folder.Asked(
+                name=suite.name, about=suite.about, seed=drawn, server=dsn or server_words, plans=suite.plans
+            )
+            make = _maker(asked.server, say, confirmed=yes)
+            make(suite.plans[0])  # what cannot be had is said before a directory is made
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
             ledger = folder.begin(directory, asked)
     except PlanError as error:
         usage(str(error))
-    finished = _carry_out(asked, ledger, directory, say, limit=limit, confirmed=yes)
+    except LabServerError as error:
+        fail(str(error), UNREACHABLE)
+    finished = _carry_out(asked, ledger, directory, make, say, limit=limit)
     _conclude(ledger, directory, say, as_json=as_json)
     if not finished:
         say(f"not finished; go on with: innobrim bench --resume {directory}")
@@ -178,25 +139,17 @@ def _carry_out(
     asked: folder.Asked,
     ledger: Ledger,
     directory: Path,
-    say: Callable[[str], None],
+    make: Callable[[Plan], LabServer],
+    say: Say,
     *,
     limit: float | None,
-    confirmed: bool,
 ) -> bool:
     """Run what is not finished; returns whether everything is."""
-
-    def say_when(text: str) -> None:
-        say(f"{time.strftime('%H:%M:%S')} {text}")
-
-    def server(one: Plan) -> LabServer:
-        words = _best_here() if asked.server == "auto" else asked.server
-        return server_named(words, specification(one), confirmed=confirmed, ask=_password, say=say_when)
-
     runner = Bench(
         asked.suite,
         ledger,
-        server,
-        say_when,
+        make,
+        lambda text: say(f"{time.strftime('%H:%M:%S')} {text}"),
         seed=asked.seed,
         seconds=float("inf") if limit is None else limit,
     )
@@ -204,13 +157,23 @@ def _carry_out(
     try:
         return runner.run()
     except (LabServerError, KeyboardInterrupt) as error:
-        if ledger.rows:
+        if any(row["stage"] == "block" for row in ledger.rows):
             write_bench(directory)
         kept = f"{len(ledger.rows)} rows are kept; go on with: innobrim bench --resume {directory}"
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
-            raise click.exceptions.Exit(130) from error
+            raise click.exceptions.Exit(INTERRUPTED) from error
         fail(f"{error}\n{kept}", UNREACHABLE)
+
+
+def _maker(words: str, say: Say, *, confirmed: bool) -> Callable[[Plan], LabServer]:
+    """Return what makes the server of a plan from the user's words."""
+
+    def make(one: Plan) -> LabServer:
+        name = _best_here() if words == "auto" else words
+        return server_named(name, specification(one), confirmed=confirmed, ask=_password, say=say)
+
+    return make
 
 
 def _best_here() -> str:
@@ -224,62 +187,6 @@ def _best_here() -> str:
 
 def _password(what: str) -> str:
     return str(click.prompt(what, hide_input=True, err=True))
-
-
-def specification(one: Plan) -> ServerSpec:
-    """Return how a plan's server is started."""
-    verbose = ("--log-error-verbosity=3",) if one.crash else ()  # InnoDB says only then how long it took
-    return ServerSpec(
-        redo_capacity=one.server.redo_capacity * MEBIBYTE,
-        buffer_pool=one.server.buffer_pool * MEBIBYTE,
-        extra=verbose
-        + tuple(f"--{name.replace('_', '-')}={value}" for name, value in one.server.set.items()),
-    )
-
-
-def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
-    """Return a suite with the keys that options replace, in every plan.
-
-    Raises:
-        PlanError: a value that no plan takes.
-    """
-    given = {name: value for name, value in changes.items() if value not in (None, ())}
-    if not given:
-        return suite
-    places = {
-        "redo": ("server", "redo_capacity"),
-        "buffer_pool": ("server", "buffer_pool"),
-        **{name: ("disk", name) for name in ("write_iops", "write_mib")},
-        **{
-            name: ("load", name)
-            for name in ("kind", "distribution", "course", "threads", "rate", "tables", "rows")
-        },
-    }
-    plans: list[Plan] = []
-    for one in suite.plans:
-        raw = msgspec.to_builtins(one)
-        for name, value in given.items():
-            if name == "settings":
-                raw["server"]["set"] |= dict(_pair(text) for text in value)
-            elif name in places:
-                table, key = places[name]
-                raw[table][key] = value
-            else:
-                raw[name] = value
-        try:
-            plans.append(msgspec.convert(raw, Plan))
-        except msgspec.ValidationError as error:
-            raise PlanError(plan.in_words(str(error))) from error
-    plan.check(plans, suite.name)
-    about = f"{suite.about} Changed: {', '.join(sorted(given))}."
-    return Suite(name=suite.name, about=about, plans=tuple(plans))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise PlanError(f"--set {text}: write a variable and its value, such as innodb_doublewrite_pages=128")
-    return name.strip(), value.strip()
 
 
 def _refuse_beside_resume(context: click.Context) -> None:
@@ -305,7 +212,7 @@ def _print_plan(suite: Suite) -> None:
     click.echo(f"takes {Progress(suite, Ledger(Path('/nonexistent'), resume=True)).left()}")
 
 
-def _conclude(ledger: Ledger, directory: Path, say: Callable[[str], None], *, as_json: bool) -> None:
+def _conclude(ledger: Ledger, directory: Path, say: Say, *, as_json: bool) -> None:
     """Write the pages, and print the comparison."""
     if not any(row["stage"] == "block" for row in ledger.rows):
         return

@@ -1,0 +1,116 @@
+"""Options of ``innobrim bench`` that replace keys of a suite's plans, and the server that a plan starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from lab.bench import plan
+from lab.bench.plan import Plan, PlanError, Suite
+from lab.servers.spec import ServerSpec
+
+MEBIBYTE = 1024 * 1024
+
+
+def plan_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that replace keys of a suite's plan."""
+    for option in reversed(
+        (
+            click.option("--contender", "contenders", multiple=True, metavar="NAME", help=_CONTENDERS),
+            click.option("--blocks", type=int, help="How often each contender runs."),
+            click.option("--redo", type=int, metavar="MIB", help="Redo log capacity."),
+            click.option("--buffer-pool", type=int, metavar="MIB", help="Buffer pool size."),
+            click.option(
+                "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another variable of mysqld."
+            ),
+            click.option(
+                "--write-iops", type=int, metavar="N", help="Limit the disk to N write operations/s."
+            ),
+            click.option("--write-mib", type=int, metavar="N", help="Limit the disk to N MiB written/s."),
+            click.option(
+                "--load", "kind", type=click.Choice(get_args(plan.Kind)), help="Which transactions."
+            ),
+            click.option(
+                "--distribution",
+                type=click.Choice(get_args(plan.Distribution)),
+                help="Which rows the transactions touch.",
+            ),
+            click.option(
+                "--course",
+                type=click.Choice(get_args(plan.CourseName)),
+                help="How the load moves while it runs.",
+            ),
+            click.option("--threads", type=int, help="Connections of the load."),
+            click.option("--rate", type=int, help="Offered transactions/s; 0 is as many as possible."),
+            click.option("--tables", type=int, help="Tables of the load."),
+            click.option("--rows", type=int, help="Rows in each table."),
+            click.option("--crash", is_flag=True, default=None, help="Time crash recovery and shutdown too."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+_CONTENDERS = (
+    "default, C/M such as 2000/4000, folk, sync, best-static, high-checkpoint, ours, or a policy's name; "
+    "repeat it for each."
+)
+
+
+def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
+    """Return a suite with the keys that options replace, in every plan.
+
+    Raises:
+        PlanError: a value that no plan takes.
+    """
+    given = {name: value for name, value in changes.items() if value not in (None, ())}
+    if not given:
+        return suite
+    places = {
+        "redo": ("server", "redo_capacity"),
+        "buffer_pool": ("server", "buffer_pool"),
+        **{name: ("disk", name) for name in ("write_iops", "write_mib")},
+        **{
+            name: ("load", name)
+            for name in ("kind", "distribution", "course", "threads", "rate", "tables", "rows")
+        },
+    }
+    plans: list[Plan] = []
+    for one in suite.plans:
+        raw = msgspec.to_builtins(one)
+        for name, value in given.items():
+            if name == "settings":
+                raw["server"]["set"] |= dict(_pair(text) for text in value)
+            elif name in places:
+                table, key = places[name]
+                raw[table][key] = value
+            else:
+                raw[name] = value
+        try:
+            plans.append(msgspec.convert(raw, Plan))
+        except msgspec.ValidationError as error:
+            raise PlanError(plan.in_words(str(error))) from error
+    plan.check(plans, suite.name)
+    about = f"{suite.about} Changed: {', '.join(sorted(given))}."
+    return Suite(name=suite.name, about=about, plans=tuple(plans))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise PlanError(f"--set {text}: write a variable and its value, such as innodb_doublewrite_pages=128")
+    return name.strip(), value.strip()
+
+
+def specification(one: Plan) -> ServerSpec:
+    """Return how a plan's server is started."""
+    verbose = ("--log-error-verbosity=3",) if one.crash else ()  # InnoDB says only then how long it took
+    return ServerSpec(
+        redo_capacity=one.server.redo_capacity * MEBIBYTE,
+        buffer_pool=one.server.buffer_pool * MEBIBYTE,
+        extra=verbose
+        + tuple(f"--{name.replace('_', '-')}={value}" for name, value in one.server.set.items()),
+    )
