@@ -49,13 +49,23 @@ class Site:
         load: what is at work.
     """
 
-    def __init__(self, server: LabServer, plan: Plan, say: Callable[[str], None]) -> None:
-        """Prepare, without starting anything; ``say`` takes a line of progress."""
+    def __init__(
+        self, server: LabServer, plan: Plan, say: Callable[[str], None], extra: Sequence[str] = ()
+    ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            server: what is measured.
+            plan: what for.
+            say: takes a line of progress.
+            extra: further sysbench arguments.
+        """
         self.server = server
         self.plan = plan
         self.events: list[tuple[float, str]] = []
         self.not_limited: tuple[str, ...] = ()
         self._say = say
+        self._extra = tuple(extra)
         self._rate = plan.load.rate
         self._alternated = 0
         self._stack = contextlib.ExitStack()
@@ -149,7 +159,7 @@ class Site:
                 return
 
     def settle(
-        self, least: float, most: float, *, moves: bool, check: Callable[[], None] | None = None
+        self, least: float, most: float, *, moves: bool = False, check: Callable[[], None] | None = None
     ) -> tuple[float, bool]:
         """Wait until the age stops drifting, and M where a policy moves it.
 
@@ -223,5 +233,6 @@ class Site:
     def _run(self) -> SysbenchRun | CourseRun:
         load = self._load()
         if self.plan.load.course == "steady":
-            return SysbenchRun(self.server, load)
-        return CourseRun(self.server, load, COURSES[self.plan.load.course](load, self.plan.load.period))
+            return SysbenchRun(self.server, load, *self._extra)
+        phases = COURSES[self.plan.load.course](load, self.plan.load.period)
+        return CourseRun(self.server, load, phases, *self._extra)

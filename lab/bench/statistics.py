@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.bench.sampler import Reading
 
 # Student's t, two-sided 95 %, by degrees of freedom.
 _T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
@@ -81,45 +79,3 @@ def slope(times: Sequence[float], values: Sequence[float]) -> Bounds:
     ) / (count - 2)
     half = t95(count - 2) * math.sqrt(rest / spread)
     return Bounds(found, found - half, found + half)
-
-
-def summarise(commits: Sequence[float], readings: Sequence[Reading]) -> dict[str, float | int]:
-    """Return what one counted window amounts to; commits/s, ratios, pages, as the names say.
-
-    Raises:
-        ValueError: fewer than two readings or no commits.
-    """
-    if len(readings) <= 1:
-        raise ValueError(f"a window needs two readings, there are {len(readings)}")
-    first, last = readings[0], readings[-1]
-    span = last.monotonic - first.monotonic
-    pages = last.adaptive + last.sync + last.background - first.adaptive - first.sync - first.background
-    mean = statistics.fmean(commits)
-    ratios = [one.age_ratio for one in readings]
-    changes = sum(
-        1
-        for before, after in itertools.pairwise(readings)
-        if (before.io_capacity, before.io_capacity_max) != (after.io_capacity, after.io_capacity_max)
-    )
-    return {
-        "seconds": len(commits),
-        "commits_mean": round(mean, 1),
-        "commits_median": round(statistics.median(commits), 1),
-        "commits_p1": round(percentile(commits, 1), 1),
-        "commits_p5": round(percentile(commits, 5), 1),
-        "commits_min": round(min(commits), 1),
-        "commits_sd": round(statistics.pstdev(commits), 1),
-        "sync_pages": last.sync - first.sync,
-        "lru_pages": last.lru - first.lru,
-        "stall_waits": last.space_waits - first.space_waits,
-        "pages_per_second": round(pages / span, 1),
-        "pages_per_commit": round(pages / span / mean, 4) if mean > 0 else 0.0,
-        "redo_bytes_per_second": round((last.lsn - first.lsn) / span),
-        "age_ratio_mean": round(statistics.fmean(ratios), 4),
-        "age_ratio_min": round(min(ratios), 4),
-        "age_ratio_max": round(max(ratios), 4),
-        "checkpoint_ratio_max": round(max(one.checkpoint_ratio for one in readings), 4),
-        "io_capacity_max_mean": round(statistics.fmean(one.io_capacity_max for one in readings), 1),
-        "knob_changes": changes,
-        "machine_idle": round((last.cpu_idle - first.cpu_idle) / span, 3),
-    }

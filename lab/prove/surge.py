@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,16 +143,9 @@ def _counted(bench: Bench, seconds: float) -> Row:
             " min left"
         )
     ended = time.monotonic()
-    readings = bench.sampler.readings(began, ended)
     return {
         **bench.window(began, ended),
-        "stall_seconds": stall_seconds([one.space_waits for one in readings]),
         "longest_queue": bench.load.longest_queue(began, ended),
         "missed_readings": len(bench.sampler.missed()),
         "load_ended": gave_up,
     }
-
-
-def stall_seconds(waits: list[int]) -> int:
-    """Return in how many seconds a writer waited for redo space, from one counter value a second."""
-    return sum(1 for before, after in itertools.pairwise(waits) if after > before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,9 +10,8 @@ import pytest
 from lab.bench.daemon import configuration
 from lab.bench.ledger import Ledger, read_rows
 from lab.bench.sampler import Reading, reading
-from lab.bench.statistics import paired_ratio, percentile, summarise
+from lab.bench.statistics import paired_ratio, percentile
 from lab.prove import blocks, hold, report, search
-from lab.prove.conditions import settled
 from lab.servers.base import Account, LabServer
 from tests.lab.factory import CONDITIONS
 from tuner.servers.limits import redo_limits
@@ -78,29 +76,6 @@ def test_a_paired_ratio_has_t_bounds() -> None:
         paired_ratio([1.0], [1.0, 2.0])
 
 
-def test_a_window_counts_from_its_first_reading_to_its_last() -> None:
-    last = replace(
-        SOME,
-        monotonic=10.0,
-        lsn=20_000,
-        adaptive=4000,
-        sync=1000,
-        space_waits=3,
-        io_capacity_max=500,
-        age_ratio=1.0,
-    )
-    found = summarise([100.0, 100.0], [SOME, replace(SOME, monotonic=5.0), last])
-    assert found["pages_per_second"] == 500.0
-    assert found["pages_per_commit"] == 5.0
-    assert found["sync_pages"] == 1000
-    assert found["stall_waits"] == 3
-    assert found["redo_bytes_per_second"] == 2000
-    assert found["knob_changes"] == 1
-    assert found["age_ratio_max"] == 1.0
-    with pytest.raises(ValueError, match="two readings"):
-        summarise([1.0], [SOME])
-
-
 def test_the_age_ratio_is_over_the_flush_limit() -> None:
     capacity = 100 * 2**20
     limit = redo_limits(capacity).flush_limit
@@ -124,14 +99,6 @@ def test_the_age_ratio_is_over_the_flush_limit() -> None:
     found = reading(values, redo_capacity=capacity, now=1.0, cpu_idle=0.0)
     assert found.age_ratio == 1.0
     assert found.checkpoint_ratio == 0.5
-
-
-def test_an_age_settles_when_it_stops_drifting() -> None:
-    flat = [replace(SOME, age_ratio=0.9 + 0.005 * (at % 2)) for at in range(45)]
-    drifting = [replace(SOME, age_ratio=0.6 + 0.002 * at) for at in range(45)]
-    assert settled(flat)
-    assert not settled(drifting)
-    assert not settled(flat[:9])
 
 
 def test_best_static_obeys_every_constraint() -> None:

@@ -92,12 +92,6 @@ def test_dropping_caches_reaches_every_file(tmp_path: Path) -> None:
         timing.drop_caches(tmp_path / "nowhere")
 
 
-def test_stall_seconds_are_the_seconds_in_which_waits_grew() -> None:
-    """Many waits in one second are one second."""
-    assert surge.stall_seconds([5, 5, 9, 9, 10]) == 2
-    assert surge.stall_seconds([]) == 0
-
-
 def test_the_parts_fit_into_an_hour() -> None:
     """No part takes longer than it promises."""
     long = surge.LONG
