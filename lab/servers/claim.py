@@ -112,12 +112,12 @@ def release(query: Query) -> None:
 
 def _objects(query: Query) -> list[str]:
     """Return the names of whatever is in the schema."""
-    rows = query(
-        f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}'"
-        f" UNION ALL SELECT routine_name FROM information_schema.routines WHERE routine_schema = '{SCHEMA}'"
-        f" UNION ALL SELECT event_name FROM information_schema.events WHERE event_schema = '{SCHEMA}'"
-    )
-    return sorted(str(name) for (name,) in rows)
+    names = {"table": "table_schema", "routine": "routine_schema", "event": "event_schema"}
+    found: list[str] = []
+    for kind, schema in names.items():  # one statement for all would mix collations
+        rows = query(f"SELECT {kind}_name FROM information_schema.{kind}s WHERE {schema} = '{SCHEMA}'")
+        found += [str(name) for (name,) in rows]
+    return sorted(found)
 
 
 def _mark(query: Query) -> Mark | None:

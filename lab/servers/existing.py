@@ -17,11 +17,8 @@ from lab.servers.base import Account, LabServer, LabServerError, ServerSpec, quo
 from lab.servers.disk import DiskLimit
 from lab.servers.inspection import Found, inspect
 from lab.servers.spec import SCHEMA
-from tuner.clock import SystemClock
 from tuner.records import Capacity
-from tuner.restore import restore_offline
 from tuner.servers.connect import Endpoint, Session
-from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 
 DROP_SECONDS = 600.0
@@ -194,7 +191,7 @@ class DsnServer(LabServer):
         )
 
     def _look(self) -> Found:
-        session = Session(self._patient())
+        session = Session(replace(self._endpoint, connect_timeout=READ_SECONDS, query_timeout=READ_SECONDS))
         try:
             return inspect(session)
         except ServerError as error:
@@ -202,23 +199,13 @@ class DsnServer(LabServer):
         finally:
             session.close()
 
-    def _patient(self) -> Endpoint:
-        return replace(self._endpoint, connect_timeout=READ_SECONDS, query_timeout=READ_SECONDS)
-
     def _run(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a statement that may drop or wait for a large table."""
         return self.query(statement, timeout=DROP_SECONDS)
 
     def _put_back(self, originals: Capacity) -> None:
-        """Go back in steps that a busy server can bear, and at once where steps are refused."""
-        server = MySQLServer(self._patient(), SystemClock())
-        server.watches_latency = True
-        try:
-            restore_offline(server, originals, say=lambda _step: None)
-        except ServerError:
-            self.set_capacity(originals.io_capacity, originals.io_capacity_max)
-        finally:
-            server.close()
+        """Set both values at once: the load has ended by then, and its dirty pages go with the schema."""
+        self.set_capacity(originals.io_capacity, originals.io_capacity_max)
 
     def _refuse(self, what: str) -> NoReturn:
         raise LabServerError(f"{self._endpoint} is a server of your own: it is never {what}")

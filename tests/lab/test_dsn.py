@@ -162,3 +162,46 @@ def test_the_daemon_finds_the_server_by_an_option_file_alone(tmp_path: Path) -> 
         "host": "db1",
         "port": "3307",
     }
+
+
+class Ledger:
+    """A server that notes what is done to it, and has these objects and this mark in the schema."""
+
+    def __init__(self, objects: list[str], found: Mark | None) -> None:
+        self.done: list[str] = []
+        self._objects = objects
+        self._mark = found
+
+    def query(self, statement: str) -> list[tuple[object, ...]]:
+        """Answer what is asked, and note what is not a question."""
+        if statement.startswith("SELECT table_name"):
+            return [(name,) for name in self._objects]
+        if statement.startswith("SELECT owner") and self._mark is not None:
+            were = self._mark.originals
+            return [(self._mark.owner, were.io_capacity, were.io_capacity_max, self._mark.started)]
+        if statement.startswith("SELECT"):
+            return []
+        self.done.append(" ".join(statement.split()[:2]))
+        return []
+
+    def put_back(self, originals: Capacity) -> None:
+        """Note what is put back."""
+        self.done.append(f"put back {originals}")
+
+
+def test_values_are_put_back_before_the_mark_that_says_them_goes() -> None:
+    """A second kill in between loses nothing, and the new mark holds the first bench's originals."""
+    server = Ledger([MARKER, "sbtest1"], mark(gone()))
+
+    originals = claim.take(server.query, server.put_back, Capacity(100, 100), 1000.0)
+
+    assert originals == Capacity(400, 800)
+    assert server.done == ["put back 400/800", "DROP DATABASE", "CREATE DATABASE", "CREATE TABLE"]
+
+
+def test_nothing_is_done_to_a_schema_that_is_refused() -> None:
+    """Not even the values are touched."""
+    server = Ledger(["orders"], None)
+    with pytest.raises(LabServerError, match="orders"):
+        claim.take(server.query, server.put_back, Capacity(100, 100), 1000.0)
+    assert server.done == []
