@@ -224,7 +224,8 @@ class MySQLContainer(LabServer):
 
     def device(self) -> DeviceCounters | None:
         """Return what the container has had its disk do; counted anew from every start of mysqld."""
-        return self._throttle.counters() or super().device()
+        found = self._throttle.counters()
+        return found if self._throttle.counted else super().device()
 
     def _place(self) -> Place:
         container = self._running()

@@ -119,7 +119,8 @@ class LocalMySQL(LabServer):
 
     def device(self) -> DeviceCounters | None:
         """Return what mysqld has had its disk do, by its control group from the first limit or count on."""
-        return self._throttle.counters() or super().device()
+        found = self._throttle.counters()
+        return found if self._throttle.counted else super().device()
 
     def _place(self) -> Place:
         process = self._running()

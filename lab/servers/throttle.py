@@ -24,6 +24,7 @@ class Throttle:
 
     Attributes:
         limit: what was asked for last.
+        counted: whether the control group counts; None until it was first asked.
     """
 
     def __init__(self, find: Callable[[], Place], write: Write = write_line) -> None:
@@ -36,9 +37,10 @@ class Throttle:
         self.limit = DiskLimit()
         self._find = find
         self._write = write
+        self._place: Place | None = None
         self._asked = False
         self._obeyed = False
-        self._counts: bool | None = None
+        self.counted: bool | None = None
 
     def set(self, limit: DiskLimit) -> tuple[str, ...]:
         """Put a limit in force from now on.
@@ -46,8 +48,9 @@ class Throttle:
         Returns:
             A sentence for everything that could not be limited; none when all is in force.
         """
+        self._place = None
         try:
-            refusals = enforce(*self._find(), limit, self._write)
+            refusals = enforce(*self._where(), limit, self._write)
         except (NoLimitError, OSError) as error:
             refusals = (f"disk not limited: {error}",)
         self.limit, self._asked, self._obeyed = limit, True, not refusals
@@ -55,6 +58,7 @@ class Throttle:
 
     def again(self) -> None:
         """Have the limit in force for a server that was just started again."""
+        self._place = None
         if self._asked:
             self.set(self.limit)
 
@@ -66,12 +70,18 @@ class Throttle:
         if not self._asked:
             self.set(self.limit)  # version 1 starts to count with this
         found = self._look()
-        if self._counts is None:
-            self._counts = found is not None and (self._obeyed or found.writes > 0)
-        return found if self._counts else None
+        if self.counted is None:
+            self.counted = found is not None and (self._obeyed or found.writes > 0)
+        return found if self.counted else None
+
+    def _where(self) -> Place:
+        """Return the place; asked for once a start, as counts are read every second."""
+        if self._place is None:
+            self._place = self._find()
+        return self._place
 
     def _look(self) -> DeviceCounters | None:
         try:
-            return counters(*self._find())
+            return counters(*self._where())
         except (NoLimitError, OSError):
             return None
