@@ -47,14 +47,17 @@ def configuration(
         name: json.dumps(str(value))  # a JSON string of plain ASCII is a TOML string as well
         for name, value in {
             "host": server.host,
+            "socket": server.socket,
             "user": server.daemon.user,
             "login": directory / "client.cnf",
             "state": directory / "state",
         }.items()
     }
     further = "".join(f"{name} = {json.dumps(value)}\n" for name, value in (loop or {}).items())
+    tcp = f"host = {quoted['host']}\nport = {port or server.port}\n"
+    address = tcp if port or server.port else f"socket = {quoted['socket']}\n"
     return (
-        f"[server]\nhost = {quoted['host']}\nport = {port or server.port}\n"
+        f"[server]\n{address}"
         f"user = {quoted['user']}\ndefaults_file = {quoted['login']}\n"
         f'[loop]\nmode = "active"\n{further}'
         f"[daemon]\nstate_directory = {quoted['state']}\n"

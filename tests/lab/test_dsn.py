@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from lab.bench.daemon import configuration
 from lab.servers import claim, owner
 from lab.servers.base import DiskLimit, LabServerError
 from lab.servers.claim import MARKER, Mark
@@ -112,6 +114,14 @@ def test_a_server_that_must_not_be_taken_is_refused(found: Found, why: str) -> N
 def mark(owner_text: str) -> Mark:
     """Return a mark of that process, with other originals than ``OPEN`` has in force."""
     return Mark(owner_text, Capacity(400, 800), 1000.0)
+
+
+def test_the_daemon_is_told_the_way_that_the_user_named(tmp_path: Path) -> None:
+    """A server that was named by its socket may have no port at all."""
+    over_socket = DsnServer(Endpoint(user="dba", socket="/run/mysqld/s"), confirmed=True)
+    assert tomllib.loads(configuration(over_socket, tmp_path))["server"]["socket"] == "/run/mysqld/s"
+    over_tcp = tomllib.loads(configuration(DsnServer(ENDPOINT, confirmed=True), tmp_path))["server"]
+    assert (over_tcp["host"], over_tcp["port"], over_tcp.get("socket")) == ("db1", 3307, None)
 
 
 def gone() -> str:
