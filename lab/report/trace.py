@@ -231,6 +231,8 @@ class _Reading:
         """Return the seconds since the last reading; None where it says nothing of what went on."""
         if last is None or sample.identity != last.identity or sample.uptime < last.uptime:
             return None
+        if sample.degraded != last.degraded:
+            return None  # other counters: docs/degraded.md
         step = sample.monotonic - last.monotonic
         usual = sorted(self._steps)[len(self._steps) // 2] if self._steps else step
         self._steps = [*self._steps[-20:], step]

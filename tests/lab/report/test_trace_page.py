@@ -118,6 +118,13 @@ def test_a_restart_or_another_server_is_no_rate() -> None:
     assert found.columns["commits"] == [None, None, None]
 
 
+def test_counters_that_are_turned_on_are_no_rate() -> None:
+    """Without InnoDB's counters the readings count elsewhere: the step from one to the other says nothing."""
+    found = of(sample(0, degraded=True, pages_adaptive=0), sample(1), sample(2))
+
+    assert found.columns["pages_flushed"] == [None, None, 400.0]
+
+
 def test_a_long_silence_is_no_rate() -> None:
     """What was written in an hour of which nothing is known is not spread over one point."""
     readings = [sample(second) for second in range(10)]
