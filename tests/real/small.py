@@ -1,0 +1,28 @@
+"""A small server of its own, for tests that would spoil the one with the load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lab.servers.base import MEBIBYTE, LabServer, ServerSpec
+from lab.servers.choose import Choice, choose
+from tests.real.fixtures import missing
+
+SPEC = ServerSpec(redo_capacity=64 * MEBIBYTE, buffer_pool=256 * MEBIBYTE)
+
+
+def available() -> Choice:
+    """Return the server that can be had here; skip where there is none."""
+    choice = choose()
+    if choice.kind == "none":
+        missing("; ".join((choice.why, *map(str, choice.refusals))))
+    return choice
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[LabServer]:
+    """Yield a small server that only one module's tests use."""
+    with available().server(SPEC) as server:
+        yield server
