@@ -8,9 +8,9 @@ from typing import IO, Any
 
 from lab.report import tracefigures
 from lab.report.clock import clock
+from lab.report.rates import COLUMNS as TRACE_COLUMNS
 from lab.report.rows import COLUMNS, Row
 from lab.report.summary import groups
-from lab.report.trace import COLUMNS as TRACE_COLUMNS
 from lab.report.trace import Trace
 
 

@@ -10,10 +10,11 @@
 
   const utc = (seconds) => new Date(seconds * 1000).toISOString();
 
-  // Times of day, with seconds where the chart shows minutes only; all UTC, as in the tables.
+  // Times of day, with seconds where the chart shows minutes only, with the date where it shows days; all UTC.
+  const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
   function clock(chart, ticks) {
-    const short = chart.scales.x.max - chart.scales.x.min < 900;
-    return ticks.map((tick) => utc(tick).slice(11, short ? 19 : 16));
+    const span = chart.scales.x.max - chart.scales.x.min;
+    return ticks.map((tick) => utc(tick).slice(span > 86400 ? 5 : 11, span < 900 ? 19 : 16).replace("T", " "));
   }
 
   function axisSize(chart, values, axis, cycle) {
@@ -105,7 +106,7 @@
       scales: { x: { time: !!spec.time },
         y: spec.log ? { distr: 3 } : { range: (u, low, high) => [0, (high > 0 ? high : 1) * 1.06] } },
       tzDate: (stamp) => uPlot.tzDate(new Date(stamp * 1000), "Etc/UTC"),
-      axes: [{ ...axis, values: spec.time ? clock : (u, ticks) => ticks.map((tick) => `${number(tick)} s`) },
+      axes: [{ ...axis, ...(spec.time ? { incrs: STEPS, space: 90 } : {}), values: spec.time ? clock : (u, ticks) => ticks.map((tick) => `${number(tick)} s`) },
         { ...axis, size: axisSize, values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : number(tick))) }],
       series: [{ label: spec.time ? "UTC" : "second", value: (u, at) => (at == null ? "–" : spec.time ? utc(at).slice(0, 19).replace("T", " ") : number(at)) }, ...spec.lines.map((line) => ({
         label: line.label, stroke: line.stroke, width: line.bars ? 0 : line.width ?? 1.5, dash: line.dash, fill: line.fill,

@@ -10,8 +10,9 @@ from msgspec import Struct
 from lab.bench.statistics import percentile
 from lab.report.charts import MEBIBYTE, Table, sliced
 from lab.report.figures import Unit, written
+from lab.report.rates import COLUMNS
 from lab.report.thin import Values, rounded, thin, with_gaps
-from lab.report.trace import COLUMNS, Trace
+from lab.report.trace import Trace
 
 POINTS = 3000
 """Of each series on the page; the CSV has every second."""
@@ -177,8 +178,8 @@ def know_first(trace: Trace) -> list[str]:
         found.append(
             "InnoDB's counters were off: the age is the checkpoint's alone, and sync flushing is not seen"
         )
-    if not known(trace, "write_latency"):
-        found.append("the account may not see how long writing statements take, or they are not counted")
+    if not known(trace, "write_latency") and "latency" not in facts.unseen:
+        found.append("no latency of writing statements: it is read every ten seconds, or nothing was written")
     if facts.unseen:
         found.append(f"the account may not look at: {', '.join(facts.unseen)}")
     found += [f"this server cannot be tuned: {blocker}" for blocker in facts.blockers]

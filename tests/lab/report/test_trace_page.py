@@ -125,6 +125,24 @@ def test_counters_that_are_turned_on_are_no_rate() -> None:
     assert found.columns["pages_flushed"] == [None, None, 400.0]
 
 
+def test_a_latency_counts_until_it_is_asked_for_again() -> None:
+    """The server is asked every ten seconds: a line between, and none while nothing is written for longer."""
+    counted = [(0, 0.0)] * 3 + [(100, 0.4)] * 10 + [(300, 2.4)] * 20
+
+    found = of(
+        *(
+            sample(second, write_statements=statements, write_time=seconds)
+            for second, (statements, seconds) in enumerate(counted)
+        )
+    )
+
+    latency = found.columns["write_latency"]
+    assert latency[:3] == [None] * 3
+    assert latency[3:13] == [pytest.approx(0.004)] * 10
+    assert latency[13:26] == [pytest.approx(0.01)] * 13
+    assert latency[26:] == [None] * 7
+
+
 def test_a_long_silence_is_no_rate() -> None:
     """What was written in an hour of which nothing is known is not spread over one point."""
     readings = [sample(second) for second in range(10)]
