@@ -162,7 +162,7 @@ def test_the_share_inside_a_band() -> None:
 
 def test_the_daemons_configuration_is_toml(tmp_path: Path) -> None:
     class Fake:
-        host, port, daemon = "127.0.0.1", 3307, Account("innobrim", "x")
+        host, port, socket, daemon = "127.0.0.1", 3307, None, Account("innobrim", "x")
 
     server: LabServer = Fake()  # type: ignore[assignment]  # only the address is looked at
     found = tomllib.loads(configuration(server, tmp_path / 'a "b"'))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 import msgspec
@@ -105,6 +107,9 @@ def bench(
     A server of its own is started, filled, limited and removed again, unless --dsn names one.
     """
     say: Say = (lambda text: click.echo(text, err=True)) if as_json else click.echo
+    signal.signal(signal.SIGTERM, _interrupted)
+    if dsn is not None and changes["crash"]:
+        usage("--crash: a server of your own is never killed or shut down; leave --crash or --dsn out")
     if dsn is not None and "://" not in dsn:
         usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
     try:
@@ -133,6 +138,11 @@ def bench(
     _conclude(ledger, directory, say, as_json=as_json)
     if not finished:
         say(f"not finished; go on with: innobrim bench --resume {directory}")
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Take SIGTERM for Ctrl-C, so that a server is removed, or given back as it was."""
+    raise KeyboardInterrupt
 
 
 def _carry_out(
