@@ -18,7 +18,7 @@ from lab.bench.ledger import Ledger
 from lab.bench.plan import Plan, PlanError, Suite
 from lab.bench.progress import Progress
 from lab.bench.runner import Bench
-from lab.report.files import write_bench
+from lab.report.files import bench_summary, write_bench
 from lab.report.rows import rows_of
 from lab.report.summary import Group, groups
 from lab.report.words import conditions_short, verdict_sentences
@@ -229,7 +229,8 @@ def _conclude(ledger: Ledger, directory: Path, say: Say, *, as_json: bool) -> No
     page = write_bench(directory)[0]
     found = groups(rows_of(ledger.rows))
     if as_json:
-        click.echo(msgspec.json.encode({"directory": str(directory), "page": str(page), "groups": found}))
+        answer = {"directory": str(directory), "page": str(page), **bench_summary(rows_of(ledger.rows))}
+        click.echo(msgspec.json.encode(answer))
         return
     for line in table(found):
         say(line)
