@@ -62,6 +62,7 @@ class Status(Struct, frozen=True):
     tick: Annotated[int, Meta(description="the tick's number")]
     lifecycle: Lifecycle
     mode: Mode
+    advisory: Annotated[str | None, Meta(description="why the mode is advisory; none in active mode")]
     holds: tuple[HoldInForce, ...]
     occurrences: Annotated[tuple[str, ...], Meta(description="what goes on in the server beside its load")]
     decision: Decision
@@ -189,6 +190,7 @@ def status_of(
         tick=record.tick.number,
         lifecycle=record.lifecycle,
         mode=record.mode,
+        advisory=(record.advisory or None) if record.mode is Mode.ADVISORY else None,
         holds=tuple(_hold_of(record, hold) for hold in record.holds),
         occurrences=record.occurrences,
         decision=record.decision,

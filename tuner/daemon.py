@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tuner.board import Board
 from tuner.clock import Clock
 from tuner.config.schema import Config
+from tuner.core.standing import why_advisory
 from tuner.core.state import State
 from tuner.farewell import Farewell
 from tuner.logs import get_logger, log_record
@@ -286,8 +287,5 @@ def _why_not_active(state: State) -> str:
             "; innobrim mode active ends that"
         )
     elif state.mode is not state.settings.mode:
-        said.append(
-            "advisory since a restore, another server at the address or a person's word; "
-            "innobrim mode active ends that"
-        )
+        said.append(f"advisory: {why_advisory(state)}; innobrim mode active ends that")
     return "; ".join(said)

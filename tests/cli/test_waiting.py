@@ -142,12 +142,18 @@ def test_restore_says_how_far_it_is(daemon: AnsweringLoop, run: Run, play: Play)
     there = sample(52, io_capacity=10_000, io_capacity_max=20_000)
     daemon.template = under_way
     daemon.publish()
-    play(under_way, record(52, reading=there))
+    play(under_way, record(52, reading=there, originals=None, advisory="the originals were restored for ann"))
 
     status = run("status")
     result = run("restore", "--wait")
+    after = run("status").output
 
     assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(
+        "restored: 10000/20000 is in force; advisory now, until innobrim mode active\n"
+    )
+    assert "the originals were restored for ann; innobrim mode active lets the daemon write" in after
+    assert "C 10000, M 20000; the server's own, not InnoBrim's" in after
     assert "step 3, at 4000/8000 of 10000/20000; 5 left, 25 s at least" in result.stderr
     assert "step 3, at 4000/8000 of 10000/20000" in status.output
     assert "writes take 2.0 ms, 5.0 ms allowed" in status.output
@@ -218,3 +224,21 @@ def test_park_says_whether_it_was_written(
     assert parked.exit_code == under_way.exit_code == 0
     assert parked.output.startswith("parked at 225/450; hands off until resumed")
     assert "not in force yet: innobrim status shows io_capacity" in under_way.output
+
+
+def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
+    daemon: AnsweringLoop, run: Run, play: Play
+) -> None:
+    """Where a pause from before goes on, mode active alone is not enough, and resume is named as well."""
+    pause = Hold(HoldCode.PAUSED, 10.0, "paused by ann", "innobrim resume")
+    daemon.holding = (pause,)
+    originals = Capacity(10_000, 20_000)
+    daemon.template = record(50, originals=originals)
+    daemon.publish()
+    play(record(51, reading=sample(51, io_capacity=10_000, io_capacity_max=20_000), originals=None))
+
+    result = run("restore", "--wait")
+
+    assert result.stdout.startswith(
+        "restored: 10000/20000 is in force; advisory now, until innobrim mode active and innobrim resume\n"
+    )

@@ -137,7 +137,7 @@ def test_restore_says_where_to(bench: Bench) -> None:
     accepted, said = answer(bench.turn(command("restore")))
 
     assert accepted
-    assert said == "restoring 10000/20000 in steps; advisory when done"
+    assert said == "restoring 10000/20000 in steps; advisory when done, until innobrim mode active"
 
 
 @pytest.mark.parametrize("name", ["park", "restore"])

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench
-from tests.factory import ACTIVE, FACTS, command
-from tuner.core.standing import Standing, standing_of, take_up
+from tests.factory import ACTIVE, FACTS, OTHER_IDENTITY, command
+from tuner.core.standing import Standing, standing_of, take_up, why_advisory
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.records import Capacity, HoldCode
@@ -99,3 +99,38 @@ def test_another_server_is_not_bound_by_it(bench: Bench) -> None:
     bench.turn(command("pause"))
 
     assert held(again(bench.state, identity="another server")) == set()
+
+
+def test_why_it_is_advisory_is_said_and_outlives_the_daemon(bench: Bench) -> None:
+    """A restore, a person with a reason, another server and the configuration are told apart."""
+    bench.turn(command("restore"))
+    cut_short = why_advisory(again(bench.state))
+    bench.turns(200)
+    restored = bench.record.advisory
+    bench.turn(command("mode", value="active"))
+    active = bench.record.advisory
+    bench.turn(command("mode", value="advisory", reason="upgrade"))
+    said = why_advisory(again(bench.state))
+    bench.server.identity = OTHER_IDENTITY
+    bench.turn()
+
+    assert cut_short == "a restore by ann was cut short"
+    assert restored == "the originals were restored for ann"
+    assert active == ""
+    assert said == "ann said so: upgrade"
+    assert bench.record.advisory == f"another server, {OTHER_IDENTITY}, answers at this address"
+    assert why_advisory(start(replace(ACTIVE, mode=Mode.ADVISORY), FACTS)) == "the configuration says so"
+
+
+def test_resume_says_when_it_is_the_mode_that_is_in_the_way(bench: Bench) -> None:
+    """Beside advisory mode a resume is not enough, nor is mode active beside a pause: both say so."""
+    bench.turn(command("mode", value="advisory"))
+    refused = bench.turn(command("resume")).acknowledgements[-1]
+    bench.turn(command("pause"))
+    entered = bench.turn(command("mode", value="active")).acknowledgements[-1]
+
+    assert not refused.accepted
+    assert refused.message.endswith(
+        "; the mode is advisory (ann said so): innobrim mode active lets the daemon write"
+    )
+    assert entered.message == "mode advisory → active; still held (paused): innobrim resume ends that"

@@ -181,7 +181,7 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
             _tell("restore", restore_without_daemon(config, nobody, say=_aside), as_json=as_json)
             return
         if wait:
-            until_restored(where, wanted)
+            change = replace(change, message=until_restored(where, wanted))
         show(change, as_json=as_json)
 
 

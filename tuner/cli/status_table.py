@@ -8,6 +8,7 @@ from api.under_way import DrainInForce, RestoreUnderWay
 from api.views import BudgetInForce, Status
 from tuner.core.ages import said
 from tuner.records import Capacity
+from tuner.settings import Mode
 
 _MIB = 1024 * 1024
 
@@ -55,6 +56,8 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         yield "daemon", f"not reachable; this is its last tick on disk, {duration(status.seconds_old)} old"
     ago = f"tick {status.tick}, {duration(status.seconds_old)} ago"
     yield "mode", f"{status.mode.value}; {status.lifecycle.value}; {ago}"
+    if status.advisory is not None:
+        yield "advisory", f"{status.advisory}; {to_write(status)} lets the daemon write"
     if not status.holds:
         yield "holds", "none"
     for hold in status.holds:
@@ -65,7 +68,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield "decision", f"{decision.kind.value} ({decision.reason}): {decision.detail}"
     if decision.would is not None:
         yield "would set", _pair(decision.would)
-    yield "io_capacity", f"{_pair(status.in_force)}; originals {_pair(status.originals)}"
+    yield "io_capacity", f"{_pair(status.in_force)}; {_originals(status)}"
     if status.missed is not None:
         yield "reading", f"failed: {status.missed}"
     yield from _measured(status)
@@ -77,6 +80,19 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield from _under_way(status)
     yield "changes", f"{status.changes_last_hour} in the last hour"
     yield from _daemon(status)
+
+
+def to_write(status: Status) -> str:
+    """Return what to type for the daemon to write."""
+    resume = any("innobrim resume" in hold.clears for hold in status.holds)
+    return "innobrim mode active" + (" and innobrim resume" if resume else "")
+
+
+def _originals(status: Status) -> str:
+    """Return what is known of the originals; without any nothing in force is ours."""
+    if status.originals is not None:
+        return f"originals {_pair(status.originals)}"
+    return "originals not noted yet" if status.mode is Mode.ACTIVE else "the server's own, not InnoBrim's"
 
 
 def _daemon(status: Status) -> Iterator[tuple[str, str]]:

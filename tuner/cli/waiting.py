@@ -10,7 +10,7 @@ import click
 from api.views import Events, Status
 from tuner.cli.api_client import Daemon, Where, configuration
 from tuner.cli.errors import Refused
-from tuner.cli.status_table import drain_text, duration, restore_text
+from tuner.cli.status_table import drain_text, duration, restore_text, to_write
 from tuner.cli.steer import pair_named
 from tuner.core.ages import said
 from tuner.core.holds import CANNOT_WRITE
@@ -83,13 +83,13 @@ def _require_written(daemon: Daemon, now: Status, after: int) -> None:
             raise Refused(f"not parked, {in_force}: the write failed: {event.message}; ask again")
 
 
-def until_restored(where: Where, wanted: Capacity | None) -> None:
-    """Wait until the originals are in force and the loop is advisory.
+def until_restored(where: Where, wanted: Capacity | None) -> str:
+    """Wait until the originals are in force and the loop is advisory; return that in words.
 
     Raises:
         CommandError: it stopped on the way, or got no further for too long.
     """
-    _until(
+    now = _until(
         Daemon(where, configuration(where)),
         lambda now: now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == wanted,
         lambda now: (
@@ -97,6 +97,7 @@ def until_restored(where: Where, wanted: Capacity | None) -> None:
         ),
         "restored",
     )
+    return f"restored: {wanted} is in force; advisory now, until {to_write(now)}"
 
 
 def until_drained(where: Where) -> str:
@@ -129,7 +130,10 @@ def until_drained(where: Where) -> str:
         pause(POLL_SECONDS)
 
 
-def _until(daemon: Daemon, done: Callable[[Status], bool], line: Callable[[Status], str], word: str) -> None:
+def _until(
+    daemon: Daemon, done: Callable[[Status], bool], line: Callable[[Status], str], word: str
+) -> Status:
+    """Return the status that is what is waited for."""
     said_last, in_force, since = "", None, time.monotonic()
     while not done(now := daemon.get("/v1/status", Status)):
         if now.in_force != in_force:
@@ -144,6 +148,7 @@ def _until(daemon: Daemon, done: Callable[[Status], bool], line: Callable[[Statu
             said_last = text
             click.echo(text, err=True)
         pause(POLL_SECONDS)
+    return now
 
 
 def _why_ended(daemon: Daemon) -> str:

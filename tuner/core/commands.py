@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tuner.core import orders
 from tuner.core.asking import Asked, Outcome, refused
+from tuner.core.standing import cut_short, waiting
 from tuner.core.state import OwedPark, ParkFor, State, Writes
 from tuner.records import Acknowledgement, Capacity, Event, HoldCode, Lifecycle
 from tuner.settings import Mode
@@ -36,14 +37,26 @@ def _mode(state: State, asked: Asked) -> Outcome:
         mode = Mode(str(asked.command.value))
     except ValueError:
         return refused(state, f"mode {asked.command.value!r} is not one of: {', '.join(Mode)}")
+    who, reason, held = asked.command.who, asked.command.reason, waiting(state)
+    why = f"{who} said so: {reason}" if reason else f"{who} said so"
+    still = f"; still held ({held}): innobrim resume ends that" if held and mode is Mode.ACTIVE else ""
     return Outcome(
-        change_mode(state, mode), f"mode {state.mode} → {mode}", event="mode" if mode != state.mode else ""
+        change_mode(state, mode, why),
+        f"mode {state.mode} → {mode}{still}",
+        event="mode" if mode != state.mode else "",
     )
 
 
-def change_mode(state: State, mode: Mode) -> State:
-    """Return the state in another mode; what is owed on leaving active is owed here."""
-    state = replace(state, advisory_until_said=mode is Mode.ADVISORY)
+def change_mode(state: State, mode: Mode, why: str) -> State:
+    """Return the state in another mode; what is owed on leaving active is owed here.
+
+    Args:
+        state: before.
+        mode: wanted.
+        why: whose word it is.
+    """
+    advisory = mode is Mode.ADVISORY
+    state = replace(state, advisory_until_said=advisory, why_advisory=why if advisory else "")
     if mode is state.mode:
         return state
     if mode is Mode.ADVISORY:
@@ -71,7 +84,7 @@ def _settings(state: State, asked: Asked) -> Outcome:
     said = ", ".join(f"{name} {getattr(before, name)} → {getattr(settings, name)}" for name in changed)
     state = replace(state, settings=settings, set_point=None, park_target=None)
     if settings.mode is not before.mode:
-        state = change_mode(state, settings.mode)
+        state = change_mode(state, settings.mode, "the configuration says so")
     return Outcome(state, f"settings changed: {said}", event="settings")
 
 
@@ -92,7 +105,8 @@ def _stop(state: State, asked: Asked) -> Outcome:
     owing = state.mode is Mode.ACTIVE or state.park_owed is not None
     owed = None
     if state.restoring:
-        state = replace(state, mode=Mode.ADVISORY, advisory_until_said=True)
+        why = cut_short(state.restoring)
+        state = replace(state, mode=Mode.ADVISORY, advisory_until_said=True, why_advisory=why)
     elif owing and asked.command.value != "leave":
         owed = OwedPark(ParkFor.STOPPING, "stopping")
     return Outcome(

@@ -8,6 +8,7 @@ from tuner.core import latency, parking
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.outcome import kept, written
 from tuner.core.plan import Steps, plan
+from tuner.core.standing import waiting
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.records import Decision, DecisionKind, Hold, RestoreProgress, Sample
 from tuner.settings import Mode
@@ -96,7 +97,9 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
 
 def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision]:
     """End a restore: the server is its operator's again."""
-    given_back = replace(state.writes, own=None)
+    given_back, held = replace(state.writes, own=None), waiting(state)
+    why = f"the originals were restored for {state.restoring}"
     state = replace(state, restoring="", mode=Mode.ADVISORY, writes=given_back, originals=None)
-    state = replace(state, advisory_until_said=True)
-    return state, replace(base, reason="restored", detail=f"originals: {how}; advisory now")
+    state = replace(state, advisory_until_said=True, why_advisory=why)
+    still = f", still held ({held})" if held else ""
+    return state, replace(base, reason="restored", detail=f"originals: {how}; advisory now{still}")

@@ -8,6 +8,7 @@ from policies.registry import LAWS
 from tuner.core import caution, degraded, estimator, foreign, gate, occurrences
 from tuner.core.announced import Announced
 from tuner.core.budgets import Recovery
+from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
 from tuner.records import WRITE_PRIVILEGE, Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
@@ -192,6 +193,7 @@ def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State
         state,
         mode=Mode.ADVISORY if restoring else state.mode,
         advisory_until_said=restoring or state.advisory_until_said,
+        why_advisory=cut_short(state.restoring) if restoring else state.why_advisory,
         facts_due=True,
         facts=replace(state.facts, started=float(round(sample.wall - sample.uptime))),
         estimator=replace(
@@ -237,6 +239,7 @@ def _other_server(state: State, sample: Sample) -> State:
         facts_due=True,
         mode=Mode.ADVISORY,
         advisory_until_said=True,
+        why_advisory=another_server(sample.identity),
         lifecycle=state.lifecycle,
         originals=again.originals if again is not None and known else None,
         elsewhere=tuple(kept.values())[-SERVERS_REMEMBERED:],

@@ -8,6 +8,7 @@ from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.drain import begun, refusal
 from tuner.core.latency import Pace
+from tuner.core.standing import waiting, why_advisory
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
 from tuner.core.window import warm
 from tuner.records import Hold, HoldCode
@@ -29,12 +30,10 @@ def resume(state: State, asked: Asked) -> Outcome:
 
     Without a reading the next one shows whether the values in force are still our own.
     """
-    latches = state.latches
-    cleared = [
-        hold.code.value for hold in (latches.paused, latches.foreign, latches.refused) if hold is not None
-    ]
+    latches, cleared = state.latches, waiting(state)
     if not cleared and state.drain is None:
-        return refused(state, "nothing to resume: not paused, and no hold waits for a person")
+        nothing = "nothing to resume: not paused, and no hold waits for a person"
+        return refused(state, f"{nothing}{_advisory(state)}")
     if state.drain is not None:
         state = _called_off(state, state.drain, f"resumed by {asked.command.who}")
     if not cleared:
@@ -47,7 +46,13 @@ def resume(state: State, asked: Asked) -> Outcome:
         writes=replace(state.writes, expected=expected, own=own, known=(), failures=0),
         park_owed=None,
     )
-    return Outcome(state, f"resumed; cleared {', '.join(cleared)}", event="resumed")
+    return Outcome(state, f"resumed; cleared {cleared}{_advisory(state)}", event="resumed")
+
+
+def _advisory(state: State) -> str:
+    """Return what else is needed for the loop to write; empty in active mode."""
+    why = why_advisory(state)
+    return f"; the mode is advisory ({why}): innobrim mode active lets the daemon write" if why else ""
 
 
 def override(state: State, asked: Asked) -> Outcome:
@@ -167,6 +172,6 @@ def restore(state: State, asked: Asked) -> Outcome:
     )
     return Outcome(
         state,
-        f"restoring {pair} in steps; advisory when done",
+        f"restoring {pair} in steps; advisory when done, until innobrim mode active",
         event="restore",
     )

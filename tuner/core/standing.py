@@ -19,6 +19,7 @@ class Standing(Struct, frozen=True):
         paused: why and by whom, empty where nobody paused.
         foreign: the change by somebody else that the loop yielded to, empty without one.
         advisory: a person, a restore, or another server at the address made an active loop advisory.
+        why: which of these, for people.
     """
 
     identity: str
@@ -26,6 +27,32 @@ class Standing(Struct, frozen=True):
     paused: str = ""
     foreign: str = ""
     advisory: bool = False
+    why: str = ""
+
+
+def another_server(identity: str) -> str:
+    """Return why the loop is advisory where another server answers at its address."""
+    return f"another server, {identity}, answers at this address"
+
+
+def cut_short(who: str) -> str:
+    """Return why the loop is advisory after a restore that did not end."""
+    return f"a restore by {who} was cut short"
+
+
+def why_advisory(state: State) -> str:
+    """Return why nothing is written, where the mode is advisory; empty where it is active."""
+    if state.mode is Mode.ACTIVE:
+        return ""
+    configured = state.settings.mode is Mode.ADVISORY
+    return state.why_advisory or ("the configuration says so" if configured else "a person said so")
+
+
+def waiting(state: State) -> str:
+    """Return the holds that innobrim resume ends, by their codes; empty without one."""
+    latches = state.latches
+    found = (latches.paused, latches.foreign, latches.refused)
+    return ", ".join(hold.code.value for hold in found if hold is not None)
 
 
 def standing_of(state: State) -> Standing:
@@ -37,6 +64,7 @@ def standing_of(state: State) -> Standing:
         paused=latches.paused.reason if latches.paused is not None else "",
         foreign=latches.foreign.reason if latches.foreign is not None else "",
         advisory=state.advisory_until_said or bool(state.restoring),
+        why=cut_short(state.restoring) if state.restoring else state.why_advisory,
     )
 
 
@@ -50,7 +78,7 @@ def moved(state: State, before: Standing, *, now: float) -> State:
         before: what the last daemon left of the other one.
         now: monotonic time, seconds.
     """
-    here = replace(standing_of(state), advisory=True)
+    here = replace(standing_of(state), advisory=True, why=another_server(state.facts.identity))
     state = take_up(state, replace(here, paused=here.paused or before.paused), now=now)
     return replace(state, beside_before=before.identity)
 
@@ -78,5 +106,11 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         )
         latches = replace(latches, foreign=hold)
     entered = tuple(hold for hold in (latches.paused, latches.foreign) if hold is not None)
-    state = replace(state, latches=latches, holds=entered, advisory_until_said=standing.advisory)
+    state = replace(
+        state,
+        latches=latches,
+        holds=entered,
+        advisory_until_said=standing.advisory,
+        why_advisory=standing.why if standing.advisory else "",
+    )
     return replace(state, mode=Mode.ADVISORY) if standing.advisory else state

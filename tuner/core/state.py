@@ -169,6 +169,7 @@ class State(Struct, frozen=True):
     Of the fields that say not by themselves what they are: ``readopted`` has the times at which the
     baseline was taken over again; ``advisory_until_said`` is a restore's or a person's word against
     active mode; ``pace`` is the last restore's; ``facts_due`` waits for the server's facts to be read anew;
+    ``why_advisory`` says whose word ``advisory_until_said`` is;
     ``role`` is the server's, with read_only, as last seen; ``handed_over`` is when a park for another
     role was taken over last; ``unpaid_since`` is since when a park that is owed on leaving active mode waits
     for a reading; ``beside_before`` is the server that the last run ended beside, where another one answers
@@ -210,3 +211,4 @@ class State(Struct, frozen=True):
     handed_over: float | None = None
     unpaid_since: float | None = None
     beside_before: str = ""
+    why_advisory: str = ""

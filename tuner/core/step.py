@@ -9,6 +9,7 @@ from tuner.core.asking import Asked
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
 from tuner.core.learned import Learned, recall
+from tuner.core.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
 from tuner.records import (
     Acknowledgement,
@@ -120,6 +121,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         occurrences=state.occurrences.names,
         drain=drain.progress(state, sample, now=now),
         restore=leaving.progress(state, sample, now=now),
+        advisory=why_advisory(state),
     )
 
 

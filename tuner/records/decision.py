@@ -240,3 +240,4 @@ class TickRecord(Struct, frozen=True):
     occurrences: tuple[str, ...] = ()
     drain: DrainProgress | None = None
     restore: RestoreProgress | None = None
+    advisory: str = ""
