@@ -18,7 +18,8 @@ from lab.bench.ledger import Ledger
 from lab.bench.plan import Plan, PlanError, Suite
 from lab.bench.progress import Progress
 from lab.bench.runner import Bench
-from lab.report.files import bench_summary, write_bench
+from lab.report.exports import bench_summary
+from lab.report.files import write_bench
 from lab.report.rows import rows_of
 from lab.report.summary import Group, groups
 from lab.report.words import conditions_short, verdict_sentences
