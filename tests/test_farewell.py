@@ -8,6 +8,7 @@ from tests.bench import Bench
 from tests.factory import command
 from tuner.farewell import Farewell
 from tuner.records import DecisionKind, Lifecycle
+from tuner.settings import Settings
 
 
 def test_a_parked_end_names_the_parked_pair() -> None:
@@ -72,6 +73,19 @@ def test_an_end_without_an_estimate_is_not_parked() -> None:
 def test_an_end_before_the_first_reading_is_unknown() -> None:
     """A daemon that never saw its server does not pretend to know what is in force."""
     assert str(Farewell()).startswith("unknown")
+
+
+def test_an_advisory_end_says_that_nothing_was_written() -> None:
+    """What an advisory daemon leaves is what it found, whatever it would have set."""
+    bench, farewell = Bench(Settings()), Farewell()
+    bench.turns(60)
+    farewell.take(bench.turn())
+    pair = bench.server.capacity
+    bench.server.down = "did not answer within 1 s"
+    for record in (bench.records[-1], bench.turn(command("stop", who="SIGTERM", value="park"))):
+        farewell.take(record)
+
+        assert str(farewell) == f"{pair}: not ours, advisory mode wrote nothing"
 
 
 def _lived() -> tuple[Bench, Farewell]:

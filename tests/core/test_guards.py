@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.factory import ACTIVE
 from tuner.core import guards
@@ -79,6 +80,32 @@ def test_ratio_rounds_without_saying_so() -> None:
 def test_a_change_too_small_is_not_worth_a_write(wanted: float, code: str) -> None:
     """Less than a percent is left alone, and said so."""
     assert ask(wanted).refused == code
+
+
+@pytest.mark.parametrize(
+    ("wanted", "current", "said"),
+    [
+        (43.0, Capacity(100, 200), "the lowest that is allowed: min_io_capacity_max = 200"),
+        (43.0, Capacity(100, 201), "the lowest that is allowed: min_io_capacity_max = 200"),
+        (9e6, Capacity(10_000, 20_000), "the highest that is allowed: max_io_capacity_max = 20000"),
+    ],
+)
+def test_a_wish_beyond_a_limit_that_m_is_at_names_the_limit(
+    wanted: float, current: Capacity, said: str
+) -> None:
+    """It is the limit that keeps M where it is, and not the size of the change."""
+    wish = ask(wanted, current=current, settings=replace(ACTIVE, max_io_capacity_max=20_000))
+
+    assert (wish.refused, wish.touched) == ("limits", ("limits",))
+    assert said in wish.detail
+
+
+def test_a_wish_beyond_what_the_device_gives_names_the_device() -> None:
+    """Where M asks for more than the device gives already, that is why it stays."""
+    wish = ask(9e3, current=Capacity(900, 1_800), authority=0.5, sustained_capacity=1_500.0)
+
+    assert wish.refused == "authority"
+    assert "the device gives 1500 pages/s" in wish.detail
 
 
 def test_a_write_waits_for_the_dwell() -> None:

@@ -23,7 +23,8 @@ def test_advisory_says_what_it_would_do_and_writes_nothing() -> None:
     assert bench.server.applied == []
     assert bench.record.mode is Mode.ADVISORY
     assert bench.record.decision.would is not None
-    assert bench.record.decision.reason == "advisory"
+    assert {record.decision.reason for record in bench.records} == {"advisory"}
+    assert all("advisory mode writes nothing" in record.decision.detail for record in bench.records)
     assert bench.record.originals is None
 
 
@@ -32,8 +33,10 @@ def test_the_first_readings_decide_nothing() -> None:
     bench = Bench(originals=DEFAULT)
     bench.turns(8)
 
-    reasons = [record.decision.reason for record in bench.records]
-    assert reasons == ["no_estimate"] + ["warming_up"] * 7
+    decisions = [record.decision for record in bench.records]
+    assert "(no_estimate)" in decisions[0].detail
+    assert all("rates need ten seconds" in one.detail for one in decisions[1:])
+    assert decisions[-1].reason == "warming_up"
     assert [record.lifecycle for record in bench.records[:2]] == [Lifecycle.STARTING, Lifecycle.RUNNING]
     assert bench.server.applied == []
 

@@ -23,6 +23,30 @@ def test_a_missed_reading_decides_nothing(bench: Bench) -> None:
     assert isinstance(record.tick.reading, Missed)
 
 
+@pytest.mark.parametrize("hold", ["paused", "foreign_change", "not_writer", "resizing", "stale"])
+def test_a_held_loop_never_talks_as_if_it_would_write_soon(bench: Bench, hold: str) -> None:
+    """While a hold lasts every decision is held and names it, whatever else would keep M."""
+    bench.turn(*([command("pause")] if hold == "paused" else []))
+    bench.server.writer = hold != "not_writer"
+    bench.server.resizing = hold == "resizing"
+    if hold == "foreign_change":
+        bench.server.capacity = Capacity(2_000, 4_000)
+    if hold == "stale":
+        bench.server.down = "did not answer within 1 s"
+    for _ in range(150):
+        bench.turn()
+        bench.server.redo_rate *= 0.98
+    decisions = [
+        record.decision
+        for record in bench.records
+        if hold in held(record) and record.decision.reason != "park"
+    ]
+
+    assert len(decisions) > 100
+    assert {one.reason for one in decisions} == {"held"}
+    assert all(one.detail.startswith(f"{hold}: ") and "; would" in one.detail for one in decisions)
+
+
 def test_silence_holds_and_the_first_contact_parks(bench: Bench) -> None:
     """Six seconds without an answer hold the loop; when the server is back it is parked at once."""
     bench.server.down = "did not answer within 1 s"

@@ -22,8 +22,8 @@ from tuner.settings import Mode
 UNPAID_SECONDS = 60.0
 """A park that is owed on leaving active mode waits so long for a reading, then it is given up."""
 
-UNDECIDED = frozenset({"missed", "no_estimate"})
-"""Reasons of ticks in which nothing can be decided, a park neither."""
+BARS = frozenset({"advisory", "held"})
+"""Why nothing is written whatever is wanted."""
 
 
 def decide(
@@ -31,13 +31,13 @@ def decide(
 ) -> tuple[State, Decision]:
     """Return what this tick does; the steps are empty wherever nothing may be written."""
     if sample is None:
-        return _unpaid(state, now=now), kept(state, None, "missed", "no reading at this tick")
+        missed = kept(state, None, "missed", "no reading at this tick")
+        return _unpaid(state, now=now), _barred(state, missed, holds)
     current = sample.capacity
     found = state.estimate
     if found is None:
-        return _unpaid(state, now=now), kept(
-            state, current, "no_estimate", "rates need a second good reading"
-        )
+        blind = kept(state, current, "no_estimate", "rates need a second good reading")
+        return _unpaid(state, now=now), _barred(state, blind, holds)
     if state.park_owed is not None:
         return leaving.park(state, state.park_owed, sample, holds, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
@@ -60,16 +60,18 @@ def _carry_out(
     base = kept(state, current, wanted.reason, wanted.detail)
     base = replace(base, source=wanted.source, terms=wanted.terms)
     if wanted.kind is DecisionKind.KEEP:
-        return state, base
+        return state, _barred(state, base, holds)
     wish = _guarded(state, wanted, current, found, now=now)
     base = replace(base, guards=wish.touched)
     if wish.refused:
-        return state, replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
+        base = replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
+        return state, _barred(state, base, holds)
     target = Capacity(round(wish.io_capacity_max) // state.settings.ratio, round(wish.io_capacity_max))
     if target == current:
-        return state, base
+        return state, _barred(state, base, holds)
     if target == state.writes.adjusted and current == state.writes.own:
-        return state, replace(base, reason="adjusted", detail=f"{wanted.detail}; the server makes this of it")
+        base = replace(base, reason="adjusted", detail=f"{wanted.detail}; the server makes this of it")
+        return state, _barred(state, base, holds)
     why = _may_not_write(state, holds)
     if why is not None:
         reason, detail = why
@@ -118,6 +120,18 @@ def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | N
     if state.originals is None or not state.originals.saved:
         return "originals_pending", "originals are not on disk yet"
     return None
+
+
+def _barred(state: State, base: Decision, holds: tuple[Hold, ...]) -> Decision:
+    """Return a decision to write nothing as what it is where nothing could be written either.
+
+    What is decided about a pace or a dead band would read there as if a write were coming.
+    """
+    why = _may_not_write(state, holds)
+    if why is None or why[0] not in BARS:
+        return base
+    reason, detail = why
+    return replace(base, reason=reason, detail=f"{detail}; would keep M ({base.reason}): {base.detail}")
 
 
 def _unpaid(state: State, *, now: float) -> State:

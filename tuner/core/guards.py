@@ -73,7 +73,8 @@ class Wish(Struct, frozen=True):
 
     def stopped(self, code: str, detail: str) -> Wish:
         """Return the wish refused."""
-        return replace(self, refused=code, detail=detail, touched=(*self.touched, code))
+        touched = self.touched if code in self.touched else (*self.touched, code)
+        return replace(self, refused=code, detail=detail, touched=touched)
 
 
 def limits(wish: Wish, context: Context) -> Wish:
@@ -118,7 +119,23 @@ def dead_band(wish: Wish, context: Context) -> Wish:
     change = wish.io_capacity_max / current - 1.0
     if abs(change) >= context.settings.dead_band and wish.io_capacity_max != current:
         return wish
+    if "limits" in wish.touched:
+        return wish.stopped("limits", _at_limit(context))
+    if "authority" in wish.touched:
+        given = f"the device gives {context.sustained_capacity or 0.0:.0f} pages/s"
+        return wish.stopped("authority", f"{given}, and M at {current} asks for more already")
     return wish.stopped("dead_band", f"a change of {change:+.1%} is inside the dead band")
+
+
+def _at_limit(context: Context) -> str:
+    """Return which limit M is at, in words."""
+    current, settings = context.current.io_capacity_max, context.settings
+    if current - context.lowest <= context.highest - current:
+        end, key, limit, own = "lowest", "min_io_capacity_max", context.lowest, settings.min_io_capacity_max
+    else:
+        end, key, limit, own = "highest", "max_io_capacity_max", context.highest, settings.max_io_capacity_max
+    whose = f"{key} = {limit}" if limit == own else f"{limit} is the server's own limit"
+    return f"M is at {current}, the {end} that is allowed: {whose}"
 
 
 def dwell(wish: Wish, context: Context) -> Wish:

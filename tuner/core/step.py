@@ -93,7 +93,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     state, decision = decide.decide(state, sample, found, now=now)
     if overridden and state.override is None:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
-    if owed is not None and state.park_owed is None and decision.reason in decide.UNDECIDED:
+    if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
         events.append(Event(wall=wall, code="not_parked", message=decide.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == "restored":
         events.append(Event(wall=wall, code="restored", message=decision.detail))
