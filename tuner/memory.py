@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from tuner.core.commands import originals_name
 from tuner.core.learned import Learned, learn
@@ -50,18 +51,24 @@ class Left(NamedTuple):
 
     def begin(self, settings: Settings, facts: Facts, *, now: float) -> State:
         """Return the state of a run that begins with what is known of a server, before its first tick."""
-        originals = self.originals_of(facts)
+        originals, standing = self.originals_of(facts), self._standing_of(facts.identity)
+        advisory = standing is not None and standing.advisory
         state = start(
             settings,
             facts,
             originals,
             left=self.left_to(facts) if originals is not None else (),
-            known=self._known_of(facts, originals) if originals is not None else (),
+            known=self._known_of(facts, originals) if originals is not None and not advisory else (),
             learned=self._learned_about(facts),
         )
-        state = take_up(state, self._standing_of(facts.identity), now=now)
+        state = take_up(state, standing, now=now)
         before = self._elsewhere(facts)
         return state if before is None else moved(state, before, now=now)
+
+    def advisory_from_here(self, facts: Facts) -> Standing:
+        """Return what stands for a server whose originals a person wants back."""
+        standing = self._standing_of(facts.identity) or Standing(facts.identity, facts.started)
+        return replace(standing, advisory=True)
 
     def _elsewhere(self, facts: Facts) -> Standing | None:
         """Return what stands for the server that the last run ended beside; None where it is this one.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from tuner.core.snapshot import encode_state
+from tuner.core.standing import Standing
 from tuner.core.state import State
 from tuner.journal.writer import JournalWriter
 from tuner.records import TickRecord
@@ -14,13 +17,13 @@ NOTE_SECONDS = 2.0
 
 
 class Notebook:
-    """The journal, as far as a park needs it: a write is on disk before it is carried out.
+    """The journal, as far as a park or a restore needs it: a write is on disk before it is carried out.
 
-    A disk that takes nothing is no reason not to park.
+    A disk that takes nothing is no reason not to write to the server.
     """
 
     def __init__(self, directory: Path, *, keep_ticks: int) -> None:
-        """Use a state directory; nothing is touched before ``begin``.
+        """Use a state directory; nothing is touched before the first note.
 
         Args:
             directory: where the journal is.
@@ -33,11 +36,7 @@ class Notebook:
 
     def begin(self, state: State, *, number: int, wall: float) -> None:
         """Begin a run with the state before its first tick, after the tick of that number."""
-        self._journal = JournalWriter(
-            self._directory, keep_ticks=self._keep_ticks, on_error=self._note_trouble
-        )
-        self._journal.start()
-        self._journal.begin_run(
+        self._opened().begin_run(
             settings=state.settings,
             facts=state.facts,
             state=encode_state(state),
@@ -51,6 +50,16 @@ class Notebook:
             self._journal.record(record)
             self._journal.flush(NOTE_SECONDS)
 
+    def stands(self, standing: Standing) -> None:
+        """Put on disk what the next daemon has to know of a server."""
+        journal = self._opened()
+        journal.save_standing(standing.identity, msgspec.json.encode(standing).decode())
+        journal.flush(NOTE_SECONDS)
+
+    def given_back(self, identity: str) -> None:
+        """Note that a server has its originals again."""
+        self._opened().given_back(identity)
+
     def end(self, wall: float) -> None:
         """Note that the run ended in order."""
         if self._journal is not None:
@@ -61,6 +70,14 @@ class Notebook:
         if self._journal is None or self._journal.close(NOTE_SECONDS):
             return ""
         return self._why or f"{self._directory}: the disk took no notes within {NOTE_SECONDS:.0f} s"
+
+    def _opened(self) -> JournalWriter:
+        if self._journal is None:
+            self._journal = JournalWriter(
+                self._directory, keep_ticks=self._keep_ticks, on_error=self._note_trouble
+            )
+            self._journal.start()
+        return self._journal
 
     def _note_trouble(self, message: str) -> None:
         self._why = self._why or message

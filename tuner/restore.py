@@ -20,6 +20,7 @@ def restore_offline(
     originals: Capacity,
     *,
     say: Callable[[str], None],
+    begins: Callable[[], None] = lambda: None,
     hidden: bool = False,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
@@ -29,6 +30,7 @@ def restore_offline(
         server: reached already; where it can it counts the latency of writes.
         originals: the pair to end at.
         say: told each step in one line.
+        begins: called once the server has answered that nobody else writes to it, before the first write.
         hidden: the account is known not to see the latency of writes, so that time alone sets the pace.
         wait: called with the seconds between two looks at the server.
 
@@ -37,6 +39,7 @@ def restore_offline(
             the message says what is in force.
     """
     reading = _read(server)
+    begins()
     pace, begun = latency.Pace(begun=reading.monotonic), reading.monotonic
     while reading.capacity != originals and pace.steps < LONGEST_RESTORE:
         pace = latency.see(pace, reading)

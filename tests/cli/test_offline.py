@@ -15,7 +15,10 @@ from msgspec.structs import replace
 from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, write_journal
 from tuner.cli import offline
-from tuner.records import Capacity, Facts
+from tuner.core.state import State
+from tuner.memory import look
+from tuner.records import Capacity, Facts, Receipt
+from tuner.settings import Mode, Settings
 
 Run = Callable[..., Result]
 
@@ -55,9 +58,64 @@ def test_restore_without_a_daemon_uses_the_journal(
 
     assert result.exit_code == 0, result.output
     assert "restored C 250, M 500" in result.output
+    assert "the next daemon is advisory until innobrim mode active" in result.output
     assert server.capacity == Capacity(250, 500)
     assert server.watches_latency
     assert server.closed
+
+
+def next_start(folder: Path, facts: Facts) -> State:
+    """Return what a daemon begins with whose configuration says active."""
+    return look(folder, quietly=True).begin(Settings(mode=Mode.ACTIVE), facts, now=0.0)
+
+
+@pytest.mark.parametrize("later", [0.0, 3600.0])
+def test_restore_without_a_daemon_is_not_undone(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, later: float
+) -> None:
+    """After it the next daemon is advisory, as after one that a daemon did, also where nothing was to do."""
+    write_journal(folder, originals=Capacity(250, 500), wrote=True, ended=True)
+    facts = replace(FACTS, started=FACTS.started + later)
+    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: FakeServer(facts))
+    assert next_start(folder, facts).mode is Mode.ACTIVE
+    run("restore")
+    state = next_start(folder, facts)
+
+    assert state.mode is Mode.ADVISORY
+    assert state.advisory_until_said
+    assert state.originals is None
+
+
+def test_restore_that_stops_on_the_way_is_not_undone(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that fails leaves the originals in the journal, and an advisory daemon behind."""
+    write_journal(folder, originals=Capacity(250, 500), wrote=True, ended=True)
+    server = FakeServer(FACTS)
+    refused = Receipt(1.0, Capacity(250, 500), Capacity(225, 450), 0, 0.01, error="access denied")
+    monkeypatch.setattr(server, "apply", lambda _steps, _wanted: refused)
+    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
+    result = run("restore")
+    state = next_start(folder, FACTS)
+
+    assert result.exit_code == 1
+    assert state.mode is Mode.ADVISORY
+    assert state.originals is not None
+    assert state.writes.known == ()
+
+
+def test_restore_that_was_refused_changes_no_mode(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where another daemon has the writer lock nothing was done, and nothing is noted."""
+    write_journal(folder, originals=Capacity(250, 500))
+    server = FakeServer(FACTS)
+    locked = replace(server.read(), writer=False)
+    monkeypatch.setattr(server, "read", lambda: locked)
+    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
+
+    assert "writer lock" in run("restore").output
+    assert next_start(folder, FACTS).mode is Mode.ACTIVE
 
 
 def test_restore_leaves_a_restarted_server_alone(

@@ -32,6 +32,9 @@ from tuner.settings import Mode
 
 RETRY_SECONDS = 1.0
 
+ADVISORY_NEXT = "the next daemon is advisory until innobrim mode active"
+"""What a restore without a daemon leads to."""
+
 
 def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     """Return the last tick on disk.
@@ -78,22 +81,36 @@ def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[s
         )
     say(f"{nobody.message}; going by the journal in {directory}")
     server = real_server(config, SystemClock())
+    notes = Notebook(directory, keep_ticks=config.daemon.keep_ticks)
     try:
         facts = _reached(server.facts)
         found = _originals_of(facts, known, directory)
+        standing = look(directory, quietly=True).advisory_from_here(facts)
         if abs(found.started - facts.started) > SAME_START_SECONDS:
+            notes.stands(standing)
             return (
                 f"nothing to restore: {facts.endpoint} was restarted since a daemon wrote to it, "
-                "and runs with the values of its own configuration"
+                f"and runs with the values of its own configuration; {ADVISORY_NEXT}"
             )
         server.claims_writer = server.watches_latency = True
         try:
-            restore_offline(server, found.capacity, say=say, hidden=HIDDEN in facts.unseen)
+            restore_offline(
+                server,
+                found.capacity,
+                say=say,
+                begins=lambda: notes.stands(standing),
+                hidden=HIDDEN in facts.unseen,
+            )
         except ServerError as error:
             raise Refused(str(error)) from error
+        notes.given_back(facts.identity)
     finally:
+        lost = notes.close()
         server.close()
-    return f"restored C {found.capacity.io_capacity}, M {found.capacity.io_capacity_max} on {facts.endpoint}"
+        if lost:
+            say(f"warning: {lost}; the next daemon will not know of this restore, and may write again")
+    pair = found.capacity
+    return f"restored C {pair.io_capacity}, M {pair.io_capacity_max} on {facts.endpoint}; {ADVISORY_NEXT}"
 
 
 def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
