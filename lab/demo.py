@@ -152,7 +152,9 @@ def line(record: TickRecord) -> str:
     if not isinstance(reading, Sample):
         return f"{record.mode:9} no reading: {reading.reason}"
     held = ",".join(hold.code.value for hold in record.holds)
-    why = f"held: {held}; {decision.detail}" if held else f"{decision.reason}: {decision.detail}"
+    why = f"{decision.reason}: {decision.detail}"
+    if held and decision.reason != "held":
+        why = f"held: {held}; {decision.detail}"
     if found is None:
         return f"{record.mode:9} {why}"
     set_point = f"{decision.set_point:.3f}" if decision.set_point is not None else "-"
