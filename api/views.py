@@ -65,6 +65,7 @@ class Status(Struct, frozen=True):
     advisory: Annotated[str | None, Meta(description="why the mode is advisory; none in active mode")]
     holds: tuple[HoldInForce, ...]
     occurrences: Annotated[tuple[str, ...], Meta(description="what goes on in the server beside its load")]
+    degraded: Annotated[bool, Meta(description="InnoDB's counters are off, so that less is seen")]
     decision: Decision
     set_point: Annotated[float | None, Meta(description="f, the age ratio that the loop holds")]
     in_force: Annotated[Capacity | None, Meta(description="C and M as read; none when the reading failed")]
@@ -193,6 +194,7 @@ def status_of(
         advisory=(record.advisory or None) if record.mode is Mode.ADVISORY else None,
         holds=tuple(_hold_of(record, hold) for hold in record.holds),
         occurrences=record.occurrences,
+        degraded=sample is not None and sample.degraded,
         decision=record.decision,
         set_point=record.decision.set_point,
         in_force=sample.capacity if sample else None,

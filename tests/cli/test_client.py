@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from api.bodies import OverrideBody
 from api.server import ApiServer
-from tests.api.factory import AnsweringLoop, answering, application, estimate, record
+from tests.api.factory import AnsweringLoop, answering, application, estimate, record, sample
 from tuner.board import Board
 from tuner.cli import waiting
 from tuner.cli.main import cli
 from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration
 from tuner.cli.status_table import duration
-from tuner.records import LONGEST_TTL, Capacity, Decision, DecisionKind
+from tuner.records import ENABLE_COUNTERS, LONGEST_TTL, Capacity, Decision, DecisionKind
 
 Run = Callable[..., Result]
 
@@ -67,6 +67,21 @@ def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop,
         "recovery": {"predicted": 400.0, "allowed": 300.0, "exceeded": True},
         "shutdown": {"predicted": 11.0, "allowed": 300.0, "exceeded": False},
     }
+
+
+def test_status_says_that_counters_are_off_and_what_turns_them_on(daemon: AnsweringLoop, run: Run) -> None:
+    """Without InnoDB's counters status says what is weaker and which statements end that; else nothing."""
+    daemon.publish()
+    sound = run("status").output
+    assert json.loads(run("status", "--json").output)["degraded"] is False
+    daemon.template = record(reading=sample(degraded=True))
+    daemon.publish()
+    (line,) = [line for line in run("status").output.splitlines() if line.startswith("degraded")]
+
+    assert "degraded" not in sound
+    assert "ages are the checkpoint's" in line
+    assert all(statement in line for statement in ENABLE_COUNTERS)
+    assert json.loads(run("status", "--json").output)["degraded"] is True
 
 
 def test_pause_and_resume_show_what_changed(daemon: AnsweringLoop, run: Run) -> None:

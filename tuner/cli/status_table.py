@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from api.under_way import DrainInForce, RestoreUnderWay
 from api.views import BudgetInForce, Status
 from tuner.core.ages import said
+from tuner.core.degraded import ENABLE
 from tuner.records import Capacity
 from tuner.settings import Mode
 
 _MIB = 1024 * 1024
+_WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
 
 
 def table(status: Status) -> str:
@@ -64,6 +66,8 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         yield "hold", f"{hold.code.value} for {duration(hold.seconds)}: {hold.reason}; ends by {hold.clears}"
     if status.occurrences:
         yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile"
+    if status.degraded:
+        yield "degraded", f"InnoDB counters are off: {_WEAKER}; to turn them on: {ENABLE}"
     decision = status.decision
     yield "decision", f"{decision.kind.value} ({decision.reason}): {decision.detail}"
     if decision.would is not None:
