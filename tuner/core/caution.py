@@ -21,6 +21,10 @@ DIRTY_MARGIN = 0.9
 """Share of innodb_max_dirty_pages_pct that the dirty pages stay under; at the limit the server flushes
 at innodb_io_capacity whatever the age (``af_get_pct_for_dirty``)."""
 
+DIRTY_BEGINS, DIRTY_ENDS = 0.7, 0.6
+"""Share of that where the dirty pages begin and cease to bound the age. They grow less than the age does, by
+write combining: a line from far below meets the limit at a fraction of the age that reaches it."""
+
 LEAST_RATIO = 0.05
 """Age ratio below which dirty pages are not put down to the age."""
 
@@ -62,7 +66,7 @@ class Caution(Struct, frozen=True):
         waits: waits for a free page counted by then.
         pressure: how hard these press, 0 to 1.
         lru_share: share of the LRU in the pages flushed, averaged.
-        dirty_per_ratio: percentage of dirty pages at an age ratio of 1, averaged; 0 before the first.
+        dirty_per_ratio: percentage of dirty pages at an age ratio of 1, averaged; 0 far from their limit.
         device: the device gives less than the flush law asks for, and it matters.
         redo: another consumer holds redo.
     """
@@ -157,6 +161,9 @@ def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
 
 def _dirty(state: Caution, sample: Sample, elapsed: float) -> float:
     share = 100.0 * sample.pages_dirty / max(1, sample.pages_total)
+    near = DIRTY_ENDS if state.dirty_per_ratio > 0.0 else DIRTY_BEGINS
+    if share < near * DIRTY_MARGIN * sample.dirty_limit:
+        return 0.0
     per_ratio = share / max(LEAST_RATIO, sample.age_ratio)
     return _toward(state.dirty_per_ratio, per_ratio, elapsed) if state.dirty_per_ratio > 0.0 else per_ratio
 
