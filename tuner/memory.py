@@ -68,7 +68,7 @@ class Left(NamedTuple):
     def advisory_from_here(self, facts: Facts) -> Standing:
         """Return what stands for a server whose originals a person wants back."""
         standing = self._standing_of(facts.identity) or Standing(facts.identity, facts.started)
-        return replace(standing, advisory=True)
+        return replace(standing, advisory=True, why="restored by innobrim restore, without a daemon")
 
     def _elsewhere(self, facts: Facts) -> Standing | None:
         """Return what stands for the server that the last run ended beside; None where it is this one.

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, write_journal
 from tuner.cli import offline
+from tuner.core.standing import why_advisory
 from tuner.core.state import State
 from tuner.memory import look
 from tuner.records import Capacity, Facts, Receipt
@@ -82,7 +83,7 @@ def test_restore_without_a_daemon_is_not_undone(
     state = next_start(folder, facts)
 
     assert state.mode is Mode.ADVISORY
-    assert state.advisory_until_said
+    assert why_advisory(state) == "restored by innobrim restore, without a daemon"
     assert state.originals is None
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, SAVED, command, held
+from tuner.settings import Mode
 
 SESSION_SECONDS = 20
 """A session whose client vanished keeps its lock for 15 s at most, and the lock is asked for every 5 s."""
@@ -18,12 +21,18 @@ def together(*loops: Bench, holder: Bench | None, seconds: int) -> None:
 
 
 def beside(server: FakeServer) -> Bench:
-    """Return another daemon's loop beside a server, its originals on disk, the lock somebody else's."""
+    """Return another daemon's loop beside a server, the lock somebody else's."""
     loop = Bench(ACTIVE, server)
     server.writer = False
-    loop.turn(seconds=0.5)
-    loop.turn(SAVED, seconds=0.5)
+    loop.turn()
     return loop
+
+
+def given(loop: Bench) -> None:
+    """Let a loop have the lock, and the originals that it takes then on disk."""
+    loop.server.writer = True
+    loop.turn()
+    loop.turn(SAVED)
 
 
 def wrote(loop: Bench, *, since: int = 0) -> list[int]:
@@ -85,7 +94,7 @@ def test_a_loop_that_only_watched_takes_over_by_itself() -> None:
     second.server.writer = False
     for _ in range(20):
         second.turn()
-    second.server.writer = True
+    given(second)
     second.server.redo_rate = 3e6
     second.turns(30)
 
@@ -99,7 +108,7 @@ def test_a_loop_that_saw_changes_while_it_watched_asks_a_person_first() -> None:
     second = beside(first.server)
     first.server.redo_rate = 3e6
     together(first, second, holder=first, seconds=60)
-    second.server.writer = True
+    given(second)
     second.turns(60)
     (hold,) = second.record.holds
 
@@ -110,3 +119,31 @@ def test_a_loop_that_saw_changes_while_it_watched_asks_a_person_first() -> None:
     second.server.redo_rate = 6e6
     second.turns(60)
     assert wrote(second)
+
+
+def test_another_daemons_values_are_nobodys_originals() -> None:
+    """What the first daemon wrote is not what the server was set to: the second waits for the lock."""
+    first = Bench().in_control()
+    second = beside(first.server)
+    second.turns(30)
+    assert second.record.originals is None
+    assert "originals" not in {event.code for record in second.records for event in record.events}
+    found = first.server.capacity
+    given(second)
+
+    (event,) = [one for record in second.records for one in record.events if one.code == "originals"]
+    assert event.message.startswith(f"originals are {found}; another InnoBrim had the writer lock until now")
+
+
+def test_active_by_a_persons_word_it_asks_for_the_lock_first() -> None:
+    """The reading before the one that asks for the lock shows no other daemon: nothing is taken at it."""
+    server = Bench().in_control().server
+    second = Bench(replace(ACTIVE, mode=Mode.ADVISORY), server)
+    second.turns(3)
+    second.turn(command("mode", value="active"))
+    assert second.record.originals is None
+    server.writer = False
+    second.turns(3)
+
+    assert second.record.originals is None
+    assert held(second.record) >= {"not_writer"}

@@ -66,7 +66,7 @@ def change_mode(state: State, mode: Mode, why: str) -> State:
             owed = OwedPark(ParkFor.LEAVING, "leaving active mode")
         return replace(state, mode=mode, park_owed=owed, unpaid_since=None, override=None, restoring="")
     writes = Writes(last=state.writes.last, counted=state.writes.counted)
-    return replace(state, mode=mode, writes=writes, park_owed=None)
+    return replace(state, mode=mode, writes=writes, park_owed=None, lock_asked=False)
 
 
 def _settings(state: State, asked: Asked) -> Outcome:

@@ -23,6 +23,12 @@ SERVERS_REMEMBERED = 8
 ANOTHER, ANSWERS = "server ", " answers now; the mode is advisory until a person says: innobrim mode active"
 """What the event ``other_server`` says, around the server's identity."""
 
+THEIRS = (
+    "another InnoBrim had the writer lock until now, so they may be its last write: look at them before you "
+    "type innobrim restore"
+)
+"""What the event ``originals`` says where they may be none."""
+
 FAILURES_LATCHED = 3
 """Writes refused in a row before the loop stops trying and waits for a person."""
 
@@ -163,7 +169,8 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         state, bounded = follow_targets(replace(state, caution=careful), sample, now=now, wall=wall)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now, wall=wall)
-    state, taken = _take_originals(state, sample, wall=wall)
+    another_wrote = last is not None and not last.writer
+    state, taken = _take_originals(state, sample, another_wrote=another_wrote, wall=wall)
     return state, [*events, *changed, *taken]
 
 
@@ -249,12 +256,20 @@ def _other_server(state: State, sample: Sample) -> State:
     )
 
 
-def _take_originals(state: State, sample: Sample, *, wall: float) -> tuple[State, list[Event]]:
-    """Note what was in force when active mode is entered; lift the restart hold when all is known."""
+def _take_originals(
+    state: State, sample: Sample, *, another_wrote: bool, wall: float
+) -> tuple[State, list[Event]]:
+    """Note what was in force when active mode is entered; lift the restart hold when all is known.
+
+    Beside another daemon that would be what it wrote last: the writer lock is had first.
+    """
     events: list[Event] = []
-    if state.mode is Mode.ACTIVE and state.originals is None and not state.facts_due:
+    asked = state.mode is Mode.ACTIVE and state.lock_asked
+    if asked and sample.writer and state.originals is None and not state.facts_due:
         state = replace(state, originals=Originals(capacity=sample.capacity))
-        events.append(Event(wall=wall, code="originals", message=f"originals are {sample.capacity}"))
+        theirs = f"; {THEIRS}" if another_wrote else ""
+        events.append(Event(wall=wall, code="originals", message=f"originals are {sample.capacity}{theirs}"))
+    state = replace(state, lock_asked=state.mode is Mode.ACTIVE)
     saved = state.mode is not Mode.ACTIVE or (state.originals is not None and state.originals.saved)
     if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:
         state = replace(state, latches=replace(state.latches, restarted=None))

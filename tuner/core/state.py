@@ -173,7 +173,8 @@ class State(Struct, frozen=True):
     ``role`` is the server's, with read_only, as last seen; ``handed_over`` is when a park for another
     role was taken over last; ``unpaid_since`` is since when a park that is owed on leaving active mode waits
     for a reading; ``beside_before`` is the server that the last run ended beside, where another one answers
-    at its address now, until that is said.
+    at its address now, until that is said; ``lock_asked`` tells that readings show who has the writer lock,
+    which is asked for from the tick after active mode is entered.
     """
 
     settings: Settings
@@ -211,4 +212,5 @@ class State(Struct, frozen=True):
     handed_over: float | None = None
     unpaid_since: float | None = None
     beside_before: str = ""
+    lock_asked: bool = True
     why_advisory: str = ""
