@@ -53,6 +53,13 @@ class HoldInForce(Struct, frozen=True):
     clears: Annotated[str, Meta(description="who or what ends it")]
 
 
+class DoneSince(Struct, frozen=True):
+    """What a command did to the server without a daemon."""
+
+    at: Annotated[float, Meta(description="when, Unix time")]
+    message: Annotated[str, Meta(description="what was done")]
+
+
 class Status(Struct, frozen=True):
     """The loop in one look."""
 
@@ -84,6 +91,11 @@ class Status(Struct, frozen=True):
     server: Facts | None
     process: Process | None
     journal: Annotated[str | None, Meta(description="why the journal cannot be written; none while it can")]
+    alive: Annotated[bool, Meta(description="a daemon is at work, whether it answers or not")] = True
+    since: Annotated[
+        tuple[DoneSince, ...],
+        Meta(description="what commands did without a daemon since its last tick, where that is shown"),
+    ] = ()
 
 
 class BudgetInForce(Struct, frozen=True):

@@ -9,6 +9,7 @@ import msgspec
 from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing
 from tuner.core.state import State
+from tuner.journal.tables import OFFLINE
 from tuner.journal.writer import JournalWriter
 from tuner.records import TickRecord
 
@@ -44,6 +45,10 @@ class Notebook:
             wall=wall,
         )
 
+    def done(self, message: str, *, wall: float, who: str) -> None:
+        """Note what was done to a server without its daemon, for whoever asks for the status."""
+        self._opened().note(wall=wall, code=OFFLINE, message=message, who=who)
+
     def record(self, record: TickRecord) -> None:
         """Put a tick on disk."""
         if self._journal is not None:
@@ -59,6 +64,11 @@ class Notebook:
     def given_back(self, identity: str) -> None:
         """Note that a server has its originals again."""
         self._opened().given_back(identity)
+
+    @property
+    def begun(self) -> bool:
+        """Tell whether anything was noted."""
+        return self._journal is not None
 
     def end(self, wall: float) -> None:
         """Note that the run ended in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,11 +13,12 @@ import pytest
 from click.testing import Result
 from msgspec.structs import replace
 
-from tests.api.factory import FACTS
+from tests.api.factory import FACTS, START
 from tests.cli.support import FakeServer, write_journal
 from tuner.cli import offline
 from tuner.core.standing import why_advisory
 from tuner.core.state import State
+from tuner.journal.writer import JournalWriter
 from tuner.memory import look
 from tuner.records import Capacity, Facts, Receipt
 from tuner.settings import Mode, Settings
@@ -32,7 +34,8 @@ def test_status_without_a_daemon_comes_from_the_journal(folder: Path, run: Run) 
     found = json.loads(run("status", "--json").stdout)
 
     assert result.exit_code == 0, result.output
-    assert "not reachable" in result.stdout.splitlines()[0]
+    assert "none at work, so it is not reachable" in result.stdout.splitlines()[0]
+    assert time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(START + 1)) in result.stdout.splitlines()[0]
     assert str(folder / "api.sock") in result.stderr
     assert FACTS.version in result.output
     assert (found["source"], found["tick"], found["process"]) == ("journal", 1, None)
@@ -117,6 +120,34 @@ def test_restore_that_was_refused_changes_no_mode(
 
     assert "writer lock" in run("restore").output
     assert next_start(folder, FACTS).mode is Mode.ACTIVE
+
+
+def test_status_tells_what_a_restore_did_since_the_last_tick(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restore without a daemon the pair of its last tick is not passed off as the one in force."""
+    write_journal(folder, originals=Capacity(250, 500))
+    server = FakeServer(replace(FACTS, unseen=("latency",)))
+    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
+    assert run("restore").exit_code == 0
+
+    result = run("status")
+
+    assert f"restored C 250, M 500 on {FACTS.endpoint}" in result.stdout
+    assert "C 225, M 450 at that tick" in result.stdout
+
+
+def test_status_tells_a_daemon_without_api_from_none(folder: Path, run: Run) -> None:
+    """A daemon that is at work and answers nobody is said to be alive."""
+    write_journal(folder)
+    living = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
+    living.start()
+    assert living.flush(5.0)
+
+    result = run("status")
+
+    assert living.close(5.0)
+    assert "alive, but no API of it answers" in result.stdout.splitlines()[0]
 
 
 def test_restore_leaves_a_restarted_server_alone(

@@ -62,6 +62,10 @@ def test_a_crashed_daemons_values_are_parked(
     assert pair.io_capacity_max > OURS.io_capacity_max
     assert result.stdout == f"parked at {pair.io_capacity}/{pair.io_capacity_max} on {FACTS.endpoint}\n"
     assert server.closed
+    status = run("status").stdout
+    assert result.stdout.strip() in status
+    assert "C 225, M 450 at that tick" in status
+    assert "stopping" not in status
     found = ending(folder)
     assert found is not None
     newest = found.writes[FACTS.identity][0]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from api.views import Status, status_of
+from api.views import DoneSince, Status, status_of
 from tuner.cli.api_client import NoDaemon
 from tuner.cli.errors import Refused, Unreachable, Unusable
 from tuner.cli.options import real_server
@@ -19,11 +19,11 @@ from tuner.core.latency import HIDDEN
 from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
-from tuner.journal.reader import absence, last_record, originals, runs
+from tuner.journal.reader import absence, done_offline, last_record, originals, runs
 from tuner.journal.tables import LOCK_NAME, JournalError, Originals
 from tuner.memory import look
 from tuner.notebook import Notebook
-from tuner.park import WAIT_SECONDS, park_offline
+from tuner.park import WAIT_SECONDS, WHO, park_offline
 from tuner.records import Facts
 from tuner.restore import restore_offline
 from tuner.servers.port import ServerError
@@ -49,13 +49,16 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     """
     directory = _state_directory(config, nobody)
     with _reading(nobody):
-        record = last_record(directory)
+        record = last_record(directory, of_daemon=True)
+        since = done_offline(directory, after=record.tick.wall) if record is not None else []
         facts = _facts(directory)
     if record is None:
         raise Unreachable(f"{nobody.message}; and the journal in {directory} has no tick yet")
-    return status_of(
+    found = status_of(
         record, facts=facts, settings=config.loop, wall=time.time(), process=None, source="journal"
     )
+    done = tuple(DoneSince(at=wall, message=message) for wall, message in since)
+    return replace(found, since=done, alive=_claimed(directory))
 
 
 def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
@@ -102,15 +105,19 @@ def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[s
                 hidden=HIDDEN in facts.unseen,
             )
         except ServerError as error:
+            if notes.begun:
+                notes.done(f"not restored: {error}", wall=time.time(), who="innobrim restore")
             raise Refused(str(error)) from error
         notes.given_back(facts.identity)
+        pair = found.capacity
+        done = f"restored C {pair.io_capacity}, M {pair.io_capacity_max} on {facts.endpoint}"
+        notes.done(done, wall=time.time(), who="innobrim restore")
     finally:
         lost = notes.close()
         server.close()
         if lost:
             say(f"warning: {lost}; the next daemon will not know of this restore, and may write again")
-    pair = found.capacity
-    return f"restored C {pair.io_capacity}, M {pair.io_capacity_max} on {facts.endpoint}; {ADVISORY_NEXT}"
+    return f"{done}; {ADVISORY_NEXT}"
 
 
 def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
@@ -177,9 +184,13 @@ def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattend
             return f"nothing to park: nothing was written to {facts.endpoint} since its mysqld started"
         state = left.begin(replace(config.loop, mode=Mode.ADVISORY), facts, now=clock.monotonic())
         done = park_offline(server, clock, state, found, notes=notes, began=began, unattended=unattended)
+        if notes.begun:
+            notes.done(f"{done} on {facts.endpoint}", wall=clock.wall(), who=WHO)
     except ServerUnreachable as error:
         raise Unreachable(f"the server cannot be reached: {error}") from error
     except ServerError as error:
+        if notes.begun:
+            notes.done(str(error), wall=clock.wall(), who=WHO)
         raise Refused(str(error)) from error
     finally:
         lost = notes.close()

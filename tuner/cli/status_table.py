@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from api.under_way import DrainInForce, RestoreUnderWay
@@ -54,8 +55,7 @@ def drain_text(drain: DrainInForce) -> str:
 
 
 def _rows(status: Status) -> Iterator[tuple[str, str]]:
-    if status.source == "journal":
-        yield "daemon", f"not reachable; this is its last tick on disk, {duration(status.seconds_old)} old"
+    yield from _without_daemon(status)
     ago = f"tick {status.tick}, {duration(status.seconds_old)} ago"
     yield "mode", f"{status.mode.value}; {status.lifecycle.value}; {ago}"
     if status.advisory is not None:
@@ -72,18 +72,31 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield "decision", f"{decision.kind.value} ({decision.reason}): {decision.detail}"
     if decision.would is not None:
         yield "would set", _pair(decision.would)
-    yield "io_capacity", f"{_pair(status.in_force)}; {_originals(status)}"
+    then = " at that tick" if status.since else ""
+    yield "io_capacity", f"{_pair(status.in_force)}{then}; {_originals(status)}"
     if status.missed is not None:
         yield "reading", f"failed: {status.missed}"
     yield from _measured(status)
-    if status.override is not None and status.source == "daemon":
-        value = (
-            "held back" if status.override.io_capacity_max is None else f"M {status.override.io_capacity_max}"
-        )
-        yield "override", f"{value}, {duration(status.override.seconds_left)} left"
     yield from _under_way(status)
     yield "changes", f"{status.changes_last_hour} in the last hour"
     yield from _daemon(status)
+
+
+def _without_daemon(status: Status) -> Iterator[tuple[str, str]]:
+    if status.source == "journal":
+        yield "daemon", f"{_nobody(status)}, {_stamp(status.at)}, {duration(status.seconds_old)} old"
+    for done in status.since:
+        yield "since then", f"{_stamp(done.at)}: {done.message}"
+
+
+def _nobody(status: Status) -> str:
+    if status.alive:
+        return "alive, but no API of it answers; this is its last tick on disk"
+    return "none at work, so it is not reachable; all this is the last one's last tick on disk"
+
+
+def _stamp(wall: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(wall))
 
 
 def to_write(status: Status) -> str:
@@ -114,6 +127,11 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
 
 def _under_way(status: Status) -> Iterator[tuple[str, str]]:
     drain, restore, now = status.drain, status.restore, status.in_force
+    if status.override is not None and status.source == "daemon":
+        value = (
+            "held back" if status.override.io_capacity_max is None else f"M {status.override.io_capacity_max}"
+        )
+        yield "override", f"{value}, {duration(status.override.seconds_left)} left"
     if drain is not None and status.source == "daemon":
         yield "drain", f"{drain_text(drain)}; for {drain.who}"
     if restore is not None:

@@ -13,6 +13,7 @@ from tuner.journal.items import (
     GivenBackItem,
     Item,
     LearnedItem,
+    NoteItem,
     OriginalsItem,
     RowsItem,
     RunItem,
@@ -50,6 +51,7 @@ class Backlog:
             GivenBackItem: _FEW,
             StandingItem: _FEW,
             EndItem: _FEW,
+            NoteItem: _FEW,
             BarrierItem: _FEW,
         }
         self._lanes: dict[type, deque[Numbered]] = {kind: deque() for kind in self._limits}

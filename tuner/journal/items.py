@@ -103,6 +103,13 @@ class EndItem:
 
 
 @dataclass(slots=True)
+class NoteItem:
+    """An event beside the ticks: when, code, message, who."""
+
+    row: tuple[float, str, str, str]
+
+
+@dataclass(slots=True)
 class BarrierItem:
     """Somebody who waits until everything before it is on disk."""
 
@@ -119,6 +126,7 @@ Item = (
     | StandingItem
     | LearnedItem
     | EndItem
+    | NoteItem
     | BarrierItem
 )
 

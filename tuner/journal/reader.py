@@ -13,31 +13,47 @@ import msgspec
 
 from tuner.journal.codec import CodecError, decode
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
-from tuner.journal.tables import RECORDS, STANDING, JournalError, Originals, Run, Snapshot
+from tuner.journal.tables import OFFLINE, RECORDS, STANDING, JournalError, Originals, Run, Snapshot
 from tuner.records import Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 CHUNK = 500
 
 
-def last_record(state_directory: Path) -> TickRecord | None:
+def last_record(state_directory: Path, *, of_daemon: bool = False) -> TickRecord | None:
     """Return the newest tick on disk; None without a journal or before the first tick.
+
+    Args:
+        state_directory: where the journal is.
+        of_daemon: pass over what a command noted that did without the daemon.
 
     Raises:
         JournalError: damaged, or written with other records than this version's.
     """
     path = located(state_directory)
+    passed = "WHERE run NOT IN (SELECT run FROM events WHERE code = ?) " if of_daemon else ""
     rows = _rows(
         path,
         "SELECT record, coalesce(r.fingerprint, f.value), coalesce(r.program, p.value) FROM ticks "
         "LEFT JOIN runs r USING (run) LEFT JOIN meta f ON f.name = 'fingerprint' "
-        "LEFT JOIN meta p ON p.name = 'program' ORDER BY id DESC LIMIT 1",
+        f"LEFT JOIN meta p ON p.name = 'program' {passed}ORDER BY id DESC LIMIT 1",
+        (OFFLINE,) if of_daemon else (),
     )
     if not rows:
         return None
     blob, found, program = rows[0]
     _require(path, found, program)
     return _record(path, blob)
+
+
+def done_offline(state_directory: Path, *, after: float) -> list[tuple[float, str]]:
+    """Return what commands did without the daemon later than a Unix time: when, and what.
+
+    Raises:
+        JournalError: damaged.
+    """
+    query = "SELECT wall, message FROM events WHERE code = ? AND wall > ? ORDER BY id"
+    return [(wall, text) for wall, text in _rows(located(state_directory), query, (OFFLINE, after))]
 
 
 def originals(state_directory: Path) -> list[Originals]:

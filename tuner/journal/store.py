@@ -16,6 +16,7 @@ from tuner.journal.items import (
     GivenBackItem,
     Item,
     LearnedItem,
+    NoteItem,
     OriginalsItem,
     Row,
     RowsItem,
@@ -158,6 +159,7 @@ class Store:
             GivenBackItem: self._forget_originals,
             StandingItem: self.put_standing,
             LearnedItem: self._put_learned,
+            NoteItem: lambda note: self._add("events", _EVENT_COLUMNS, [(self.run, 0, *note.row)]),
             EndItem: lambda end: self.add_event(wall=end.wall, code=ENDED, message="ended in order"),
         }
         handler = handlers.get(type(item))

@@ -15,6 +15,7 @@ from tuner.journal.items import (
     GivenBackItem,
     Item,
     LearnedItem,
+    NoteItem,
     OriginalsItem,
     RunItem,
     SnapshotItem,
@@ -146,6 +147,10 @@ class JournalWriter:
     def end_run(self, wall: float) -> None:
         """Note that the run ends in order: nothing is left to be done in its place."""
         self._put(EndItem(wall), urgent=True)
+
+    def note(self, *, wall: float, code: str, message: str, who: str) -> None:
+        """Put an event beside the ticks."""
+        self._put(NoteItem((wall, code, message, who)), urgent=True)
 
     def flush(self, timeout: float) -> bool:
         """Wait until everything taken so far is on disk; False when it is not in time (seconds)."""
