@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError, load_suite, parse_suite, suite_names
+from lab.bench.progress import Progress
 
 
 @pytest.mark.parametrize("name", suite_names())
@@ -67,3 +69,8 @@ def test_the_digest_changes_with_what_is_measured_and_with_nothing_else() -> Non
     one, two = (parse_suite(text.format(threads), name="x") for threads in (3, 4))
     assert one.digest != two.digest
     assert parse_suite('about = "other"\n' + text.format(3), name="y").digest == one.digest
+
+
+def test_the_quick_suite_is_quick(tmp_path: Path) -> None:
+    """What is promised in under ten minutes is planned for less, with the usual time to settle."""
+    assert Progress(load_suite("quick"), Ledger(tmp_path / "rows.jsonl", resume=True)).seconds() < 600.0
