@@ -75,7 +75,7 @@ def broken_budgets(found: Mapping[str, Budget]) -> Finding | None:
         title=f"{' and '.join(KEYS[name] for name in broken)} cannot be kept",
         reason="; ".join(one.figures(name) for name, one in broken.items()),
         effect="the age is held at the lowest set-point, which costs page writes and does not suffice",
-        fix=f"{'; '.join(one.right(name) for name, one in broken.items())}; or less redo capacity",
+        fix="; ".join(one.right(name) for name, one in broken.items()),
     )
 
 

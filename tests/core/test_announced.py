@@ -64,6 +64,14 @@ def test_a_budget_that_the_lowest_age_breaks_is_out_of_reach_within_seconds(age_
     )
 
 
+def test_less_redo_is_advised_only_where_it_helps() -> None:
+    """No redo log is so small that a recovery takes less than its start."""
+    for allowed in (1.9, 10.0):
+        budget = Budget(-0.5, predicted=14.0, allowed=allowed, least=15.0, start=2.0)
+
+        assert ("less redo capacity" in budget.right("recovery")) is (allowed > budget.start)
+
+
 @given(st.lists(st.sampled_from(sorted(SAID | {"alarm", "headroom"})), max_size=200))
 def test_every_end_follows_a_beginning(sources: list[str]) -> None:
     """Whatever decides in whatever order, beginnings and ends of each bound take turns."""

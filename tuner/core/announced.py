@@ -112,7 +112,7 @@ def _exceeded(name: str, budget: Budget, *, wished: float | None, set_point: flo
     """Return the event that says of a budget that it is not kept, by how much, and what would be right."""
     key, now, least = KEYS[name], budget.figures(name), budget.right(name)
     if wished is None:
-        message = f"{key} cannot be kept: {now}; {least}, or less redo capacity"
+        message = f"{key} cannot be kept: {now}; {least}"
         return Event(wall=wall, code="budget_out_of_reach", message=message)
     held = f"set_point = {wished:g} stands" + ("" if set_point == wished else f" ({set_point:.2f} in force)")
     right = f"a set_point of at most {budget.ratio:.2f} keeps it" if budget.in_reach else least

@@ -155,12 +155,14 @@ class Budget(Struct, frozen=True):
         predicted: what recovery or shutdown would take now.
         allowed: what it may take.
         least: the smallest budget that the lowest set-point keeps, at the pages per byte of now.
+        start: what it takes without any redo and dirty page.
     """
 
     ratio: float
     predicted: float
     allowed: float
     least: float
+    start: float = 0.0
 
     @property
     def exceeded(self) -> bool:
@@ -177,8 +179,9 @@ class Budget(Struct, frozen=True):
         return f"{WHAT[name]} would take {self.predicted:.0f} s now, and {KEYS[name]} is {self.allowed:g}"
 
     def right(self, name: str) -> str:
-        """Return which budget the lowest set-point would keep, in words."""
-        return f"the lowest set-point, {LOWEST:.2f}, needs {KEYS[name]} = {math.ceil(self.least)} or more"
+        """Return what would let the lowest set-point keep the budget, in words."""
+        needs = f"the lowest set-point, {LOWEST:.2f}, needs {KEYS[name]} = {math.ceil(self.least)} or more"
+        return f"{needs}, or less redo capacity" if self.allowed > self.start else needs
 
 
 def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sample) -> dict[str, Budget]:
@@ -195,8 +198,9 @@ def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sam
         "shutdown": (recovery.shutdown_seconds(sample), settings.max_shutdown_seconds),
     }
     least = _seconds_at(recovery, headroom, LOWEST)
+    start = {"recovery": recovery.factor * START_SECONDS, "shutdown": 0.0}
     return {
-        name: Budget(ratio, *now[name], least=least[name])
+        name: Budget(ratio, *now[name], least=least[name], start=start[name])
         for name, ratio in ratios(recovery, headroom, settings).items()
     }
 
