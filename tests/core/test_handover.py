@@ -46,6 +46,35 @@ def test_values_of_somebody_else_are_not_called_ours() -> None:
     assert hold.reason == "super_read_only is ON; left at 10000/20000, not ours"
 
 
+@pytest.mark.parametrize("meddled", [False, True])
+def test_what_is_ours_stays_ours_through_advisory_mode(bench: Bench, *, meddled: bool) -> None:
+    """Going to advisory mode and back makes nobody else's of the values that were written last."""
+    bench.server.shows = READ_ONLY
+    bench.turn()
+    bench.turn(command("mode", value="advisory"))
+    bench.turns(3)
+    if meddled:
+        bench.server.capacity = Capacity(300, 900)
+    bench.turn(command("mode", value="active"))
+    record, pair = bench.turns(3), bench.server.capacity
+    (hold,) = [one for one in record.holds if one.code.value == "not_writer"]
+
+    assert hold.reason == f"super_read_only is ON; left at {pair}, {'not ours' if meddled else 'ours'}"
+    assert (bench.state.writes.own == pair) is not meddled
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_leaving_active_says_what_it_could_not_park(bench: Bench, *, silent: bool) -> None:
+    """Asked for advisory mode on a read-only server, it says why there is no park, and what was left."""
+    bench.server.shows, left = READ_ONLY, bench.server.capacity
+    bench.turns(2)
+    bench.server.down = "did not answer within 1 s" if silent else ""
+    (answer,) = bench.turn(command("mode", value="advisory")).acknowledgements
+
+    reason = f"super_read_only is ON; left at {left}, ours"
+    assert answer.message == f"mode active → advisory; no park was written: {reason}"
+
+
 @pytest.mark.parametrize("asked", ["park", "restore", "override"])
 def test_a_read_only_server_is_not_written_for_a_person_either(bench: Bench, asked: str) -> None:
     """Who asks for a write is refused, and hears which variable stands in the way and what clears it."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tuner.core import orders
 from tuner.core.asking import Asked, Outcome, refused
+from tuner.core.holds import unparkable
 from tuner.core.standing import cut_short, waiting
 from tuner.core.state import OwedPark, ParkFor, State, Writes
 from tuner.records import Acknowledgement, Capacity, Event, HoldCode, Lifecycle
@@ -40,6 +41,9 @@ def _mode(state: State, asked: Asked) -> Outcome:
     who, reason, held = asked.command.who, asked.command.reason, waiting(state)
     why = f"{who} said so: {reason}" if reason else f"{who} said so"
     still = f"; still held ({held}): innobrim resume ends that" if held and mode is Mode.ACTIVE else ""
+    if mode is Mode.ADVISORY and state.mode is Mode.ACTIVE:
+        barred = "; ".join(unparkable(state, asked.sample))
+        still = f"; no park was written: {barred}" if barred else ""
     return Outcome(
         change_mode(state, mode, why),
         f"mode {state.mode} → {mode}{still}",
@@ -65,7 +69,15 @@ def change_mode(state: State, mode: Mode, why: str) -> State:
         if state.writes.own is not None and not held:
             owed = OwedPark(ParkFor.LEAVING, "leaving active mode")
         return replace(state, mode=mode, park_owed=owed, unpaid_since=None, override=None, restoring="")
-    writes = Writes(last=state.writes.last, counted=state.writes.counted)
+    before = state.writes
+    writes = Writes(
+        own=before.own,
+        left=before.left,
+        pending=before.pending,
+        before=before.before,
+        last=before.last,
+        counted=before.counted,
+    )
     return replace(state, mode=mode, writes=writes, park_owed=None, lock_asked=False)
 
 

@@ -77,6 +77,25 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
     return tuple(bars)
 
 
+def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
+    """Return why no park may be written now, one reason for each hold that never parks; empty where one may.
+
+    Args:
+        state: with the holds of the last tick.
+        sample: this tick's reading; None where it was missed.
+    """
+    latches = state.latches
+    found = [
+        hold.reason
+        for hold in (latches.foreign, latches.restarted, latches.refused)
+        if hold is not None and hold.code in NEVER_PARKED
+    ]
+    if sample is not None:
+        return (*found, *(reason for reason, _ in not_writer(state, sample)))
+    old = [hold.reason for hold in state.holds if hold.code is HoldCode.NOT_WRITER]
+    return tuple(dict.fromkeys([*found, *old]))
+
+
 def law_in_doubt(state: State) -> tuple[str, str] | None:
     """Return why the flush law is not known to hold here, and what clears that; None where it is."""
     last = state.estimator.last
