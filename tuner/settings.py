@@ -103,10 +103,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(ge=1.0, le=10.0, description="load growth that a parked setting leaves room for, as a factor"),
     ] = 1.5
     baseline: Annotated[
-        Annotated[str, Meta(pattern=r"^[0-9]{3,10}/[0-9]{3,10}$", examples=["200/2000"])] | None,
+        Annotated[str, Meta(pattern=r"^[0-9]{1,10}/[0-9]{1,10}$", examples=["200/2000"])] | None,
         Meta(
             description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; "
-            "taken over again after a cool-down, where any other change by somebody else waits for a person"
+            "taken over again after a cool-down, where any other change by somebody else waits for a person; "
+            "to be set M first when raising and C first when lowering, or MySQL clips C to M"
         ),
     ] = None
     baseline_cooldown_seconds: Annotated[

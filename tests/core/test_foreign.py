@@ -26,8 +26,11 @@ def test_the_declared_baseline_is_taken_over_after_a_cool_down() -> None:
     assert "foreign_change" in changed(bench, BASELINE)
     (hold,) = bench.record.holds
     assert hold.clears == "20 s of the baseline left alone, or innobrim resume"
+    (said,) = [event.message for event in bench.record.events if event.code == "foreign_change"]
+    assert "FROM performance_schema.variables_info" in said
     bench.turns(int(COOLDOWN) - 1)
     assert held(bench.record) == {"foreign_change"}
+    assert bench.record.holds[0].clears == "1 s more of the baseline left alone, or innobrim resume"
     record = bench.turn()
 
     assert held(record) == set()

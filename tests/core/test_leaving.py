@@ -84,3 +84,24 @@ def test_resumed_unheard_the_loop_knows_its_own_values(bench: Bench, *, meddled:
     own = bench.state.writes.own
 
     assert own == (None if meddled else bench.server.capacity)
+
+
+def test_a_pause_says_what_it_leaves(bench: Bench) -> None:
+    """The pair in force is named, and whose it is."""
+    ours = bench.server.capacity
+    said = bench.turn(command("pause")).acknowledgements[-1].message
+    bench.turn(command("resume"))
+    bench.server.capacity = DEFAULT
+    theirs = bench.turn(command("pause")).acknowledgements[-1].message
+
+    assert said.startswith(f"paused; {ours}, InnoBrim's, is in force, and parked unless it is safe already")
+    assert theirs.startswith(f"paused; {DEFAULT}, not InnoBrim's, stays in force")
+
+
+def test_a_park_that_writes_nothing_says_why(bench: Bench) -> None:
+    """A pair that is safe already is not written again, and that is said with the room it leaves."""
+    for _ in range(5):
+        bench.turns(20)
+        detail = bench.turn(command("park")).decision.detail
+
+    assert detail.endswith("is already safe, with room for 1.5 times the load: nothing is written")

@@ -113,3 +113,12 @@ def test_a_write_whose_outcome_was_not_read_is_still_our_own(bench: Bench) -> No
 
     assert record.decision.kind is DecisionKind.PARK
     assert bench.server.capacity == bench.state.park_target
+
+
+def test_an_override_says_which_value_it_becomes(bench: Bench) -> None:
+    """An M that is no whole multiple of C is rounded to one, and the answer says to which."""
+    record = bench.turn(command("override", value=601, ttl=30.0))
+
+    said = record.acknowledgements[-1].message
+    assert said == "override to 600 for 30 s: 601 is no multiple of loop.ratio, 2"
+    assert bench.server.capacity.io_capacity_max == 600

@@ -61,7 +61,7 @@ HOLDS = {
     ),
     HoldCode.INERT: (
         "C and M have no effect: redo disabled, adaptive flushing off, or LRU flushing does the writing",
-        "the server, when that changes",
+        "the statement that the hold names; for LRU flushing the server, when it has free pages again",
     ),
     HoldCode.RESIZING: ("the redo capacity is being changed", "the server, when it is done"),
     HoldCode.MODEL_MISMATCH: (
@@ -93,7 +93,7 @@ BUDGETS = (
 def parked(code: HoldCode) -> str:
     """Return what entering a hold leaves in force, in words."""
     if code in PARKED_ON_ENTRY:
-        return "parked on entry"
+        return "parked on entry where it is the daemon's and not safe already; else as it is"
     if code is HoldCode.STALE:
         return "as it is; parked at the first good contact"
     return "as it is: nothing is written" if code in NEVER_PARKED else "as it is"

@@ -10,6 +10,12 @@ from tuner.core.state import State, Writes
 from tuner.records import Capacity, Event, Hold, HoldCode, Sample
 from tuner.settings import Mode, Settings
 
+WHO_CHANGED = (
+    "SELECT variable_name, set_user, set_host, set_time FROM performance_schema.variables_info "
+    "WHERE variable_name LIKE 'innodb_io_capacity%'"
+)
+"""Tells who set C and M last, and when."""
+
 READOPTIONS = 3
 """Times in an hour that the baseline is taken over again; beyond that somebody is at it on purpose."""
 
@@ -39,10 +45,11 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
             code=HoldCode.FOREIGN_CHANGE,
             since=now,
             reason=message,
-            clears=_clears(state, sample.capacity, now=now),
+            clears=_clears(state, sample.capacity, now=now, since=now),
         )
         state = replace(state, latches=replace(state.latches, foreign=hold), override=None)
-    return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
+    told = f"{message}; who: {WHO_CHANGED}"
+    return state, [Event(wall=wall, code="foreign_change", message=told, who="somebody else")]
 
 
 def _left_by(writes: Writes) -> tuple[Capacity, ...]:
@@ -60,12 +67,19 @@ def baseline(settings: Settings) -> Capacity | None:
     return Capacity(int(low), int(high))
 
 
-def _clears(state: State, capacity: Capacity, *, now: float) -> str:
+def counted_down(state: State, hold: Hold, *, now: float) -> Hold:
+    """Return the hold with what is left of the baseline's cool-down."""
+    found = state.writes.expected
+    return hold if found is None else replace(hold, clears=_clears(state, found, now=now, since=hold.since))
+
+
+def _clears(state: State, capacity: Capacity, *, now: float, since: float) -> str:
     if capacity != baseline(state.settings):
         return "innobrim resume"
     if len(_lately(state, now)) >= READOPTIONS:
         return f"innobrim resume: the baseline was taken over {READOPTIONS} times within the hour already"
-    return f"{state.settings.baseline_cooldown_seconds:.0f} s of the baseline left alone, or innobrim resume"
+    left = max(0.0, state.settings.baseline_cooldown_seconds - (now - since))
+    return f"{left:.0f} s{' more' if now > since else ''} of the baseline left alone, or innobrim resume"
 
 
 def _lately(state: State, now: float) -> tuple[float, ...]:

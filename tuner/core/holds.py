@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tuner.core import degraded
 from tuner.core.caution import LRU_FLOOR, LRU_SHARE
+from tuner.core.foreign import counted_down
 from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.handover import read_only
 from tuner.core.state import State
@@ -31,9 +32,10 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
         found.append(Hold(code=code, since=since.get(code, now), reason=reason, clears=clears))
 
     latches = state.latches
+    foreign = latches.foreign and counted_down(state, latches.foreign, now=now)
     found.extend(
         latched
-        for latched in (latches.paused, latches.foreign, latches.restarted, latches.refused)
+        for latched in (latches.paused, foreign, latches.restarted, latches.refused)
         if latched is not None
     )
     if state.last_good is None or now - state.last_good > state.settings.stale_seconds:
@@ -48,7 +50,7 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
     else:
         inert = inert_reason(state, sample, state.estimate)
         if inert:
-            hold(HoldCode.INERT, inert, "the server itself, when that changes")
+            hold(HoldCode.INERT, inert, inert_end(state, sample))
         if sample.resizing:
             hold(HoldCode.RESIZING, "a redo capacity change is under way", "the server, when it is done")
         bars = not_writer(state, sample)
@@ -115,6 +117,17 @@ def law_in_doubt(state: State) -> tuple[str, str] | None:
         f"{state.gate.quiet} of {NEEDED_QUIET} without"
     )
     return f"the flush law is not verified yet: {seen}", "matching readings under load"
+
+
+def inert_end(state: State, sample: Sample) -> str:
+    """Return what gives C and M their effect back."""
+    if state.facts.blockers:
+        return "the server itself, when that changes"
+    if not sample.redo_enabled:
+        return "ALTER INSTANCE ENABLE INNODB REDO_LOG"
+    if not sample.adaptive_flushing:
+        return "SET GLOBAL innodb_adaptive_flushing = ON"
+    return "the server itself, when it has free pages again"
 
 
 def inert_reason(state: State, sample: Sample, estimate: Estimate | None) -> str:

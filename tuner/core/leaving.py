@@ -39,7 +39,8 @@ def park(
     if target is None:
         return replace(state, park_owed=owed), replace(base, detail=f"{why}; waiting for a second reading")
     if target == current:
-        return state, replace(base, detail=f"{why}; already safe")
+        slack = f"with room for {state.settings.park_slack:g} times the load"
+        return state, replace(base, detail=f"{why}; {current} is already safe, {slack}: nothing is written")
     steps: Steps = plan(current, target)
     paced = now if owed.kind is ParkFor.ROLE else None
     state = written(state, target, now=paced, counts=False)

@@ -8,8 +8,10 @@ from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.drain import begun, refusal
 from tuner.core.latency import Pace
+from tuner.core.plan import rounded
 from tuner.core.standing import waiting, why_advisory
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
+from tuner.core.targets import bounds
 from tuner.core.window import warm
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode
@@ -21,8 +23,19 @@ def pause(state: State, asked: Asked) -> Outcome:
         return refused(state, f"already paused: {state.latches.paused.reason}")
     reason = f"paused by {asked.command.who}" + (f": {asked.command.reason}" if asked.command.reason else "")
     hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
+    left = _left_in_force(state, asked)
     state = replace(state, latches=replace(state.latches, paused=hold), override=None, restoring="")
-    return Outcome(state, "paused; hands off until resumed", event="paused")
+    return Outcome(state, f"paused{left}; hands off until resumed", event="paused")
+
+
+def _left_in_force(state: State, asked: Asked) -> str:
+    """Return what a pause leaves, and whose it is; empty without a reading."""
+    if asked.sample is None:
+        return ""
+    pair, ours = asked.sample.capacity, state.writes.own == asked.sample.capacity
+    parks = ours and state.mode is Mode.ACTIVE and not state.holds and not state.restoring
+    kept = "is in force, and parked unless it is safe already" if parks else "stays in force"
+    return f"; {pair}, {'InnoBrim' if ours else 'not InnoBrim'}'s, {kept}"
 
 
 def resume(state: State, asked: Asked) -> Outcome:
@@ -70,9 +83,12 @@ def override(state: State, asked: Asked) -> Outcome:
     if not low <= wanted <= high:
         return refused(state, f"io_capacity_max {wanted} is outside the limits {low} to {high}")
     override = Override(io_capacity_max=wanted, ends=asked.now + ttl, who=command.who)
+    lowest, highest = bounds(state)
+    made = rounded(wanted, ratio=settings.ratio, lowest=lowest, highest=highest).io_capacity_max
+    why = "" if made == wanted else f": {wanted} is no multiple of loop.ratio, {settings.ratio}"
     return Outcome(
         replace(state, override=override, restoring=""),
-        f"override to {wanted} for {ttl:.0f} s",
+        f"override to {made} for {ttl:.0f} s{why}",
         event="override",
     )
 
