@@ -72,7 +72,11 @@ def measure(site: Site, contender: Contender, pair: Capacity | None, expected: f
             site.load.latency(counted_from, ended),
         )
         | footprint(before, after, ended - counted_from)
-        | {"recovery_seconds": None, "shutdown_seconds": None, "missed_readings": len(site.sampler.missed())},
+        | {
+            "recovery_seconds": None,
+            "shutdown_seconds": None,
+            "missed_readings": len(site.sampler.missed(began, ended)),
+        },
         "series": series(
             site.load.seconds(began, ended),
             readings,

@@ -122,7 +122,7 @@ class Sampler:
         self._server = server
         self._interval = interval
         self._readings: list[Reading] = []
-        self._missed: list[str] = []
+        self._missed: list[tuple[float, str]] = []
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -142,10 +142,10 @@ class Sampler:
         with self._lock:
             return [one for one in self._readings if since < one.monotonic <= until]
 
-    def missed(self) -> list[str]:
-        """Return why readings failed, in order."""
+    def missed(self, since: float = 0.0, until: float = float("inf")) -> list[str]:
+        """Return why readings failed after ``since`` and up to ``until``, monotonic seconds, in order."""
         with self._lock:
-            return list(self._missed)
+            return [why for at, why in self._missed if since < at <= until]
 
     def _run(self) -> None:
         connection: pymysql.Connection[Any] | None = None
@@ -170,7 +170,7 @@ class Sampler:
                         connection.close()
                 connection = None
                 with self._lock:
-                    self._missed.append(f"{type(error).__name__}: {error}")
+                    self._missed.append((time.monotonic(), f"{type(error).__name__}: {error}"))
                 continue
             with self._lock:
                 self._readings.append(one)
