@@ -23,6 +23,7 @@ def bench_summary(rows: Sequence[Row]) -> dict[str, Any]:
         "rows": len(rows),
         "groups": [
             {
+                "variant": group.variant,
                 "conditions": group.conditions,
                 "not_limited": group.not_limited,
                 "blocks": group.blocks,
@@ -58,7 +59,17 @@ def rows_csv(to: IO[str], rows: Sequence[Row]) -> None:
 
 
 def _flat(row: Row) -> dict[str, object]:
-    names = ("suite", "stage", "block", "position", "contender", "kind", "io_capacity", "io_capacity_max")
+    names = (
+        "suite",
+        "variant",
+        "stage",
+        "block",
+        "position",
+        "contender",
+        "kind",
+        "io_capacity",
+        "io_capacity_max",
+    )
     more = ("settled", "settle_seconds", "seed", "plan_hash", "version", "when")
     found: dict[str, object] = {name: getattr(row, name) for name in (*names, *more)}
     for name, value in row.conditions.items():
@@ -71,10 +82,11 @@ def _flat(row: Row) -> dict[str, object]:
 
 def series_csv(to: IO[str], rows: Sequence[Row]) -> None:
     table = csv.writer(to, lineterminator="\n")
-    table.writerow(("stage", "block", "contender", "io_capacity_max_set", "at", "since_counting", *COLUMNS))
+    names = ("variant", "stage", "block", "contender", "io_capacity_max_set", "at", "since_counting")
+    table.writerow((*names, *COLUMNS))
     for row in rows:
         columns = [row.series.column(name) for name in COLUMNS]
-        head = (row.stage, row.block, row.contender, row.io_capacity_max)
+        head = (row.variant, row.stage, row.block, row.contender, row.io_capacity_max)
         for index, at in enumerate(row.series.at):
             since = round(at - row.series.counted_from, 3)
             table.writerow((*head, at, since, *(column[index] for column in columns)))

@@ -22,7 +22,7 @@ from lab.report.exports import bench_summary
 from lab.report.files import write_bench
 from lab.report.rows import rows_of
 from lab.report.summary import Group, groups
-from lab.report.words import conditions_short, verdict_sentences
+from lab.report.words import heading, verdict_sentences
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import choose
 from lab.servers.named import server_named
@@ -34,7 +34,6 @@ from tuner.cli.quantities import Duration
 Say = Callable[[str], None]
 
 INTERRUPTED = 130
-MEBIBYTE = 1024 * 1024
 WEEK = 7 * 86_400
 COLUMNS = (
     ("commits/s", "commits_mean", "{:.0f}"),
@@ -243,7 +242,7 @@ def table(found: Sequence[Group]) -> list[str]:
     lines: list[str] = []
     for group in found:
         width = max(len(one.name) for one in group.contenders)
-        lines += ["", conditions_short(group.conditions)]
+        lines += ["", heading(group)]
         lines.append(" " * width + "".join(f"{title:>15}" for title, _, _ in COLUMNS))
         for one in group.contenders:
             lines.append(one.name.ljust(width) + "".join(_cells(one.figures)))
