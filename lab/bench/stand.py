@@ -48,7 +48,7 @@ class Stand:
             return True
         while True:
             rows = self._bench.rows(self._plan, "search")
-            value = statics.following(rows, self._first())
+            value = statics.following(rows, 0) if rows else self._first()
             if value is None:
                 return True
             if not self._bench.in_time(self._plan):
