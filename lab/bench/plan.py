@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SUFFIX = ".toml"
-MEBIBYTE = 1024 * 1024
 
 Kind = Literal["write_only", "update_index", "update_non_index", "read_write", "many_indexes", "tpcc"]
 Distribution = Literal["uniform", "zipf", "special"]

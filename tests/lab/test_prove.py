@@ -10,7 +10,7 @@ import pytest
 from lab.bench.daemon import configuration
 from lab.bench.ledger import Ledger, read_rows
 from lab.bench.sampler import Reading, reading
-from lab.bench.statistics import paired_ratio, percentile
+from lab.bench.statistics import paired_ratio, percentile, t95
 from lab.prove import blocks, hold, report, search
 from lab.servers.base import Account, LabServer
 from tests.lab.factory import CONDITIONS
@@ -74,6 +74,12 @@ def test_a_paired_ratio_has_t_bounds() -> None:
     assert paired_ratio([2.0], [1.0]).low is None
     with pytest.raises(ValueError, match="paired"):
         paired_ratio([1.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(("freedom", "t"), [(1, 12.706), (9, 2.262), (10, 2.228), (12, 2.179), (19, 2.093)])
+def test_bounds_of_many_blocks_are_no_narrower_than_students_t(freedom: int, t: float) -> None:
+    """Up to the most blocks that a plan may have, t is right within a hundredth (table of Student's t)."""
+    assert t95(freedom) == pytest.approx(t, abs=0.01)
 
 
 def test_the_age_ratio_is_over_the_flush_limit() -> None:
