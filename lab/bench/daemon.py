@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from lab.servers.base import LabServer, LabServerError
+from lab.servers.owner import ending_with_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,10 +145,10 @@ class Daemon:
         self._config.write_text(text, encoding="utf-8")
 
     def start(self) -> None:
-        """Start the process and return at once."""
+        """Start the process and return at once; it parks and ends when the calling thread ends."""
         with (Path(self._directory.name) / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [PROGRAM, "run", "--active", "--config", str(self._config)],
+                [*ending_with_us("TERM"), PROGRAM, "run", "--active", "--config", str(self._config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

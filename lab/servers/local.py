@@ -13,7 +13,7 @@ from pathlib import Path
 from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
 from lab.servers.controlgroup import CGROUPS, group_of, hierarchy
 from lab.servers.disk import DeviceCounters, DiskLimit, block_device
-from lab.servers.owner import bases, new_directory, new_group, remove_groups
+from lab.servers.owner import bases, ending_with_us, new_directory, new_group, remove_groups
 from lab.servers.ports import free_port
 from lab.servers.throttle import NoLimitError, Place, Throttle
 
@@ -53,7 +53,7 @@ class LocalMySQL(LabServer):
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *_guard(),
+                    *ending_with_us(),
                     *self._paths(self._directory),
                     f"--socket={self.socket}",
                     "--bind-address=127.0.0.1",
@@ -148,7 +148,12 @@ class LocalMySQL(LabServer):
         accounts.write_text(account_statements(self.admin, self.daemon), encoding="utf-8")
         try:
             done = subprocess.run(
-                [*_guard(), *self._paths(directory), "--initialize-insecure", f"--init-file={accounts}"],
+                [
+                    *ending_with_us(),
+                    *self._paths(directory),
+                    "--initialize-insecure",
+                    f"--init-file={accounts}",
+                ],
                 capture_output=True,
                 text=True,
                 timeout=120.0,
@@ -175,8 +180,3 @@ class LocalMySQL(LabServer):
         if self._process is None:
             raise LabServerError("mysqld is not started")
         return self._process
-
-
-def _guard() -> list[str]:
-    """Return what has a child die with the thread that started it, where that can be had."""
-    return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []

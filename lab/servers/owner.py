@@ -12,6 +12,7 @@ import signal
 import tempfile
 import time
 from pathlib import Path
+from typing import Literal
 
 _PREFIX = "innobrim-lab-"
 _OWNER_FILE = "owner"
@@ -43,6 +44,14 @@ def _born(pid: int) -> str:
     except OSError:
         return ""
     return "" if fields[0] == "Z" else fields[_START_FIELD]
+
+
+def ending_with_us(number: Literal["KILL", "TERM"] = "KILL") -> list[str]:
+    """Return what goes before a command to have it signalled when the thread that starts it ends, however.
+
+    Nothing where there is no ``setpriv`` (util-linux).
+    """
+    return ["setpriv", "--pdeathsig", number] if shutil.which("setpriv") else []
 
 
 def bases() -> list[Path]:

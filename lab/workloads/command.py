@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.servers.base import SCHEMA, LabServer, LabServerError
+from lab.servers.owner import ending_with_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,10 +37,8 @@ def command(server: LabServer, load: Load, action: str, *extra: str) -> list[str
         if server.socket
         else [f"--mysql-host={server.host}", f"--mysql-port={server.port}"]
     )
-    # The load dies with the thread that started it, whatever ends that thread.
-    guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
     return [
-        *guard,
+        *ending_with_us(),  # no load outlives its bench
         program,
         str(SCRIPTS / f"{load.kind}.lua"),
         *where,
