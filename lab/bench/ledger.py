@@ -29,13 +29,13 @@ class Ledger:
 
     def add(self, row: dict[str, Any]) -> None:
         """Append a row; it is on the disk when this returns."""
-        self.rows.append(row)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         _mend(self._path)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
+        self.rows.append(row)
 
 
 def _mend(path: Path) -> None:

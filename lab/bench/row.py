@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.bench.daemon import Daemon
 from lab.bench.figures import figures, series
+from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:
     from lab.bench.contenders import Contender
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 RESET_RATIO = 0.25
 NEAR_SECONDS = 5.0
+FEWEST = 2
+"""Readings that a span has a length with."""
 
 Row = dict[str, Any]
 
@@ -61,6 +64,10 @@ def measure(site: Site, contender: Contender, pair: Capacity | None, expected: f
         ended = time.monotonic()
         after = daemon.footprint() if daemon else None
     readings = site.sampler.readings(began, ended)
+    counted = site.sampler.readings(counted_from, ended)
+    if len(counted) < FEWEST:
+        why = (site.sampler.missed(began, ended) or ["none was taken"])[-1]
+        raise LabServerError(f"{len(counted)} readings of the server in the counted seconds: {why}")
     return {
         "settled": rest,
         "settle_seconds": round(waited, 1),
@@ -68,7 +75,7 @@ def measure(site: Site, contender: Contender, pair: Capacity | None, expected: f
         f" {timing.reset:.0f} s",
         "figures": figures(
             site.load.seconds(counted_from, ended),
-            site.sampler.readings(counted_from, ended),
+            counted,
             site.load.latency(counted_from, ended),
         )
         | footprint(before, after, ended - counted_from)

@@ -6,11 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pymysql
 
 from lab.bench.order import Turn, to_do, turns
 from lab.bench.progress import Progress
 from lab.bench.site import Site
 from lab.bench.stand import Stand
+from lab.servers.base import LabServerError
 from tuner.version import program_version
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class Bench:
         """Carry out what is not finished; returns whether everything is.
 
         Raises:
-            LabServerError: a server, its load or a daemon could not be had.
+            LabServerError: a server, its load or a daemon could not be had or went away.
         """
         for plan in self._suite.plans:
             if self._open(plan) and not (self.in_time(plan) and self._plan(plan)):
@@ -74,9 +76,12 @@ class Bench:
     def _plan(self, plan: Plan) -> bool:
         title = f" {plan.variant}" if plan.variant else ""
         self._say(f"{self._suite.name}{title}: {', '.join(plan.contenders)}, {plan.blocks} blocks")
-        with Site(self._server(plan), plan, self._say) as site:
-            stand = Stand(self, site, plan)
-            return stand.knee() and stand.search() and stand.blocks()
+        try:
+            with Site(self._server(plan), plan, self._say) as site:
+                stand = Stand(self, site, plan)
+                return stand.knee() and stand.search() and stand.blocks()
+        except (pymysql.MySQLError, OSError) as error:
+            raise LabServerError(f"the bench cannot go on: {error}") from error
 
     def _open(self, plan: Plan) -> bool:
         """Return whether rows of a plan are still to do."""
