@@ -20,13 +20,13 @@ from lab.bench.progress import Progress
 from lab.bench.runner import Bench
 from lab.report.exports import bench_summary
 from lab.report.files import write_bench
-from lab.report.rows import rows_of
+from lab.report.rows import ReportError, rows_of
 from lab.report.summary import Group, groups
 from lab.report.words import heading, verdict_sentences
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import choose
 from lab.servers.named import server_named
-from tuner.cli.exits import UNREACHABLE
+from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
 from tuner.cli.quantities import Duration
@@ -70,7 +70,7 @@ _MILLI = {"latency_p99"}
 @click.option(
     "--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is LOADED and CHANGED."
 )
-@click.option("--yes", is_flag=True, help="Do not ask before using the server named by --dsn.")
+@click.option("--yes", is_flag=True, help="Yes, load and change the server named by --dsn.")
 @plan_options
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where rows and report go.")
 @click.option(
@@ -107,9 +107,9 @@ def bench(
     A server of its own is started, filled, limited and removed again, unless --dsn names one.
     """
     say: Say = (lambda text: click.echo(text, err=True)) if as_json else click.echo
-    signal.signal(signal.SIGTERM, _interrupted)
-    if dsn is not None and changes["crash"]:
-        usage("--crash: a server of your own is never killed or shut down; leave --crash or --dsn out")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _interrupted)
     if dsn is not None and "://" not in dsn:
         usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
     try:
@@ -122,9 +122,15 @@ def bench(
             if only_plan:
                 _print_plan(suite)
                 return
+            if dsn is not None and any(one.crash for one in suite.plans):
+                usage(
+                    "--crash: a server of your own is never killed or shut down; leave --crash or --dsn out"
+                )
             drawn = random.SystemRandom().randrange(10_000) if seed is None else seed
+            # the parts of a bench have one server: what is the best one here may be another one next week
+            words = dsn or (_best_here() if server_words == "auto" else server_words)
             asked = folder.Asked(
-                name=suite.name, about=suite.about, seed=drawn, server=dsn or server_words, plans=suite.plans
+                name=suite.name, about=suite.about, seed=drawn, server=words, plans=suite.plans
             )
             make = _maker(asked.server, say, confirmed=yes)
             make(suite.plans[0])  # what cannot be had is said before a directory is made
@@ -135,13 +141,13 @@ def bench(
     except LabServerError as error:
         fail(str(error), UNREACHABLE)
     finished = _carry_out(asked, ledger, directory, make, say, limit=limit)
-    _conclude(ledger, directory, say, as_json=as_json)
+    _conclude(ledger, directory, say, finished=finished, as_json=as_json)
     if not finished:
         say(f"not finished; go on with: innobrim bench --resume {directory}")
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Take SIGTERM for Ctrl-C, so that a server is removed, or given back as it was."""
+    """Take SIGTERM and a lost terminal for Ctrl-C, so that a server is removed, or given back as it was."""
     raise KeyboardInterrupt
 
 
@@ -167,8 +173,7 @@ def _carry_out(
     try:
         return runner.run()
     except (LabServerError, KeyboardInterrupt) as error:
-        if any(row["stage"] == "block" for row in ledger.rows):
-            write_bench(directory)
+        _page(ledger, directory)
         kept = f"{len(ledger.rows)} rows are kept; go on with: innobrim bench --resume {directory}"
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
@@ -180,8 +185,7 @@ def _maker(words: str, say: Say, *, confirmed: bool) -> Callable[[Plan], LabServ
     """Return what makes the server of a plan from the user's words."""
 
     def make(one: Plan) -> LabServer:
-        name = _best_here() if words == "auto" else words
-        return server_named(name, specification(one), confirmed=confirmed, ask=_password, say=say)
+        return server_named(words, specification(one), confirmed=confirmed, ask=_password, say=say)
 
     return make
 
@@ -222,17 +226,27 @@ def _print_plan(suite: Suite) -> None:
     click.echo(f"takes {Progress(suite, Ledger(Path('/nonexistent'), resume=True)).left()}")
 
 
-def _conclude(ledger: Ledger, directory: Path, say: Say, *, as_json: bool) -> None:
-    """Write the pages, and print the comparison."""
+def _page(ledger: Ledger, directory: Path) -> Path | None:
+    """Write the page and what lies beside it; return where it is, None while there is no row for it."""
     if not any(row["stage"] == "block" for row in ledger.rows):
-        return
-    page = write_bench(directory)[0]
-    found = groups(rows_of(ledger.rows))
+        return None
+    try:
+        return write_bench(directory)[0]
+    except ReportError as error:
+        fail(f"{error}; once that is put right: innobrim report {directory}", NO)
+
+
+def _conclude(ledger: Ledger, directory: Path, say: Say, *, finished: bool, as_json: bool) -> None:
+    """Write the pages, and print the comparison."""
+    page = _page(ledger, directory)
+    rows = rows_of(ledger.rows)
     if as_json:
-        answer = {"directory": str(directory), "page": str(page), **bench_summary(rows_of(ledger.rows))}
-        click.echo(msgspec.json.encode(answer))
+        where = {"directory": str(directory), "page": page and str(page), "finished": finished}
+        click.echo(msgspec.json.encode({**where, **bench_summary(rows)}))
         return
-    for line in table(found):
+    if page is None:
+        return
+    for line in table(groups(rows)):
         say(line)
     say(f"the page: {page}")
 

@@ -1,0 +1,130 @@
+"""``innobrim bench`` ends in words and with an exit code, whatever happens to it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from click.testing import CliRunner, Result
+
+from lab.bench import runner
+from lab.report.rows import ReportError
+from tests.lab.report.factory import row
+from tuner.cli import bench as command
+from tuner.cli.main import cli
+
+
+class Absent:
+    """A site that cannot be entered."""
+
+    def __init__(self, *_given: object) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        raise pymysql.OperationalError(2013, "Lost connection to MySQL server during query")
+
+    def __exit__(self, *_given: object) -> None:
+        pass
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Result]]:
+    """Yield a way to run the command without a server; signals are as they were afterwards."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler)
+    monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
+    monkeypatch.setattr(command, "_best_here", lambda: "mysql:9.7")
+    monkeypatch.setattr(runner, "Site", Absent)
+
+    def invoke(*words: str) -> Result:
+        return CliRunner().invoke(
+            cli, ["bench", "--output", str(tmp_path / "b"), *words], prog_name="innobrim"
+        )
+
+    yield invoke
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_lost_terminal_ends_a_bench_like_ctrl_c(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """The server is given back or removed, rows are kept, and it says how to go on."""
+
+    def meanwhile(_bench: object) -> bool:
+        assert signal.getsignal(number) is not signal.default_int_handler
+        signal.raise_signal(number)
+        return True
+
+    monkeypatch.setattr(runner.Bench, "run", meanwhile)
+    result = run()
+    assert result.exit_code == 130
+    assert "go on with: innobrim bench --resume" in result.output
+
+
+def test_a_hangup_that_is_ignored_stays_ignored(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under nohup a bench outlives its terminal."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
+    run()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_a_server_that_goes_away_ends_a_bench_in_words(run: Callable[..., Result]) -> None:
+    """No traceback: why, what is kept, and how to go on."""
+    result = run()
+    assert result.exit_code == 3
+    assert "Lost connection to MySQL server" in result.stderr
+    assert "0 rows are kept" in result.stderr
+
+
+def test_a_bench_without_a_row_yet_answers_in_json_too(run: Callable[..., Result]) -> None:
+    """Where the time is up before the first row, a machine is told that it is not finished."""
+    result = run("--json", "--time", "1s")
+    answer = json.loads(result.stdout)
+    assert (answer["finished"], answer["page"], answer["rows"]) == (False, None, 0)
+
+
+def test_the_parts_of_a_bench_have_one_server(run: Callable[..., Result], tmp_path: Path) -> None:
+    """What auto was at the beginning is kept, so that no later part is measured on another server."""
+    run("--time", "1s")
+    assert json.loads((tmp_path / "b" / "bench.json").read_bytes())["server"] == "mysql:9.7"
+
+
+def test_a_page_that_cannot_be_written_is_said(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are there, and the message has what to type once the disk takes the page."""
+
+    def finished(bench: Any) -> bool:  # noqa: ANN401 - whose ledger is filled
+        bench._ledger.add(row())
+        return True
+
+    def refused(_directory: Path) -> list[Path]:
+        raise ReportError("report.html: cannot be written: no space left on device")
+
+    monkeypatch.setattr(runner.Bench, "run", finished)
+    monkeypatch.setattr(command, "write_bench", refused)
+    result = run()
+    assert result.exit_code == 1
+    assert "innobrim report" in result.stderr
+
+
+def test_a_suite_that_kills_its_server_is_refused_for_one_of_the_users_own(
+    run: Callable[..., Result], tmp_path: Path
+) -> None:
+    """Before anything is done to it, and not only where the flag says so."""
+    suite = tmp_path / "mine.toml"
+    suite.write_text("crash = true\n", encoding="utf-8")
+    result = run("--suite", str(suite), "--dsn", "mysql://dba@db1:3306", "--yes")
+    assert result.exit_code == 2
+    assert "never killed" in result.stderr
