@@ -12,10 +12,13 @@ from api.openapi import answers
 from api.problems import ApiError
 from api.views import Advice, Status, status_of
 from api.vitals import Vitals
-from tuner.board import Board
+from tuner.board import RING_EVENTS, Board
 from tuner.config.schema import Config
 from tuner.findings import Finding
 from tuner.records import TickRecord
+
+ENDED_SECONDS = 3600.0
+"""So long status says how a drain ended."""
 
 
 def encoded(answer: object) -> Response:
@@ -46,6 +49,14 @@ def loop_now(board: Board, about: About) -> float:
     return record.tick.wall + (max(0.0, about.monotonic() - alive) if alive is not None else 0.0)
 
 
+def _drain_ended(board: Board, now: float) -> str:
+    """Return when and why the last drain ended; empty without one within the hour, or with a new one."""
+    found = [event for _, event in board.events(limit=RING_EVENTS) if event.code in {"drain", "drain_ended"}]
+    if not found or found[-1].code == "drain" or now - found[-1].wall > ENDED_SECONDS:
+        return ""
+    return f"{max(0.0, now - found[-1].wall):.0f} s ago: {found[-1].message}"
+
+
 def reading_routes(
     board: Board, about: About, vitals: Vitals, advice: Callable[[], list[Finding]]
 ) -> APIRouter:
@@ -64,6 +75,7 @@ def reading_routes(
                 wall=loop_now(board, about),
                 process=vitals.process(),
                 journal=board.tally().journal,
+                drain_ended=_drain_ended(board, loop_now(board, about)),
             )
         )
 

@@ -86,6 +86,9 @@ class Status(Struct, frozen=True):
     ]
     override: OverrideInForce | None
     drain: DrainInForce | None
+    drain_ended: Annotated[
+        str | None, Meta(description="when and why the last drain ended; none without one within the hour")
+    ]
     restore: RestoreUnderWay | None
     changes_last_hour: Annotated[int, Meta(description="writes in the last hour")]
     server: Facts | None
@@ -182,6 +185,7 @@ def status_of(
     process: Process | None,
     source: Literal["daemon", "journal"] = "daemon",
     journal: str = "",
+    drain_ended: str = "",
 ) -> Status:
     """Return one look at the loop.
 
@@ -193,6 +197,7 @@ def status_of(
         process: the daemon's own figures; None without a daemon.
         source: where the record comes from.
         journal: why the journal cannot be written; empty while it can.
+        drain_ended: when and why the last drain ended.
     """
     reading = record.tick.reading
     sample = reading if isinstance(reading, Sample) else None
@@ -224,6 +229,7 @@ def status_of(
         budgets=_budgets_of(record.estimate, settings),
         override=_override_of(record),
         drain=drain_of(record),
+        drain_ended=drain_ended or None,
         restore=restore_of(record),
         changes_last_hour=record.changes_last_hour,
         server=facts,

@@ -49,7 +49,8 @@ def test_it_ends_at_the_originals_in_the_daemons_steps() -> None:
     assert len(server.applied) == expected
     assert all(new <= RESTORE_FACTOR * old for old, new in itertools.pairwise(values))
     assert all(later - earlier >= STEP_SECONDS for earlier, later in itertools.pairwise(seen.written))
-    assert seen.lines[0].endswith(f", {expected - 1} to go")
+    assert seen.lines[0].startswith("step 1, at ")
+    assert seen.lines[0].endswith(f"; {expected - 1} left, {5 * (expected - 1)} s at least")
     assert seen.lines[-1] == "originals 1000/2000 are in force"
 
 

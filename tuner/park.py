@@ -200,7 +200,7 @@ def _observe(
     if not seen.writer:
         raise ServerError(
             f"another daemon has held this server's writer lock for {WAIT_SECONDS:.0f} s; "
-            "ask that one: innobrim park --url …"
+            "ask that one: innobrim park --url …; without an API (run --no-api) it parks when it is stopped"
         )
     return "; ".join(reason for reason, _ in not_writer(watch.state, seen))
 

@@ -11,6 +11,10 @@ from tuner.core.plan import plan
 from tuner.records import Capacity, Missed, Sample
 from tuner.servers.port import Server, ServerError
 
+BESIDE_A_DAEMON = (
+    "a daemon holds this server's writer lock; ask it with innobrim restore --url …, or stop it first "
+    "where it has no API (run --no-api)"
+)
 LOOK_SECONDS = 1.0
 """Between two looks at the server."""
 
@@ -48,7 +52,8 @@ def restore_offline(
             target = _step(server, reading.capacity, originals)
             pace = latency.stepped(pace, now=reading.monotonic)
             left = restore_steps(target, originals)
-            say(f"{target}" + (f", {left} to go" if left else ""))
+            rest = f"; {left} left, {left * latency.STEP_SECONDS:.0f} s at least" if left else ""
+            say(f"step {pace.steps}, at {target} of {originals}{rest}")
         if not verdict.go or target != originals:
             wait(LOOK_SECONDS)
         reading = _read(server)
@@ -64,7 +69,7 @@ def _read(server: Server) -> Sample:
     if isinstance(reading, Missed):
         raise ServerError(f"stopped on the way back: {reading.reason}")
     if not reading.writer:
-        raise ServerError("a daemon holds this server's writer lock; ask it: innobrim restore --url …")
+        raise ServerError(BESIDE_A_DAEMON)
     return reading
 
 

@@ -176,3 +176,13 @@ def test_a_journal_that_cannot_be_written_is_no_reason_not_to_park(
 def never_opened(*_: object, **__: object) -> NoReturn:
     """Stand for a disk that lets no file be opened."""
     raise OSError("read-only file system")
+
+
+def test_a_typo_in_the_unit_is_a_wrong_usage(folder: Path, run: Run) -> None:
+    """A state directory that is not there is no "nothing to park": nobody would ever notice."""
+    folder.rmdir()
+
+    result = run("park", "--if-crashed")
+
+    assert result.exit_code == 2
+    assert f"{folder}: no such directory" in result.output

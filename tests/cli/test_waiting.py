@@ -242,3 +242,16 @@ def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
     assert result.stdout.startswith(
         "restored: 10000/20000 is in force; advisory now, until innobrim mode active and innobrim resume\n"
     )
+
+
+def test_status_says_how_a_drain_ended(daemon: AnsweringLoop, run: Run) -> None:
+    """A drain that is over does not vanish: for an hour status says why, and who to ask about a change."""
+    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", "innobrim resume"),)
+    daemon.publish(events=(Event(START, "drain_ended", "drain to 64.0 MiB ended: C/M were 1/2"),))
+
+    said = run("status").output
+
+    assert "s ago: drain to 64.0 MiB ended: C/M were 1/2" in said
+    assert "FROM performance_schema.variables_info" in said
+    run("drain", "--to-age", "64MiB")
+    assert "ended: C/M were 1/2" not in run("status").output

@@ -134,6 +134,7 @@ def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> No
             "loop.stale_seconds = 5.0 (default) is too short",
         ),
         ("[daemon]\ninterval = 5.0\n[loop]\nstale_seconds = 20", "must be at least 10"),
+        ('[loop]\nbaseline = "50/100"', "innodb_io_capacity is at least 100"),
         ('[server]\ntls = "off"\ntls_ca = "/ca.pem"', 'set tls = "required"'),
         ('[server]\ntls_ca = "/ca.pem"', 'set tls = "required"'),
         ('[daemon]\non_stop = "restore"', "must be one of park, leave"),

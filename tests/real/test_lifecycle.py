@@ -220,9 +220,9 @@ def test_restore_without_a_daemon(server: LabServer, daemon: Innobrim) -> None:
     done = daemon.command("restore")
     assert done.returncode == 0, done.stdout + done.stderr
     assert in_force(server) == known
-    steps = [line for line in done.stderr.splitlines() if re.fullmatch(r"\d+/\d+(, \d+ to go)?", line)]
+    steps = [line for line in done.stderr.splitlines() if re.match(r"step \d+, at \d+/\d+ of ", line)]
     assert len(steps) == 2
-    assert steps[-1] == f"{known.io_capacity}/{known.io_capacity_max}"
+    assert steps[-1] == f"step 2, at {known} of {known}"
 
 
 def test_without_daemon_and_journal(install: Install) -> None:

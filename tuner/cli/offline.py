@@ -152,11 +152,16 @@ def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
         say: told in a line each what a person should know besides.
 
     Raises:
+        Unusable: there is no such state directory.
         Unreachable: the journal cannot be read, or the server does not answer.
         Refused: the server says no.
     """
     directory = Path(config.daemon.state_directory)
     try:
+        if not directory.is_dir():
+            raise Unusable(
+                f"{directory}: no such directory; name the daemon's with --state-directory or --config"
+            )
         if absence(directory):
             return "nothing to park: no daemon ever wrote to a server from here"
         if _claimed(directory):

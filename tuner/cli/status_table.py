@@ -9,7 +9,8 @@ from api.under_way import DrainInForce, RestoreUnderWay
 from api.views import BudgetInForce, Status
 from tuner.core.ages import said
 from tuner.core.degraded import ENABLE
-from tuner.records import Capacity
+from tuner.core.foreign import WHO_CHANGED
+from tuner.records import Capacity, HoldCode
 from tuner.settings import Mode
 
 _MIB = 1024 * 1024
@@ -64,6 +65,8 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         yield "holds", "none"
     for hold in status.holds:
         yield "hold", f"{hold.code.value} for {duration(hold.seconds)}: {hold.reason}; ends by {hold.clears}"
+        if hold.code is HoldCode.FOREIGN_CHANGE:
+            yield "who it was", WHO_CHANGED
     if status.occurrences:
         yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile"
     if status.degraded:
@@ -134,6 +137,8 @@ def _under_way(status: Status) -> Iterator[tuple[str, str]]:
         yield "override", f"{value}, {duration(status.override.seconds_left)} left"
     if drain is not None and status.source == "daemon":
         yield "drain", f"{drain_text(drain)}; for {drain.who}"
+    if status.drain_ended is not None:
+        yield "drain", status.drain_ended
     if restore is not None:
         yield "restore", f"{restore_text(restore, now, status.originals)}; {_paced(restore)}"
 
