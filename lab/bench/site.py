@@ -81,9 +81,7 @@ class Site:
             self.server.set_capacity(FILL.io_capacity, FILL.io_capacity_max)
             prepare(self.server, load)
             self.server.set_capacity(self.default.io_capacity, self.default.io_capacity_max)
-            self.not_limited = self.limit(self.plan.disk.write_iops)
-            for sentence in self.not_limited:
-                self._say(sentence)
+            self.limit_as_planned()
             self.sampler = stack.enter_context(Sampler(self.server))
             self.load = self._run()
             stack.callback(self.stop_load)
@@ -115,14 +113,24 @@ class Site:
         self.server.set_capacity(pair.io_capacity, pair.io_capacity_max)
 
     def limit(self, write_iops: int | None) -> tuple[str, ...]:
-        """Limit the disk from now on; returns sentences about what could not be limited."""
+        """Limit the disk from now on; says, keeps and returns what could not be limited."""
         disk = self.plan.disk
         if write_iops is None and disk.write_mib is None:
             return ()
         width = None if disk.write_mib is None else disk.write_mib * MEBIBYTE
         refusals = self.server.limit_disk(DiskLimit(write_iops=write_iops, write_bytes=width))
-        self.events.append((time.monotonic(), f"disk limited to {write_iops or 'any number of'} writes/s"))
+        self.not_limited = (*self.not_limited, *(one for one in refusals if one not in self.not_limited))
+        for sentence in refusals:
+            self._say(sentence)
+        words = "; ".join(refusals) or f"disk limited to {write_iops or 'any number of'} writes/s"
+        self.events.append((time.monotonic(), words))
         return refusals
+
+    def limit_as_planned(self) -> None:
+        """Limit the disk as it is at the beginning of a row, also of a server that has just started again."""
+        self._alternated = 0
+        self.not_limited = ()
+        self.limit(self.plan.disk.write_iops)
 
     def alternate(self, began: float) -> None:
         """Move the disk limit where the plan says that it is due; ``began`` is monotonic."""
@@ -149,7 +157,12 @@ class Site:
             time.sleep(min(left, 1.0))  # the measured time itself is what is waited for
 
     def reset(self, most: float, ratio: float) -> None:
-        """Take C and M back to the default until the age ratio is below ``ratio``, for at most so long."""
+        """Take C and M back to the default until the age ratio is below ``ratio``, for at most so long.
+
+        A disk limit that moves is back where it begins, so that every contender is reset on the same disk.
+        """
+        if self._alternated:
+            self.limit_as_planned()
         self.set(self.default)
         end = time.monotonic() + most
         while time.monotonic() < end:
@@ -161,7 +174,7 @@ class Site:
     def settle(
         self, least: float, most: float, *, moves: bool = False, check: Callable[[], None] | None = None
     ) -> tuple[float, bool]:
-        """Wait until the age stops drifting, and M where a policy moves it.
+        """Wait until the age stops drifting, and M where a policy moves it; what was before does not count.
 
         Args:
             least: seconds waited in any case.
@@ -176,8 +189,8 @@ class Site:
         self.watch(least, check)
         while True:
             waited = time.monotonic() - began
-            readings = self.sampler.readings(since=time.monotonic() - settling.WINDOW)
-            rest = settling.settled(readings)
+            readings = self.sampler.readings(since=max(began, time.monotonic() - settling.WINDOW))
+            rest = waited >= settling.WINDOW and settling.settled(readings)
             if moves and rest:
                 rest = settling.quiet(readings) and settling.moved(self.sampler.readings(since=began))
             if rest or waited >= most:

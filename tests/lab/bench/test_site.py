@@ -1,0 +1,101 @@
+"""A site rests when its server does, and says what became of its disk limit."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from lab.bench import site as module
+from lab.bench.plan import DiskPlan, Plan
+from lab.bench.sampler import Reading
+from lab.bench.site import Site
+from lab.servers.disk import DiskLimit
+from lab.servers.spec import ServerSpec
+from tests.lab.bench.test_figures import look
+
+
+class Server:
+    """A server whose disk takes limits of a thousand writes a second and more."""
+
+    spec = ServerSpec()
+
+    def set_capacity(self, *_pair: int) -> None:
+        pass
+
+    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
+        return () if (limit.write_iops or 0) >= 1000 else (f"disk not limited to {limit}: refused",)
+
+
+class Clock:
+    """A clock that only those who wait move on."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Sampler:
+    """Reads, once a second of a clock, an age ratio that has not moved for an hour."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def readings(self, since: float) -> list[Reading]:
+        return [look(at) for at in range(int(since) + 1, int(self.clock.now) + 1)]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Put a clock in the place of time."""
+    found = Clock()
+    monkeypatch.setattr(module, "time", found)
+    return found
+
+
+def site_of(plan: Plan, clock: Clock) -> tuple[Site, list[str]]:
+    """Return a site that was not entered, and what it says."""
+    said: list[str] = []
+    found = Site(Server(), plan, said.append)  # type: ignore[arg-type]  # all that is asked of it
+    found.sampler = Sampler(clock)  # type: ignore[assignment]  # the same
+    found.load = SimpleNamespace(running=lambda: True)  # type: ignore[assignment]  # the same
+    found.default = found.server.spec  # type: ignore[assignment]  # C and M are all that is asked of it
+    return found, said
+
+
+def test_nothing_is_at_rest_by_what_was_before_it(clock: Clock) -> None:
+    """An age that rested under the contender before is not the rest of the one that has just begun."""
+    site, _ = site_of(Plan(), clock)
+    assert site.settle(10.0, 20.0) == (20.0, False)
+    waited, rest = site.settle(10.0, 100.0)
+    assert rest
+    assert 45.0 <= waited <= 48.0
+
+
+def test_a_limit_that_is_refused_while_a_row_runs_is_said_and_kept(clock: Clock) -> None:
+    """The row's conditions and events have it, and no event claims a limit that is not there."""
+    site, said = site_of(
+        Plan(disk=DiskPlan(write_iops=2400, alternate_iops=800, alternate_seconds=50.0)), clock
+    )
+    site.limit_as_planned()
+    assert (said, site.not_limited) == ([], ())
+    clock.now += 60.0
+    site.alternate(1000.0)
+    (refusal,) = site.not_limited
+    assert "refused" in refusal
+    assert said == [refusal]
+    assert [words for _, words in site.events] == ["disk limited to 2400 writes/s", refusal]
+
+
+def test_every_contender_is_reset_on_the_same_disk(clock: Clock) -> None:
+    """A limit that alternated is back at its first value before the age is brought down, not after."""
+    site, _ = site_of(
+        Plan(disk=DiskPlan(write_iops=2400, alternate_iops=1200, alternate_seconds=50.0)), clock
+    )
+    site.alternate(clock.now - 60.0)
+    site.reset(1.0, 0.25)
+    assert [words for _, words in site.events][-1] == "disk limited to 2400 writes/s"
