@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -111,7 +112,7 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         reset: most for bringing the age down before a contender begins.
         settle_least: least between a contender's begin and the count.
         settle_most: most, where the age does not stop drifting.
-        counted: what counts.
+        counted: what counts; a load or disk that moves makes it whole turns of theirs.
     """
 
     reset: Positive = 30.0
@@ -140,6 +141,16 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     blocks: Annotated[int, Meta(ge=1, le=20)] = 3
     crash: bool = False
     article: str = ""
+
+    def counted_seconds(self) -> float:
+        """Return how long a row counts: ``timing.counted``, made whole turns of a load or disk that moves.
+
+        A part of a turn would be another part for each contender, as they settle in different times.
+        """
+        turns = [self.load.period] if self.load.course != "steady" else []
+        turns += [2.0 * self.disk.alternate_seconds] if self.disk.alternate_iops is not None else []
+        longest = max(turns, default=0.0)
+        return longest * math.ceil(self.timing.counted / longest) if longest else self.timing.counted
 
     def problems(self) -> Iterator[str]:
         """Yield what contradicts what, one line each."""

@@ -29,7 +29,9 @@ class Progress:
     def row_seconds(self, plan: Plan) -> float:
         """Return how long a row of a plan takes at most, seconds."""
         timing = plan.timing
-        parts = timing.reset + timing.settle_most + timing.counted + BETWEEN_SECONDS
+        parts = timing.reset + timing.settle_most + plan.counted_seconds() + BETWEEN_SECONDS
+        if "best-static" in plan.contenders:
+            parts += timing.settle_most / 2.0  # a setting whose age is known is brought near it first
         return parts + CRASH_SECONDS * plan.crash
 
     def seconds(self) -> float:
@@ -54,5 +56,7 @@ class Progress:
             wanted += 1
         timing = plan.timing
         usual = (timing.settle_least + timing.settle_most) / 2.0
-        one = timing.reset / 2.0 + usual + timing.counted + BETWEEN_SECONDS + CRASH_SECONDS * plan.crash
+        one = (
+            timing.reset / 2.0 + usual + plan.counted_seconds() + BETWEEN_SECONDS + CRASH_SECONDS * plan.crash
+        )
         return float(START_SECONDS + wanted * one)

@@ -24,7 +24,14 @@ FEWEST = 2
 Row = dict[str, Any]
 
 
-def measure(site: Site, contender: Contender, pair: Capacity | None, expected: float | None = None) -> Row:
+def measure(
+    site: Site,
+    contender: Contender,
+    pair: Capacity | None,
+    expected: float | None = None,
+    *,
+    ends_in_crash: bool = False,
+) -> Row:
     """Return what a contender did: settling, figures, series, events.
 
     Args:
@@ -32,13 +39,14 @@ def measure(site: Site, contender: Contender, pair: Capacity | None, expected: f
         contender: who.
         pair: C and M that it sets, None where a policy moves them.
         expected: the age ratio that it is known to settle at, so that it is brought near it first.
+        ends_in_crash: kill the server while it holds its age, and time recovery and shutdown.
 
     Raises:
         LabServerError: server, load or daemon ended meanwhile.
     """
     timing = site.plan.timing
-    if not site.load.running():
-        site.start_load()
+    if not site.load.running() or site.load.longest_queue(time.monotonic() - NEAR_SECONDS):
+        site.start_load()  # transactions that the contender before could not serve are not this one's
     site.reset(timing.reset, RESET_RATIO)
     if pair is not None and expected is not None:
         approach(site, pair, expected, timing.settle_most / 2)
@@ -60,9 +68,14 @@ def measure(site: Site, contender: Contender, pair: Capacity | None, expected: f
         )
         before = daemon.footprint() if daemon else None
         counted_from = time.monotonic()
-        site.watch(timing.counted, check)
+        site.watch(site.plan.counted_seconds(), check)
         ended = time.monotonic()
         after = daemon.footprint() if daemon else None
+        times: Row = {"recovery_seconds": None, "shutdown_seconds": None}
+        if ends_in_crash:
+            if daemon is not None:
+                daemon.kill()  # in order it would park, and lower the age that the others are killed at
+            times = crash(site)
     readings = site.sampler.readings(began, ended)
     counted = site.sampler.readings(counted_from, ended)
     if len(counted) < FEWEST:
@@ -79,11 +92,8 @@ def measure(site: Site, contender: Contender, pair: Capacity | None, expected: f
             site.load.latency(counted_from, ended),
         )
         | footprint(before, after, ended - counted_from)
-        | {
-            "recovery_seconds": None,
-            "shutdown_seconds": None,
-            "missed_readings": len(site.sampler.missed(began, ended)),
-        },
+        | times
+        | {"missed_readings": len(site.sampler.missed(began, ended))},
         "series": series(
             site.load.seconds(began, ended),
             readings,
@@ -91,7 +101,7 @@ def measure(site: Site, contender: Contender, pair: Capacity | None, expected: f
             counted_from=counted_from,
             capacity=site.server.spec.redo_capacity,
         ),
-        "events": [[round(at - began, 1), words] for at, words in site.happened(began)],
+        "events": [[round(at - began, 1), words] for at, words in site.happened(began) if at <= ended],
     }
 
 
@@ -129,4 +139,5 @@ def crash(site: Site) -> Row:
     recovery = site.server.crash()
     site.load.stop()
     shutdown, _start = site.server.restart()
+    site.limit_as_planned()
     return {"recovery_seconds": round(recovery, 2), "shutdown_seconds": round(shutdown, 2)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.bench import statics
 from lab.bench.contenders import BEST, DEFAULT, Contender, folk, parse_contender
-from lab.bench.row import crash, measure
+from lab.bench.row import measure
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
@@ -90,9 +90,8 @@ class Stand:
         if contender.kind == "high_checkpoint":
             self._site.server.query(f"SET GLOBAL {HIGH_CHECKPOINT} = 'high_checkpoint'")
         try:
-            found = measure(self._site, contender, pair, expected)
-            if self._plan.crash and stage == "block":
-                found["figures"] |= crash(self._site)
+            crash = self._plan.crash and stage == "block"
+            found = measure(self._site, contender, pair, expected, ends_in_crash=crash)
         finally:
             if contender.kind == "high_checkpoint":
                 self._site.server.query(f"SET GLOBAL {HIGH_CHECKPOINT} = 'legacy'")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
+import pytest
+
+from lab.bench import row
 from lab.bench.contenders import parse_contender
-from lab.bench.plan import Plan
+from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing
 from lab.bench.row import measure
 from lab.bench.sampler import Reading, Sampler
 from lab.servers.spec import ServerSpec
@@ -15,15 +18,25 @@ from lab.workloads.sysbench import Second
 from tests.lab.bench.test_figures import look
 from tuner.records import Capacity
 
+JUMPS = DiskPlan(write_iops=2400, alternate_iops=800, alternate_seconds=50.0)
+
 
 class Load:
     """A load that reports a thousand commits in each of its seconds, and may have a queue."""
+
+    queue = 0
 
     def running(self) -> bool:
         return True
 
     def seconds(self, *_span: float) -> list[Second]:
         return [Second(time.monotonic(), 1000.0, 0.02, 0.0)]
+
+    def stop(self) -> None:
+        pass
+
+    def longest_queue(self, *_span: float) -> int:
+        return self.queue
 
     def latency(self, *_span: float) -> None:
         return None
@@ -64,9 +77,10 @@ class Site:
         return []
 
 
-def measured(plan: Plan, word: str = "2000/4000") -> tuple[Site, dict[str, Any]]:
+def measured(plan: Plan, word: str = "2000/4000", *, queue: int = 0) -> tuple[Site, dict[str, Any]]:
     """Return a site and what was measured on it."""
     site = Site(plan)
+    site.load.queue = queue
     found = measure(site, parse_contender(word), Capacity(2000, 4000))  # type: ignore[arg-type]  # without a server
     return site, found
 
@@ -77,3 +91,50 @@ def test_a_reading_that_failed_before_a_row_is_not_the_rows() -> None:
     sampler = Readings()
     assert sampler.missed(0.5, 1.0) == ["mysqld was restarted"]
     assert sampler.missed(1.0) == []
+
+
+def test_every_contender_counts_whole_turns_of_what_moves() -> None:
+    """One that settles later counts no other part of a load's course, or of a disk that alternates."""
+    still = Timing(counted=180.0)
+    moving = Plan(timing=still, load=LoadPlan(course="burst", period=240.0))
+    alternating = Plan(timing=still, disk=JUMPS)
+    assert [measured(plan)[0].counted for plan in (Plan(timing=still), moving, alternating)] == [
+        180,
+        240,
+        200,
+    ]
+
+
+def test_nobody_inherits_the_queue_of_the_contender_before() -> None:
+    """An open load that others let queue up begins anew; one that is served goes on."""
+    assert "start_load" in measured(Plan(), queue=500)[0].done
+    assert "start_load" not in measured(Plan())[0].done
+
+
+def test_a_server_is_killed_at_the_age_that_our_daemon_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The daemon is not asked to end before, upon which it would park and lower the age."""
+    done: list[str] = []
+
+    class Child:
+        def __init__(self, *_given: object, **_named: object) -> None:
+            pass
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_given: object) -> None:
+            done.append("asked to end")
+
+        def footprint(self) -> None:
+            return None
+
+        def kill(self) -> None:
+            done.append("killed")
+
+    monkeypatch.setattr(row, "Daemon", Child)
+    site = Site(Plan())
+    site.crash = lambda: done.append("crash") or 3.0  # type: ignore[func-returns-value]  # order and seconds
+    site.restart = lambda: (2.0, 1.0)
+    found = measure(site, parse_contender("ours"), None, ends_in_crash=True)  # type: ignore[arg-type]  # without a server
+    assert done == ["killed", "crash", "asked to end"]
+    assert (found["figures"]["recovery_seconds"], found["figures"]["shutdown_seconds"]) == (3.0, 2.0)

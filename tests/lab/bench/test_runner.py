@@ -63,7 +63,7 @@ class Work:
         self.fails_at = 0
 
     def __call__(
-        self, _site: Site, contender: Contender, pair: Capacity | None, _expected: float | None
+        self, _site: Site, contender: Contender, pair: Capacity | None, _expected: float | None, **_how: bool
     ) -> dict[str, Any]:
         self.done.append(contender.name)
         if len(self.done) == self.fails_at:
