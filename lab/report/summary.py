@@ -138,7 +138,8 @@ def groups(rows: Sequence[Row]) -> list[Group]:
     found: dict[tuple[str, bytes], list[Row]] = {}
     for row in rows:
         if row.stage in MEASURED:
-            same = {name: value for name, value in row.conditions.items() if name != "not_limited"}
+            # how a refusal is put may differ from start to start; whether there was one may not
+            same = row.conditions | {"not_limited": bool(row.conditions.get("not_limited"))}
             key = row.variant, msgspec.json.encode(same, order="deterministic")
             found.setdefault(key, []).append(row)
     aside = {variant: [row for row in rows if row.variant == variant] for variant, _ in found}

@@ -125,6 +125,16 @@ def test_what_a_limit_could_not_do_parts_no_rows_and_is_said() -> None:
     assert "not limited: reads: no controller" in lacking(found)
 
 
+def test_rows_on_a_limited_disk_are_not_compared_with_rows_on_a_free_one() -> None:
+    """Where a limit was refused when the bench was gone on with, no ratio mixes the two disks."""
+    free = CONDITIONS | {"not_limited": []}
+
+    found = groups(rows_of([row("feedforward", conditions=free), row("default")]))
+
+    assert [len(one.rows) for one in found] == [1, 1]
+    assert all(one.verdicts == () for one in found)
+
+
 def test_rows_that_had_not_settled_or_had_errors_are_named() -> None:
     """Nobody has to look for them in a table."""
     rows = [row("feedforward", settled=False), row("default")]
