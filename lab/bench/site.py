@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1024 * 1024
 FILL = Capacity(10_000, 20_000)
+FILL_LEAST, FILL_RATE = 300.0, 2000.0
+"""The longest that filling may take: so many seconds, and more with every so many rows."""
+
 FIRST_SECONDS = 3
 START_LIMIT = 30.0
 LOOK_SECONDS = 2.0
@@ -79,7 +82,7 @@ class Site:
             load = self._load()
             self._say(f"MySQL {self.version}; filling the tables of {load.kind}")
             self.server.set_capacity(FILL.io_capacity, FILL.io_capacity_max)
-            prepare(self.server, load)
+            prepare(self.server, load, seconds=fill_seconds(load))
             self.server.set_capacity(self.default.io_capacity, self.default.io_capacity_max)
             self.limit_as_planned()
             self.sampler = stack.enter_context(Sampler(self.server))
@@ -249,3 +252,8 @@ class Site:
             return SysbenchRun(self.server, load, *self._extra)
         phases = COURSES[self.plan.load.course](load, self.plan.load.period)
         return CourseRun(self.server, load, phases, *self._extra)
+
+
+def fill_seconds(load: Load) -> float:
+    """Return how long filling the load's tables may take at most, seconds."""
+    return FILL_LEAST + load.tables * load.rows / FILL_RATE

@@ -9,9 +9,10 @@ import pytest
 from lab.bench import site as module
 from lab.bench.plan import DiskPlan, Plan
 from lab.bench.sampler import Reading
-from lab.bench.site import Site
+from lab.bench.site import Site, fill_seconds
 from lab.servers.disk import DiskLimit
 from lab.servers.spec import ServerSpec
+from lab.workloads.load import Load
 from tests.lab.bench.test_figures import look
 
 
@@ -99,3 +100,9 @@ def test_every_contender_is_reset_on_the_same_disk(clock: Clock) -> None:
     site.alternate(clock.now - 60.0)
     site.reset(1.0, 0.25)
     assert [words for _, words in site.events][-1] == "disk limited to 2400 writes/s"
+
+
+def test_large_tables_have_the_time_that_they_need() -> None:
+    """A hundred million rows may take hours, where 5000 a second go in; small tables end in minutes."""
+    assert fill_seconds(Load(tables=4, rows=25_000_000)) >= 100_000_000 / 5000
+    assert fill_seconds(Load(tables=1, rows=1000)) <= 600.0
