@@ -27,6 +27,10 @@ DROP_SECONDS = 600.0
 READ_SECONDS = 5.0
 
 
+class NotConfirmedError(LabServerError):
+    """A server of the user's own that nothing has been done to, as nobody said yes."""
+
+
 def _aloud(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -67,11 +71,11 @@ class DsnServer(LabServer):
             say: told what is put back, and what could not be.
 
         Raises:
-            LabServerError: not confirmed.
+            NotConfirmedError: not confirmed.
         """
         super().__init__()
         if not confirmed:
-            raise LabServerError(intent(endpoint, confirm_with))
+            raise NotConfirmedError(intent(endpoint, confirm_with))
         self.admin = self.daemon = Account(endpoint.user, endpoint.password)
         self.host, self.port = endpoint.host, 0 if endpoint.socket else endpoint.port
         self.socket = Path(endpoint.socket) if endpoint.socket else None

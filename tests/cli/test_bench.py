@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from lab.bench import runner
 from lab.report.rows import ReportError
+from lab.servers.named import server_named
 from tests.lab.report.factory import row
 from tuner.cli import bench as command
 from tuner.cli.main import cli
@@ -128,3 +129,24 @@ def test_a_suite_that_kills_its_server_is_refused_for_one_of_the_users_own(
     result = run("--suite", str(suite), "--dsn", "mysql://dba@db1:3306", "--yes")
     assert result.exit_code == 2
     assert "never killed" in result.stderr
+
+
+def test_a_later_plan_that_cannot_be_run_is_refused_before_the_first(
+    run: Callable[..., Result], tmp_path: Path
+) -> None:
+    """Nobody waits for hours to hear of a variable in the second variant."""
+    suite = tmp_path / "mine.toml"
+    suite.write_text("[[variant]]\n[[variant]]\nserver.set.innodb_redo_log_capacity = 9\n", encoding="utf-8")
+    result = run("--suite", str(suite))
+    assert result.exit_code == 2
+    assert "server.redo_capacity" in result.stderr
+
+
+def test_a_server_of_ones_own_without_a_yes_is_a_matter_of_usage(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was tried, so it is not called unreachable; it is said what would be done."""
+    monkeypatch.setattr(command, "server_named", server_named)
+    result = run("--dsn", "mysql://dba@127.0.0.1:1")
+    assert result.exit_code == 2
+    assert "--yes" in result.stderr

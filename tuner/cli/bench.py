@@ -25,6 +25,7 @@ from lab.report.summary import Group, groups
 from lab.report.words import heading, verdict_sentences
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import choose
+from lab.servers.existing import NotConfirmedError
 from lab.servers.named import server_named
 from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail, usage
@@ -116,9 +117,11 @@ def bench(
         if resume is not None:
             _refuse_beside_resume(context)
             asked, ledger = folder.go_on(resume)
+            _check_servers(asked.suite)
             directory, make = resume, _maker(asked.server, say, confirmed=yes)
         else:
             suite = changed(plan.load_suite(suite_name), changes)
+            _check_servers(suite)
             if only_plan:
                 _print_plan(suite)
                 return
@@ -136,7 +139,7 @@ def bench(
             make(suite.plans[0])  # what cannot be had is said before a directory is made
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
             ledger = folder.begin(directory, asked)
-    except PlanError as error:
+    except (PlanError, NotConfirmedError) as error:
         usage(str(error))
     except LabServerError as error:
         fail(str(error), UNREACHABLE)
@@ -188,6 +191,16 @@ def _maker(words: str, say: Say, *, confirmed: bool) -> Callable[[Plan], LabServ
         return server_named(words, specification(one), confirmed=confirmed, ask=_password, say=say)
 
     return make
+
+
+def _check_servers(suite: Suite) -> None:
+    """Return when every plan's server can be started as it says; later would be after hours.
+
+    Raises:
+        PlanError: one of them sets what it must not.
+    """
+    for one in suite.plans:
+        specification(one)
 
 
 def _best_here() -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from lab.bench import plan
 from lab.bench.plan import Plan, PlanError, Suite
-from lab.servers.spec import ServerSpec
+from lab.servers.spec import LabServerError, ServerSpec
 
 MEBIBYTE = 1024 * 1024
 
@@ -105,12 +105,31 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+_ELSEWHERE = {
+    "innodb_redo_log_capacity": "server.redo_capacity (--redo), MiB",
+    "innodb_buffer_pool_size": "server.buffer_pool (--buffer-pool), MiB",
+    "innodb_io_capacity": "a contender C/M",
+    "innodb_io_capacity_max": "a contender C/M",
+}
+"""Variables of mysqld that a plan has under names of its own."""
+
+
 def specification(one: Plan) -> ServerSpec:
-    """Return how a plan's server is started."""
+    """Return how a plan's server is started.
+
+    Raises:
+        PlanError: a variable in ``server.set`` that is none, or that is not to be set there.
+    """
     verbose = ("--log-error-verbosity=3",) if one.crash else ()  # InnoDB says only then how long it took
-    return ServerSpec(
+    for name in one.server.set:
+        if (place := _ELSEWHERE.get(name.replace("-", "_").lower())) is not None:
+            raise PlanError(f"server.set.{name}: ages are worked out with it; say it as {place}")
+    spec = ServerSpec(
         redo_capacity=one.server.redo_capacity * MEBIBYTE,
         buffer_pool=one.server.buffer_pool * MEBIBYTE,
-        extra=verbose
-        + tuple(f"--{name.replace('_', '-')}={value}" for name, value in one.server.set.items()),
+        extra=verbose,
     )
+    try:
+        return spec.with_parameters({name: str(value) for name, value in one.server.set.items()})
+    except LabServerError as error:
+        raise PlanError(f"server.set: {error}") from error

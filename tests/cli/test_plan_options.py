@@ -1,0 +1,31 @@
+"""What a plan says of mysqld reaches it, and nothing that would make the figures wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.bench.plan import Plan, PlanError, ServerPlan
+from tuner.cli.plan_options import specification
+
+
+def test_variables_of_mysqld_reach_it() -> None:
+    """Written with dashes or underscores, as numbers or words."""
+    plan = Plan(server=ServerPlan(set={"innodb_doublewrite_pages": 128, "innodb-adaptive-hash-index": "ON"}))
+    given = specification(plan).arguments()
+    assert "--innodb-doublewrite-pages=128" in given
+    assert "--innodb-adaptive-hash-index=ON" in given
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("innodb_redo_log_capacity", "server.redo_capacity"),
+        ("innodb-buffer-pool-size", "server.buffer_pool"),
+        ("innodb_io_capacity_max", "a contender"),
+        ("datadir", "leave it out"),
+    ],
+)
+def test_what_the_bench_works_with_is_not_set_behind_its_back(name: str, said: str) -> None:
+    """A redo log of another size than the plan's would make every age ratio of its rows wrong."""
+    with pytest.raises(PlanError, match=said):
+        specification(Plan(server=ServerPlan(set={name: 200})))
