@@ -146,7 +146,7 @@ def test_a_change_while_no_daemon_ran_waits_for_a_person(before: Life) -> None:
 
     (event,) = told(life, "foreign_change")
     change = f"C/M were left at {left} and are 3000/7000"
-    assert event.message == f"{change}: somebody else changed them while no daemon ran"
+    assert event.message.startswith(f"{change}: somebody else changed them while no daemon ran; who: SELECT ")
     assert "foreign_change" in holds(life)
 
 
