@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.bench.statistics import percentile
 from tuner.servers.limits import redo_limits
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lab.workloads.sysbench import Second
 
 Figures = dict[str, Any]
+T = TypeVar("T", "Reading", "Second")
 
 
 def stall_seconds(waits: Sequence[int]) -> int:
@@ -100,8 +101,7 @@ def series(
         counted_from: monotonic time where the counted window begins.
         capacity: redo capacity, bytes.
     """
-    loads = {int(one.monotonic - began): one for one in seconds}
-    looks = {int(one.monotonic - began): one for one in readings}
+    loads, looks = _by_second(seconds, began), _by_second(readings, began)
     last = max((*loads, *looks), default=-1)
     limits = redo_limits(capacity)
     at = range(last + 1)
@@ -132,6 +132,16 @@ def series(
         "max_checkpoint_age": limits.stall_point,
         "redo_capacity": capacity,
     }
+
+
+def _by_second(found: Sequence[T], began: float) -> dict[int, T]:
+    """Return what came once a second by its second.
+
+    Counted from the first, so that one that came milliseconds early or late keeps its place also where the
+    others come on the stroke of a second.
+    """
+    first = found[0].monotonic - began if found else 0.0
+    return {int(first) + round(one.monotonic - began - first): one for one in found}
 
 
 def _between(

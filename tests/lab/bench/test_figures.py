@@ -97,6 +97,16 @@ def test_a_second_without_a_reading_is_a_gap_in_every_series() -> None:
     assert found["flush_limit"] < found["max_checkpoint_age"] < found["redo_capacity"]
 
 
+def test_a_reading_some_milliseconds_early_or_late_keeps_its_second() -> None:
+    """On the stroke of a second no reading covers another, and no gap is drawn that was not there."""
+    readings = [look(at) for at in (0.999, 2.001, 2.999, 4.0)]
+    found = series(
+        [beat(at) for at in (0.999, 2.001, 2.999, 4.0)], readings, began=0.0, counted_from=0.0, capacity=REDO
+    )
+    assert found["commits"] == [1000.0] * 4
+    assert None not in found["modified_age"]
+
+
 def test_a_counter_that_went_back_is_a_gap() -> None:
     """A server that was restarted has no negative pages."""
     readings = [look(0.1, adaptive=100), look(1.1, adaptive=7)]
