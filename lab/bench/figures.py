@@ -63,7 +63,7 @@ def figures(
         "stall_seconds": stall_seconds([one.space_waits for one in readings]),
         "stall_waits": _gone(readings, lambda one: one.space_waits),
         "pages_per_second": round(pages / span, 1),
-        "pages_per_commit": round(pages / span / mean, 4) if mean > 0 else 0.0,
+        "pages_per_commit": round(pages / span / mean, 4) if mean > 0 else None,
         **_device(readings, mean),
         "redo_bytes_per_second": round(_gone(readings, lambda one: one.lsn) / span),
         "age_ratio_mean": round(statistics.fmean(ratios), 4),

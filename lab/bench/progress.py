@@ -40,6 +40,8 @@ class Progress:
 
     def left(self) -> str:
         """Return the same in words."""
+        if not self.seconds():
+            return "nothing"
         minutes = self.seconds() / 60.0
         return f"about {minutes:.0f} min" if minutes < 90.0 else f"about {minutes / 60.0:.1f} h"  # noqa: PLR2004 - from here on hours read better
 

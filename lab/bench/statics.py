@@ -18,15 +18,26 @@ COARSE = 0.7
 FINE = 0.955
 """Two values nearer to each other than this are not told apart."""
 
+SERVED = 0.98
+"""What share of an offered rate has to be served: a Poisson rate of some minutes varies by less."""
+
 LOWEST = 100
 MOST_ROWS = 14
 ALARM_CAP = Settings().max_checkpoint_age_ratio
 
 
+def served(row: Row) -> bool:
+    """Return whether a row committed anything, and a steady offered rate nearly whole."""
+    load, commits = row["conditions"]["load"], float(row["figures"]["commits_mean"])
+    wanted = SERVED * load.get("rate", 0) if load.get("course", "steady") == "steady" else 0.0
+    return commits > 0.0 and commits >= wanted
+
+
 def steady(row: Row) -> bool:
-    """Return whether a row had no sync-flushed page and a p1 of at least half the median."""
+    """Return whether a row served its load, without sync flushing, at a p1 of half the median or more."""
     figures = row["figures"]
-    return bool(figures["sync_pages"] == 0 and figures["commits_p1"] >= 0.5 * figures["commits_median"])
+    even = figures["commits_p1"] >= 0.5 * figures["commits_median"]
+    return bool(served(row) and figures["sync_pages"] == 0 and even)
 
 
 def capped(row: Row) -> bool:
@@ -34,9 +45,9 @@ def capped(row: Row) -> bool:
     return steady(row) and bool(row["figures"]["checkpoint_ratio_max"] <= ALARM_CAP)
 
 
-def anything(_row: Row) -> bool:
-    """Return True: no constraint."""
-    return True
+def anything(row: Row) -> bool:
+    """Return whether a row committed anything at all: no other constraint."""
+    return float(row["figures"]["commits_mean"]) > 0.0
 
 
 def best(rows: Sequence[Row], accept: Callable[[Row], bool] = capped) -> Row | None:

@@ -60,8 +60,24 @@ def test_a_row_that_flushed_in_sync_never_wins() -> None:
 
 def test_under_an_offered_rate_the_fewest_pages_per_commit_win() -> None:
     """Throughput is given there; what counts is what it costs."""
-    dear, cheap = row(900, edge=400.0, rate=1000), row(420, edge=400.0, rate=1000)
+    dear, cheap = row(900, edge=400.0, rate=1000), row(420, edge=400.0, rate=1000)  # both serve it
     assert statics.best([dear, cheap]) is cheap
+
+
+def test_a_rate_that_was_not_served_is_no_saving() -> None:
+    """Fewer pages because fewer transactions came through do not win, and no commits at all never do."""
+    whole, part = row(900, edge=400.0, rate=3000), row(420, edge=400.0, rate=3000)
+    whole["figures"]["commits_mean"], part["figures"]["commits_mean"] = 2990.0, 2000.0
+    assert statics.best([whole, part]) is whole
+    dead = row(500, edge=400.0)
+    dead["figures"] |= {
+        "commits_mean": 0.0,
+        "commits_p1": 0.0,
+        "commits_median": 0.0,
+        "pages_per_commit": None,
+    }
+    assert statics.best([dead]) is None
+    assert statics.best([dead], statics.anything) is None
 
 
 def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
