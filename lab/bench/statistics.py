@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,29 +39,48 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """A mean with its 95 % confidence bounds; the bounds are None for a single value."""
+class Bounds(Struct, frozen=True):
+    """A mean with its 95 % bounds, which are None for a single block.
+
+    Attributes:
+        mean: of the blocks; of ratios the geometric one.
+        low: lower bound.
+        high: upper bound.
+        blocks: how many values it is from.
+    """
 
     mean: float
     low: float | None
     high: float | None
+    blocks: int
 
 
-def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Bounds:
-    """Return the mean of block-wise ratios with 95 % t bounds, computed on logarithms.
+def mean_bounds(values: Sequence[float]) -> Bounds | None:
+    """Return the mean of blocks with t bounds; None without a block."""
+    if not values:
+        return None
+    mean = statistics.fmean(values)
+    if len(values) < FEWEST:
+        return Bounds(mean, None, None, len(values))
+    half = t95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return Bounds(mean, mean - half, mean + half, len(values))
 
-    Raises:
-        ValueError: different numbers of blocks, or none.
+
+def ratio_bounds(pairs: Sequence[tuple[float, float]]) -> Bounds | None:
+    """Return the mean ratio of the blocks' pairs with t bounds, worked out on logarithms.
+
+    Args:
+        pairs: ours and theirs, of the same block each.
+
+    Returns:
+        The bounds; None without a pair, or where one is zero or less, of which there is no ratio.
     """
-    if len(ours) != len(theirs) or not ours:
-        raise ValueError(f"{len(ours)} blocks cannot be paired with {len(theirs)}")
-    logs = [math.log(a / b) for a, b in zip(ours, theirs, strict=True)]
-    mean = statistics.fmean(logs)
-    if len(logs) == 1:
-        return Bounds(math.exp(mean), None, None)
-    half = t95(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return Bounds(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+    if not pairs or any(ours <= 0 or theirs <= 0 for ours, theirs in pairs):
+        return None
+    found = mean_bounds([math.log(ours / theirs) for ours, theirs in pairs])
+    if found is None or found.low is None or found.high is None:
+        return None if found is None else Bounds(math.exp(found.mean), None, None, found.blocks)
+    return Bounds(math.exp(found.mean), math.exp(found.low), math.exp(found.high), found.blocks)
 
 
 def slope(times: Sequence[float], values: Sequence[float]) -> Bounds:
@@ -79,4 +99,4 @@ def slope(times: Sequence[float], values: Sequence[float]) -> Bounds:
         (value - mean - found * (at - middle)) ** 2 for at, value in zip(times, values, strict=True)
     ) / (count - 2)
     half = t95(count - 2) * math.sqrt(rest / spread)
-    return Bounds(found, found - half, found + half)
+    return Bounds(found, found - half, found + half, count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lab.bench.ledger import read_rows
-from lab.bench.statistics import Bounds, paired_ratio, percentile
+from lab.bench.statistics import Bounds, percentile, ratio_bounds
 from lab.prove.search import ALARM_CAP, anything, best, capped, steady
 
 if TYPE_CHECKING:
@@ -162,7 +162,13 @@ def _verdicts(ours: list[Row], default: list[Row], static: list[Row]) -> str:
     def pooled_p1(rows: list[Row]) -> float:
         return percentile([float(one) for row in rows for one in row["commits"]], 1)
 
-    over_default, over_static = (paired_ratio(means(ours), means(other)) for other in (default, static))
+    def over(other: list[Row]) -> Bounds:
+        found = ratio_bounds(list(zip(means(ours), means(other), strict=True)))
+        if found is None:
+            raise ValueError(f"{len(ours)} blocks cannot be compared with {len(other)}")
+        return found
+
+    over_default, over_static = over(default), over(static)
     p1, static_p1 = pooled_p1(ours), pooled_p1(static)
     sync = sum(int(row["sync_pages"]) for row in ours)
     peak = max(float(row["checkpoint_ratio_max"]) for row in ours)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from lab.bench.statistics import mean_bounds
 from lab.report.figures import Figure, plain
-from lab.report.spread import mean_bounds
 from lab.report.summary import Group
 
 WIDTH, MARGIN = 420.0, 14.0

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from lab.bench.statistics import FEWEST
+from lab.bench.statistics import FEWEST, Bounds, mean_bounds, ratio_bounds
 from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, written
 from lab.report.rows import Row
-from lab.report.spread import Bounds, mean_bounds, ratio_bounds
 
 BLOCK, SEARCH, KNEE, LEFT_OUT = "block", "search", "knee", "left out"
 MEASURED = (BLOCK, SEARCH)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lab.bench.statistics import Bounds
 from lab.report.figures import UNKNOWN, bytes_said, plain
-from lab.report.spread import Bounds
 from lab.report.summary import Contender, Group, Outcome, Verdict
 
 _BYTES = frozenset({"redo_capacity", "buffer_pool", "write_bytes", "read_bytes"})

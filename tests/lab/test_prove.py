@@ -10,7 +10,7 @@ import pytest
 from lab.bench.daemon import configuration
 from lab.bench.ledger import Ledger, read_rows
 from lab.bench.sampler import Reading, reading
-from lab.bench.statistics import paired_ratio, percentile, t95
+from lab.bench.statistics import percentile, ratio_bounds, t95
 from lab.prove import blocks, hold, report, search
 from lab.servers.base import Account, LabServer
 from tests.lab.factory import CONDITIONS
@@ -65,15 +65,17 @@ def test_percentiles_interpolate() -> None:
 
 
 def test_a_paired_ratio_has_t_bounds() -> None:
-    found = paired_ratio([200.0, 210.0, 190.0], [100.0, 100.0, 100.0])
+    found = ratio_bounds([(200.0, 100.0), (210.0, 100.0), (190.0, 100.0)])
+    assert found is not None
     assert found.mean == pytest.approx(1.998, abs=0.001)
     assert found.low is not None
     assert found.high is not None
     assert found.low < 1.9
     assert found.high > 2.1
-    assert paired_ratio([2.0], [1.0]).low is None
-    with pytest.raises(ValueError, match="paired"):
-        paired_ratio([1.0], [1.0, 2.0])
+    single = ratio_bounds([(2.0, 1.0)])
+    assert single is not None
+    assert single.low is None
+    assert ratio_bounds([(1.0, 0.0)]) is None
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(1, 12.706), (9, 2.262), (10, 2.228), (12, 2.179), (19, 2.093)])

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from lab.bench.statistics import t95
+from lab.bench.statistics import mean_bounds, ratio_bounds, t95
 from lab.report.rows import rows_of
-from lab.report.spread import mean_bounds, ratio_bounds
 from lab.report.summary import Group, groups
 from lab.report.words import heading, lacking, verdict_sentences
 from tests.lab.report.factory import CONDITIONS, row, suite
