@@ -137,6 +137,7 @@ def test_nothing_is_written_where_an_active_loop_would_write(
     assert not any(one.decision.steps for one in recorded)
 
 
+@pytest.mark.usefixtures("terminal")
 def test_ctrl_c_keeps_everything_read_so_far(server: Untouchable, record: Record, tmp_path: Path) -> None:
     """An early end is a whole trace, and fine."""
     server.at = lambda number: os.kill(os.getpid(), signal.SIGINT) if number == 30 else None

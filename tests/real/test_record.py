@@ -67,6 +67,7 @@ def test_ten_seconds_become_a_page_and_the_server_is_not_touched(
     assert figures["readings_missed"] == 0
 
 
+@pytest.mark.usefixtures("terminal")
 def test_ctrl_c_keeps_what_was_read_and_the_writer_lock_was_never_taken(
     server: LabServer, reader: Innobrim, tmp_path: Path
 ) -> None:
