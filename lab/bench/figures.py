@@ -164,13 +164,12 @@ def _quantile(latency: Histogram | None, percent: float) -> float | None:
 
 def _device(readings: Sequence[Reading], commits: float) -> Figures:
     """Return device operations per commit, None where the device could not be watched."""
-    known = [one for one in readings if one.device is not None]
+    known = [(one.monotonic, one.device) for one in readings if one.device is not None]
     names = ("device_writes_per_commit", "device_reads_per_commit", "device_write_bytes_per_commit")
     if len(known) <= 1 or commits <= 0:
         return {**dict.fromkeys(names), "device_source": None}
-    first, last = known[0].device, known[-1].device
-    assert first is not None and last is not None  # noqa: S101, PT018 - filtered above; tells the type checker
-    made = commits * (known[-1].monotonic - known[0].monotonic)
+    (began, first), (ended, last) = known[0], known[-1]
+    made = commits * (ended - began)
     gains = (last.writes - first.writes, last.reads - first.reads, last.write_bytes - first.write_bytes)
     per = dict(zip(names, (round(gain / made, 4) for gain in gains), strict=True))
     return {**per, "device_source": last.source}

@@ -14,6 +14,9 @@ SEARCH_ROWS = 9
 START_SECONDS = 40.0
 """Starting and filling a server."""
 
+HOURS_FROM = 90.0
+"""Minutes from which on hours read better."""
+
 BETWEEN_SECONDS = 10.0
 CRASH_SECONDS = 60.0
 
@@ -43,7 +46,7 @@ class Progress:
         if not self.seconds():
             return "nothing"
         minutes = self.seconds() / 60.0
-        return f"about {minutes:.0f} min" if minutes < 90.0 else f"about {minutes / 60.0:.1f} h"  # noqa: PLR2004 - from here on hours read better
+        return f"about {minutes:.0f} min" if minutes < HOURS_FROM else f"about {minutes / 60.0:.1f} h"
 
     def _plan(self, plan: Plan) -> float:
         rows = [row for row in self._ledger.rows if row["variant"] == plan.variant]

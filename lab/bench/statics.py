@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 Row = dict[str, Any]
 
@@ -109,15 +109,16 @@ def first(flushed: float) -> int:
 
 def expected_ratio(rows: Sequence[Row], value: int) -> float | None:
     """Return the age ratio that the nearest rows on both sides promise a value of M; None at an edge."""
-    below = [row for row in rows if int(row["io_capacity_max"]) < value]
-    above = [row for row in rows if int(row["io_capacity_max"]) > value]
-    if not below or not above:
+    return between({int(row["io_capacity_max"]): row["figures"]["age_ratio_mean"] for row in rows}, value)
+
+
+def between(known: Mapping[int, float], value: int) -> float | None:
+    """Return what lies at a value, on a line through the nearest points on both sides; None at an edge."""
+    left = max((one for one in known if one < value), default=None)
+    right = min((one for one in known if one > value), default=None)
+    if left is None or right is None:
         return None
-    left = max(below, key=lambda row: int(row["io_capacity_max"]))
-    right = min(above, key=lambda row: int(row["io_capacity_max"]))
-    share = (value - left["io_capacity_max"]) / (right["io_capacity_max"] - left["io_capacity_max"])
-    low, high = left["figures"]["age_ratio_mean"], right["figures"]["age_ratio_mean"]
-    return float(low + share * (high - low))
+    return known[left] + (value - left) / (right - left) * (known[right] - known[left])
 
 
 def _even(value: float) -> int:

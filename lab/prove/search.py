@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from lab.bench.statics import between
 from lab.prove.conditions import Bench, say
 
 if TYPE_CHECKING:
@@ -97,14 +98,7 @@ def run(ledger: Ledger, image: str) -> None:
 
 def expected_ratio(rows: Sequence[Row], value: int) -> float | None:
     """Return the mean age ratio between the nearest known rows on both sides; None at an edge."""
-    below = [row for row in rows if int(row["io_capacity_max"]) < value]
-    above = [row for row in rows if int(row["io_capacity_max"]) > value]
-    if not below or not above:
-        return None
-    left = max(below, key=lambda row: int(row["io_capacity_max"]))
-    right = min(above, key=lambda row: int(row["io_capacity_max"]))
-    share = (value - left["io_capacity_max"]) / (right["io_capacity_max"] - left["io_capacity_max"])
-    return float(left["age_ratio_mean"] + share * (right["age_ratio_mean"] - left["age_ratio_mean"]))
+    return between({int(row["io_capacity_max"]): row["age_ratio_mean"] for row in rows}, value)
 
 
 def _ratio(bench: Bench) -> float:

@@ -13,12 +13,13 @@ from uuid import uuid4
 import docker
 from docker.errors import APIError, ContainerError, DockerException, NotFound
 
-from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
+from lab.servers.base import LabServerError, ServerSpec, account_statements
 from lab.servers.controlgroup import group_of, write_line
-from lab.servers.disk import DeviceCounters, DiskLimit, block_device
+from lab.servers.disk import block_device
 from lab.servers.owner import mine, new_directory, orphaned
 from lab.servers.ports import free_port
 from lab.servers.throttle import NoLimitError, Place, Throttle
+from lab.servers.throttled import ThrottledServer
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -92,7 +93,7 @@ def run_once(
         container.remove(force=True, v=True)  # an official image declares a volume
 
 
-class MySQLContainer(LabServer):
+class MySQLContainer(ThrottledServer):
     """MySQL 8.0.30 or later in a container on 127.0.0.1.
 
     Example:
@@ -212,20 +213,6 @@ class MySQLContainer(LabServer):
             if place.is_dir():
                 return place
         return None
-
-    @property
-    def disk_limit(self) -> DiskLimit:
-        """The disk limit that was asked for last."""
-        return self._throttle.limit
-
-    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
-        """Limit the volume's disk for this container."""
-        return self._throttle.set(limit)
-
-    def device(self) -> DeviceCounters | None:
-        """Return what the container has had its disk do; counted anew from every start of mysqld."""
-        found = self._throttle.counters()
-        return found if self._throttle.counted else super().device()
 
     def _place(self) -> Place:
         container = self._running()

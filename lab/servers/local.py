@@ -10,12 +10,13 @@ import signal
 import subprocess
 from pathlib import Path
 
-from lab.servers.base import LabServer, LabServerError, ServerSpec, account_statements
+from lab.servers.base import LabServerError, ServerSpec, account_statements
 from lab.servers.controlgroup import CGROUPS, group_of, hierarchy
-from lab.servers.disk import DeviceCounters, DiskLimit, block_device
+from lab.servers.disk import block_device
 from lab.servers.owner import bases, ending_with_us, new_directory, new_group, remove_groups
 from lab.servers.ports import free_port
 from lab.servers.throttle import NoLimitError, Place, Throttle
+from lab.servers.throttled import ThrottledServer
 
 
 def _base_directory() -> Path:
@@ -27,7 +28,7 @@ def _base_directory() -> Path:
     return candidates[0]
 
 
-class LocalMySQL(LabServer):
+class LocalMySQL(ThrottledServer):
     """MySQL 8.0.30 or later as a child process; it dies with the thread that started it."""
 
     def __init__(self, program: str = "mysqld", spec: ServerSpec | None = None) -> None:
@@ -107,20 +108,6 @@ class LocalMySQL(LabServer):
     def data_directory(self) -> Path | None:
         """Return the data directory."""
         return None if self._directory is None else self._directory / "data"
-
-    @property
-    def disk_limit(self) -> DiskLimit:
-        """The disk limit that was asked for last."""
-        return self._throttle.limit
-
-    def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
-        """Limit the data directory's disk for mysqld, in a control group of its own; needs root."""
-        return self._throttle.set(limit)
-
-    def device(self) -> DeviceCounters | None:
-        """Return what mysqld has had its disk do, by its control group from the first limit or count on."""
-        found = self._throttle.counters()
-        return found if self._throttle.counted else super().device()
 
     def _place(self) -> Place:
         process = self._running()
