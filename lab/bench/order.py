@@ -1,4 +1,4 @@
-"""In which order rows are measured, and which of them are still to do; pure."""
+"""Which plans and rows are asked for, in which order, and which of them are still to do; pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import random
 from typing import TYPE_CHECKING, NamedTuple
 
 from lab.bench.contenders import Contender, parse_contender
+from lab.bench.plan import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lab.bench.plan import Plan
+    from lab.bench.plan import Plan, Suite
 
 
 class Turn(NamedTuple):
@@ -19,6 +20,23 @@ class Turn(NamedTuple):
     block: int
     position: int
     contender: Contender
+
+
+def chosen(suite: Suite, variants: Sequence[str]) -> tuple[Plan, ...]:
+    """Return the plans of these variants in the suite's own order, all of them where none is named.
+
+    Raises:
+        PlanError: the suite has no variant of a name.
+    """
+    names = [plan.variant for plan in suite.plans]
+    for wanted in variants:
+        if wanted not in names:
+            there = ", ".join(repr(name) for name in names if name)
+            raise PlanError(
+                f"--variant {wanted}: the suite {suite.name} has no such variant; "
+                + (f"there are {there}" if there else "it has none, so leave --variant out")
+            )
+    return tuple(plan for plan in suite.plans if not variants or plan.variant in variants)
 
 
 def turns(plan: Plan, seed: int, absent: Sequence[str] = ()) -> list[Turn]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lab.bench.ledger import Ledger
-    from lab.bench.plan import Plan, Suite
+    from lab.bench.plan import Plan
 
 SEARCH_ROWS = 9
 """How many rows the search for the best static setting usually takes."""
@@ -24,9 +26,9 @@ CRASH_SECONDS = 60.0
 class Progress:
     """Counts rows; knows nothing that the ledger does not know."""
 
-    def __init__(self, suite: Suite, ledger: Ledger) -> None:
+    def __init__(self, plans: Sequence[Plan], ledger: Ledger) -> None:
         """Take what is to be done and what is done."""
-        self._suite = suite
+        self._plans = plans
         self._ledger = ledger
 
     def row_seconds(self, plan: Plan) -> float:
@@ -39,7 +41,7 @@ class Progress:
 
     def seconds(self) -> float:
         """Return about how long everything that is not finished takes."""
-        return sum(self._plan(plan) for plan in self._suite.plans)
+        return sum(self._plan(plan) for plan in self._plans)
 
     def left(self) -> str:
         """Return the same in words."""

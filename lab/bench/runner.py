@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pymysql
 
-from lab.bench.order import Turn, to_do, turns
+from lab.bench.order import Turn, chosen, to_do, turns
 from lab.bench.progress import Progress
 from lab.bench.site import Site
 from lab.bench.stand import Stand
@@ -16,7 +16,7 @@ from lab.servers.base import LabServerError
 from tuner.version import program_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lab.bench.ledger import Ledger
     from lab.bench.plan import Plan, Suite
@@ -43,6 +43,7 @@ class Bench:
         *,
         seed: int,
         seconds: float = float("inf"),
+        variants: Sequence[str] = (),
     ) -> None:
         """Prepare, without starting anything.
 
@@ -53,25 +54,34 @@ class Bench:
             say: takes a line of progress.
             seed: of the order.
             seconds: no row begins that would not end within so long from now.
+            variants: only these are run, all where none is named; rows are of the whole suite either way.
+
+        Raises:
+            PlanError: the suite has no variant of a name.
         """
         self._suite = suite
         self._ledger = ledger
         self._server = server
         self._say = say
         self._seed = seed
+        self._plans = chosen(suite, variants)
         self._end = time.monotonic() + seconds
-        self.progress = Progress(suite, ledger)
+        self.progress = Progress(self._plans, ledger)
 
     def run(self) -> bool:
-        """Carry out what is not finished; returns whether everything is.
+        """Carry out what is not finished; returns whether everything that is to be run is.
 
         Raises:
             LabServerError: a server, its load or a daemon could not be had or went away.
         """
-        for plan in self._suite.plans:
+        for plan in self._plans:
             if self._open(plan) and not (self.in_time(plan) and self._plan(plan)):
                 return False
         return True
+
+    def unfinished(self) -> list[str]:
+        """Return the variants of the suite that have rows to do, also those that are not to be run now."""
+        return [plan.variant for plan in self._suite.plans if self._open(plan)]
 
     def _plan(self, plan: Plan) -> bool:
         title = f" {plan.variant}" if plan.variant else ""

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lab.bench import runner
+from lab.bench.plan import load_suite
 from lab.report.rows import ReportError
 from lab.servers.named import server_named
 from tests.lab.report.factory import row
@@ -95,6 +96,29 @@ def test_a_bench_without_a_row_yet_answers_in_json_too(run: Callable[..., Result
     assert (answer["finished"], answer["page"], answer["rows"]) == (False, None, 0)
 
 
+def test_only_the_variants_that_are_named_are_run(run: Callable[..., Result], tmp_path: Path) -> None:
+    """Into one directory, one after the other; a name that the suite lacks is refused with those it has."""
+    plan = run("--suite", "disks", "--variant", "no limit", "--plan")
+    assert "no limit:" in plan.output
+    assert "600 writes/s:" not in plan.output
+    run("--suite", "disks", "--variant", "no limit", "--time", "1s")
+    asked = json.loads((tmp_path / "b" / "bench.json").read_bytes())
+    assert len(asked["plans"]) == len(load_suite("disks").plans)
+    for words in (("--suite", "disks"), ("--resume", str(tmp_path / "b"))):
+        refused = CliRunner().invoke(cli, ["bench", *words, "--variant", "fast"])
+        assert refused.exit_code == 2
+        assert "there are '600 writes/s', '3000 writes/s', 'no limit'" in refused.stderr
+
+
+def test_what_is_left_of_a_suite_is_said(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One variant that is finished is no finished suite, to people as to machines."""
+    monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
+    monkeypatch.setattr(runner.Bench, "unfinished", lambda _bench: ["600 writes/s"])
+    answer = run("--suite", "disks", "--variant", "no limit", "--json")
+    assert json.loads(answer.stdout)["unfinished_variants"] == ["600 writes/s"]
+    assert "not run yet: 600 writes/s" in answer.stderr
+
+
 def test_the_parts_of_a_bench_have_one_server(run: Callable[..., Result], tmp_path: Path) -> None:
     """What auto was at the beginning is kept, so that no later part is measured on another server."""
     run("--time", "1s")
@@ -107,7 +131,7 @@ def test_a_page_that_cannot_be_written_is_said(
     """The rows are there, and the message has what to type once the disk takes the page."""
 
     def finished(bench: Any) -> bool:  # noqa: ANN401 - whose ledger is filled
-        bench._ledger.add(row())
+        bench._ledger.add(row(variant=""))
         return True
 
     def refused(_directory: Path) -> list[Path]:

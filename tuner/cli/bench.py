@@ -15,14 +15,15 @@ import msgspec
 
 from lab.bench import folder, plan
 from lab.bench.ledger import Ledger
+from lab.bench.order import chosen
 from lab.bench.plan import Plan, PlanError, Suite
 from lab.bench.progress import Progress
 from lab.bench.runner import Bench
 from lab.report.exports import bench_summary
 from lab.report.files import write_bench
 from lab.report.rows import ReportError, rows_of
-from lab.report.summary import Group, groups
-from lab.report.words import heading, verdict_sentences
+from lab.report.summary import groups
+from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import choose
 from lab.servers.existing import NotConfirmedError
@@ -36,16 +37,6 @@ Say = Callable[[str], None]
 
 INTERRUPTED = 130
 WEEK = 7 * 86_400
-COLUMNS = (
-    ("commits/s", "commits_mean", "{:.0f}"),
-    ("p1", "commits_p1", "{:.0f}"),
-    ("p99 ms", "latency_p99", "{:.1f}"),
-    ("sync pages", "sync_pages", "{:.0f}"),
-    ("stalls s", "stall_seconds", "{:.0f}"),
-    ("age ratio", "age_ratio_mean", "{:.2f}"),
-    ("writes/commit", "device_writes_per_commit", "{:.2f}"),
-)
-_MILLI = {"latency_p99"}
 
 
 @click.command(
@@ -72,6 +63,9 @@ _MILLI = {"latency_p99"}
     "--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is LOADED and CHANGED."
 )
 @click.option("--yes", is_flag=True, help="Yes, load and change the server named by --dsn.")
+@click.option(
+    "--variant", "variants", multiple=True, metavar="NAME", help="Only this variant of the suite; repeat it."
+)
 @plan_options
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where rows and report go.")
 @click.option(
@@ -99,6 +93,7 @@ def bench(
     limit: float | None,
     seed: int | None,
     yes: bool,
+    variants: tuple[str, ...],
     only_plan: bool,
     as_json: bool,
     **changes: Any,  # noqa: ANN401 - the plan's options, checked by the plan's own types
@@ -118,40 +113,56 @@ def bench(
             _refuse_beside_resume(context)
             asked, ledger = folder.go_on(resume)
             _check_servers(asked.suite)
+            chosen(asked.suite, variants)
             directory, make = resume, _maker(asked.server, say, confirmed=yes)
         else:
             suite = changed(plan.load_suite(suite_name), changes)
             _check_servers(suite)
+            plans = chosen(suite, variants)
             if only_plan:
-                _print_plan(suite)
+                _print_plan(suite, plans)
                 return
-            if dsn is not None and any(one.crash for one in suite.plans):
-                usage(
-                    "--crash: a server of your own is never killed or shut down; leave --crash or --dsn out"
-                )
-            drawn = random.SystemRandom().randrange(10_000) if seed is None else seed
-            # the parts of a bench have one server: what is the best one here may be another one next week
-            words = dsn or (_best_here() if server_words == "auto" else server_words)
-            asked = folder.Asked(
-                name=suite.name, about=suite.about, seed=drawn, server=words, plans=suite.plans
-            )
+            asked = _asked(suite, dsn, server_words, seed)
             make = _maker(asked.server, say, confirmed=yes)
-            make(suite.plans[0])  # what cannot be had is said before a directory is made
+            make(plans[0])  # what cannot be had is said before a directory is made
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
             ledger = folder.begin(directory, asked)
     except (PlanError, NotConfirmedError) as error:
         usage(str(error))
     except LabServerError as error:
         fail(str(error), UNREACHABLE)
-    finished = _carry_out(asked, ledger, directory, make, say, limit=limit)
-    _conclude(ledger, directory, say, finished=finished, as_json=as_json)
+    finished, left = _carry_out(asked, ledger, directory, make, say, limit=limit, variants=variants)
+    _conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
     if not finished:
         say(f"not finished; go on with: innobrim bench --resume {directory}")
+    elif left:
+        say(f"not run yet: {', '.join(left)}; for them: innobrim bench --resume {directory}")
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
     """Take SIGTERM and a lost terminal for Ctrl-C, so that a server is removed, or given back as it was."""
     raise KeyboardInterrupt
+
+
+def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> folder.Asked:
+    """Return what a new bench is started with; the parts of a bench have one server.
+
+    Raises:
+        PlanError: a server of the user's own would be killed.
+        LabServerError: no real server can be had here.
+    """
+    if dsn is not None and any(one.crash for one in suite.plans):
+        raise PlanError(
+            "--crash: a server of your own is never killed or shut down; leave --crash or --dsn out"
+        )
+    return folder.Asked(
+        name=suite.name,
+        about=suite.about,
+        seed=random.SystemRandom().randrange(10_000) if seed is None else seed,
+        # what is the best one here may be another one next week
+        server=dsn or (_best_here() if server_words == "auto" else server_words),
+        plans=suite.plans,
+    )
 
 
 def _carry_out(
@@ -162,8 +173,9 @@ def _carry_out(
     say: Say,
     *,
     limit: float | None,
-) -> bool:
-    """Run what is not finished; returns whether everything is."""
+    variants: tuple[str, ...],
+) -> tuple[bool, list[str]]:
+    """Run what is not finished; returns whether what was asked for is, and which variants have rows to do."""
     runner = Bench(
         asked.suite,
         ledger,
@@ -171,10 +183,11 @@ def _carry_out(
         lambda text: say(f"{time.strftime('%H:%M:%S')} {text}"),
         seed=asked.seed,
         seconds=float("inf") if limit is None else limit,
+        variants=variants,
     )
     say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
     try:
-        return runner.run()
+        return runner.run(), runner.unfinished()
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
         kept = f"{len(ledger.rows)} rows are kept; go on with: innobrim bench --resume {directory}"
@@ -218,7 +231,7 @@ def _password(what: str) -> str:
 
 def _refuse_beside_resume(context: click.Context) -> None:
     """End where an option is given that a bench which goes on cannot take any more."""
-    allowed = {"resume", "limit", "as_json", "yes"}
+    allowed = {"resume", "limit", "as_json", "yes", "variants"}
     for name in context.params:
         source = context.get_parameter_source(name)
         if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
@@ -226,17 +239,17 @@ def _refuse_beside_resume(context: click.Context) -> None:
             usage(f"{option} cannot be changed with --resume; start another bench for it")
 
 
-def _print_plan(suite: Suite) -> None:
-    """Print what a suite would run."""
+def _print_plan(suite: Suite, plans: Sequence[Plan]) -> None:
+    """Print what a suite would run of these plans."""
     click.echo(f"{suite.name}: {suite.about}")
-    for one in suite.plans:
+    for one in plans:
         disk = "no limit" if one.disk.write_iops is None else f"{one.disk.write_iops} writes/s"
         click.echo(
             f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {one.blocks} blocks; {disk}; redo"
             f" {one.server.redo_capacity} MiB, buffer pool {one.server.buffer_pool} MiB; {one.load.kind},"
             f" {one.load.threads} threads"
         )
-    click.echo(f"takes {Progress(suite, Ledger(Path('/nonexistent'), resume=True)).left()}")
+    click.echo(f"takes {Progress(plans, Ledger(Path('/nonexistent'), resume=True)).left()}")
 
 
 def _page(ledger: Ledger, directory: Path) -> Path | None:
@@ -249,38 +262,19 @@ def _page(ledger: Ledger, directory: Path) -> Path | None:
         fail(f"{error}; once that is put right: innobrim report {directory}", NO)
 
 
-def _conclude(ledger: Ledger, directory: Path, say: Say, *, finished: bool, as_json: bool) -> None:
+def _conclude(
+    ledger: Ledger, directory: Path, say: Say, *, finished: bool, left: list[str], as_json: bool
+) -> None:
     """Write the pages, and print the comparison."""
     page = _page(ledger, directory)
     rows = rows_of(ledger.rows)
     if as_json:
-        where = {"directory": str(directory), "page": page and str(page), "finished": finished}
-        click.echo(msgspec.json.encode({**where, **bench_summary(rows)}))
+        state = {"finished": finished, "unfinished_variants": left}
+        where = {"directory": str(directory), "page": page and str(page)}
+        click.echo(msgspec.json.encode({**where, **state, **bench_summary(rows)}))
         return
     if page is None:
         return
     for line in table(groups(rows)):
         say(line)
     say(f"the page: {page}")
-
-
-def table(found: Sequence[Group]) -> list[str]:
-    """Return the comparison in lines for a terminal."""
-    lines: list[str] = []
-    for group in found:
-        width = max(len(one.name) for one in group.contenders)
-        lines += ["", heading(group)]
-        lines.append(" " * width + "".join(f"{title:>15}" for title, _, _ in COLUMNS))
-        for one in group.contenders:
-            lines.append(one.name.ljust(width) + "".join(_cells(one.figures)))
-        lines += ["", *verdict_sentences(group)]
-    return [*lines, ""]
-
-
-def _cells(figures: dict[str, float | None]) -> list[str]:
-    cells: list[str] = []
-    for _, name, form in COLUMNS:
-        value = figures.get(name)
-        text = "-" if value is None else form.format(value * 1000.0 if name in _MILLI else value)
-        cells.append(f"{text:>15}")
-    return cells

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from lab.bench.order import Turn, to_do, turns
-from lab.bench.plan import Plan
+import pytest
+
+from lab.bench.order import Turn, chosen, to_do, turns
+from lab.bench.plan import Plan, PlanError, Suite
 
 FIELD = ("default", "2000/4000", "ours", "sync")
 
@@ -32,6 +34,17 @@ def test_who_cannot_run_leaves_the_others_where_they_were() -> None:
     plan = Plan(contenders=FIELD, blocks=3)
     whole = turns(plan, seed=1)
     assert turns(plan, seed=1, absent=["sync"]) == [one for one in whole if one.contender.name != "sync"]
+
+
+def test_a_variant_that_a_suite_lacks_is_refused_with_those_it_has() -> None:
+    """Nobody runs the wrong plan for hours because of a misspelt name."""
+    suite = Suite(name="mine", about="Mine.", plans=(Plan(variant="slow disk"), Plan(variant="fast disk")))
+    assert chosen(suite, ["fast disk", "slow disk"]) == chosen(suite, []) == suite.plans
+    assert chosen(suite, ["fast disk"]) == suite.plans[1:]
+    with pytest.raises(PlanError, match=r"--variant fast: .* there are 'slow disk', 'fast disk'"):
+        chosen(suite, ["fast"])
+    with pytest.raises(PlanError, match="it has none, so leave --variant out"):
+        chosen(Suite(name="quick", about="", plans=(Plan(),)), ["fast"])
 
 
 def test_finished_rows_are_not_repeated() -> None:

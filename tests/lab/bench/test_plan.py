@@ -73,4 +73,4 @@ def test_the_digest_changes_with_what_is_measured_and_with_nothing_else() -> Non
 
 def test_the_quick_suite_is_quick(tmp_path: Path) -> None:
     """What is promised in under ten minutes is planned for less, with the usual time to settle."""
-    assert Progress(load_suite("quick"), Ledger(tmp_path / "rows.jsonl", resume=True)).seconds() < 600.0
+    assert Progress(load_suite("quick").plans, Ledger(tmp_path / "rows.jsonl", resume=True)).seconds() < 600.0

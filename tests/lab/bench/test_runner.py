@@ -177,3 +177,28 @@ def test_an_offered_rate_is_a_share_of_what_the_default_sustained(
     rate = round(0.5 * knee[0]["figures"]["commits_mean"])
     assert {row["conditions"]["load"]["rate"] for row in ledger.rows if row["stage"] == "block"} == {rate}
     assert work.done[0] == "default"
+
+
+@pytest.mark.usefixtures("work")
+def test_a_suite_run_variant_by_variant_is_the_suite_run_at_once(tmp_path: Path, said: list[str]) -> None:
+    """Rows of one variant are left alone by another's run, are of the same plan, and add up to the whole."""
+    suite = Suite(name="mine", about="Mine.", plans=(Plan(variant="a"), Plan(variant="b", blocks=1)))
+
+    def run(ledger: Ledger, *variants: str) -> Bench:
+        found = Bench(suite, ledger, lambda _plan: None, said.append, seed=5, variants=variants)  # type: ignore[arg-type, return-value]  # the site in these tests has no server
+        assert found.run()
+        return found
+
+    whole, parts = (Ledger(tmp_path / f"{name}.jsonl", resume=True) for name in ("whole", "parts"))
+    run(whole)
+    first = run(parts, "b")
+    assert {row["variant"] for row in parts.rows} == {"b"}
+    assert first.unfinished() == ["a"]
+    assert first.progress.left() == "nothing"
+    assert run(parts, "a").unfinished() == []
+    assert sorted(map(_place, parts.rows)) == sorted(map(_place, whole.rows))
+    assert {row["plan_hash"] for row in parts.rows} == {suite.digest}
+
+
+def _place(row: dict[str, Any]) -> tuple[str, int, int, str]:
+    return row["variant"], row["block"], row["position"], row["contender"]
