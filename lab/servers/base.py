@@ -1,21 +1,21 @@
-"""What every server of the lab can do: accounts, SQL access, waiting, limits, counts, crash and restart."""
+"""What every server of the lab can do: start, end and be waited for, limits, counts, crash and restart."""
 
 from __future__ import annotations
 
 import contextlib
-import ssl
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import pymysql
 
+from lab.servers.accounts import SCHEMA, Account, account_statements
+from lab.servers.client import SqlClient
 from lab.servers.disk import DeviceCounters, DiskLimit
-from lab.servers.spec import MEBIBYTE, SCHEMA, Account, LabServerError, ServerSpec, account_statements
+from lab.servers.spec import MEBIBYTE, LabServerError, ServerSpec
 from lab.servers.timing import initialisation
 
 __all__ = [
@@ -37,32 +37,16 @@ OWN_COUNTERS = "the server's own counters"
 _STATUS = ("Innodb_data_reads", "Innodb_data_writes", "Innodb_data_read", "Innodb_data_written")
 
 
-def _lenient_tls() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-class LabServer(ABC):
+class LabServer(SqlClient, ABC):
     """One server: started on entry, gone with its data on exit where it is a throw-away one.
 
     Attributes:
         spec: how it is started.
-        admin: account with every privilege, for the load and the measuring.
-        daemon: account with just what the daemon needs.
-        host: address of the TCP port.
-        port: TCP port, 0 before the start.
-        socket: path of the unix socket where it can be reached from here, else None.
     """
 
     def __init__(self, spec: ServerSpec | None = None) -> None:
+        super().__init__()
         self.spec = spec or ServerSpec()
-        self.admin = Account("lab_admin")
-        self.daemon = Account("innobrim")
-        self.host = "127.0.0.1"
-        self.port = 0
-        self.socket: Path | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -188,26 +172,6 @@ class LabServer(ABC):
         """Return where the server's data can be reached from here, None where it cannot."""
         return None
 
-    def connect(self, account: Account | None = None, *, timeout: float = 5.0) -> pymysql.Connection[Any]:
-        """Return a new autocommit connection, the admin's by default; every call on it is bounded.
-
-        Args:
-            account: whose connection.
-            timeout: seconds for connecting, for each read and for each write.
-        """
-        login = account or self.admin
-        return pymysql.connect(
-            host=self.host,
-            port=self.port,
-            user=login.user,
-            password=login.password,
-            connect_timeout=max(1, int(timeout)),
-            read_timeout=timeout,
-            write_timeout=timeout,
-            autocommit=True,
-            ssl=_lenient_tls(),
-        )
-
     def wait_ready(self, seconds: float = 120.0) -> None:
         """Return when the server answers a query.
 
@@ -228,57 +192,3 @@ class LabServer(ABC):
                 time.sleep(0.1)  # a closed port announces nothing that could be waited for
             else:
                 return
-
-    def query(self, statement: str, *, timeout: float = 5.0) -> list[tuple[Any, ...]]:
-        """Run one statement as admin on a connection of its own and return its rows."""
-        with contextlib.closing(self.connect(timeout=timeout)) as connection, connection.cursor() as cursor:
-            cursor.execute(statement)
-            return list(cursor.fetchall())
-
-    def set_capacity(self, io_capacity: int, io_capacity_max: int) -> None:
-        """Set C and M, pages/s, in the order that the server accepts."""
-        with contextlib.closing(self.connect()) as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT @@GLOBAL.innodb_io_capacity_max")
-            current = int((cursor.fetchone() or (0,))[0])
-            steps = [("innodb_io_capacity", io_capacity), ("innodb_io_capacity_max", io_capacity_max)]
-            for name, value in reversed(steps) if io_capacity > current else steps:
-                cursor.execute(f"SET GLOBAL {name} = {value}")
-
-    @contextlib.contextmanager
-    def general_log(self) -> Iterator[None]:
-        """Log every statement to the table ``mysql.general_log`` while inside; starts empty."""
-        self.query("SET GLOBAL general_log = OFF")
-        self.query("TRUNCATE TABLE mysql.general_log")
-        self.query("SET GLOBAL log_output = 'TABLE'")
-        self.query("SET GLOBAL general_log = ON")
-        try:
-            yield
-        finally:
-            self.query("SET GLOBAL general_log = OFF")
-
-    def logged(self, like: str) -> list[str]:
-        """Return the logged statements that match a LIKE pattern, in order."""
-        rows = self.query(
-            f"SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE '{like}'"
-            " AND argument NOT LIKE '%mysql.general_log%' ORDER BY event_time"
-        )
-        return [str(row[0]) for row in rows]
-
-    def option_file(self, path: Path) -> Path:
-        """Write the daemon's login as a MySQL option file, mode 0600, and return its path."""
-        return write_private(
-            path, f"[client]\nuser={quoted(self.daemon.user)}\npassword={quoted(self.daemon.password)}\n"
-        )
-
-
-def write_private(path: Path, text: str) -> Path:
-    """Write a file that only we can read, and return its path."""
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def quoted(value: str) -> str:
-    """Return a value as an option file has it, whatever characters are in it."""
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    return '"' + "".join(escapes.get(letter, letter) for letter in value) + '"'

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.servers.judge import IMAGES, OLDEST, dotted, judge_image, judge_version
 from lab.servers.local import LocalMySQL
 
 if TYPE_CHECKING:
     from lab.servers.base import LabServer, ServerSpec
 
-IMAGES = ("innobrim/mysql:9.7", "mysql:9.7", "mysql:8.4", "mysql:8.0")
-OLDEST = (8, 0, 30)
 _OTHER_IMAGES = re.compile(r"(^|/)(mariadb|percona[^:]*|mysql):")
 _PROGRAMS = ("mysqld", "mariadbd")
 _SYSTEM_PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/mysql/bin", "/usr/libexec")
-_LATER = "is not supported yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +84,8 @@ def choose(*, pull: bool = False) -> Choice:
         )
     program = _local(refusals)
     if program is not None:
-        return Choice("local", program, f"{program} is MySQL {_dotted(OLDEST)} or later", tuple(refusals))
+        return Choice("local", program, f"{program} is MySQL {dotted(OLDEST)} or later", tuple(refusals))
     return Choice("none", "", "neither a usable image nor a usable mysqld", tuple(refusals))
-
-
-def judge_version(text: str) -> str | None:
-    """Return why a ``mysqld --version`` line is refused, None when the server is supported."""
-    found = re.search(r"Ver (\d+)\.(\d+)\.(\d+)", text)
-    if found is None:
-        return f"its version is not understood: {text.strip()!r}"
-    version = (int(found[1]), int(found[2]), int(found[3]))
-    for other in ("MariaDB", "Percona"):
-        if other.lower() in text.lower():
-            return f"{other} {_dotted(version)} {_LATER}"
-    if version < OLDEST:
-        return f"MySQL {_dotted(version)} {_LATER}: {_dotted(OLDEST)} is the oldest"
-    return None
-
-
-def judge_image(tag: str, environment: list[str]) -> str | None:
-    """Return why an image is refused by its tag and environment, None when it can be taken."""
-    if "mariadb:" in tag or "percona" in tag:
-        return _LATER
-    for entry in environment:
-        name, _, value = entry.partition("=")
-        if name == "MYSQL_VERSION":
-            return judge_version(f"Ver {value}")
-    return None if tag in IMAGES else "not one of " + ", ".join(IMAGES)
-
-
-def _dotted(version: tuple[int, int, int]) -> str:
-    return ".".join(map(str, version))
 
 
 def _image(refusals: list[Refusal], *, pull: bool) -> str | None:

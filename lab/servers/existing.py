@@ -13,10 +13,11 @@ import pymysql
 from msgspec.structs import replace
 
 from lab.servers import claim
-from lab.servers.base import Account, LabServer, LabServerError, ServerSpec, quoted, write_private
+from lab.servers.accounts import SCHEMA
+from lab.servers.base import Account, LabServer, LabServerError, ServerSpec
 from lab.servers.disk import DiskLimit
 from lab.servers.inspection import Found, inspect
-from lab.servers.spec import SCHEMA
+from lab.servers.optionfile import quoted, write_private
 from tuner.records import Capacity
 from tuner.servers.connect import Endpoint, Session
 from tuner.servers.port import ServerError

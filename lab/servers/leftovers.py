@@ -27,11 +27,11 @@ def _containers() -> int:
         import docker  # noqa: PLC0415 - the extra lab may be missing
         from docker.errors import DockerException  # noqa: PLC0415 - the same
 
-        from lab.servers import container  # noqa: PLC0415 - the same
+        from lab.servers import dockerhost  # noqa: PLC0415 - the same
     except ImportError:
         return 0
     with contextlib.suppress(DockerException):
         client = docker.from_env(timeout=10)
         with contextlib.closing(client):
-            return container.remove_leftovers(client)
+            return dockerhost.remove_leftovers(client)
     return 0

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec
-from lab.servers.choose import IMAGES, judge_image, judge_version
 from lab.servers.dsn import SHAPE, Ask, parse_dsn
 from lab.servers.existing import DsnServer
+from lab.servers.judge import IMAGES, judge_image, judge_version
 from lab.servers.local import LocalMySQL
 
 if TYPE_CHECKING:
@@ -182,6 +182,6 @@ def _image(client: docker.DockerClient, image: str, *, pull: bool, say: Callable
 
 
 def _version(client: docker.DockerClient, image: str) -> str:
-    from lab.servers.container import run_once  # noqa: PLC0415 - the extra lab may be missing
+    from lab.servers.dockerhost import run_once  # noqa: PLC0415 - the extra lab may be missing
 
     return run_once(client, image, ["mysqld", "--version"]).decode(errors="replace")

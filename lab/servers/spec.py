@@ -1,14 +1,12 @@
-"""What a server of the lab is started with: logins, sizes, and further parameters of mysqld."""
+"""What a server of the lab is started with: sizes, and further parameters of mysqld."""
 
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 MEBIBYTE = 1024 * 1024
-SCHEMA = "innobrim_lab"
 
 _NAME = re.compile(r"[a-z][a-z0-9_.]*")
 _SIZE = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
@@ -32,14 +30,6 @@ _TAKEN = frozenset(
 
 class LabServerError(Exception):
     """A server that could not be had, or not be used so; the message says what was tried and what it said."""
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """A login; for a throw-away server the password is drawn anew every time."""
-
-    user: str
-    password: str = field(default_factory=lambda: secrets.token_hex(12), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +100,3 @@ def _with_size(spec: ServerSpec, name: str, value: str) -> ServerSpec:
     size = int(found[1]) * _UNITS[found[2].upper()]
     changed: dict[str, int] = {_OWN[name]: size}
     return replace(spec, **changed)  # type: ignore[arg-type] # the four of _OWN are all numbers
-
-
-def account_statements(admin: Account, daemon: Account) -> str:
-    """Return the statements, one a line, that create both accounts and the load's schema."""
-    lines = [f"CREATE DATABASE IF NOT EXISTS {SCHEMA};"]
-    for account in (admin, daemon):
-        lines += [
-            f"CREATE USER IF NOT EXISTS '{account.user}'@'{host}' IDENTIFIED BY '{account.password}';"
-            for host in ("%", "localhost")
-        ]
-    for host in ("%", "localhost"):
-        lines += [
-            f"GRANT ALL ON *.* TO '{admin.user}'@'{host}' WITH GRANT OPTION;",
-            f"GRANT PROCESS, SYSTEM_VARIABLES_ADMIN ON *.* TO '{daemon.user}'@'{host}';",
-            f"GRANT SELECT ON performance_schema.* TO '{daemon.user}'@'{host}';",
-        ]
-    return "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.servers import choose as chooser
+from lab.servers.judge import judge_image, judge_version
 
 
 @pytest.mark.parametrize(
@@ -16,7 +17,7 @@ from lab.servers import choose as chooser
     ],
 )
 def test_supported_versions(text: str) -> None:
-    assert chooser.judge_version(text) is None
+    assert judge_version(text) is None
 
 
 @pytest.mark.parametrize(
@@ -36,17 +37,17 @@ def test_supported_versions(text: str) -> None:
     ],
 )
 def test_refused_versions_say_why(text: str, why: str) -> None:
-    refusal = chooser.judge_version(text)
+    refusal = judge_version(text)
     assert refusal is not None
     assert why in refusal
 
 
 def test_images_are_judged_by_tag_and_version() -> None:
-    assert chooser.judge_image("innobrim/mysql:9.7", []) is None
-    assert chooser.judge_image("mysql:8.0", ["PATH=/bin", "MYSQL_VERSION=8.0.42-1.el9"]) is None
-    assert "8.0.28" in (chooser.judge_image("mysql:8.0", ["MYSQL_VERSION=8.0.28-1debian10"]) or "")
-    assert "not supported yet" in (chooser.judge_image("percona/percona-server:8.0", []) or "")
-    assert "not one of" in (chooser.judge_image("mysql:5.7", []) or "")
+    assert judge_image("innobrim/mysql:9.7", []) is None
+    assert judge_image("mysql:8.0", ["PATH=/bin", "MYSQL_VERSION=8.0.42-1.el9"]) is None
+    assert "8.0.28" in (judge_image("mysql:8.0", ["MYSQL_VERSION=8.0.28-1debian10"]) or "")
+    assert "not supported yet" in (judge_image("percona/percona-server:8.0", []) or "")
+    assert "not one of" in (judge_image("mysql:5.7", []) or "")
 
 
 def test_without_sysbench_there_is_no_real_server(monkeypatch: pytest.MonkeyPatch) -> None:

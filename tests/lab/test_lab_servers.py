@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from lab.servers import owner
-from lab.servers.base import Account, LabServerError, ServerSpec, account_statements, quoted
+from lab.servers.base import Account, LabServerError, ServerSpec, account_statements
+from lab.servers.optionfile import quoted
 from tuner.config.optionfile import read_options
 
 
