@@ -40,7 +40,7 @@ class RedoLimits(Struct, frozen=True):
     @property
     def flush_limit(self) -> int:
         """Return A, the age that the flush law divides by."""
-        return _aligned(self.raw_async - self.margin)
+        return aligned(self.raw_async - self.margin)
 
     @property
     def sync_point(self) -> int:
@@ -54,15 +54,20 @@ class RedoLimits(Struct, frozen=True):
     @property
     def stall_point(self) -> int:
         """Return the checkpoint age above which writers wait (the free-check capacity)."""
-        return _aligned(self.soft - self.margin)
+        return aligned(self.soft - self.margin)
+
+    @property
+    def low_water_base(self) -> int:
+        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of: the free-check capacity."""
+        return self.stall_point
 
 
-def _aligned(value: int) -> int:
+def aligned(value: int) -> int:
     """Return the value rounded down to whole log blocks."""
     return value - value % BLOCK
 
 
-def _payload_to_lsn(payload: int) -> int:
+def payload_to_lsn(payload: int) -> int:
     """Return the LSN bytes that so many payload bytes take up (log_translate_sn_to_lsn)."""
     return payload // BLOCK_PAYLOAD * BLOCK + payload % BLOCK_PAYLOAD + (BLOCK - BLOCK_PAYLOAD - 4)
 
@@ -81,16 +86,16 @@ def redo_limits(capacity: int, *, page_size: int = 16_384, thread_concurrency: i
     if capacity < 8 * 1024 * 1024:
         raise ValueError(f"redo capacity is {capacity} bytes; the server's minimum is 8388608")
     file = capacity // FILES
-    hard = _aligned(file * (FILES - 2) - (FILES - 1) * FILE_HEADER - WRITER_SAFETY - file // 10)
-    soft = _aligned(hard * (100 - EXTRA_WRITER_PERCENT) // 100)
+    hard = aligned(file * (FILES - 2) - (FILES - 1) * FILE_HEADER - WRITER_SAFETY - file // 10)
+    soft = aligned(hard * (100 - EXTRA_WRITER_PERCENT) // 100)
     concurrency_margin = min(
-        _aligned(4 * page_size * (thread_concurrency + 10) + 4096 + soft * EXTRA_WRITER_PERCENT // 100),
-        _aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100),
+        aligned(4 * page_size * (thread_concurrency + 10) + 4096 + soft * EXTRA_WRITER_PERCENT // 100),
+        aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100),
     )
     return RedoLimits(
         soft=soft,
-        raw_async=_aligned(soft - soft // 8),
-        raw_sync=_aligned(soft - soft // 16),
+        raw_async=aligned(soft - soft // 8),
+        raw_sync=aligned(soft - soft // 16),
         concurrency_margin=concurrency_margin,
-        margin=_payload_to_lsn(concurrency_margin),
+        margin=payload_to_lsn(concurrency_margin),
     )
