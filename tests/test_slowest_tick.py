@@ -8,7 +8,7 @@ from typing import Any, Self
 import pymysql
 import pytest
 
-from tests.servers.scripted import Scripted
+from tests.servers.scripted import COUNTERS, Scripted
 from tests.servers.test_detect import VARIABLES
 from tuner.clock import SystemClock
 from tuner.config.checks import (
@@ -23,13 +23,12 @@ from tuner.core.plan import LONGEST
 from tuner.records import Capacity, Sample
 from tuner.servers import connect
 from tuner.servers.connect import LOST, Endpoint
-from tuner.servers.detect import COUNTERS
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.parts import PARTS
 
 DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'innobrim'@'localhost'")
 LIMITS = ("log_max_modified_age_async", "log_max_modified_age_sync", "log_concurrency_margin")
-STATES = [*((name, "disabled") for name in COUNTERS), *((name, "enabled") for name in LIMITS)]
+STATES = [*((name, 0) for name in COUNTERS), *((name, 1) for name in LIMITS)]
 
 
 class Wire:
@@ -53,7 +52,7 @@ class Wire:
     def connect(self, **given: Any) -> Connection:  # noqa: ANN401 - the driver's own arguments
         """Open a connection."""
         self.connects += 1
-        self.sent.append(given["init_command"])
+        assert given["defer_connect"]
         return Connection(self)
 
     def answer(self, statement: str) -> Sequence[tuple[object, ...]]:
@@ -65,7 +64,7 @@ class Wire:
             raise pymysql.OperationalError(LOST, "Lost connection to MySQL server during query (timed out)")
         if "SHOW GLOBAL VARIABLES" in statement:
             return list(VARIABLES.items())
-        if "SELECT name, status" in statement:
+        if "SELECT name, status = 'enabled'" in statement:
             return STATES
         if "Uptime'" in statement and "UNIX_TIMESTAMP" in statement:
             return [(900.0, "innobrim@localhost")]
@@ -91,6 +90,10 @@ class Connection:
 
     def connect(self) -> None:
         """Be there."""
+
+    def get_server_info(self) -> str:
+        """Return what the greeting says."""
+        return "9.7.4"
 
     def cursor(self) -> Self:
         """Return what runs statements."""

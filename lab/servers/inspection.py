@@ -65,7 +65,7 @@ def inspect(session: Session) -> Found:
         LabServerError: it cannot be, or the account may not look.
         ServerError: nothing answers, or it is not supported.
     """
-    facts = detect(session)
+    facts, _adapter = detect(session)
     try:
         found = _ask(session, facts)
     except pymysql.MySQLError as error:

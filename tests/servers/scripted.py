@@ -7,12 +7,13 @@ from typing import Any
 
 from tests.factory import C_NAME, M_NAME, MEBIBYTE
 from tuner.records import Sample
+from tuner.servers.adapter import DDL, DROPS
 from tuner.servers.connect import Endpoint, Session
-from tuner.servers.detect import COUNTERS
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.parts import PARTS
-from tuner.servers.sampling import DDL, DROPS
 
+COUNTERS = RedoCapacityAdapter().counters
 STATUS = {
     "Innodb_redo_log_capacity_resized": str(100 * MEBIBYTE),
     "Innodb_redo_log_resize_status": "OK",
@@ -44,7 +45,7 @@ VARIABLES = {
     "innodb_max_dirty_pages_pct": "90.000000",
     "read_only": "0",
     "super_read_only": "0",
-    "server_uuid": "11111111-2222-3333-4444-555555555555",
+    "identity": "11111111-2222-3333-4444-555555555555",
     "writer": "1",
 }
 

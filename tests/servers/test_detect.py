@@ -8,8 +8,9 @@ from typing import Any
 import pymysql
 import pytest
 
+from tests.servers.scripted import COUNTERS
 from tuner.servers.connect import Endpoint, Session
-from tuner.servers.detect import COUNTERS, detect
+from tuner.servers.detect import detect
 from tuner.servers.port import Unsupported
 
 VARIABLES = {
@@ -31,7 +32,8 @@ class Answers(Session):
         super().__init__(Endpoint(user="innobrim"))
         self._answers = {
             "VARIABLES": list(VARIABLES.items()),
-            "status FROM": [(name, "enabled") for name in COUNTERS],
+            "status = 'enabled' FROM": [(name, 1) for name in COUNTERS],
+            "Innodb_redo_log_": [],
             "Uptime": [(900.0, "innobrim@localhost")],
             **answers,
         }
@@ -46,12 +48,12 @@ class Answers(Session):
 
 def test_a_server_is_recognised() -> None:
     """A MySQL 9.7 whose counters are on is one that can be controlled."""
-    facts = detect(Answers())
+    facts, _adapter = detect(Answers())
 
     assert (facts.version, facts.started, facts.disabled_counters, facts.blockers) == ("9.7.4", 900.0, (), ())
 
 
-@pytest.mark.parametrize("asked", ["VARIABLES", "status FROM", "Uptime"])
+@pytest.mark.parametrize("asked", ["VARIABLES", "status = 'enabled' FROM", "Uptime"])
 def test_a_missing_grant_is_said_in_one_line(asked: str) -> None:
     """Whatever the account may not look at, the message holds the server's words, and is no traceback."""
     with pytest.raises(Unsupported, match="SELECT command denied") as caught:

@@ -8,8 +8,11 @@ from typing import Any
 import pymysql
 import pytest
 
+from tests.servers.scripted import COUNTERS
+from tuner.records import Facts
 from tuner.servers.connect import Endpoint, Session
-from tuner.servers.detect import CAPACITY_MAXIMUM_80, CAPACITY_MAXIMUM_84, COUNTERS, detect
+from tuner.servers.detect import detect
+from tuner.servers.families.recognise import MAXIMUM_32, MAXIMUM_64
 from tuner.servers.port import Unsupported
 
 MYSQL = {
@@ -56,7 +59,7 @@ class Scripted(Session):
                 )
             names = [name for name in (*COUNTERS, *LIMIT_COUNTERS) if repr(name) in statement]
             if "status" in statement:
-                return [(name, "disabled" if name in self._off else "enabled") for name in names]
+                return [(name, int(name not in self._off)) for name in names]
             return [(name, self._exported[name]) for name in names]
         if "Uptime" in statement:
             return [(1_795_500_000.0, "innobrim@10.0.%")]
@@ -67,6 +70,12 @@ class Scripted(Session):
 def with_(**changes: str | None) -> dict[str, str]:
     """Return the variables of a MySQL 9.7 with changes; None takes one away."""
     return {name: value for name, value in {**MYSQL, **changes}.items() if value is not None}
+
+
+def taken(session: Session) -> Facts:
+    """Return what a server is that is taken."""
+    facts, _adapter = detect(session)
+    return facts
 
 
 def refusal(variables: dict[str, str]) -> str:
@@ -81,7 +90,7 @@ def refusal(variables: dict[str, str]) -> str:
 )
 def test_mysql_from_8_0_30_on_is_taken(version: str) -> None:
     """Every MySQL that has innodb_redo_log_capacity can be controlled, by what it can do."""
-    facts = detect(Scripted(with_(version=version)))
+    facts = taken(Scripted(with_(version=version)))
 
     assert facts.version == version
     assert facts.identity == MYSQL["server_uuid"]
@@ -93,31 +102,13 @@ def test_mysql_from_8_0_30_on_is_taken(version: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "highest"),
-    [("8.0.46", CAPACITY_MAXIMUM_80), ("8.4.0", CAPACITY_MAXIMUM_84), ("9.7.4", CAPACITY_MAXIMUM_84)],
+    [("8.0.46", MAXIMUM_64), ("8.4.0", MAXIMUM_32), ("9.7.4", MAXIMUM_32)],
 )
 def test_the_servers_own_range_is_known(version: str, highest: int) -> None:
     """The limits of the knobs are those of the release."""
-    facts = detect(Scripted(with_(version=version)))
+    facts = taken(Scripted(with_(version=version)))
 
     assert (facts.capacity_minimum, facts.capacity_maximum) == (100, highest)
-
-
-def test_mariadb_is_named() -> None:
-    """MariaDB is recognised by its name, in the comment or in the version."""
-    by_comment = refusal(with_(version="11.8.6", version_comment="mariadb.org binary distribution"))
-    by_version = refusal(with_(version="10.11.8-MariaDB", version_comment="Source distribution"))
-
-    for said in (by_comment, by_version):
-        assert "MariaDB is not supported yet" in said
-        assert "8.0.30 to 9.x" in said
-
-
-def test_percona_is_named() -> None:
-    """Percona Server is recognised by the variable that only it has, because its default law is another."""
-    said = refusal(with_(version="8.4.6-6", innodb_cleaner_lsn_age_factor="high_checkpoint"))
-
-    assert "Percona Server is not supported yet" in said
-    assert "8.4.6-6" in said
 
 
 def test_aurora_is_refused_with_the_reason() -> None:
@@ -128,21 +119,11 @@ def test_aurora_is_refused_with_the_reason() -> None:
     assert "no effect" in said
 
 
-@pytest.mark.parametrize("version", ["8.0.29", "8.0.11", "5.7.44-log", "5.6.51"])
-def test_a_server_that_is_too_old_is_told_since_when(version: str) -> None:
-    """An older server is told what it lacks and which release has it."""
-    said = refusal(with_(version=version, innodb_redo_log_capacity=None))
-
-    assert version in said
-    assert "older than 8.0.30" in said
-    assert "innodb_redo_log_capacity" in said
-
-
 def test_counters_that_are_off_are_listed() -> None:
     """Each counter that a sample needs and that is off is named; such a server is reached all the same."""
     off = ("log_lsn_current", "buffer_flush_pct_for_lsn")
 
-    assert detect(Scripted(off=off)).disabled_counters == off
+    assert taken(Scripted(off=off)).disabled_counters == off
 
 
 def test_a_missing_process_privilege_is_told_as_a_grant() -> None:
@@ -159,7 +140,7 @@ def test_limits_that_are_not_ours_block_control(name: str) -> None:
     """A build that exports other limits than our arithmetic is not controlled, with both numbers said."""
     exported = {**LIMIT_COUNTERS, name: LIMIT_COUNTERS[name] + 512}
 
-    (blocker,) = detect(Scripted(exported=exported)).blockers
+    (blocker,) = taken(Scripted(exported=exported)).blockers
 
     assert name in blocker
     assert str(exported[name]) in blocker
@@ -172,8 +153,8 @@ def test_limits_are_compared_only_where_they_can_be() -> None:
     wrong = dict.fromkeys(LIMIT_COUNTERS, 1)
     resizing = {**STATUS, "Innodb_redo_log_resize_status": "Resizing down"}
 
-    assert detect(Scripted(exported=wrong, status=resizing)).blockers == ()
-    assert detect(Scripted(exported=wrong, off=("log_concurrency_margin",))).blockers == ()
+    assert taken(Scripted(exported=wrong, status=resizing)).blockers == ()
+    assert taken(Scripted(exported=wrong, off=("log_concurrency_margin",))).blockers == ()
 
 
 def test_thread_concurrency_is_part_of_the_comparison() -> None:
@@ -186,11 +167,11 @@ def test_thread_concurrency_is_part_of_the_comparison() -> None:
         "log_concurrency_margin": 49_616_384,
     }
 
-    assert detect(Scripted(variables, exported=exported, status=status)).blockers == ()
+    assert taken(Scripted(variables, exported=exported, status=status)).blockers == ()
 
 
 def test_a_read_only_server_is_blocked() -> None:
     """A server that writes no pages cannot be controlled."""
-    (blocker,) = detect(Scripted(with_(innodb_read_only="ON"))).blockers
+    (blocker,) = taken(Scripted(with_(innodb_read_only="ON"))).blockers
 
     assert "innodb_read_only is ON" in blocker

@@ -9,9 +9,9 @@ from lab.plant.clock import SimClock
 from tests.factory import C_NAME, LIMITS, M_NAME
 from tests.servers.scripted import STATUS, Scripted, good
 from tuner.records import ENABLE_COUNTERS, Capacity, Missed
+from tuner.servers.adapter import DDL, DROPS
 from tuner.servers.mysql import ENABLE_SECONDS, WRITABLE, MySQLServer
 from tuner.servers.port import Unreachable
-from tuner.servers.sampling import DDL, DROPS
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)

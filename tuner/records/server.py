@@ -39,7 +39,7 @@ class Facts(Struct, frozen=True):
     endpoint: Annotated[str, field("how it is reached, without credentials")]
     version: Annotated[str, field("server version")]
     version_comment: Annotated[str, field("server build")]
-    family: Annotated[str, field("mysql, simulated")]
+    family: Annotated[str, field("mysql, percona, mariadb, simulated")]
     flush_law: Annotated[str, field("name of the adaptive flush law in force")]
     page_size: Annotated[int, field("InnoDB page size", "bytes")]
     capacity_minimum: Annotated[int, field("lowest value that the server accepts for either knob", "pages/s")]
@@ -63,6 +63,13 @@ class Facts(Struct, frozen=True):
         ),
     ] = None
     account: Annotated[str, field("the server's own name of the account; empty where it was not asked")] = ""
+    write_privilege: Annotated[str, field("what the account needs to set either knob")] = WRITE_PRIVILEGE
+    managed: Annotated[
+        str, field("the provider whose service this is, where that takes no SET GLOBAL; else empty")
+    ] = ""
+    ages_need_counters: Annotated[
+        bool, field("without InnoDB's counters only SHOW ENGINE INNODB STATUS shows an age")
+    ] = False
 
     def grant(self, privileges: str, on: str = "*.*") -> str:
         """Return the statement that gives this account a privilege."""
@@ -162,6 +169,21 @@ class Sample(Struct, frozen=True):
     cloning: Annotated[bool, field("a clone is under way", "", "gauge")] = False
     backup_locked: Annotated[bool, field("somebody holds LOCK INSTANCE FOR BACKUP", "", "gauge")] = False
     read_locked: Annotated[bool, field("somebody holds FLUSH TABLES WITH READ LOCK", "", "gauge")] = False
+
+    low_water: Annotated[
+        int | None,
+        field("modified age below which adaptive flushing does nothing; none in older traces", "bytes"),
+    ] = None
+    flush_law: Annotated[
+        str, field("the flush law in force, where a variable says which; empty: the server's only one")
+    ] = ""
+
+    @property
+    def low_water_age(self) -> float:
+        """Return the modified age below which adaptive flushing does nothing, bytes."""
+        if self.low_water is not None:
+            return self.low_water
+        return self.stall_point * self.adaptive_flushing_lwm / 100.0
 
     @property
     def modified_age(self) -> int:

@@ -18,12 +18,16 @@ from pymysql.connections import Connection
 from tuner.servers.encryption import DriverConnection, required
 from tuner.servers.patience import Patience
 from tuner.servers.port import Unreachable
+from tuner.servers.release import release_of
 
 IDLE_SECONDS = 15
 """Session ``wait_timeout``: a session whose client vanished is gone, with its locks, after this."""
 
 LOCK_SECONDS = 2
 """Session ``lock_wait_timeout``: no metadata lock holds a sample up for longer."""
+
+EXECUTION_TIME = (5, 7, 8)
+"""The release from which on MySQL ends a SELECT that takes too long."""
 
 LOST = 2013
 """The driver's number for a connection that ended, or gave no answer in time."""
@@ -80,6 +84,21 @@ class Endpoint(Struct, frozen=True):
 def text(value: object) -> str:
     """Return what the driver gave, which is str, bytes or a number, as text."""
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def session_limits(version: str, query_timeout: float) -> str:
+    """Return the statement that limits what a session may wait for, as far as this server can.
+
+    Args:
+        version: as the server's greeting says.
+        query_timeout: seconds for each statement.
+    """
+    limits = f"SET SESSION wait_timeout = {IDLE_SECONDS}, SESSION lock_wait_timeout = {LOCK_SECONDS}"
+    if "MariaDB" in version:
+        return f"{limits}, SESSION max_statement_time = {query_timeout:g}"
+    if release_of(version) >= EXECUTION_TIME:
+        return f"{limits}, SESSION max_execution_time = {int(query_timeout * 1000)}"
+    return limits
 
 
 class Session:
@@ -154,13 +173,12 @@ class Session:
                 program_name="innobrim",
                 ssl=_tls(endpoint),
                 ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
-                init_command=(
-                    f"SET SESSION wait_timeout = {IDLE_SECONDS}, SESSION lock_wait_timeout = {LOCK_SECONDS}, "
-                    f"SESSION max_execution_time = {int(endpoint.query_timeout * 1000)}"
-                ),
                 defer_connect=True,
             )
             connection.connect()
+            with connection.cursor() as cursor:
+                version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
+                cursor.execute(session_limits(version, endpoint.query_timeout))
         except (pymysql.MySQLError, OSError, RuntimeError, ValueError, IndexError, struct.error) as error:
             found, fix = _cause(endpoint, connection, error)
             failure = Unreachable(f"{endpoint}: {found}", fix)

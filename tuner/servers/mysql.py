@@ -1,4 +1,4 @@
-"""MySQL 8.0.30 to 9.x behind the port: two cheap statements a reading, a third one now and then."""
+"""A real server behind the port: two cheap statements a reading, a third one now and then."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from pymysql.constants import ER
 
 from tuner.clock import Clock
 from tuner.records import ENABLE_COUNTERS, WRITE_PRIVILEGE, Capacity, Facts, Missed, Receipt, Sample
+from tuner.servers.adapter import Adapter, Moment
 from tuner.servers.connect import Endpoint, Session, text
 from tuner.servers.detect import detect
+from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.errorlog import recovery_seconds
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.sampling import COUNTER_QUERY, STATUS_QUERY, counters_off, inactive_undo, sample
 from tuner.servers.surroundings import Surroundings, UndoWatch
 from tuner.servers.writerlock import WriterLock
 
@@ -57,10 +59,11 @@ class MySQLServer:
         """
         self._session = session or Session(endpoint, clock.monotonic)
         self._clock = clock
-        self._page_size = 16_384
+        self._adapter: Adapter = RedoCapacityAdapter()
         self._lock = WriterLock(self._session, clock)
         self._surroundings = Surroundings()
         self._undo = UndoWatch()
+        self._engine = EngineStatus()
         self._enabled_at: float | None = None
         self.enables_counters = False
         self.watches_latency = False
@@ -76,16 +79,16 @@ class MySQLServer:
 
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
-        facts = detect(self._session)
+        facts, adapter = detect(self._session)
         if facts.disabled_counters and self.enables_counters:
             with contextlib.suppress(pymysql.MySQLError):
                 self._enable_counters()
-            facts = detect(self._session)
-        self._page_size = facts.page_size
+            facts, adapter = detect(self._session)
+        self._adapter = adapter
         self._lock.identity = facts.identity
         return replace(
             facts,
-            unseen=self._surroundings.look(self._session),
+            unseen=self._surroundings.look(self._session, adapter.parts),
             recovery_seconds=recovery_seconds(self._session),
         )
 
@@ -94,24 +97,26 @@ class MySQLServer:
         started = self._clock.monotonic()
         try:
             self._lock.settle()
-            answers = self._ask(COUNTER_QUERY)
+            adapter = self._adapter
+            answers = self._ask(adapter.counter_query)
             now, wall = self._clock.monotonic(), self._clock.wall()
-            off = counters_off(answers)
+            off = adapter.off(answers)
             self._turn_on(off)
-            answers |= self._ask(STATUS_QUERY)
+            answers |= self._ask(adapter.status_query)
+            if off and adapter.ages_need_counters:
+                answers |= self._engine.read(self._session, now)
             if off:
                 now, wall = self._clock.monotonic(), self._clock.wall()
             around = self._surroundings.read(self._session, now, latency=self.watches_latency)
-            return sample(
-                answers,
-                around,
+            moment = Moment(
                 monotonic=now,
                 wall=wall,
                 read_seconds=self._clock.monotonic() - started,
-                page_size=self._page_size,
+                around=around,
                 writer=not self._lock.refused,
-                undo_truncating=self._undo.truncating(now, inactive_undo(answers)),
+                undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
             )
+            return adapter.sample(answers, moment)
         except ServerError as error:
             reason = str(error)
         except pymysql.MySQLError as error:

@@ -59,7 +59,7 @@ class Part(Struct, frozen=True):
 
 
 def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
-    channels, appliers = (_count(value) for value in rows["replica"])
+    channels, appliers = (whole(value) for value in rows["replica"])
     lag = max(_number(rows[name][0]) for name in ("worker", "coordinator"))
     return {
         "replica": channels > 0,
@@ -75,16 +75,16 @@ def _latency(rows: Mapping[str, Row]) -> dict[str, Any]:
     count, picoseconds = rows["latency"]
     if count is None:
         return {"write_statements": None, "write_time": None}
-    return {"write_statements": _count(count), "write_time": _number(picoseconds) / PICOSECONDS}
+    return {"write_statements": whole(count), "write_time": _number(picoseconds) / PICOSECONDS}
 
 
 def _clone(rows: Mapping[str, Row]) -> dict[str, Any]:
-    return {"cloning": _count(rows["clone"][0]) > 0}
+    return {"cloning": whole(rows["clone"][0]) > 0}
 
 
 def _locks(rows: Mapping[str, Row]) -> dict[str, Any]:
     backup, read = rows["locks"]
-    return {"backup_locked": _count(backup) > 0, "read_locked": _count(read) > 0}
+    return {"backup_locked": whole(backup) > 0, "read_locked": whole(read) > 0}
 
 
 def _lag(name: str, doing: str) -> str:
@@ -138,19 +138,19 @@ ROLE = frozenset({"replica", "group"})
 """The parts that tell the server's role: asked for until they answer."""
 
 
-def ask(session: Session, names: Sequence[str]) -> dict[str, Any]:
+def ask(session: Session, parts: Mapping[str, Part], names: Sequence[str]) -> dict[str, Any]:
     """Return fields of ``Around``.
 
     Raises:
         Unreachable: nothing answers in time.
         pymysql.MySQLError: the server refused, or gave an answer without sense.
     """
-    rows = session.query(" UNION ALL ".join(PARTS[name].statement for name in names))
+    rows = session.query(" UNION ALL ".join(parts[name].statement for name in names))
     found: dict[str, Any] = {}
     try:
         by_name = {text(name): (first, second) for name, first, second in rows}
         for name in names:
-            found |= PARTS[name].found(by_name)
+            found |= parts[name].found(by_name)
     except (KeyError, ValueError, TypeError) as error:
         raise pymysql.DataError(0, f"unexpected answer: {error}") from error
     return found
@@ -160,5 +160,6 @@ def _number(value: object) -> float:
     return 0.0 if value is None else float(text(value))
 
 
-def _count(value: object) -> int:
+def whole(value: object) -> int:
+    """Return a number as the driver gave it; nothing is 0."""
     return int(_number(value))

@@ -6,12 +6,14 @@ last one stands: a role is never made up from silence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pymysql
 from msgspec.structs import replace
 from pymysql.constants import ER
 
 from tuner.servers.connect import Session
-from tuner.servers.parts import PARTS, ROLE, Around, ask
+from tuner.servers.parts import PARTS, ROLE, Around, Part, ask
 from tuner.servers.port import Unreachable
 
 SURROUNDINGS_SECONDS = 10.0
@@ -34,6 +36,7 @@ class Surroundings:
     """The parts that an account may look at, and what they said last."""
 
     def __init__(self) -> None:
+        self._parts: Mapping[str, Part] = PARTS
         self._seen: tuple[str, ...] = ()
         self._later: tuple[str, ...] = ()
         self._doubted: list[str] = []
@@ -42,29 +45,34 @@ class Surroundings:
         self._asked_by: object | None = None
         self._asked_at = self._asked_later_at = 0.0
 
-    def look(self, session: Session) -> tuple[str, ...]:
+    def look(self, session: Session, parts: Mapping[str, Part] = PARTS) -> tuple[str, ...]:
         """Find out which parts can be seen; return those that the account may not look at.
 
         One statement where all can be; otherwise one more for each part. Where no answer comes in time,
         one part or another may be to blame: ``read`` then tries them one by one. Until they answer, the
         role is the one known before.
+
+        Args:
+            session: who asks.
+            parts: those that a server of this family has.
         """
+        self._parts = parts
         self._seen, self._later, self._doubted, self._asked_by = (), (), [], None
-        for name in PARTS.keys() - ROLE:
+        for name in parts.keys() - ROLE:
             self._forget(name)
         try:
-            self._learn(session, tuple(PARTS))
+            self._learn(session, tuple(parts))
         except Unreachable:
-            self._doubted = list(PARTS)
+            self._doubted = list(parts)
             return ()
         except pymysql.MySQLError:
             return self._look_singly(session)
-        self._seen = tuple(PARTS)
+        self._seen = tuple(parts)
         return ()
 
     def _look_singly(self, session: Session) -> tuple[str, ...]:
         unseen: list[str] = []
-        left = list(PARTS)
+        left = list(self._parts)
         while left:
             name = left.pop(0)
             try:
@@ -97,7 +105,7 @@ class Surroundings:
         elif self._later and now - self._asked_later_at >= MISSING_SECONDS:
             self._asked_later_at = now
             self._doubted, self._later = list(self._later), ()
-        return replace(self._around, role_known=self._settled >= ROLE)
+        return replace(self._around, role_known=self._settled >= ROLE & self._parts.keys())
 
     def _ask_all(self, session: Session, names: tuple[str, ...]) -> None:
         if not names:
@@ -129,7 +137,7 @@ class Surroundings:
         return True
 
     def _learn(self, session: Session, names: tuple[str, ...]) -> None:
-        self._around = replace(self._around, **ask(session, names))
+        self._around = replace(self._around, **ask(session, self._parts, names))
         self._settled |= set(names)
 
     def _leave_out(self, name: str) -> None:
@@ -140,8 +148,8 @@ class Surroundings:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        nothing = Around()
-        self._around = replace(self._around, **{one: getattr(nothing, one) for one in PARTS[name].fields})
+        nothing, fields = Around(), self._parts[name].fields
+        self._around = replace(self._around, **{one: getattr(nothing, one) for one in fields})
 
 
 class UndoWatch:

@@ -1,0 +1,304 @@
+"""What is particular to a family of servers: what a reading asks for, and what the answers mean.
+
+A reading is two statements: the first for InnoDB's counters with all variables, the second for the status
+variables. What every family says in the same way is read here.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from tuner.records import Sample
+from tuner.servers.parts import PARTS, Around, Part
+from tuner.servers.writerlock import WRITER_LOCK
+
+DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
+DROPS = ("Com_drop_table", "Com_drop_db", "Com_truncate")
+
+VARIABLES = (
+    "innodb_io_capacity",
+    "innodb_io_capacity_max",
+    "innodb_adaptive_flushing",
+    "innodb_adaptive_flushing_lwm",
+    "innodb_flush_sync",
+    "innodb_max_dirty_pages_pct",
+    "read_only",
+    "super_read_only",
+)
+"""Variables of a reading; those that a server does not have are left out."""
+
+STATUS = (
+    "Innodb_buffer_pool_wait_free",
+    "Innodb_buffer_pool_pages_dirty",
+    "Innodb_buffer_pool_pages_flushed",
+    "Innodb_buffer_pool_pages_total",
+    "Innodb_buffer_pool_load_status",
+    "Handler_commit",
+    "Uptime",
+    *DDL,
+    *DROPS,
+)
+
+FACTOR = "innodb_cleaner_lsn_age_factor"
+"""Percona Server's choice between two flush laws."""
+
+_POOL_LOADING = re.compile(r"Loading buffer pool|Loaded \d")
+_ON = frozenset({"1", "ON"})
+
+Answers = Mapping[str, str]
+"""What both statements said, by name."""
+
+
+class Moment(Struct, frozen=True):
+    """What a reading knows beside the server's answers.
+
+    Attributes:
+        monotonic: when, on the daemon's clock, seconds.
+        wall: when, Unix time, seconds.
+        read_seconds: how long the reading took.
+        around: what is known of the surroundings.
+        writer: false where the lock is known to be somebody else's.
+        undo_truncating: an undo tablespace is being truncated.
+    """
+
+    monotonic: float
+    wall: float
+    read_seconds: float
+    around: Around
+    writer: bool
+    undo_truncating: bool
+
+
+class Adapter(ABC):
+    """One family of servers; nothing in it remembers anything.
+
+    Attributes:
+        variables: of a reading, beside those of all families.
+        status: status variables, beside those of all families.
+        oldest: counter for the oldest modification in the flush lists.
+        waits: counter for the waits of writers for redo space.
+        lru: counter for the pages flushed from the LRU tail.
+        by_age: counter for the pages that the server expects to flush for age; None where there is none.
+        counters: InnoDB counters that a full sample is made of.
+        percona_laws: flush laws of Percona Server by what ``innodb_cleaner_lsn_age_factor`` says.
+        ages_need_counters: without them only SHOW ENGINE INNODB STATUS shows an age.
+        limit_counters: InnoDB counters that show the server's own limits.
+        limit_status: statement for the status variables that do, or that tell what they depend on.
+        identity: expression for what tells this server from all others.
+        counter_on: condition for a counter that is on.
+        parts: what else can be looked at, by name.
+        started: statement for when mysqld started, by its own clock alone, the same to the second whatever
+            any clock did since; and for what it calls the account.
+    """
+
+    variables: ClassVar[tuple[str, ...]] = ()
+    status: ClassVar[tuple[str, ...]] = ()
+    oldest: ClassVar[str] = "log_lsn_buf_pool_oldest"
+    waits: ClassVar[str] = "buffer_flush_sync_waits"
+    lru: ClassVar[str] = "buffer_LRU_batch_flush_total_pages"
+    by_age: ClassVar[str | None] = "buffer_flush_n_to_flush_by_age"
+    ages_need_counters: ClassVar[bool] = False
+    percona_laws: ClassVar[Mapping[str, str]] = {"legacy": "legacy", "high_checkpoint": "high_checkpoint"}
+    limit_counters: ClassVar[tuple[str, ...]] = ()
+    limit_status: ClassVar[str] = ""
+    identity: ClassVar[str] = "@@GLOBAL.server_uuid"
+    counter_on: ClassVar[str] = "status = 'enabled'"
+    parts: ClassVar[Mapping[str, Part]] = PARTS
+    started: ClassVar[str] = (
+        "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM performance_schema.global_status"
+        " WHERE variable_name = 'Uptime'"
+    )
+
+    def __init__(
+        self, page_size: int = 16_384, absent: Collection[str] = (), *, percona: bool = False
+    ) -> None:
+        """Put the statements together.
+
+        Args:
+            page_size: ``innodb_page_size``, bytes.
+            absent: variables that this server does not have.
+            percona: it is Percona Server, whose flush law is a variable.
+        """
+        self.page_size = page_size
+        self.counters = (
+            "log_lsn_current",
+            self.oldest,
+            "log_lsn_last_checkpoint",
+            self.waits,
+            "buffer_flush_adaptive_total_pages",
+            "buffer_flush_sync_total_pages",
+            "buffer_flush_background_total_pages",
+            "buffer_flush_neighbor_total_pages",
+            self.lru,
+            "buffer_flush_n_to_flush_requested",
+            *(() if self.by_age is None else (self.by_age,)),
+            "buffer_flush_pct_for_lsn",
+            "buffer_flush_lsn_avg_rate",
+        )
+        asked = (*VARIABLES, *self.variables, *([FACTOR] if percona else []))
+        names = [name for name in asked if name not in absent]
+        self.counter_query = (
+            f"SELECT name, count FROM information_schema.innodb_metrics WHERE {self.counter_on}"
+            f" AND name IN ({quoted(self.counters)})"
+            + "".join(f" UNION ALL SELECT '{name}', @@GLOBAL.{name}" for name in names)
+            + f" UNION ALL SELECT 'identity', {self.identity}"
+            + f" UNION ALL SELECT 'writer', COALESCE(IS_USED_LOCK('{WRITER_LOCK}') = CONNECTION_ID(), 1)"
+        )
+        self.status_query = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({quoted((*STATUS, *self.status))})"
+
+    def identity_of(self, variables: Mapping[str, str]) -> str:
+        """Return what ``identity`` comes to, from the variables by name."""
+        return variables.get("server_uuid", "")
+
+    @abstractmethod
+    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
+        """Compare our limit arithmetic with the server's own values; empty where they agree or are not seen.
+
+        Args:
+            exported: variables, and what ``limit_counters`` and ``limit_status`` said, by name.
+        """
+
+    def off(self, answers: Answers) -> tuple[str, ...]:
+        """Return the counters that a full sample needs and that are off."""
+        return tuple(name for name in self.counters if name not in answers)
+
+    def inactive_undo(self, _answers: Answers) -> int:
+        """Return how many undo tablespaces are not active."""
+        return 0
+
+    def sample(self, answers: Answers, moment: Moment) -> Sample:
+        """Return the sample that the answers make; a degraded one where a counter is missing.
+
+        Raises:
+            KeyError: an answer is missing.
+            ValueError: an answer makes no sense.
+        """
+        around = moment.around
+        degraded = bool(self.off(answers))
+        return Sample(
+            monotonic=moment.monotonic,
+            wall=moment.wall,
+            read_seconds=moment.read_seconds,
+            identity=answers["identity"],
+            uptime=float(answers["Uptime"]),
+            io_capacity=int(answers["innodb_io_capacity"]),
+            io_capacity_max=int(answers["innodb_io_capacity_max"]),
+            adaptive_flushing=answers["innodb_adaptive_flushing"] in _ON,
+            adaptive_flushing_lwm=float(answers["innodb_adaptive_flushing_lwm"]),
+            flush_sync=answers.get("innodb_flush_sync", "1") in _ON,
+            pages_dirty=int(answers["Innodb_buffer_pool_pages_dirty"]),
+            pages_total=int(answers["Innodb_buffer_pool_pages_total"]),
+            free_page_waits=int(answers["Innodb_buffer_pool_wait_free"]),
+            row_changes=self.row_changes(answers),
+            commits=int(answers["Handler_commit"]),
+            writer=answers["writer"] == "1" and moment.writer,
+            read_only=answers["read_only"] in _ON,
+            super_read_only=answers.get("super_read_only", "0") in _ON,
+            dirty_limit=float(answers["innodb_max_dirty_pages_pct"]),
+            ddl_statements=sum(int(answers[name]) for name in DDL),
+            drop_statements=sum(int(answers[name]) for name in DROPS),
+            undo_truncating=moment.undo_truncating,
+            pool_loading=_POOL_LOADING.match(answers.get("Innodb_buffer_pool_load_status", "")) is not None,
+            degraded=degraded,
+            flush_law=self.law(answers),
+            **asdict(around),
+            **self.redo(answers),
+            **(self.uncounted(answers) if degraded else self.counted(answers)),
+        )
+
+    def law(self, answers: Answers) -> str:
+        """Return the name of the flush law in force, where that is a variable; else empty."""
+        return self.percona_laws[answers[FACTOR]] if FACTOR in answers else ""
+
+    def row_changes(self, answers: Answers) -> int:
+        """Return the rows inserted, updated and deleted since mysqld started."""
+        return sum(int(answers[f"Innodb_rows_{what}"]) for what in ("inserted", "updated", "deleted"))
+
+    @abstractmethod
+    def redo(self, answers: Answers) -> dict[str, Any]:
+        """Return what the answers say of the redo log and its limits, as fields of a sample."""
+
+    @abstractmethod
+    def ages(self, answers: Answers) -> tuple[int, int]:
+        """Return the current LSN and that of the last checkpoint where the counters are off."""
+
+    def tail(self, answers: Answers) -> int:
+        """Return the LSN of the oldest modification where the counters are off.
+
+        The checkpoint stands for it, which is never newer: the modified age comes out too high by the
+        checkpoint's lag, never too low.
+        """
+        return self.ages(answers)[1]
+
+    def counted(self, answers: Answers) -> dict[str, Any]:
+        """Return what InnoDB's counters say, as fields of a sample."""
+        current = int(answers["log_lsn_current"])
+        return {
+            "lsn_current": current,
+            "lsn_oldest": int(answers[self.oldest]) or current,
+            "lsn_checkpoint": int(answers["log_lsn_last_checkpoint"]),
+            "pages_adaptive": int(answers["buffer_flush_adaptive_total_pages"]),
+            "pages_sync": int(answers["buffer_flush_sync_total_pages"]),
+            "pages_background": int(answers["buffer_flush_background_total_pages"]),
+            "pages_lru": int(answers[self.lru]),
+            "pages_neighbour": int(answers["buffer_flush_neighbor_total_pages"]),
+            "flush_percentage": int(answers["buffer_flush_pct_for_lsn"]),
+            "flush_requested": int(answers["buffer_flush_n_to_flush_requested"]),
+            "flush_by_age": 0 if self.by_age is None else int(answers[self.by_age]),
+            "lsn_average_rate": int(answers["buffer_flush_lsn_avg_rate"]),
+            "redo_space_waits": int(answers[self.waits]),
+        }
+
+    def uncounted(self, answers: Answers) -> dict[str, Any]:
+        """Return what is known in place of the counters, as fields of a sample.
+
+        Pages flushed from the flush lists and from the LRU tail are one number.
+        """
+        current, checkpoint = self.ages(answers)
+        return {
+            "lsn_current": current,
+            "lsn_oldest": self.tail(answers),
+            "lsn_checkpoint": checkpoint,
+            "pages_adaptive": int(answers["Innodb_buffer_pool_pages_flushed"]),
+            "pages_sync": 0,
+            "pages_background": 0,
+            "pages_lru": 0,
+            "pages_neighbour": 0,
+            "flush_percentage": 0,
+            "flush_requested": 0,
+            "flush_by_age": 0,
+            "lsn_average_rate": 0,
+            "redo_space_waits": 0,
+        }
+
+
+def quoted(names: Collection[str]) -> str:
+    """Return names as SQL strings in a row."""
+    return ", ".join(repr(name) for name in names)
+
+
+def low_water(base: int, answers: Answers) -> int:
+    """Return the modified age below which adaptive flushing does nothing, bytes.
+
+    Args:
+        base: what ``innodb_adaptive_flushing_lwm`` is a percentage of, bytes.
+        answers: what both statements said.
+    """
+    return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
+
+
+def first_mismatch(exported: Mapping[str, str], computed: Mapping[str, int], where: str) -> str:
+    """Return what the first limit is that the server has otherwise than our arithmetic; empty without one."""
+    for name, value in computed.items():
+        if int(exported[name]) != value:
+            return (
+                f"{name} is {exported[name]} on the server and {value} by our arithmetic {where}: "
+                "this build is not understood"
+            )
+    return ""

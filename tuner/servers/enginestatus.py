@@ -1,0 +1,60 @@
+"""The last resort for an age: the LOG section of SHOW ENGINE INNODB STATUS.
+
+The server holds latches for it that statements need, and counts its per-second averages anew from then on,
+so it is asked seldom; the last answer stands in between. Source: ``log_print`` in log/log0log.cc of each
+version; the labels' widths vary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tuner.servers.connect import Session, text
+
+SECONDS = 5.0
+"""Between two times that it is asked."""
+
+_LINES = {
+    "engine_lsn": "Log sequence number",
+    "engine_oldest": "Pages flushed up to",
+    "engine_checkpoint": "Last checkpoint at",
+}
+
+
+class EngineStatus:
+    """What it said last."""
+
+    def __init__(self) -> None:
+        self._said: Mapping[str, str] = {}
+        self._at = float("-inf")
+
+    def read(self, session: Session, now: float) -> Mapping[str, str]:
+        """Return LSNs by name: ``engine_lsn``, ``engine_oldest``, ``engine_checkpoint``.
+
+        Args:
+            session: who asks.
+            now: monotonic time, seconds.
+
+        Raises:
+            Unreachable: nothing answers in time.
+            pymysql.MySQLError: the server refused.
+            ValueError: the answer has no such lines.
+        """
+        if now - self._at >= SECONDS:
+            self._said = parse(text(session.query("SHOW ENGINE INNODB STATUS")[0][2]))
+            self._at = now
+        return self._said
+
+
+def parse(status: str) -> dict[str, str]:
+    """Return the three LSNs that tell the ages.
+
+    Raises:
+        ValueError: a line is missing.
+    """
+    found = {name: re.search(rf"^{label} +(\d+)$", status, re.MULTILINE) for name, label in _LINES.items()}
+    missing = [_LINES[name] for name, match in found.items() if match is None]
+    if missing:
+        raise ValueError(f"SHOW ENGINE INNODB STATUS without a line {missing[0]!r}")
+    return {name: match[1] for name, match in found.items() if match is not None}

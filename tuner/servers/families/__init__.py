@@ -1,0 +1,1 @@
+"""The families of servers, an adapter each."""

@@ -1,0 +1,126 @@
+"""MySQL and Percona Server before 8.0.30: ``innodb_log_file_size`` times ``innodb_log_files_in_group``."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from tuner.servers.adapter import Adapter, Answers, first_mismatch, low_water
+from tuner.servers.families.older_parts import PARTS_56, PARTS_57
+from tuner.servers.limits import LogGroupLimits, RedoLimits, log_group_limits, log_group_limits_5
+from tuner.servers.parts import PARTS
+
+
+class LogFilesAdapter(Adapter):
+    """What 5.6, 5.7 and 8.0 before 8.0.30 have in common; the age is in InnoDB's counters alone."""
+
+    variables = ("innodb_thread_concurrency", "innodb_log_file_size", "innodb_log_files_in_group")
+    status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_redo_log_enabled")
+    limit_counters: ClassVar[tuple[str, ...]] = ("log_max_modified_age_async", "log_max_modified_age_sync")
+    ages_need_counters = True
+
+    @abstractmethod
+    def limits_of(self, answers: Mapping[str, str]) -> LogGroupLimits | RedoLimits:
+        """Return the limits that file size and number of files imply; they stay until a restart."""
+
+    @abstractmethod
+    def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
+        """Return what ``limit_counters`` must say, in their order."""
+
+    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
+        """Compare our limit arithmetic with the server's own values."""
+        computed = dict(zip(self.limit_counters, self.exported_by(exported), strict=True))
+        size, files = exported["innodb_log_file_size"], exported["innodb_log_files_in_group"]
+        return first_mismatch(exported, computed, f"for {files} log files of {size} bytes")
+
+    def redo(self, answers: Answers) -> dict[str, Any]:
+        """Return what the answers say of the redo log and its limits."""
+        limits = self.limits_of(answers)
+        current = int(answers.get("log_lsn_current", answers.get("engine_lsn", 0)))
+        checkpoint = int(answers.get("log_lsn_last_checkpoint", answers.get("engine_checkpoint", 0)))
+        return {
+            "redo_capacity": int(answers["innodb_log_file_size"]) * int(answers["innodb_log_files_in_group"]),
+            "flush_limit": limits.flush_limit,
+            "sync_point": limits.sync_point,
+            "stall_point": limits.stall_point,
+            "low_water": low_water(limits.low_water_base, answers),
+            "redo_logical_size": max(0, current - checkpoint),
+            "redo_enabled": answers.get("Innodb_redo_log_enabled", "ON") == "ON",
+            "resizing": False,
+        }
+
+    def ages(self, answers: Answers) -> tuple[int, int]:
+        """Return what SHOW ENGINE INNODB STATUS said last."""
+        return int(answers["engine_lsn"]), int(answers["engine_checkpoint"])
+
+    def tail(self, answers: Answers) -> int:
+        """Return what SHOW ENGINE INNODB STATUS said last of the oldest modification."""
+        return int(answers["engine_oldest"])
+
+    def sizes(self, answers: Mapping[str, str]) -> tuple[int, int, int, int]:
+        """Return what the limits depend on."""
+        return (
+            int(answers["innodb_log_file_size"]),
+            int(answers["innodb_log_files_in_group"]),
+            self.page_size,
+            int(answers["innodb_thread_concurrency"]),
+        )
+
+
+class MySQL57Adapter(LogFilesAdapter):
+    """MySQL and Percona Server 5.7."""
+
+    parts = PARTS_57
+    percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-57"}
+
+    def limits_of(self, answers: Mapping[str, str]) -> LogGroupLimits:
+        """Return the limits that file size and number of files imply."""
+        return _limits_5(*self.sizes(answers))
+
+    def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
+        """Return what the counters must say: what the server uses."""
+        limits = self.limits_of(answers)
+        return limits.flush_limit, limits.sync_point
+
+
+class MySQL56Adapter(MySQL57Adapter):
+    """MySQL 5.6."""
+
+    parts = PARTS_56
+    started = (
+        "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM information_schema.global_status"
+        " WHERE variable_name = 'UPTIME'"
+    )
+    lru = "buffer_LRU_batch_total_pages"
+    by_age = None
+
+
+class MySQL80Adapter(LogFilesAdapter):
+    """MySQL and Percona Server 8.0 before 8.0.30."""
+
+    parts = PARTS
+    percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint"}
+    oldest = "log_lsn_buf_pool_oldest_approx"
+    waits = "log_on_file_space_waits"
+    limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", "log_concurrency_margin")
+
+    def limits_of(self, answers: Mapping[str, str]) -> RedoLimits:
+        """Return the limits that file size and number of files imply."""
+        return _limits_80(*self.sizes(answers))
+
+    def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
+        """Return what the counters must say: the raw values, with no margin taken off."""
+        limits = self.limits_of(answers)
+        return limits.raw_async, limits.raw_sync, limits.concurrency_margin
+
+
+@lru_cache(maxsize=16)
+def _limits_5(size: int, files: int, page_size: int, thread_concurrency: int) -> LogGroupLimits:
+    return log_group_limits_5(size, files, page_size=page_size, thread_concurrency=thread_concurrency)
+
+
+@lru_cache(maxsize=16)
+def _limits_80(size: int, files: int, page_size: int, thread_concurrency: int) -> RedoLimits:
+    return log_group_limits(size, files, page_size=page_size, thread_concurrency=thread_concurrency)

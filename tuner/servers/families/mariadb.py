@@ -1,0 +1,121 @@
+"""MariaDB from 10.5.7 on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any
+
+from tuner.servers.adapter import Adapter, Answers, first_mismatch, low_water
+from tuner.servers.families.older_parts import PARTS_MARIADB
+from tuner.servers.limits import MariaDBLimits, mariadb_limits
+
+MAX_AGE = "Innodb_checkpoint_max_age"
+
+
+class MariaDBAdapter(Adapter):
+    """MariaDB; its status variables show age and limit, and the limits are its own at every reading."""
+
+    variables = ("innodb_max_dirty_pages_pct_lwm", "innodb_log_file_size")
+    status = (
+        "Innodb_checkpoint_age",
+        MAX_AGE,
+        "Innodb_lsn_current",
+        "Innodb_lsn_last_checkpoint",
+        "Innodb_buffer_pool_pages_lru_flushed",
+        "Handler_write",
+        "Handler_update",
+        "Handler_delete",
+        "Slaves_running",
+    )
+    limit_status = f"SHOW GLOBAL STATUS LIKE '{MAX_AGE}'"
+    identity = "CONCAT(@@GLOBAL.hostname, ':', @@GLOBAL.port, ':', @@GLOBAL.datadir)"
+    counter_on = "enabled = 1"
+    parts = PARTS_MARIADB
+    started = (
+        "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM information_schema.global_status"
+        " WHERE variable_name = 'UPTIME'"
+    )
+
+    def __init__(
+        self, page_size: int = 16_384, absent: Collection[str] = (), *, release: tuple[int, ...] = (11, 8)
+    ) -> None:
+        """Put the statements together; see ``Adapter``.
+
+        Args:
+            page_size: ``innodb_page_size``, bytes.
+            absent: variables that this server does not have.
+            release: of the server.
+        """
+        super().__init__(page_size, absent)
+        self.release = release
+
+    def identity_of(self, variables: Mapping[str, str]) -> str:
+        """Return what tells this server from all others: MariaDB has no server_uuid."""
+        return ":".join(variables[name] for name in ("hostname", "port", "datadir"))
+
+    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
+        """Compare our limit arithmetic with the server's own value."""
+        size = int(exported["innodb_log_file_size"])
+        computed = {MAX_AGE: self._limits(exported).max_checkpoint_age}
+        return first_mismatch(exported, computed, f"for a log file of {size} bytes")
+
+    def row_changes(self, answers: Answers) -> int:
+        """Return the rows written, updated and deleted, in any engine: those of InnoDB alone are gone."""
+        return sum(int(answers[f"Handler_{what}"]) for what in ("write", "update", "delete"))
+
+    def redo(self, answers: Answers) -> dict[str, Any]:
+        """Return what the answers say of the redo log and its limits.
+
+        Writers wait from ``Innodb_checkpoint_max_age`` on, where also furious flushing begins; from 7/8 of it
+        on the page cleaner flushes for the soft target.
+        """
+        most = int(answers[MAX_AGE])
+        return {
+            "redo_capacity": int(answers["innodb_log_file_size"]),
+            "flush_limit": most - most // 8,
+            "sync_point": most,
+            "stall_point": most,
+            "low_water": low_water(self._limits(answers).low_water_base, answers),
+            "redo_logical_size": int(answers["Innodb_checkpoint_age"]),
+            "redo_enabled": True,
+            "resizing": False,
+        }
+
+    def law(self, answers: Answers) -> str:
+        """Return the flush law in force: with a low-water mark of dirty pages it is another one."""
+        return law_of(self.release, float(answers["innodb_max_dirty_pages_pct_lwm"]))
+
+    def ages(self, answers: Answers) -> tuple[int, int]:
+        """Return the current LSN and that of the last checkpoint, which is written about every second."""
+        return int(answers["Innodb_lsn_current"]), int(answers["Innodb_lsn_last_checkpoint"])
+
+    def uncounted(self, answers: Answers) -> dict[str, Any]:
+        """Return what is known in place of the counters; flush lists and LRU tail are told apart."""
+        lru = int(answers["Innodb_buffer_pool_pages_lru_flushed"])
+        found = super().uncounted(answers)
+        return found | {"pages_adaptive": found["pages_adaptive"] - lru, "pages_lru": lru}
+
+    def _limits(self, answers: Mapping[str, str]) -> MariaDBLimits:
+        return _limits(int(answers["innodb_log_file_size"]), self.release, self.page_size)
+
+
+BLIND = (((10, 6, 13), (10, 6, 17)), ((10, 11, 3), (10, 11, 7)), ((11, 0), (11, 4, 1)))
+"""Releases, the last of each pair excluded, that flush at C whatever the age (MDEV-31939)."""
+
+
+def law_of(release: tuple[int, ...], lwm: float) -> str:
+    """Return the name of the flush law in force.
+
+    Args:
+        release: of the server.
+        lwm: ``innodb_max_dirty_pages_pct_lwm``, percent; 0 lets the page cleaner sleep until the soft limit.
+    """
+    if any(first <= release < last for first, last in BLIND):
+        return "age-blind"
+    return "mariadb" if lwm > 0.0 else "soft-limit"
+
+
+@lru_cache(maxsize=16)
+def _limits(size: int, release: tuple[int, ...], page_size: int) -> MariaDBLimits:
+    return mariadb_limits(size, release=release, page_size=page_size)
