@@ -8,7 +8,7 @@ Landing: one write, of the M with which the age rests at the set-point (``equili
 
 Holding: write combining settles the age by itself, so the loop leaves it alone. What remains
 is an integral term in velocity form: ``d ln M = g * (s + b) * ln(x / f)`` moves the resting
-place onto the set-point, with s the exponent of the server's law where the law decides and 0
+place onto the set-point, with s the stiffness of the server's law: its exponent where the law decides and 0
 where M is the cap. It acts on the mean error, once per settling time, and only on more than
 the load's own unrest: what a load does all the time by itself is no reason for a write.
 """
@@ -149,7 +149,7 @@ class Feedforward:
         margin = LANDING_MARGIN if capped else 1.0
         rest = min(HIGHEST_M, state.equilibrium.io_capacity_max(self.law, situation) * margin)
         state = replace(state, rest=rest)
-        return state, self._hold(state, situation, settling, capped=capped)
+        return state, self._hold(state, situation, settling)
 
     def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:
         """Remember when, so that the write is given its time; a landing cut short by a guard goes on."""
@@ -222,9 +222,7 @@ class Feedforward:
         combining = max(LEAST_COMBINING, situation.combining_exponent)
         return max(1.0, SETTLING_SHARE * situation.age / (combining * max(situation.redo_rate, 1.0)))
 
-    def _hold(
-        self, state: FeedforwardState, situation: Situation, settling: float, *, capped: bool
-    ) -> Proposal:
+    def _hold(self, state: FeedforwardState, situation: Situation, settling: float) -> Proposal:
         """Land where the age rests; then shift its rest by the error that is left, once per settling time."""
         error, mean, rest = situation.error, state.mean_error, state.rest
         combining = max(LEAST_COMBINING, situation.combining_exponent)
@@ -243,7 +241,7 @@ class Feedforward:
         landing = state.landing and ripe >= 0.0 and min(since, ripe) < settling and rest > 0.0
         if landing and abs(math.log(rest) - math.log(current)) > LANDING:
             return Proposal(rest, terms)
-        by_law = 0.0 if capped else self.law.exponent
+        by_law = self.law.stiffness(situation.set_point)
         move = HOLD_GAIN * (by_law + combining) * math.log1p(mean / situation.set_point)
         lasting = abs(mean) > max(BAND, CALM * unrest) and error * mean > 0 and abs(error) > BAND
         settled = since >= settling

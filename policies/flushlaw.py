@@ -1,14 +1,25 @@
 """The server's own adaptive flush law, forwards for one percentage and backwards for M.
 
-Source: ``Adaptive_flush::get_pct_for_lsn`` and ``page_recommendation`` in MySQL 9.7
-(storage/innobase/buf/buf0flu.cc), unchanged since 5.6 but for the type of X:
-``pct = floor(k * X**1.5 / 7.5)`` with ``X = 100 * age / A`` and ``k = M // C``.
+Source: ``Adaptive_flush::get_pct_for_lsn`` and ``page_recommendation`` in MySQL 9.7, ``af_get_pct_for_lsn``
+and ``page_cleaner_flush_pages_recommendation`` in MySQL 5.7.37, Percona Server and MariaDB 10.5.23,
+10.11.18 and 11.8.6, ``page_cleaner_flush_pages_if_needed`` in MySQL 5.6.41 (all
+storage/innobase/buf/buf0flu.cc)::
+
+    pct = floor(k * X**exponent / divisor),  X = 100 * age / A,  k = M // C
+    n = (C * pct / 100 + F' + min(p, need_cap * M)) / terms,  and no more than M
+
+F' is the mean rate of the flushing so far and p the pages that the mean redo rate needs. At rest both are the
+demand P, and so is n: then ``PCT = (terms - 1) * P - min(P, need_cap * M)``, without the last part where the
+mean is of two terms.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+TERMS_WITH_NEED = 3
+"""A mean of so many terms has p among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +30,23 @@ class FlushLaw:
         name: ``legacy`` upstream; other families bring their own.
         exponent: power of the age ratio.
         divisor: what the power of the age percentage is divided by.
+        whole: the age percentage is cut to a whole number first.
+        terms: what n is the mean of: PCT, F' and, where there are three, p.
+        need_cap: p counts up to so many times M; 0 where p is no term.
+        alone: from the flush limit on n is PCT alone.
+        authority: M moves the age; False where the age rests at the flush limit whatever M.
+        remedy: what would give M authority, for people; empty where it has it.
     """
 
     name: str
     exponent: float
     divisor: float
+    whole: bool = False
+    terms: int = TERMS_WITH_NEED
+    need_cap: float = 2.0
+    alone: bool = False
+    authority: bool = True
+    remedy: str = ""
 
     def percentage(self, *, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
         """Return the LSN part of the flush percentage, in percent of C, as the server computes it.
@@ -31,25 +54,47 @@ class FlushLaw:
         The age must be above the server's low-water mark; below it the server says 0.
         """
         gain = io_capacity_max // io_capacity
-        return math.floor(gain * math.pow(100.0 * age / flush_limit, self.exponent) / self.divisor)
+        percent = 100.0 * age / flush_limit
+        if self.whole:
+            percent = math.floor(percent)
+        return math.floor(gain * math.pow(percent, self.exponent) / self.divisor)
 
     @property
     def full_rate_ratio(self) -> float:
         """Return the age ratio above which the law asks for more than M, so that F = M."""
-        return math.pow(self._inverse_gain, 1.0 / self.exponent)
+        asked = 1.0 if self.terms < TERMS_WITH_NEED else 2.0 - min(1.0, self.need_cap)
+        return math.pow(self._inverse_gain * asked, 1.0 / self.exponent)
 
     @property
     def _inverse_gain(self) -> float:
-        """Return K/P at an age ratio of 1: PCT = K * 100**exponent * x**exponent / (100 * divisor)."""
+        """Return K/PCT at an age ratio of 1: PCT = K * 100**exponent * x**exponent / (100 * divisor)."""
         return 100.0 * self.divisor / math.pow(100.0, self.exponent)
 
     def gain_over_demand(self, ratio: float) -> float:
         """Return M/P that holds the age ratio in the steady state, never below 1.
 
-        Steady state: the averages equal F and F = P, so PCT = P and K* = P * c / x**exponent;
-        above ``full_rate_ratio`` the cap decides and M = P.
+        Steady state: the averages equal F and F = P, so PCT = P and K* = P * c / x**exponent where all of p
+        counts, and PCT = 2 * P - need_cap * M where it is capped; above ``full_rate_ratio`` the cap decides
+        and M = P. Without authority any M from P on gives the same age: 1.
         """
-        return max(1.0, self._inverse_gain / math.pow(ratio, self.exponent))
+        if not self.authority:
+            return 1.0
+        by_law = self._inverse_gain / math.pow(ratio, self.exponent)
+        if self._need_is_capped(by_law):
+            by_law = 2.0 / (1.0 / by_law + self.need_cap)
+        return max(1.0, by_law)
+
+    def stiffness(self, ratio: float) -> float:
+        """Return the relative change of M that moves the resting age ratio by a relative change of 1.
+
+        That is minus d ln(M/P) / d ln x: the exponent where all of p counts, and 0 where M is the cap.
+        """
+        if not self.authority or ratio >= self.full_rate_ratio:
+            return 0.0
+        by_law = self._inverse_gain / math.pow(ratio, self.exponent)
+        if self._need_is_capped(by_law):
+            return self.exponent / (1.0 + self.need_cap * by_law)
+        return self.exponent
 
     def asking(self, ratio: float, pages: float) -> float:
         """Return the M, pages/s, with which the LSN part alone asks for so many pages a second."""
@@ -57,7 +102,69 @@ class FlushLaw:
 
     def steady_ratio(self, *, demand: float, io_capacity_max: float) -> float:
         """Return the age ratio where the law alone settles; only valid below ``full_rate_ratio``."""
-        return math.pow(self._inverse_gain * demand / io_capacity_max, 1.0 / self.exponent)
+        asked = demand
+        if self.terms >= TERMS_WITH_NEED:
+            asked = 2.0 * demand - min(demand, self.need_cap * io_capacity_max)
+        return math.pow(self._inverse_gain * asked / io_capacity_max, 1.0 / self.exponent)
+
+    def _need_is_capped(self, by_law: float) -> bool:
+        """Tell whether p is cut off with the M, over P, that holds the age where it is not."""
+        return self.terms >= TERMS_WITH_NEED and self.need_cap * by_law < 1.0
 
 
 LEGACY = FlushLaw(name="legacy", exponent=1.5, divisor=7.5)
+"""MySQL 8.0.30 and later, and Percona Server with ``innodb_cleaner_lsn_age_factor = legacy``."""
+
+LEGACY_WHOLE = FlushLaw(name="legacy-whole", exponent=1.5, divisor=7.5, whole=True)
+"""MySQL 5.7 and 8.0 before 8.0.30, and Percona Server of these releases with ``legacy``."""
+
+LEGACY_56 = FlushLaw(name="legacy-56", exponent=1.5, divisor=7.5, whole=True, terms=2, need_cap=0.0)
+"""MySQL 5.6: n is the mean of PCT and F'."""
+
+HIGH_CHECKPOINT = FlushLaw(name="high_checkpoint", exponent=2.5, divisor=700.5)
+"""Percona Server 8.0 and later with ``innodb_cleaner_lsn_age_factor = high_checkpoint``, its default."""
+
+HIGH_CHECKPOINT_WHOLE = FlushLaw(name="high_checkpoint-whole", exponent=2.5, divisor=700.5, whole=True)
+"""The same before 8.0.30."""
+
+HIGH_CHECKPOINT_57 = FlushLaw(name="high_checkpoint-57", exponent=2.5, divisor=700.5, whole=True, alone=True)
+"""Percona Server 5.7 with the same: at the flush limit the averages no longer count."""
+
+MARIADB = FlushLaw(name="mariadb", exponent=1.5, divisor=7.5, whole=True, need_cap=1.0 / 3.0)
+"""MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later, with ``innodb_max_dirty_pages_pct_lwm`` above 0.
+
+The scan for p ends at M pages, before it is divided by 3 (``af_needed_for_redo``).
+"""
+
+SOFT_LIMIT = FlushLaw(
+    name="soft-limit",
+    exponent=1.5,
+    divisor=7.5,
+    whole=True,
+    need_cap=1.0 / 3.0,
+    authority=False,
+    remedy="SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
+)
+"""MariaDB with ``innodb_max_dirty_pages_pct_lwm`` = 0, its default.
+
+The page cleaner sleeps until the checkpoint age is at the flush limit (``log_close``, ``buf_flush_ahead``),
+and flushes up to M pages a second from there.
+"""
+
+AGE_BLIND = FlushLaw(
+    name="age-blind",
+    exponent=1.5,
+    divisor=7.5,
+    whole=True,
+    need_cap=1.0 / 3.0,
+    authority=False,
+    remedy="MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later with innodb_max_dirty_pages_pct_lwm = 0.001 "
+    "let M move it",
+)
+"""MariaDB with MDEV-31939: 10.6.13 to 10.6.16, 10.11.3 to 10.11.6, and 11.x before 11.4.1.
+
+There n = (C + F' + min(p, M / 3)) / 3 at any age. C alone would have authority, as an integrator that rests
+nowhere: ``C = 2 * P - min(P, M / 3)`` holds an age, anything above drives it down and anything below drives
+it to the flush limit. The loop sets M and makes C a fixed share of it, so that a C of its own cannot be
+asked for; with that share the law is treated as one without authority.
+"""

@@ -6,15 +6,45 @@ from typing import Any
 
 from policies.feedforward import Feedforward
 from policies.fixed import Fixed
-from policies.flushlaw import LEGACY, FlushLaw
+from policies.flushlaw import (
+    AGE_BLIND,
+    HIGH_CHECKPOINT,
+    HIGH_CHECKPOINT_57,
+    HIGH_CHECKPOINT_WHOLE,
+    LEGACY,
+    LEGACY_56,
+    LEGACY_WHOLE,
+    MARIADB,
+    SOFT_LIMIT,
+    FlushLaw,
+)
+from policies.pace import Pace
 from policies.pid import Pid
 from policies.types import Policy
 
-LAWS: dict[str, FlushLaw] = {LEGACY.name: LEGACY}
+LAWS: dict[str, FlushLaw] = {
+    law.name: law
+    for law in (
+        LEGACY,
+        LEGACY_WHOLE,
+        LEGACY_56,
+        HIGH_CHECKPOINT,
+        HIGH_CHECKPOINT_WHOLE,
+        HIGH_CHECKPOINT_57,
+        MARIADB,
+        SOFT_LIMIT,
+        AGE_BLIND,
+    )
+}
+
+NAMES = ("feedforward", "pid", "fixed")
+"""What a person may ask for."""
 
 
 def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Policy[Any]:
     """Return the decision law of that name.
+
+    Where M has no authority over the age, that is the pacing law, whichever law steers the age was asked for.
 
     Args:
         name: feedforward, pid or fixed.
@@ -26,10 +56,11 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
     """
     if flush_law not in LAWS:
         raise ValueError(f"flush law {flush_law!r} is not known; known are: {', '.join(LAWS)}")
-    if name == "feedforward":
-        return Feedforward(LAWS[flush_law])
-    if name == "pid":
-        return Pid()
+    if name not in NAMES:
+        raise ValueError(f"policy {name!r} is not known; known are: {', '.join(NAMES)}")
     if name == "fixed":
         return Fixed(fixed_io_capacity_max)
-    raise ValueError(f"policy {name!r} is not known; known are: feedforward, pid, fixed")
+    law = LAWS[flush_law]
+    if not law.authority:
+        return Pace()
+    return Feedforward(law) if name == "feedforward" else Pid()
