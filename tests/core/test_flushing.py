@@ -6,19 +6,26 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from policies.flushlaw import LEGACY
+from policies.flushlaw import LEGACY, FlushLaw
+from policies.registry import LAWS
 from tests.factory import estimate, sample
 from tuner.core import flushing
 from tuner.core.window import Window, extend, point_of
 from tuner.records import Sample
 
+STEERED = sorted(name for name, law in LAWS.items() if law.authority)
 
-def asks(cleaner: flushing.Cleaner, *, ratio: float, io_capacity_max: float) -> float:
+
+def asks(law: FlushLaw, cleaner: flushing.Cleaner, *, ratio: float, io_capacity_max: float) -> float:
     """Return n, written down a second time, without its rounding."""
-    by_law = io_capacity_max * ratio**1.5 / 0.75
-    return min(
-        io_capacity_max, (by_law + cleaner.mean_rate + min(cleaner.by_age, 2.0 * io_capacity_max)) / 3.0
-    )
+    power = ratio**2.5 / 0.7005 if law.name.startswith("high_checkpoint") else ratio**1.5 / 0.75
+    by_law = io_capacity_max * power
+    if law.name == "high_checkpoint-57" and ratio >= 1.0:
+        return min(io_capacity_max, by_law)
+    if law.name == "legacy-56":
+        return min(io_capacity_max, (by_law + cleaner.mean_rate) / 2.0)
+    most = io_capacity_max / 3.0 if law.name == "mariadb" else 2.0 * io_capacity_max
+    return min(io_capacity_max, (by_law + cleaner.mean_rate + min(cleaner.by_age, most)) / 3.0)
 
 
 def seen(made: Sample, count: int = 8) -> Window:
@@ -40,19 +47,20 @@ def sample_at(made: Sample, second: int) -> Sample:
     )
 
 
+@pytest.mark.parametrize("name", STEERED)
 @given(
     mean_rate=st.floats(0.0, 5_000.0),
     by_age=st.floats(0.0, 5_000.0),
-    ratio=st.floats(0.1, 1.0),
+    ratio=st.floats(0.1, 1.1),
     wanted=st.floats(50.0, 3_000.0),
 )
 def test_the_rate_wanted_is_the_rate_that_comes(
-    mean_rate: float, by_age: float, ratio: float, wanted: float
+    name: str, mean_rate: float, by_age: float, ratio: float, wanted: float
 ) -> None:
     """Whatever the server remembers, with the M found it asks for the rate wanted, or as near as it can."""
     cleaner = flushing.Cleaner(asked=0.0, mean_rate=mean_rate, by_age=by_age)
-    found = cleaner.capacity_for(LEGACY, flush_rate=wanted, ratio=ratio)
-    came = asks(cleaner, ratio=ratio, io_capacity_max=found)
+    found = cleaner.capacity_for(LAWS[name], flush_rate=wanted, ratio=ratio)
+    came = asks(LAWS[name], cleaner, ratio=ratio, io_capacity_max=found)
 
     assert found >= wanted
     assert came >= wanted * (1.0 - 1e-6) or found == pytest.approx(wanted)
@@ -63,17 +71,38 @@ def test_the_rate_wanted_is_the_rate_that_comes(
 def test_the_averages_are_read_from_what_the_server_says() -> None:
     """Below the cap the mean rate is what law and redo rate leave of the request."""
     made = sample(flush_requested=400, flush_by_age=380)
-    found = flushing.cleaner(seen(made), sample_at(made, 7), estimate(), wrote=None)
+    found = flushing.cleaner(LEGACY, seen(made), sample_at(made, 7), estimate(), wrote=None)
     by_law = made.io_capacity * made.flush_percentage / 100.0
 
     assert found.asked == 400.0
     assert found.mean_rate == pytest.approx(3.0 * 400.0 - by_law - 380.0, abs=2.0)
 
 
+@pytest.mark.parametrize("name", STEERED)
+def test_each_law_reads_its_own_averages(name: str) -> None:
+    """What a server of any law asked for, by its own formula, gives back the mean rate that was in it."""
+    law = LAWS[name]
+    rates = flushing.Cleaner(asked=0.0, mean_rate=350.0, by_age=380.0)
+    said = law.percentage(age=0.5, flush_limit=1.0, io_capacity=400, io_capacity_max=800)
+    by_law = 400 * said / 100.0
+    terms, most = (2.0, 0.0) if name == "legacy-56" else (3.0, 800 / 3.0 if name == "mariadb" else 1600.0)
+    asked = round((by_law + rates.mean_rate + min(rates.by_age, most)) / terms)
+    made = sample(
+        io_capacity=400,
+        io_capacity_max=800,
+        flush_percentage=said,
+        flush_requested=asked,
+        flush_by_age=380,
+    )
+    found = flushing.cleaner(law, seen(made), made, estimate(), wrote=None)
+
+    assert found.mean_rate == pytest.approx(350.0, abs=2.0)
+
+
 def test_after_a_bulk_load_m_is_what_is_flushed() -> None:
     """At the cap, with far more pages to flush by age than M, a raise of M would be a raise of the rate."""
     made = sample(flush_requested=450, flush_by_age=1_800)
-    found = flushing.cleaner(seen(made), sample_at(made, 7), estimate(), wrote=None)
+    found = flushing.cleaner(LEGACY, seen(made), sample_at(made, 7), estimate(), wrote=None)
 
     assert found.capacity_for(LEGACY, flush_rate=500.0, ratio=0.4) == pytest.approx(500.0)
 
@@ -85,14 +114,14 @@ def test_requests_from_before_a_write_are_not_believed() -> None:
     newest = sample(7.0, flush_requested=400)
     window = extend(window, newest, newly_dirtied=0.0)
 
-    assert flushing.cleaner(window, newest, estimate(), wrote=1_005.0).asked == 400.0
+    assert flushing.cleaner(LEGACY, window, newest, estimate(), wrote=1_005.0).asked == 400.0
 
 
 def test_without_counters_the_server_is_taken_to_be_at_rest() -> None:
     """Where the server does not say what it asks for, the rates themselves stand for its averages."""
     found = estimate()
     made = sample(flush_requested=0, flush_by_age=0)
-    cleaner = flushing.cleaner(seen(made), made, found, wrote=None)
+    cleaner = flushing.cleaner(LEGACY, seen(made), made, found, wrote=None)
 
     assert (cleaner.asked, cleaner.mean_rate, cleaner.by_age) == (
         found.flush_rate,

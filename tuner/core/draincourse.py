@@ -74,13 +74,14 @@ def course(
         arrival: time when it is to be there, seconds.
         now: seconds.
     """
-    cleaner = flushing.cleaner(state.estimator.window, sample, found, wrote=state.writes.last)
+    law = LAWS[state.facts.flush_law]
+    cleaner = flushing.cleaner(law, state.estimator.window, sample, found, wrote=state.writes.last)
     closing = closing_seconds(aim, rates.redo_rate)
     horizon = max(closing, arrival - now)
     wanted = _flush_rate(state, sample, found, rates, aim=aim, horizon=horizon, closing=closing)
     lowest = max(floor_of(sample, found), 0.5 * aim)
     wish = cleaner.capacity_for(
-        LAWS[state.facts.flush_law],
+        law,
         flush_rate=wanted,
         ratio=max(found.modified_age, lowest) / sample.flush_limit,
     )

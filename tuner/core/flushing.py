@@ -1,11 +1,12 @@
 """Which M makes the server flush at a rate, from what its flush law remembers just now.
 
-A round of the page cleaner asks for ``n = min(M, (PCT + F' + min(p, 2 M)) / 3)``: PCT is what the law
-asks for at this age, in proportion to M; F' the mean rate of the flushing so far, and p the pages
-that the mean redo rate needs (``Adaptive_flush::page_recommendation`` in MySQL 9.7,
-storage/innobase/buf/buf0flu.cc). Both means are renewed every ``innodb_flushing_avg_loops`` seconds
-by half. So they are far above the need for minutes after a bulk load, when M alone bounds n, and
-still at the old rate when the load has changed. The server exports n, PCT and p: F' is what is left.
+A round of the page cleaner asks for ``n = min(M, (PCT + F' + min(p, 2 M)) / 3)``: PCT is what the law asks
+for at this age, in proportion to M; F' the mean rate of the flushing so far, and p the pages that the mean
+redo rate needs (``Adaptive_flush::page_recommendation`` in MySQL 9.7, storage/innobase/buf/buf0flu.cc). How
+many terms there are, and how far p counts, is the law's. Both means are renewed every
+``innodb_flushing_avg_loops`` seconds by half. So they are far above the need for minutes after a bulk load,
+when M alone bounds n, and still at the old rate when the load has changed. The server exports n, PCT and p:
+F' is what is left.
 """
 
 from __future__ import annotations
@@ -22,9 +23,6 @@ REQUEST_SECONDS = 5.0
 
 ANSWER_SECONDS = 1.5
 """A round that began before a write still asks by the old M."""
-
-NEED_CAP = 2.0
-"""The pages for the redo rate count up to so many times M."""
 
 
 class Cleaner(Struct, frozen=True):
@@ -48,17 +46,22 @@ class Cleaner(Struct, frozen=True):
             flush_rate: wanted, pages/s.
             ratio: age ratio.
         """
-        rest = max(0.0, 3.0 * flush_rate - self.mean_rate)
-        need_is_capped = rest / (1.0 / law.asking(ratio, 1.0) + NEED_CAP)
-        if NEED_CAP * need_is_capped <= self.by_age:
+        if law.alone and ratio >= 1.0:
+            return max(flush_rate, law.asking(ratio, flush_rate))
+        rest = max(0.0, law.terms * flush_rate - self.mean_rate)
+        need_is_capped = rest / (1.0 / law.asking(ratio, 1.0) + law.need_cap)
+        if law.need_cap * need_is_capped <= self.by_age:
             return max(flush_rate, need_is_capped)
         return max(flush_rate, law.asking(ratio, max(0.0, rest - self.by_age)))
 
 
-def cleaner(window: Window, sample: Sample, found: Estimate, *, wrote: float | None) -> Cleaner:
+def cleaner(
+    law: FlushLaw, window: Window, sample: Sample, found: Estimate, *, wrote: float | None
+) -> Cleaner:
     """Return what the page cleaner does; as if at rest where the server does not say, or is idle.
 
     Args:
+        law: the server's.
         window: the readings of the last seconds.
         sample: the newest of them.
         found: rates.
@@ -72,7 +75,7 @@ def cleaner(window: Window, sample: Sample, found: Estimate, *, wrote: float | N
     rounds = [point.requested for point in window if point.at > since] or [sample.flush_requested]
     asked, highest = sum(rounds) / len(rounds), float(sample.io_capacity_max)
     by_law = sample.io_capacity * sample.flush_percentage / 100.0
-    mean_rate = 3.0 * asked - by_law - min(float(sample.flush_by_age), NEED_CAP * highest)
+    mean_rate = law.terms * asked - by_law - min(float(sample.flush_by_age), law.need_cap * highest)
     if asked >= CAPPED_SHARE * highest:
         mean_rate = max(mean_rate, found.flush_rate)
     return Cleaner(asked=asked, mean_rate=max(0.0, mean_rate), by_age=float(sample.flush_by_age))
