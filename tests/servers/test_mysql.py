@@ -24,6 +24,7 @@ def test_a_reading_costs_two_statements(server: MySQLServer, session: Scripted) 
     assert len(session.asked) == 2
     assert reading.capacity == Capacity(225, 450)
     assert (reading.flush_limit, reading.stall_point) == (LIMITS.flush_limit, LIMITS.stall_point)
+    assert reading.low_water == LIMITS.stall_point // 10
     assert reading.modified_age == 1_000_000
     assert reading.row_changes == 60
     assert reading.uptime == 3600.0

@@ -41,7 +41,7 @@ MARIADB = {
         (
             {**OLD, "version": "8.0.28-20", "innodb_cleaner_lsn_age_factor": "high_checkpoint"},
             "percona",
-            "high_checkpoint",
+            "high_checkpoint-whole",
         ),
         (MARIADB, "mariadb", "soft-limit"),
         ({**MARIADB, "innodb_max_dirty_pages_pct_lwm": "0.001000"}, "mariadb", "mariadb"),

@@ -58,7 +58,7 @@ def _carry_out(
 ) -> tuple[State, Decision]:
     """Pass the winning wish through guards, mode and holds; plan its SETs when it gets through."""
     base = kept(state, current, wanted.reason, wanted.detail)
-    base = replace(base, source=wanted.source, terms=wanted.terms)
+    base = replace(base, source=wanted.source, terms=wanted.terms, policy=policy_of(state).name)
     if wanted.kind is DecisionKind.KEEP:
         return state, _barred(state, base, holds)
     wish = _guarded(state, wanted, current, found, now=now)

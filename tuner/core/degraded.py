@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from policies.registry import LAWS
 from policies.setpoint import SAWTOOTH_SECONDS
 from tuner.core.state import State
 from tuner.core.window import Window
@@ -49,6 +50,6 @@ def settled(window: Window, sample: Sample) -> Sample:
 
 def unproven(state: State) -> str:
     """Return that this version's flush law was never verified, which it cannot be now; empty where it was."""
-    if state.gate.proven == state.facts.version:
+    if state.gate.proven == state.facts.version or not LAWS[state.facts.flush_law].authority:
         return ""
     return f"InnoDB's counters are off, and the flush law of {state.facts.version} has never been verified"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from policies.registry import LAWS
 from tuner.core.ages import at_least, said
 from tuner.core.draincourse import WAY_SECONDS, closing_seconds, seconds_left
 from tuner.core.drainreach import AIM, aim_of, lag_of, lowest_target
+from tuner.core.laws import without_authority
 from tuner.core.state import Drain, Return, State
 from tuner.core.trends import MeanRates
 from tuner.core.wishes import policy_of
@@ -47,7 +49,9 @@ def begun(
 
 def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
-    lag = lag_of(state)
+    law, lag = LAWS[state.facts.flush_law], lag_of(state)
+    if not law.authority:
+        return f"{said(target)} cannot be reached: {without_authority(law)}"
     if state.set_point is not None and AIM * (target - lag) >= state.set_point * sample.flush_limit:
         held = state.set_point * sample.flush_limit / AIM + lag
         return f"{said(target)} is no less than the loop holds anyway: ask for less than {said(held)}"

@@ -51,8 +51,7 @@ def aim_of(state: State, drain: Drain, sample: Sample, found: Estimate) -> float
 
 def floor_of(sample: Sample, found: Estimate) -> float:
     """Return the lowest modified age that the server's flushing by age can hold, bytes."""
-    low_water = sample.adaptive_flushing_lwm / 100.0 * sample.stall_point
-    return low_water + LOOP_SECONDS * found.redo_rate
+    return sample.low_water_age + LOOP_SECONDS * found.redo_rate
 
 
 def _resting(found: Estimate, age: float) -> float:

@@ -53,11 +53,13 @@ class GateState(Struct, frozen=True):
 
 
 def update(state: GateState, law: FlushLaw, last: Sample, sample: Sample, estimate: Estimate) -> GateState:
-    """Compare one reading, where it can be compared."""
+    """Compare one reading, where it can be compared; nothing is to prove where no M moves the age anyway."""
+    if not law.authority:
+        return replace(state, verified=True)
     if not _comparable(last, sample):
         return state
     apart = SECONDS_APART * max(estimate.redo_rate, sample.lsn_oldest - last.lsn_oldest, 0.0)
-    low_water = sample.stall_point * sample.adaptive_flushing_lwm / 100.0
+    low_water = sample.low_water_age
     youngest, oldest = sample.modified_age - apart, sample.modified_age + apart
     low = _percentage(law, sample, max(youngest, low_water)) - 1
     high = _percentage(law, sample, oldest) + 1
@@ -88,6 +90,7 @@ def _comparable(last: Sample, sample: Sample) -> bool:
     return (
         not (sample.degraded or last.degraded)
         and sample.capacity == last.capacity
+        and sample.flush_law == last.flush_law
         and sample.redo_capacity == last.redo_capacity
         and not sample.resizing
         and sample.redo_enabled

@@ -8,6 +8,7 @@ from policies.registry import LAWS
 from tuner.core import caution, degraded, estimator, foreign, gate, occurrences
 from tuner.core.announced import Announced
 from tuner.core.budgets import Recovery
+from tuner.core.laws import take_law
 from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
@@ -88,12 +89,16 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     state = replace(state, facts=facts, facts_due=False)
     if facts.blockers and facts == replace(known, blockers=facts.blockers):
         return state, []
-    same = (facts.version, facts.flush_law) == (known.version, known.flush_law)
-    if same:
-        return _take_recovery(state, facts, wall=wall)
+    if facts.version == known.version:
+        state, events = _take_recovery(state, facts, wall=wall)
+        state = replace(state, facts=replace(facts, flush_law=known.flush_law))
+        state, told = take_law(state, facts.flush_law, wall=wall)
+        return state, [*events, *told]
     message = f"the server is {facts.version} now and was {known.version}"
     fresh = gate.GateState(proven=state.gate.proven)
-    state = replace(state, gate=fresh, estimator=replace(state.estimator, recovery=Recovery()))
+    policy = state.policy if facts.flush_law == known.flush_law else None
+    state = replace(state, gate=fresh, policy=policy)
+    state = replace(state, estimator=replace(state.estimator, recovery=Recovery()))
     return state, [Event(wall=wall, code="version", message=message)]
 
 
@@ -145,7 +150,8 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     restarted = any(event.code == "restarted" for event in events)
     noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
     state = replace(state, occurrences=noted)
-    events.extend([*said, *degraded.tell(last, sample, wall=wall)])
+    state, other = take_law(state, sample.flush_law, wall=wall)
+    events.extend([*said, *degraded.tell(last, sample, wall=wall), *other])
     sample = degraded.settled(state.estimator.window, sample)
     state, found, quality = _estimate(state, sample)
     if quality is estimator.Quality.REVERSED:

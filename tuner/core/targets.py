@@ -26,7 +26,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     """Work out the set-point and what would be left behind; both must be ready before they are needed.
 
     Precedence: a person's set-point comes before the budgets; the role's limit and the guards come after
-    whoever decided.
+    whoever decided. Where no M moves the age it rests at the flush limit, whoever wants it elsewhere.
     """
     found = state.estimate
     if found is None:
@@ -41,7 +41,9 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         derived = wished, "person"
     cap = state.settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
     wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
-    as_it_is = source == "person" or source in caution.SLIDING
+    if not LAWS[state.facts.flush_law].authority:
+        wanted, source, cap = 1.0, "flush_law", 1.0
+    as_it_is = source in {"person", "flush_law"} or source in caution.SLIDING
     set_point = wanted if as_it_is else min(cap, follow(state.set_point, wanted))
     announced, events = update(
         state.announced,

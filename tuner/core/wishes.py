@@ -7,11 +7,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.registry import make_policy
+from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
 from tuner.core import draincourse, estimator
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
+from tuner.core.laws import without_authority
 from tuner.core.state import Drain, Return, State
 from tuner.core.window import idled, warm
 from tuner.records import DecisionKind, Estimate, Sample
@@ -92,12 +93,16 @@ def _policys(
 ) -> Wanted:
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
-    where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *state.caution.remarks))
+    law = LAWS[state.facts.flush_law]
+    remark = without_authority(law)
+    remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
+    where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
     why = _idle(state, sample, found)
     if why:
         return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
     if not proposal.act:
         reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
+        reason = reason if law.authority else "no_authority"
         return Wanted(
             DecisionKind.KEEP,
             proposal.io_capacity_max,
@@ -107,7 +112,7 @@ def _policys(
             proposal.terms,
         )
     up = proposal.io_capacity_max > sample.io_capacity_max
-    who = state.settings.policy if state.returning is None else "the way back from a drain"
+    who = policy_of(state).name if state.returning is None else "the way back from a drain"
     if not up and _fades(found):
         return Wanted(
             DecisionKind.KEEP,

@@ -169,7 +169,6 @@ class Sample(Struct, frozen=True):
     cloning: Annotated[bool, field("a clone is under way", "", "gauge")] = False
     backup_locked: Annotated[bool, field("somebody holds LOCK INSTANCE FOR BACKUP", "", "gauge")] = False
     read_locked: Annotated[bool, field("somebody holds FLUSH TABLES WITH READ LOCK", "", "gauge")] = False
-
     low_water: Annotated[
         int | None,
         field("modified age below which adaptive flushing does nothing; none in older traces", "bytes"),
