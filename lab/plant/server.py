@@ -108,6 +108,7 @@ class SimulatedServer:
             redo_space_waits=engine.waits,
             row_changes=commits,
             commits=commits,
+            low_water=int(limits.low_water_base * parameters.adaptive_flushing_lwm / 100.0),
         )
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:

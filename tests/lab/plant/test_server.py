@@ -129,6 +129,7 @@ def test_it_is_a_server_of_the_port() -> None:
     assert facts.version == "9.7 (simulated)"
     assert facts.flush_law == "legacy"
     assert (facts.capacity_minimum, facts.capacity_maximum) == (100, 4_294_967_295)
+    assert server.read().low_water == server.read().stall_point // 10
     assert facts.identity == SimulatedServer(PlantParameters(), SimClock(), seed=4).facts().identity
     server.close()
     server.close()
