@@ -153,7 +153,7 @@ def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -
 def test_the_unit_says_how_long_the_slowest_tick_is() -> None:
     """The number beside the watchdog's time is the one that the configuration is checked against."""
     text = UNIT.read_text(encoding="utf-8")
-    counted = f"{CONNECTS_OF_A_TICK} * connect_timeout + {STATEMENTS_OF_A_TICK} * query_timeout"
+    counted = f"{CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK} * server.timeout"
 
     assert f"{counted}, {worst_tick_seconds(Config()):g} s by default." in text
 

@@ -8,6 +8,7 @@ from tuner.board import Board
 from tuner.core.budgets import KEYS, Budget
 from tuner.core.plan import Steps, plan
 from tuner.findings import Finding
+from tuner.managed import in_its_way
 from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, Estimate, Facts, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -46,7 +47,7 @@ def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding
     ]
     if facts.disabled_counters:
         found.append(counters_off(facts))
-    return found
+    return [in_its_way(one, facts.managed) for one in found]
 
 
 def counters_off(facts: Facts) -> Finding:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tuner.advice import broken_budgets, counters_off, statements
 from tuner.core.budgets import at_first_sight
-from tuner.records import WRITE_PRIVILEGE, Capacity, Facts, Missed, Sample
+from tuner.records import Capacity, Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Settings
 
@@ -267,23 +267,28 @@ def _budgets(sample: Sample, settings: Settings) -> Line:
     return Line("budgets", "warning", f"{broken.title}, by one reading: {broken.reason}", broken.fix)
 
 
-def _privilege_said(server: CheckedServer, grant: tuple[str, ...]) -> Line:
+def _privilege_said(server: CheckedServer, facts: Facts, grant: tuple[str, ...]) -> Line:
     """Say by the server's word whether the account may write; advisory mode tries nothing."""
     may = server.may_write()
     again = "check --active writes the current value back"
     if may is None:
         return Line("write", "untested", f"advisory: not tried; {again}", "for active mode", grant)
     if may:
-        found = f"advisory: not tried; the account has {WRITE_PRIVILEGE}; {again}"
+        found = f"advisory: not tried; the account has {facts.write_privilege}; {again}"
         return Line("write", "untested", found)
-    lacks = f"the account has no {WRITE_PRIVILEGE}: advisory mode works, and active mode could not write"
+    lacks = (
+        f"the account has no {facts.write_privilege}: advisory mode works, and active mode could not write"
+    )
     return Line("write", "warning", lacks, GRANT_IT, grant)
 
 
 def _privilege(server: CheckedServer, sample: Sample, facts: Facts, *, active: bool, held: str) -> Line:
-    grant = (facts.grant(WRITE_PRIVILEGE),)
+    grant = (facts.grant(facts.write_privilege),)
+    if facts.managed:
+        found = f"{facts.managed} takes no SET GLOBAL of innodb_io_capacity: advisory mode works"
+        return Line("write", "warning", found, "innobrim advise says how to apply what it would set")
     if not active:
-        return _privilege_said(server, grant)
+        return _privilege_said(server, facts, grant)
     if not sample.writer:
         return Line("write", "untested", "not tried: another InnoBrim holds the writer lock")
     if held:

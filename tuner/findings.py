@@ -21,4 +21,6 @@ class Finding(Struct, frozen=True):
         str, Meta(description="what to expect once it is followed; empty where nothing changes")
     ] = ""
     fix: Annotated[str, Meta(description="what to do, in words; empty where nothing is to be done")] = ""
-    sql: Annotated[tuple[str, ...], Meta(description="statements to paste, in order")] = ()
+    sql: Annotated[
+        tuple[str, ...], Meta(description="statements to paste, in order; a managed server's command instead")
+    ] = ()

@@ -89,6 +89,13 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             description="tune a server that is read_only as well, such as a replica with its applier at work"
         ),
     ] = False
+    accept_unverified: Annotated[
+        bool,
+        Meta(
+            description="let active mode write to a server whose flush law nothing it exports can verify; "
+            "docs/servers.md names them"
+        ),
+    ] = False
     emergency_seconds: Annotated[
         float,
         Meta(

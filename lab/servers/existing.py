@@ -196,7 +196,7 @@ class DsnServer(LabServer):
         )
 
     def _look(self) -> Found:
-        session = Session(replace(self._endpoint, connect_timeout=READ_SECONDS, query_timeout=READ_SECONDS))
+        session = Session(replace(self._endpoint, timeout=READ_SECONDS))
         try:
             return inspect(session)
         except ServerError as error:

@@ -38,7 +38,7 @@ def test_a_password_may_have_any_letters(told: dict[str, Any]) -> None:
 def test_connecting_takes_no_longer_than_configured(told: dict[str, Any], seconds: float) -> None:
     """The limit on connecting is the configured one to the fraction: the watchdog is computed from it."""
     with pytest.raises(Unreachable):
-        Session(Endpoint(user="innobrim", connect_timeout=seconds)).query("SELECT 1")
+        Session(Endpoint(user="innobrim", timeout=seconds)).query("SELECT 1")
 
     assert told["connect_timeout"] == seconds
 

@@ -25,6 +25,7 @@ from tuner.core.step import start
 from tuner.core.targets import bounds, headroom_of
 from tuner.findings import Finding
 from tuner.loop import drive
+from tuner.managed import in_its_way
 from tuner.records import Command, Facts, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
 from tuner.settings import Mode
@@ -117,7 +118,7 @@ def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
         reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
         fail(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}", NO)
     found = advise_on(last, facts, watched.state.settings)
-    found += static_value(watched.records, watched.state)
+    found += [in_its_way(one, facts.managed) for one in static_value(watched.records, watched.state)]
     if as_json:
         click.echo(msgspec.json.encode({"advice": found, "seconds": len(watched.records)}))
     else:
@@ -189,4 +190,4 @@ def show(finding: Finding) -> None:
     if finding.fix:
         click.echo(f"  how:    {finding.fix}")
     for statement in finding.sql:
-        click.echo(f"          {statement};")
+        click.echo(f"          {statement}{';' if statement.startswith('SET ') else ''}")

@@ -106,8 +106,7 @@ def endpoint(config: Config) -> Endpoint:
         port=found.port,
         tls=config.server.tls,
         tls_ca=config.server.tls_ca,
-        connect_timeout=config.server.connect_timeout,
-        query_timeout=config.server.query_timeout,
+        timeout=config.server.timeout,
     )
 
 

@@ -76,8 +76,7 @@ def worst_tick_seconds(config: Config) -> float:
     The answers of the driver's handshake come on top, fewer than the statements; a watchdog, which
     needs twice the time, allows for them.
     """
-    server = config.server
-    return CONNECTS_OF_A_TICK * server.connect_timeout + STATEMENTS_OF_A_TICK * server.query_timeout
+    return (CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK) * config.server.timeout
 
 
 def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
@@ -176,8 +175,8 @@ def _watchdog(config: Config, said: _Said, seconds: float | None) -> Iterator[st
     worst = worst_tick_seconds(config)
     if worst >= seconds / 2:
         yield (
-            f"{said('server.connect_timeout')} and {said('server.query_timeout')} let one tick take "
+            f"{said('server.timeout')} lets one tick take "
             f"{worst:g} s ({CONNECTS_OF_A_TICK} connects and {STATEMENTS_OF_A_TICK} statements), "
-            f"which must stay below half of WatchdogSec={seconds:g}; lower them or raise WatchdogSec "
+            f"which must stay below half of WatchdogSec={seconds:g}; lower it or raise WatchdogSec "
             f"above {2 * worst:g}"
         )

@@ -190,7 +190,11 @@ KEYS: Mapping[str, Key] = {key.dotted: key for key in _read_schema()}
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 SECTIONS: tuple[str, ...] = tuple(get_type_hints(Config))
 
-REMOVED: Mapping[str, str] = {"api.enabled": 'port = 0 and socket = "-" in [api] serve no API'}
+REMOVED: Mapping[str, str] = {
+    "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
+    "server.connect_timeout": "server.timeout is for connecting and for each statement",
+    "server.query_timeout": "server.timeout is for connecting and for each statement",
+}
 """Keys that there once were, and what says the same now."""
 
 

@@ -75,8 +75,7 @@ Checked at every start and reload:
 - under a watchdog, the slowest tick takes less than half of `WatchdogSec=`. It asks again what server it \
 is, with
   {CONNECTS_OF_A_TICK} connects of {STATEMENTS_OF_A_CONNECT} statements and {STATEMENTS_OF_THE_FACTS} more: \
-{CONNECTS_OF_A_TICK} times `server.connect_timeout` + {STATEMENTS_OF_A_TICK} times
-  `server.query_timeout`.
+{CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK} times `server.timeout`.
 """
 
 

@@ -71,6 +71,9 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
     bars = []
     if not sample.writer:
         bars.append(("another InnoBrim holds this server's writer lock", "the other one's end"))
+    if state.facts.managed:
+        refused = f"{state.facts.managed} takes no SET GLOBAL of innodb_io_capacity"
+        bars.append((refused, "nobody; innobrim advise says how to apply what would be set"))
     variable = read_only(state, sample)
     if variable:
         whose = "ours" if state.writes.own == sample.capacity else "not ours"
@@ -98,10 +101,21 @@ def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*found, *old]))
 
 
+BLIND = (
+    "InnoDB's counters are off, and without them only SHOW ENGINE INNODB STATUS shows an age here, "
+    "too seldom to steer by"
+)
+"""Why a server before 8.0.30 is not written to while its counters are off."""
+
+
 def law_in_doubt(state: State) -> tuple[str, str] | None:
     """Return why the flush law is not known to hold here, and what clears that; None where it is."""
     last = state.estimator.last
     blind = last is not None and last.degraded
+    if state.facts.unverified and not state.settings.accept_unverified:
+        return f"the flush law cannot be verified: {state.facts.unverified}", "loop.accept_unverified = true"
+    if blind and state.facts.ages_need_counters:
+        return BLIND, degraded.ENABLE
     if state.gate.mismatched:
         low, high = state.gate.expected
         reason = f"the server's flush percentage is not the {low} to {high} that its law predicts"

@@ -12,7 +12,7 @@ from tuner.core.laws import take_law
 from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
-from tuner.records import WRITE_PRIVILEGE, Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
+from tuner.records import Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
 SETTLED_READINGS = 10
@@ -57,7 +57,7 @@ def take_receipt(
         events.append(Event(wall=wall, code="write_failed", message=receipt.error))
         if (receipt.denied or failures >= FAILURES_LATCHED) and state.latches.refused is None:
             lost = f"the account may not write: {receipt.error}"
-            mended = state.facts.grant(WRITE_PRIVILEGE) if receipt.denied else "its cause is gone"
+            mended = state.facts.grant(state.facts.write_privilege) if receipt.denied else "its cause is gone"
             failed = f"{failures} writes in a row were refused: {receipt.error}"
             hold = Hold(
                 code=HoldCode.PRIVILEGE_LOST if receipt.denied else HoldCode.NOT_WRITER,

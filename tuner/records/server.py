@@ -64,6 +64,9 @@ class Facts(Struct, frozen=True):
     ] = None
     account: Annotated[str, field("the server's own name of the account; empty where it was not asked")] = ""
     write_privilege: Annotated[str, field("what the account needs to set either knob")] = WRITE_PRIVILEGE
+    unverified: Annotated[
+        str, field("why nothing that this server exports can verify its flush law; empty where something can")
+    ] = ""
     managed: Annotated[
         str, field("the provider whose service this is, where that takes no SET GLOBAL; else empty")
     ] = ""

@@ -58,8 +58,7 @@ class Endpoint(Struct, frozen=True):
         password: never shown.
         tls: preferred, required or off.
         tls_ca: certificate authority to check the server against.
-        connect_timeout: seconds.
-        query_timeout: seconds for each statement.
+        timeout: seconds to connect, and for each statement.
     """
 
     user: str
@@ -69,8 +68,7 @@ class Endpoint(Struct, frozen=True):
     port: int = 3306
     tls: str = "preferred"
     tls_ca: str | None = None
-    connect_timeout: float = 1.0
-    query_timeout: float = 1.0
+    timeout: float = 1.0
 
     def __repr__(self) -> str:
         """Return the endpoint without its password."""
@@ -86,18 +84,18 @@ def text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def session_limits(version: str, query_timeout: float) -> str:
+def session_limits(version: str, timeout: float) -> str:
     """Return the statement that limits what a session may wait for, as far as this server can.
 
     Args:
         version: as the server's greeting says.
-        query_timeout: seconds for each statement.
+        timeout: seconds for each statement.
     """
     limits = f"SET SESSION wait_timeout = {IDLE_SECONDS}, SESSION lock_wait_timeout = {LOCK_SECONDS}"
     if "MariaDB" in version:
-        return f"{limits}, SESSION max_statement_time = {query_timeout:g}"
+        return f"{limits}, SESSION max_statement_time = {timeout:g}"
     if release_of(version) >= EXECUTION_TIME:
-        return f"{limits}, SESSION max_execution_time = {int(query_timeout * 1000)}"
+        return f"{limits}, SESSION max_execution_time = {int(timeout * 1000)}"
     return limits
 
 
@@ -165,9 +163,9 @@ class Session:
                 port=endpoint.port,
                 user=endpoint.user,
                 password=password,
-                connect_timeout=endpoint.connect_timeout,
-                read_timeout=endpoint.query_timeout,
-                write_timeout=endpoint.query_timeout,
+                connect_timeout=endpoint.timeout,
+                read_timeout=endpoint.timeout,
+                write_timeout=endpoint.timeout,
                 autocommit=True,
                 charset="utf8mb4",
                 program_name="innobrim",
@@ -178,7 +176,7 @@ class Session:
             connection.connect()
             with connection.cursor() as cursor:
                 version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
-                cursor.execute(session_limits(version, endpoint.query_timeout))
+                cursor.execute(session_limits(version, endpoint.timeout))
         except (pymysql.MySQLError, OSError, RuntimeError, ValueError, IndexError, struct.error) as error:
             found, fix = _cause(endpoint, connection, error)
             failure = Unreachable(f"{endpoint}: {found}", fix)
@@ -251,7 +249,7 @@ def _cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Except
     if isinstance(error.__context__, ssl.SSLCertVerificationError):
         return words, "correct server.tls_ca, or the server's certificate"
     if isinstance(error.__context__, TimeoutError):
-        return words, "see what holds the server up, or raise server.query_timeout"
+        return words, "see what holds the server up, or raise server.timeout"
     return words, FIXES.get(_number(error), "")
 
 
@@ -287,7 +285,7 @@ def _ungreeted(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
         return _words(error), FIXES.get(number, "")
     fix = ASK_SOCKET if endpoint.socket else "correct host and port"
     if isinstance(error.__context__, TimeoutError):
-        silent = f"no greeting within {endpoint.query_timeout:g} s"
+        silent = f"no greeting within {endpoint.timeout:g} s"
         return f"{silent}: {FOREIGN}, or is a server that hangs", fix
     if number == LOST:
         return f"{FOREIGN}, or is a proxy whose server is down", fix

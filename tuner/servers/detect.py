@@ -60,6 +60,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         account=text(account),
         write_privilege=family.write_privilege,
         managed=family.managed,
+        unverified=family.unverified,
         ages_need_counters=adapter.ages_need_counters,
     ), adapter
 
@@ -68,7 +69,7 @@ def _blockers(
     session: Session, family: Family, variables: Mapping[str, str], states: Mapping[str, bool]
 ) -> list[str]:
     """Return why this server cannot be controlled at all."""
-    found = list(family.blockers)
+    found: list[str] = []
     if variables.get("innodb_read_only", "OFF") in {"ON", "1"}:
         found.append("innodb_read_only is ON: this server writes no pages")
     exporting = family.adapter.limit_counters

@@ -175,8 +175,7 @@ def endpoint(listener: socket.socket, **changes: str) -> Endpoint:
         user="innobrim",
         password=PASSWORD,
         port=listener.getsockname()[1],
-        connect_timeout=LIMIT,
-        query_timeout=LIMIT,
+        timeout=LIMIT,
         **values,
     )
 

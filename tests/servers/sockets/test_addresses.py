@@ -125,7 +125,7 @@ def test_a_unix_socket_is_preferred(tmp_path: Path) -> None:
         listener.bind(path)
         listener.listen()
         server = Mysqld(listener)
-        session = Session(Endpoint(user="innobrim", socket=path, host="192.0.2.1", connect_timeout=LIMIT))
+        session = Session(Endpoint(user="innobrim", socket=path, host="192.0.2.1", timeout=LIMIT))
         found = session.query("SELECT 1")
         session.close()
         session.close()

@@ -1,0 +1,51 @@
+"""What is advised on a server whose provider takes no SET GLOBAL."""
+
+from __future__ import annotations
+
+import pytest
+
+from tuner.findings import Finding
+from tuner.managed import in_its_way
+
+FINDING = Finding(
+    id="set-io-capacity",
+    severity="info",
+    title="set innodb_io_capacity(_max) to 225/450",
+    reason="the age is low",
+    fix="paste the statements in this order",
+    sql=("SET GLOBAL innodb_io_capacity_max = 450", "SET GLOBAL innodb_io_capacity = 225"),
+)
+
+
+@pytest.mark.parametrize(
+    ("provider", "command", "warning"),
+    [
+        (
+            "Amazon RDS",
+            "aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters "
+            '"ParameterName=innodb_io_capacity_max,ParameterValue=450,ApplyMethod=immediate" '
+            '"ParameterName=innodb_io_capacity,ParameterValue=225,ApplyMethod=immediate"',
+            "default one cannot be changed",
+        ),
+        (
+            "Google Cloud SQL",
+            "gcloud sql instances patch INSTANCE "
+            "--database-flags=innodb_io_capacity_max=450,innodb_io_capacity=225",
+            "takes the place of all flags",
+        ),
+    ],
+)
+def test_advice_comes_in_the_providers_way(provider: str, command: str, warning: str) -> None:
+    """On a managed server the advice is the provider's command with the values in it, and its pitfall."""
+    found = in_its_way(FINDING, provider)
+
+    assert found.sql == (command,)
+    assert warning in found.fix
+    assert (found.id, found.title, found.reason) == (FINDING.id, FINDING.title, FINDING.reason)
+
+
+@pytest.mark.parametrize("finding", [FINDING, Finding(id="x", severity="info", title="t", reason="r")])
+def test_other_advice_stays(finding: Finding) -> None:
+    """Where SET GLOBAL works, and where nothing is to be set, the advice stays what it is."""
+    assert in_its_way(finding, "") is finding
+    assert in_its_way(Finding(id="x", severity="info", title="t", reason="r"), "Amazon RDS").sql == ()

@@ -1,0 +1,54 @@
+"""How a provider of managed servers has variables set, where SET GLOBAL is refused to everybody."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from tuner.findings import Finding
+
+_SET = re.compile(r"SET GLOBAL (\w+) = '?([\w,]+)'?$")
+
+Assignment = tuple[str, str]
+
+
+def _rds(assignments: Sequence[Assignment]) -> tuple[str, str]:
+    parameters = " ".join(
+        f'"ParameterName={name},ParameterValue={value},ApplyMethod=immediate"' for name, value in assignments
+    )
+    return (
+        "in the instance's own parameter group, as a default one cannot be changed; in force within minutes",
+        f"aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters {parameters}",
+    )
+
+
+def _cloud_sql(assignments: Sequence[Assignment]) -> tuple[str, str]:
+    flags = ",".join(f"{name}={value}" for name, value in assignments)
+    how = (
+        "as database flags: the command takes the place of all flags, so name those that are to stay too; "
+        "one that Cloud SQL does not offer is refused, and some restart the instance"
+    )
+    return how, f"gcloud sql instances patch INSTANCE --database-flags={flags}"
+
+
+_WAYS: Mapping[str, Callable[[Sequence[Assignment]], tuple[str, str]]] = {
+    "Amazon RDS": _rds,
+    "Google Cloud SQL": _cloud_sql,
+}
+"""By what ``Facts.managed`` says."""
+
+
+def in_its_way(finding: Finding, provider: str) -> Finding:
+    """Return a finding whose statements a managed server's owner can carry out; unchanged elsewhere.
+
+    Args:
+        finding: with SQL to paste.
+        provider: as ``Facts.managed``; empty for a server that takes SET GLOBAL.
+    """
+    found = [match for match in map(_SET.match, finding.sql) if match is not None]
+    if not found or provider not in _WAYS:
+        return finding
+    how, command = _WAYS[provider]([(match[1], match[2]) for match in found])
+    return replace(finding, fix=f"{provider} takes no SET GLOBAL: {how}", sql=(command,))
