@@ -222,7 +222,7 @@ def test_advisory_says_what_active_mode_lacks(server: Odd) -> None:
     found = line(report, "write")
 
     assert (report.fine, report.controllable, report.lacking) == (True, False, ("write",))
-    assert "no SYSTEM_VARIABLES_ADMIN: advisory mode works, active mode could not write" in found.message
+    assert "no SYSTEM_VARIABLES_ADMIN: advisory mode works, and active mode could not write" in found.message
     assert found.sql == ("GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO 'inno''brim'@'%'",)
     assert server.applied == []
 

@@ -276,10 +276,9 @@ def _privilege_said(server: CheckedServer, facts: Facts, grant: tuple[str, ...])
     if may:
         found = f"advisory: not tried; the account has {facts.write_privilege}; {again}"
         return Line("write", "untested", found)
-    lacks = (
-        f"the account has no {facts.write_privilege}: advisory mode works, and active mode could not write"
-    )
-    return Line("write", "warning", lacks, GRANT_IT, grant)
+    lacks = f"the account has no {facts.write_privilege}"
+    found = f"{lacks}: advisory mode works, and active mode could not write"
+    return Line("write", "warning", found, GRANT_IT, grant)
 
 
 def _privilege(server: CheckedServer, sample: Sample, facts: Facts, *, active: bool, held: str) -> Line:
