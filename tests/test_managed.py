@@ -22,15 +22,19 @@ FINDING = Finding(
     [
         (
             "Amazon RDS",
-            "aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters "
-            '"ParameterName=innodb_io_capacity_max,ParameterValue=450,ApplyMethod=immediate" '
-            '"ParameterName=innodb_io_capacity,ParameterValue=225,ApplyMethod=immediate"',
+            (
+                "aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters "
+                '"ParameterName=innodb_io_capacity_max,ParameterValue=450,ApplyMethod=immediate" '
+                '"ParameterName=innodb_io_capacity,ParameterValue=225,ApplyMethod=immediate"'
+            ),
             "default one cannot be changed",
         ),
         (
             "Google Cloud SQL",
-            "gcloud sql instances patch INSTANCE "
-            "--database-flags=innodb_io_capacity_max=450,innodb_io_capacity=225",
+            (
+                "gcloud sql instances patch INSTANCE "
+                "--database-flags=innodb_io_capacity_max=450,innodb_io_capacity=225"
+            ),
             "takes the place of all flags",
         ),
     ],
