@@ -10,7 +10,7 @@ from lab.bench.figures import Figures, figures
 from lab.bench.plan import DiskPlan, Plan
 from lab.bench.site import Site
 from lab.servers.base import LabServerError, ServerSpec
-from lab.servers.container import PLAIN_IMAGE, MySQLContainer
+from lab.servers.container import PLAIN_IMAGE, ContainerServer
 from lab.workloads.load import Load
 
 WRITE_IOPS = 1200
@@ -39,7 +39,7 @@ class Bench(Site):
             spec: how mysqld is started.
             load_arguments: further sysbench arguments.
         """
-        super().__init__(MySQLContainer(image, spec), PLAN, say, load_arguments)
+        super().__init__(ContainerServer(image, spec), PLAN, say, load_arguments)
 
     def __enter__(self) -> Self:
         super().__enter__()

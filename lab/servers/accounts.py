@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 
+from lab.servers.flavour import TRAITS, Flavour
+
 SCHEMA = "innobrim_lab"
 
 
@@ -16,18 +18,29 @@ class Account:
     password: str = field(default_factory=lambda: secrets.token_hex(12), repr=False)
 
 
-def account_statements(admin: Account, daemon: Account) -> str:
-    """Return the statements, one a line, that create both accounts and the load's schema."""
-    lines = [f"CREATE DATABASE IF NOT EXISTS {SCHEMA};"]
-    for account in (admin, daemon):
-        lines += [
-            f"CREATE USER IF NOT EXISTS '{account.user}'@'{host}' IDENTIFIED BY '{account.password}';"
-            for host in ("%", "localhost")
-        ]
-    for host in ("%", "localhost"):
-        lines += [
-            f"GRANT ALL ON *.* TO '{admin.user}'@'{host}' WITH GRANT OPTION;",
-            f"GRANT PROCESS, SYSTEM_VARIABLES_ADMIN ON *.* TO '{daemon.user}'@'{host}';",
-            f"GRANT SELECT ON performance_schema.* TO '{daemon.user}'@'{host}';",
-        ]
+def account_statements(admin: Account, daemon: Account, flavour: Flavour = Flavour.MYSQL) -> str:
+    """Return the statements, one a line, that create both accounts and the load's schema.
+
+    They can be run again. A server that makes its data directory reads no grants before it is told to.
+    """
+    traits = TRAITS[flavour]
+    lines = ["FLUSH PRIVILEGES;"] if flavour in _TOLD else []
+    lines.append(f"CREATE DATABASE IF NOT EXISTS {SCHEMA};")
+    if not traits.create_user:
+        lines += ["DELETE FROM mysql.user WHERE user = '';", "FLUSH PRIVILEGES;"]  # they hide ours
+    for account, privileges, option in (
+        (admin, "ALL", " WITH GRANT OPTION"),
+        (daemon, traits.privileges, ""),
+    ):
+        for host in ("%", "localhost"):
+            login, secret = f"'{account.user}'@'{host}'", f" IDENTIFIED BY '{account.password}'"
+            if traits.create_user:
+                lines.append(f"CREATE USER IF NOT EXISTS {login}{secret};")
+                secret = ""
+            lines.append(f"GRANT {privileges} ON *.* TO {login}{secret}{option};")
+            if account is daemon:
+                lines.append(f"GRANT SELECT ON performance_schema.* TO {login};")
     return "\n".join(lines) + "\n"
+
+
+_TOLD = (Flavour.MYSQL_56, Flavour.MARIADB)

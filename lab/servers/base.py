@@ -15,6 +15,7 @@ import pymysql
 from lab.servers.accounts import SCHEMA, Account, account_statements
 from lab.servers.client import SqlClient
 from lab.servers.disk import DeviceCounters, DiskLimit
+from lab.servers.flavour import TRAITS, Flavour
 from lab.servers.spec import MEBIBYTE, LabServerError, ServerSpec
 from lab.servers.timing import initialisation
 
@@ -24,6 +25,7 @@ __all__ = [
     "Account",
     "DeviceCounters",
     "DiskLimit",
+    "Flavour",
     "LabServer",
     "LabServerError",
     "ServerSpec",
@@ -42,11 +44,14 @@ class LabServer(SqlClient, ABC):
 
     Attributes:
         spec: how it is started.
+        flavour: what it is, as far as starting, filling and ending it goes.
     """
 
-    def __init__(self, spec: ServerSpec | None = None) -> None:
+    def __init__(self, spec: ServerSpec | None = None, flavour: Flavour = Flavour.MYSQL) -> None:
         super().__init__()
         self.spec = spec or ServerSpec()
+        self.flavour = flavour
+        self.tls = TRAITS[flavour].tls
 
     def __enter__(self) -> Self:
         try:
@@ -75,6 +80,10 @@ class LabServer(SqlClient, ABC):
         """SIGKILL mysqld and return when it is gone; the data stays for the next ``start``."""
 
     @abstractmethod
+    def terminate(self) -> None:
+        """SIGTERM mysqld, which then shuts down in order; returns at once."""
+
+    @abstractmethod
     def pause(self) -> None:
         """Freeze every thread of the server: it keeps its connections but answers nothing."""
 
@@ -87,8 +96,13 @@ class LabServer(SqlClient, ABC):
         """Return whether the process is there."""
 
     @abstractmethod
-    def log(self) -> str:
-        """Return the tail of the server's error log."""
+    def log(self, lines: int = 30, *, stamped: bool = False) -> str:
+        """Return the last lines of the server's error log.
+
+        Args:
+            lines: how many.
+            stamped: each begins with when it was written, where somebody else than the server knows.
+        """
 
     @abstractmethod
     def limit_disk(self, limit: DiskLimit) -> tuple[str, ...]:
@@ -130,6 +144,7 @@ class LabServer(SqlClient, ABC):
 
         By the server's error log, from the start of InnoDB's initialisation to its end, which an empty
         redo log makes as short as it gets. The disk limit stays; C and M are those of the spec again.
+        MariaDB and MySQL 5.6 write whole seconds into their logs; in a container Docker knows better.
 
         Raises:
             LabServerError: it is not ours to kill, or does not come back.
@@ -143,13 +158,16 @@ class LabServer(SqlClient, ABC):
         """Shut mysqld down in order and start it again; end the load before.
 
         Returns:
-            Seconds from SHUTDOWN to the end of its process, and seconds from the start to the first answer.
+            Seconds from the order to the end of its process, and seconds from the start to the first answer.
 
         Raises:
             LabServerError: it is not ours to stop, or does not end or come back.
         """
         began = time.monotonic()
-        self.query("SHUTDOWN")
+        if TRAITS[self.flavour].shutdown_statement:
+            self.query("SHUTDOWN")
+        else:
+            self.terminate()
         self.wait_gone(END_SECONDS)
         ended = time.monotonic()
         self.start()

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from lab.servers.judge import IMAGES, OLDEST, dotted, judge_image, judge_version
-from lab.servers.local import LocalMySQL
+from lab.servers.flavour import Flavour
+from lab.servers.installation import Installation
+from lab.servers.judge import IMAGES, asked_version, image_product, image_version
+from lab.servers.local import LocalServer
+from lab.servers.version import Version
 
 if TYPE_CHECKING:
     from lab.servers.base import LabServer, ServerSpec
 
-_OTHER_IMAGES = re.compile(r"(^|/)(mariadb|percona[^:]*|mysql):")
+Family = Literal["mysql", "mariadb"]
+"""Percona Server is one of the first."""
+
 _PROGRAMS = ("mysqld", "mariadbd")
 _SYSTEM_PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/mysql/bin", "/usr/libexec")
 
@@ -42,12 +46,14 @@ class Choice:
         name: image, or path of mysqld; empty for ``none``.
         why: one line for a person.
         refusals: everything else that was looked at.
+        flavour: how it is started, filled and ended.
     """
 
     kind: str
     name: str
     why: str
     refusals: tuple[Refusal, ...] = ()
+    flavour: Flavour = Flavour.MYSQL
 
     def server(self, spec: ServerSpec | None = None) -> LabServer:
         """Return the server, not started yet.
@@ -57,19 +63,20 @@ class Choice:
             ValueError: there is none to return.
         """
         if self.kind == "container":
-            from lab.servers.container import MySQLContainer  # noqa: PLC0415 - needs the extra lab
+            from lab.servers.container import ContainerServer  # noqa: PLC0415 - needs the extra lab
 
-            return MySQLContainer(self.name, spec)
+            return ContainerServer(self.name, spec, self.flavour)
         if self.kind == "local":
-            return LocalMySQL(self.name, spec)
+            return LocalServer(self.name, spec, self.flavour)
         raise ValueError(f"no real server can be had: {self.why}")
 
 
-def choose(*, pull: bool = False) -> Choice:
-    """Return the best real server that can be had without installing anything.
+def choose(*, pull: bool = False, family: Family | None = None) -> Choice:
+    """Return the best real server that can be had without installing anything, MySQL before MariaDB.
 
     Args:
         pull: fetch an official image when a Docker daemon answers and no image is there.
+        family: take no other.
     """
     refusals: list[Refusal] = []
     if shutil.which("sysbench") is None:
@@ -77,19 +84,32 @@ def choose(*, pull: bool = False) -> Choice:
             Refusal("sysbench", "not on PATH, so a real server would stand idle; install the package")
         )
         return Choice("none", "", "no load driver", tuple(refusals))
-    image = _image(refusals, pull=pull)
+    image = _image(refusals, pull=pull, family=family)
     if image is not None:
-        return Choice(
-            "container", image, f"a Docker daemon answers and has the image {image}", tuple(refusals)
-        )
-    program = _local(refusals)
+        why = f"a Docker daemon answers and has the image {image.name}"
+        return Choice("container", image.name, why, tuple(refusals), image.version.flavour)
+    program = _local(refusals, family)
     if program is not None:
-        return Choice("local", program, f"{program} is MySQL {dotted(OLDEST)} or later", tuple(refusals))
+        why = f"{program.name} is {program.version}"
+        return Choice("local", program.name, why, tuple(refusals), program.version.flavour)
     return Choice("none", "", "neither a usable image nor a usable mysqld", tuple(refusals))
 
 
-def _image(refusals: list[Refusal], *, pull: bool) -> str | None:
-    """Return the first usable image that the Docker daemon has."""
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """An image or a mysqld that can be taken."""
+
+    name: str
+    version: Version
+
+
+def of_family(version: Version, family: Family | None) -> bool:
+    """Return whether a server is of a family; None is any."""
+    return family is None or (family == "mariadb") == (version.flavour is Flavour.MARIADB)
+
+
+def _image(refusals: list[Refusal], *, pull: bool, family: Family | None) -> Usable | None:
+    """Return the best usable image that the Docker daemon has."""
     try:
         import docker  # noqa: PLC0415 - the extra lab may be missing
         from docker.errors import DockerException  # noqa: PLC0415 - the same
@@ -98,57 +118,79 @@ def _image(refusals: list[Refusal], *, pull: bool) -> str | None:
         return None
     try:
         with contextlib.closing(docker.from_env(timeout=10)) as client:
-            return _best(client, client.images.list(), refusals, pull=pull)
+            return _best(client, client.images.list(), refusals, pull=pull, family=family)
     except DockerException as error:
         hint = "; add yourself to its group" if "Permission denied" in str(error) else ""
         refusals.append(Refusal("Docker", f"no daemon answers ({_short(error)}){hint}"))
         return None
 
 
-def _best(client: Any, images: list[Any], refusals: list[Refusal], *, pull: bool) -> str | None:  # noqa: ANN401 - the SDK may be missing
+def _best(
+    client: Any,  # noqa: ANN401 - the SDK may be missing
+    images: list[Any],
+    refusals: list[Refusal],
+    *,
+    pull: bool,
+    family: Family | None,
+) -> Usable | None:
     """Return the best usable image of those that are here, else one that can be fetched."""
-    tags: dict[str, list[str]] = {}
+    usable: list[Usable] = []
     for image in images:
         environment = (image.attrs.get("Config") or {}).get("Env") or []
-        tags.update(dict.fromkeys(image.tags, environment))
-    usable: list[str] = []
-    for tag, environment in tags.items():
-        if tag not in IMAGES and not _OTHER_IMAGES.search(tag):
-            continue
-        why = judge_image(tag, environment)
-        if why is None:
-            usable.append(tag)
-        else:
-            refusals.append(Refusal(f"image {tag}", why))
+        for tag in image.tags:
+            found = _judged(tag, environment)
+            if isinstance(found, Refusal):
+                refusals.append(found)
+            elif found is not None and of_family(found.version, family):
+                usable.append(found)
     if usable:
         return min(usable, key=_preference)
     if pull:
-        return _pulled(client, refusals)
+        return _pulled(client, refusals, family)
     refusals.append(Refusal("Docker", "its daemon answers but has none of the images " + ", ".join(IMAGES)))
     return None
 
 
-def _preference(tag: str) -> int:
-    """Return the place of an image among those that are taken unasked; any other comes after them."""
-    return IMAGES.index(tag) if tag in IMAGES else len(IMAGES)
+def _judged(tag: str, environment: list[str]) -> Usable | Refusal | None:
+    """Return an image that can be taken, why another database image is not, None for any other one."""
+    version = image_version(tag, environment)
+    if version is None:
+        if image_product(tag) is None:
+            return None
+        return Refusal(f"image {tag}", "only running it tells its version; take it by its name")
+    if version.refusal is not None:
+        return Refusal(f"image {tag}", version.refusal)
+    return Usable(tag, version)
 
 
-def _pulled(client: Any, refusals: list[Refusal]) -> str | None:  # noqa: ANN401 - the SDK may be missing
-    """Fetch the newest official image that can be had."""
+def _preference(one: Usable) -> tuple[bool, int]:
+    """Return the place of an image: those taken unasked first, and MariaDB after all others."""
+    place = IMAGES.index(one.name) if one.name in IMAGES else len(IMAGES)
+    return one.version.flavour is Flavour.MARIADB, place
+
+
+def _pulled(client: Any, refusals: list[Refusal], family: Family | None) -> Usable | None:  # noqa: ANN401 - the SDK may be missing
+    """Fetch the best official image that can be had."""
     from docker.errors import DockerException  # noqa: PLC0415 - the extra lab may be missing
 
-    for image in IMAGES[1:]:
+    for name in IMAGES:
+        if "/" in name or not name.startswith(family or ""):
+            continue
         try:
-            client.images.pull(image)
+            image = client.images.pull(name)
         except DockerException as error:
-            refusals.append(Refusal(f"image {image}", f"cannot be pulled ({_short(error)})"))
-        else:
-            return image
+            refusals.append(Refusal(f"image {name}", f"cannot be pulled ({_short(error)})"))
+            continue
+        found = _judged(name, (image.attrs.get("Config") or {}).get("Env") or [])
+        if isinstance(found, Usable):
+            return found
+        if found is not None:
+            refusals.append(found)
     return None
 
 
-def _local(refusals: list[Refusal]) -> str | None:
-    """Return the path of the first usable mysqld on this machine."""
+def _local(refusals: list[Refusal], family: Family | None) -> Usable | None:
+    """Return the first usable mysqld on this machine."""
     seen: set[Path] = set()
     for name in _PROGRAMS:
         found = shutil.which(name) or next(
@@ -158,16 +200,13 @@ def _local(refusals: list[Refusal]) -> str | None:
             continue
         seen.add(Path(found).resolve())
         try:
-            said = subprocess.run(
-                [found, "--version"], capture_output=True, text=True, timeout=10.0, check=False
-            ).stdout
+            version = asked_version(Installation(found).version(10.0))
         except (OSError, subprocess.TimeoutExpired) as error:
             refusals.append(Refusal(found, f"does not run: {error}"))
             continue
-        why = judge_version(said)
-        if why is None:
-            return found
-        refusals.append(Refusal(found, why))
+        if isinstance(version, Version) and of_family(version, family):
+            return Usable(found, version)
+        refusals.append(Refusal(found, f"it is {version}" if isinstance(version, Version) else version))
     if not seen:
         refusals.append(Refusal("local mysqld", "not on this machine"))
     return None

@@ -30,6 +30,7 @@ class SqlClient:
         host: address of the TCP port.
         port: TCP port, 0 before the start.
         socket: path of the unix socket where it can be reached from here, else None.
+        tls: connections are encrypted, as passwords would have to be otherwise.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class SqlClient:
         self.host = "127.0.0.1"
         self.port = 0
         self.socket: Path | None = None
+        self.tls = True
 
     def connect(self, account: Account | None = None, *, timeout: float = 5.0) -> pymysql.Connection[Any]:
         """Return a new autocommit connection, the admin's by default; every call on it is bounded.
@@ -56,7 +58,8 @@ class SqlClient:
             read_timeout=timeout,
             write_timeout=timeout,
             autocommit=True,
-            ssl=_lenient_tls(),
+            ssl=_lenient_tls() if self.tls else None,
+            ssl_disabled=not self.tls,
         )
 
     def query(self, statement: str, *, timeout: float = 5.0) -> list[tuple[Any, ...]]:

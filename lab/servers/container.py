@@ -1,4 +1,4 @@
-"""A throw-away MySQL in a container, its data on a volume so that a disk limit applies to it."""
+"""A throw-away server in a container, its data on a volume so that a disk limit applies to it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from uuid import uuid4
 import docker
 from docker.errors import DockerException, NotFound
 
-from lab.servers.base import LabServerError, ServerSpec, account_statements
+from lab.servers.base import Flavour, LabServerError, ServerSpec, account_statements
 from lab.servers.controlgroup import group_of, write_line
 from lab.servers.disk import block_device
 from lab.servers.dockerhost import LABEL, OWNER, remove_leftovers, run_once
+from lab.servers.flavour import TRAITS
 from lab.servers.owner import mine, new_directory
 from lab.servers.ports import free_port
 from lab.servers.throttle import NoLimitError, Place, Throttle
@@ -30,36 +31,47 @@ PLAIN_IMAGE = "innobrim/mysql:9.7"
 # The same for an official image and for a plain one: the entrypoint is ours, so no image's own is relied on.
 _ENTRY = """
 set -eu
+MYSQLD=$1 DATA=/data/db ACCOUNTS=/data/accounts.sql GUARD=
+shift
+first_start() {{
+{first_start}
+}}
 mkdir -p /var/lib/mysql-files /run/mysqld
 if [ ! -f /data/ready ]; then
-  rm -rf /data/db
-  printf '%s' "$LAB_ACCOUNTS" > /data/accounts.sql
-  mysqld --no-defaults --initialize-insecure --user=root --datadir=/data/db --init-file=/data/accounts.sql
+  rm -rf "$DATA"
+  printf '%s' "$LAB_ACCOUNTS" >"$ACCOUNTS"
+  first_start --no-defaults --user=root --datadir="$DATA"
   touch /data/ready
 fi
-exec mysqld --no-defaults --user=root --datadir=/data/db --bind-address=0.0.0.0 --socket=/run/lab/s "$@"
+exec "$MYSQLD" --no-defaults --user=root --datadir="$DATA" --bind-address=0.0.0.0 --socket=/run/lab/s "$@"
 """
 
 
-class MySQLContainer(ThrottledServer):
-    """MySQL 8.0.30 or later in a container on 127.0.0.1.
+class ContainerServer(ThrottledServer):
+    """A server of any flavour in a container on 127.0.0.1.
 
     Example:
-        with MySQLContainer() as server:
+        with ContainerServer() as server:
             server.limit_write_iops(1200)
     """
 
-    def __init__(self, image: str = PLAIN_IMAGE, spec: ServerSpec | None = None) -> None:
+    def __init__(
+        self,
+        image: str = PLAIN_IMAGE,
+        spec: ServerSpec | None = None,
+        flavour: Flavour = Flavour.MYSQL,
+    ) -> None:
         """Prepare, without starting anything.
 
         Args:
-            image: an official MySQL image, or any with ``sh`` and ``mysqld`` on its path.
+            image: an official image, or any with ``sh`` and the server on its path.
             spec: how mysqld is started.
+            flavour: what is in the image.
 
         Raises:
             LabServerError: no Docker daemon answers.
         """
-        super().__init__(spec)
+        super().__init__(spec, flavour)
         self.image = image
         self._name = f"innobrim-lab-{uuid4().hex[:12]}"
         self._container: Container | None = None
@@ -82,17 +94,24 @@ class MySQLContainer(ThrottledServer):
         atexit.register(self.stop)
         labels = {LABEL: "1", OWNER: mine()}
         self.port = free_port()
+        traits = TRAITS[self.flavour]
+        again = ["--init-file=/data/accounts.sql"] if traits.accounts_at_start else []
         self._sockets = new_directory(Path(tempfile.gettempdir()))
         try:
             self._client.volumes.create(self._name, labels=labels)
             self._container = self._client.containers.run(
                 self.image,
-                ["-c", _ENTRY, "mysqld", *self.spec.arguments()],
+                [
+                    *("-c", _ENTRY.format(first_start=traits.first_start), "sh", traits.program),
+                    *again,
+                    *self.spec.arguments(self.flavour),
+                ],
                 entrypoint="sh",
+                user="0:0",
                 name=self._name,
                 labels=labels,
                 detach=True,
-                environment={"LAB_ACCOUNTS": account_statements(self.admin, self.daemon)},
+                environment={"LAB_ACCOUNTS": account_statements(self.admin, self.daemon, self.flavour)},
                 volumes={
                     self._name: {"bind": "/data", "mode": "rw"},
                     str(self._sockets): {"bind": "/run/lab", "mode": "rw"},
@@ -128,6 +147,10 @@ class MySQLContainer(ThrottledServer):
         container.kill("SIGKILL")
         container.wait(timeout=30)
 
+    def terminate(self) -> None:
+        """SIGTERM mysqld; returns at once."""
+        self._running().kill("SIGTERM")
+
     def pause(self) -> None:
         """Freeze the server with SIGSTOP."""
         self._running().kill("SIGSTOP")
@@ -146,12 +169,12 @@ class MySQLContainer(ThrottledServer):
             return False
         return self._container.status in {"created", "running", "paused"}
 
-    def log(self) -> str:
-        """Return the last 30 lines that mysqld wrote."""
+    def log(self, lines: int = 30, *, stamped: bool = False) -> str:
+        """Return the last lines that mysqld wrote, stamped by the Docker daemon where asked for."""
         if self._container is None:
             return ""
         with contextlib.suppress(DockerException):
-            return self._container.logs(tail=30).decode(errors="replace")
+            return self._container.logs(tail=lines, timestamps=stamped).decode(errors="replace")
         return ""
 
     def data_directory(self) -> Path | None:

@@ -134,13 +134,17 @@ class DsnServer(LabServer):
             return bool(self.query("SELECT 1"))
         return False
 
-    def log(self) -> str:
+    def log(self, lines: int = 30, *, stamped: bool = False) -> str:  # noqa: ARG002 - there is nothing to choose
         """Return nothing: its error log is its owner's."""
         return ""
 
     def kill(self) -> None:
         """Refuse."""
         self._refuse("killed")
+
+    def terminate(self) -> None:
+        """Refuse."""
+        self._refuse("stopped")
 
     def pause(self) -> None:
         """Refuse."""

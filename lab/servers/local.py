@@ -1,4 +1,4 @@
-"""A throw-away MySQL from a mysqld on this machine: own directory, loopback port, unix socket."""
+"""A throw-away server from a mysqld on this machine: own directory, loopback port, unix socket."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import signal
 import subprocess
 from pathlib import Path
 
-from lab.servers.base import LabServerError, ServerSpec, account_statements
+from lab.servers.base import Flavour, LabServerError, ServerSpec, account_statements
 from lab.servers.controlgroup import CGROUPS, group_of, hierarchy
 from lab.servers.disk import block_device
+from lab.servers.flavour import TRAITS
+from lab.servers.installation import Installation
+from lab.servers.optionfile import write_private
 from lab.servers.owner import bases, ending_with_us, new_directory, new_group, remove_groups
 from lab.servers.ports import free_port
 from lab.servers.throttle import NoLimitError, Place, Throttle
@@ -28,13 +31,22 @@ def _base_directory() -> Path:
     return candidates[0]
 
 
-class LocalMySQL(ThrottledServer):
-    """MySQL 8.0.30 or later as a child process; it dies with the thread that started it."""
+class LocalServer(ThrottledServer):
+    """A server of any flavour as a child process; it dies with the thread that started it."""
 
-    def __init__(self, program: str = "mysqld", spec: ServerSpec | None = None) -> None:
-        """Prepare, without starting anything; ``program`` is mysqld's name or path."""
-        super().__init__(spec)
+    def __init__(
+        self, program: str = "mysqld", spec: ServerSpec | None = None, flavour: Flavour = Flavour.MYSQL
+    ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            program: name or path of mysqld or mariadbd.
+            spec: how it is started.
+            flavour: what it is.
+        """
+        super().__init__(spec, flavour)
         self.program = program
+        self._installation = Installation(program)
         self._directory: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._group: Path | None = None
@@ -55,12 +67,15 @@ class LocalMySQL(ThrottledServer):
             self._process = subprocess.Popen(
                 [
                     *ending_with_us(),
+                    self.program,
                     *self._paths(self._directory),
                     f"--socket={self.socket}",
                     "--bind-address=127.0.0.1",
                     f"--port={self.port}",
-                    *self.spec.arguments(),
+                    *self._accounts_again(self._directory),
+                    *self.spec.arguments(self.flavour),
                 ],
+                env=self._installation.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -86,6 +101,10 @@ class LocalMySQL(ThrottledServer):
         process.kill()
         process.wait(30.0)
 
+    def terminate(self) -> None:
+        """SIGTERM mysqld; returns at once."""
+        self._running().terminate()
+
     def pause(self) -> None:
         """Freeze the server."""
         self._running().send_signal(signal.SIGSTOP)
@@ -98,12 +117,12 @@ class LocalMySQL(ThrottledServer):
         """Return whether mysqld runs."""
         return self._process is not None and self._process.poll() is None
 
-    def log(self) -> str:
-        """Return the last 30 lines of mysqld's error log."""
+    def log(self, lines: int = 30, *, stamped: bool = False) -> str:  # noqa: ARG002 - the server alone stamps them
+        """Return the last lines of mysqld's error log."""
         if self._directory is None or not (self._directory / "log").exists():
             return ""
-        lines = (self._directory / "log").read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(lines[-30:])
+        written = (self._directory / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(written[-lines:])
 
     def data_directory(self) -> Path | None:
         """Return the data directory."""
@@ -130,38 +149,50 @@ class LocalMySQL(ThrottledServer):
         return group, device
 
     def _initialise(self, directory: Path) -> None:
-        accounts = directory / "accounts.sql"
-        accounts.touch(mode=0o600)
-        accounts.write_text(account_statements(self.admin, self.daemon), encoding="utf-8")
+        accounts = write_private(
+            directory / "accounts.sql", account_statements(self.admin, self.daemon, self.flavour)
+        )
         try:
             done = subprocess.run(
                 [
                     *ending_with_us(),
+                    *("sh", "-euc", TRAITS[self.flavour].first_start, "sh"),
                     *self._paths(directory),
-                    "--initialize-insecure",
-                    f"--init-file={accounts}",
                 ],
+                env={
+                    **self._installation.environment(),
+                    "MYSQLD": self.program,
+                    "DATA": str(directory / "data"),
+                    "ACCOUNTS": str(accounts),
+                    "GUARD": " ".join(ending_with_us()),
+                },
+                stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
                 timeout=120.0,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise LabServerError(f"{self.program} --initialize-insecure failed: {error}") from error
+            raise LabServerError(f"{self.program} made no data directory: {error}") from error
         if done.returncode != 0:
-            raise LabServerError(f"{self.program} --initialize-insecure failed:\n{done.stderr[-2000:]}")
+            raise LabServerError(
+                f"{self.program} made no data directory:\n{(done.stdout + done.stderr)[-2000:]}"
+            )
 
     def _paths(self, directory: Path) -> list[str]:
         root = ["--user=root"] if os.geteuid() == 0 else []
         return [
-            self.program,
             "--no-defaults",
             *root,
             f"--datadir={directory / 'data'}",
             f"--tmpdir={directory / 'tmp'}",
             f"--pid-file={directory / 'pid'}",
-            "--secure-file-priv=NULL",
+            *TRAITS[self.flavour].no_files,
+            *self._installation.arguments(),
         ]
+
+    def _accounts_again(self, directory: Path) -> list[str]:
+        return [f"--init-file={directory / 'accounts.sql'}"] if TRAITS[self.flavour].accounts_at_start else []
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

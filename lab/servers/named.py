@@ -1,4 +1,4 @@
-"""The server that a person names: an image, a mysqld, or a server of his own."""
+"""The server that a person names: an image, a mysqld or mariadbd, or a server of his own."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING
 from lab.servers.base import LabServer, LabServerError, ServerSpec
 from lab.servers.dsn import SHAPE, Ask, parse_dsn
 from lab.servers.existing import DsnServer
-from lab.servers.judge import IMAGES, judge_image, judge_version
-from lab.servers.local import LocalMySQL
+from lab.servers.installation import Installation
+from lab.servers.judge import asked_version, image_version
+from lab.servers.local import LocalServer
+from lab.servers.version import Version
 
 if TYPE_CHECKING:
     import docker
     from docker.models.images import Image
 
 WAYS = (
-    "name an image with its version (mysql:9.7, mysql:8.4, mysql:8.0), the path of a mysqld, or a server of"
-    f" your own ({SHAPE.removeprefix('write ')})"
+    "name an image with its version (mysql:9.7, mysql:8.4, mariadb:11.8, percona/percona-server:8.0), the"
+    f" path of a mysqld or mariadbd, or a server of your own ({SHAPE.removeprefix('write ')})"
 )
 VERSION_SECONDS = 60.0
 _IMAGE = re.compile(r"[a-z0-9][a-z0-9._/-]*(:[0-9]+/[a-z0-9._/-]+)?(:[\w.-]+|@sha256:[0-9a-f]{64})")
-_OTHERS = ("mariadb:", "percona")
-_PROGRAMS = ("mysqld", "mysqld-debug")
+_PROGRAMS = ("mysqld", "mysqld-debug", "mariadbd")
 
 
 class Kind(Enum):
@@ -75,7 +76,8 @@ def server_named(
         )
         return DsnServer(endpoint, confirmed=confirmed, confirm_with=confirm_with, say=say)
     if what is Kind.PROGRAM:
-        return LocalMySQL(_program(words), spec)
+        path, version = _program(words)
+        return LocalServer(path, spec, version.flavour)
     return _container(words, spec, pull=pull, say=say)
 
 
@@ -118,21 +120,18 @@ def _kind_of_path(words: str) -> Kind:
     return Kind.PROGRAM
 
 
-def _program(words: str) -> str:
-    """Return the path of a mysqld that can be taken."""
+def _program(words: str) -> tuple[str, Version]:
+    """Return the path of a mysqld that can be taken, and what it is."""
     path = shutil.which(str(Path(words).expanduser()))
     if path is None:
         raise LabServerError(f"{words}: not on PATH; say where it is, such as /usr/sbin/{words}")
     try:
-        done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=VERSION_SECONDS, check=False
-        )
+        version = asked_version(Installation(path).version(VERSION_SECONDS))
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabServerError(f"{path} does not run: {error}") from error
-    refusal = judge_version(done.stdout or done.stderr)
-    if refusal is not None:
-        raise LabServerError(f"{path}: {refusal}")
-    return path
+    if isinstance(version, str):
+        raise LabServerError(f"{path}: {version}")
+    return path, version
 
 
 def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable[[str], None]) -> LabServer:
@@ -140,13 +139,14 @@ def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable
         import docker  # noqa: PLC0415 - the extra lab may be missing
         from docker.errors import DockerException  # noqa: PLC0415 - the same
 
-        from lab.servers.container import MySQLContainer  # noqa: PLC0415 - the same
+        from lab.servers.container import ContainerServer  # noqa: PLC0415 - the same
     except ImportError as error:
         raise LabServerError(
             f"{image}: containers need Docker's Python SDK: pip install 'innobrim[lab]'"
         ) from error
-    if any(family in image for family in _OTHERS):
-        raise LabServerError(f"{image}: {judge_image(image, [])}; {WAYS}")
+    known = image_version(image)
+    if known is not None and known.refusal is not None:
+        raise LabServerError(f"{image}: {known.refusal}; {WAYS}")
     try:
         client = docker.from_env(timeout=60)
     except DockerException as error:
@@ -154,15 +154,15 @@ def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable
     try:
         found = _image(client, image, pull=pull, say=say)
         environment = (found.attrs.get("Config") or {}).get("Env") or []
-        told = image in IMAGES or any(entry.startswith("MYSQL_VERSION=") for entry in environment)
-        refusal = judge_image(image, environment) if told else judge_version(_version(client, image))
+        version = image_version(image, environment) or asked_version(_version(client, image))
     except (DockerException, OSError) as error:
         raise LabServerError(f"{image}: {error}") from error
     finally:
         client.close()
-    if refusal is not None:
+    refusal = version if isinstance(version, str) else version.refusal
+    if isinstance(version, str) or refusal is not None:
         raise LabServerError(f"{image}: {refusal}; {WAYS}")
-    return MySQLContainer(image, spec)
+    return ContainerServer(image, spec, version.flavour)
 
 
 def _image(client: docker.DockerClient, image: str, *, pull: bool, say: Callable[[str], None]) -> Image:
@@ -184,4 +184,5 @@ def _image(client: docker.DockerClient, image: str, *, pull: bool, say: Callable
 def _version(client: docker.DockerClient, image: str) -> str:
     from lab.servers.dockerhost import run_once  # noqa: PLC0415 - the extra lab may be missing
 
-    return run_once(client, image, ["mysqld", "--version"]).decode(errors="replace")
+    either = "exec $(command -v mysqld || command -v mariadbd) --version"
+    return run_once(client, image, ["sh", "-c", either]).decode(errors="replace")

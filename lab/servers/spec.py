@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from lab.servers.flavour import TRAITS, Flavour, redo_arguments
+
 MEBIBYTE = 1024 * 1024
 
 _NAME = re.compile(r"[a-z][a-z0-9_.]*")
@@ -28,6 +30,9 @@ _TAKEN = frozenset(
 """Parameters that the lab needs for itself."""
 
 
+_FILES = frozenset(["innodb_log_file_size", "innodb_log_files_in_group"])
+
+
 class LabServerError(Exception):
     """A server that could not be had, or not be used so; the message says what was tried and what it said."""
 
@@ -37,7 +42,7 @@ class ServerSpec:
     """How a throw-away server is started.
 
     Attributes:
-        redo_capacity: ``innodb_redo_log_capacity``, bytes.
+        redo_capacity: ``innodb_redo_log_capacity``, or what the redo log's files are together, bytes.
         buffer_pool: ``innodb_buffer_pool_size``, bytes.
         io_capacity: C at start, pages/s.
         io_capacity_max: M at start, pages/s.
@@ -52,13 +57,12 @@ class ServerSpec:
     monitors: bool = True
     extra: tuple[str, ...] = ()
 
-    def arguments(self) -> list[str]:
+    def arguments(self, flavour: Flavour = Flavour.MYSQL) -> list[str]:
         """Return the mysqld arguments, without paths and addresses."""
         arguments = [
-            "--mysqlx=OFF",
-            "--skip-log-bin",
+            *TRAITS[flavour].switches,
             "--innodb-flush-method=O_DIRECT",
-            f"--innodb-redo-log-capacity={self.redo_capacity}",
+            *redo_arguments(flavour, self.redo_capacity),
             f"--innodb-buffer-pool-size={self.buffer_pool}",
             f"--innodb-io-capacity={self.io_capacity}",
             f"--innodb-io-capacity-max={self.io_capacity_max}",
@@ -85,6 +89,11 @@ class ServerSpec:
                 )
             if name in _TAKEN:
                 raise LabServerError(f"server parameter {name}: the lab sets it by itself; leave it out")
+            if name in _FILES:
+                raise LabServerError(
+                    f"server parameter {name}: the lab works it out where the server has it; give the size of"
+                    " the whole redo log as innodb_redo_log_capacity"
+                )
             if name in _OWN:
                 spec = _with_size(spec, name, value)
             else:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.servers.flavour import TRAITS
 from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
@@ -14,6 +17,14 @@ if TYPE_CHECKING:
 STARTED, ENDED = "MY-013576", "MY-013577"
 """The server's codes for: InnoDB initialization has started, has ended."""
 
+WHOLE_LOG = 20_000
+"""Lines; a start writes some dozens, a recovery some hundreds."""
+
+_BOOT = re.compile(r"starting .*as process \d+", re.IGNORECASE)
+_READY = re.compile(r"InnoDB: (\S+ started; )?log sequence number \d+")
+_INNODB = "InnoDB: "
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\s*(\d?\d:\d\d:\d\d(?:\.\d{1,6})?)")
+
 
 def initialisation(server: LabServer) -> float:
     """Return how long InnoDB's last initialisation took by the server's error log, seconds.
@@ -21,11 +32,42 @@ def initialisation(server: LabServer) -> float:
     Raises:
         LabServerError: the log does not have both lines.
     """
+    if not TRAITS[server.flavour].log_table:
+        return last_span(text_marks(server.log(WHOLE_LOG, stamped=True)))
     rows = server.query(
         "SELECT error_code, UNIX_TIMESTAMP(logged) FROM performance_schema.error_log"
         f" WHERE error_code IN ('{STARTED}', '{ENDED}') ORDER BY logged"
     )
     return last_span([(str(code), float(logged)) for code, logged in rows])
+
+
+def text_marks(log: str) -> list[tuple[str, float]]:
+    """Return when InnoDB's initialisations began and ended by an error log that has no codes for it.
+
+    One begins with the first line of InnoDB's after "starting as process", and ends with the line that names
+    the log sequence number it starts from: MariaDB from 10.5 to 11.8, MySQL 5.6 to 8.0.
+
+    Args:
+        log: its lines, each with one stamp or, in front of it, a finer one of somebody else's.
+
+    Returns:
+        Code and time, seconds; only differences mean something.
+    """
+    marks: list[tuple[str, float]] = []
+    booting = False
+    for line in log.splitlines():
+        found = _STAMP.search(line)
+        if found is None:
+            continue
+        at = datetime.fromisoformat(f"{found[1]} {found[2].zfill(8)}+00:00").timestamp()
+        if _BOOT.search(line):
+            booting = True
+        elif booting and _INNODB in line:
+            booting = False
+            marks.append((STARTED, at))
+        if _READY.search(line) and marks and marks[-1][0] == STARTED:
+            marks.append((ENDED, at))
+    return marks
 
 
 def last_span(lines: list[tuple[str, float]]) -> float:

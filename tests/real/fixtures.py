@@ -45,7 +45,7 @@ def server() -> Iterator[LabServer]:
     """Yield a MySQL 9.7 with redo 100 MiB, 10000/20000 and the load's tables."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # the Docker SDK forgets the socket of no answer
-        choice = choose()
+        choice = choose(family="mysql")
         gc.collect()
     if choice.kind == "none":
         missing("; ".join((choice.why, *map(str, choice.refusals))))

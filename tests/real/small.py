@@ -15,7 +15,7 @@ SPEC = ServerSpec(redo_capacity=64 * MEBIBYTE, buffer_pool=256 * MEBIBYTE)
 
 def available() -> Choice:
     """Return the server that can be had here; skip where there is none."""
-    choice = choose()
+    choice = choose(family="mysql")
     if choice.kind == "none":
         missing("; ".join((choice.why, *map(str, choice.refusals))))
     return choice

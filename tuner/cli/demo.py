@@ -86,7 +86,7 @@ def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: in
 
 def _real(stack: contextlib.ExitStack, *, must: bool, seconds: int | None, port: int) -> bool:
     """Run beside a real throw-away server; False where none can be had and the simulated one may do."""
-    choice = choose()
+    choice = choose(family="mysql")
     for refusal in choice.refusals:
         click.echo(f"not taken: {refusal}")
     if choice.kind == "none":

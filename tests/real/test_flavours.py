@@ -1,0 +1,116 @@
+"""MariaDB and MySQL 5.6: started, filled, limited, killed, shut down and gone, as MySQL 9.7 is."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+import docker
+import pytest
+
+from lab.servers.base import MEBIBYTE, DiskLimit, Flavour, LabServer, LabServerError, ServerSpec
+from lab.servers.container import ContainerServer
+from lab.servers.local import LocalServer
+from lab.servers.named import server_named
+from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from tests.real.fixtures import missing
+
+pytestmark = pytest.mark.real
+
+MYSQL_56 = Path(__file__).parents[2] / ".cache" / "mysql-5.6.24" / "mysqld"
+SERVERS = {
+    "innobrim/mariadb:11.8": ("11.8.", Flavour.MARIADB),
+    "innobrim/mariadb:10.11": ("10.11.", Flavour.MARIADB),
+    str(MYSQL_56): ("5.6.24", Flavour.MYSQL_56),
+}
+SPEC = ServerSpec(
+    redo_capacity=64 * MEBIBYTE, buffer_pool=128 * MEBIBYTE, io_capacity=200, io_capacity_max=2000
+)
+LOAD = Load(tables=1, rows=10_000, threads=8)
+LIMIT = 300
+MARGIN = 1.35
+"""The controller lets bursts through, and a count may lead by what is in its queue."""
+
+
+def named(words: str) -> LabServer:
+    """Return the server of these words; skip, or fail in CI, where it was not made."""
+    try:
+        return server_named(words, SPEC, pull=False)
+    except LabServerError as error:
+        missing(f"{error} (make servers makes it)")
+
+
+def traces(server: LabServer) -> list[str]:
+    """Return what is there of a server: containers, volumes, processes, directories."""
+    found = [str(path) for path in (server.socket, server.data_directory()) if path and path.exists()]
+    if isinstance(server, LocalServer):
+        return found + ["process"] * server.alive()
+    assert isinstance(server, ContainerServer)
+    with contextlib.closing(docker.from_env()) as client:
+        names = [*client.containers.list(all=True), *client.volumes.list()]
+        return found + [str(one.name) for one in names if one.name == server._name]
+
+
+def writes_per_second(server: LabServer, load: SysbenchRun, seconds: int) -> float:
+    """Return the writes per second that the server's control group counts."""
+    first, began = server.device(), time.monotonic()
+    load.wait_seconds(len(load.seconds()) + seconds, 4.0 * seconds + 20.0)
+    last, took = server.device(), time.monotonic() - began
+    assert first is not None
+    assert last is not None
+    assert (first.source, last.source) == ("control group", "control group")
+    return (last.writes - first.writes) / took
+
+
+@pytest.mark.parametrize("words", SERVERS)
+def test_a_server_of_another_flavour_lives_and_ends_like_any_other(words: str, figures: list[str]) -> None:
+    """One life: SQL as both accounts, load, disk limit, crash, orderly restart, and nothing left behind."""
+    server = named(words)
+    version, flavour = SERVERS[words]
+    with server:
+        said, comment = server.query("SELECT VERSION(), @@version_comment")[0]
+        assert str(said).startswith(version)
+        assert server.flavour is flavour
+        with contextlib.closing(server.connect(server.daemon)) as connection, connection.cursor() as cursor:
+            cursor.execute("SET GLOBAL innodb_io_capacity_max = 2100")
+            cursor.execute(
+                "SELECT COUNT(*) FROM information_schema.innodb_metrics WHERE time_enabled IS NOT NULL"
+                " AND name IN ('log_lsn_current', 'log_lsn_buf_pool_oldest', 'buffer_flush_sync_total_pages')"
+            )
+            assert cursor.fetchall()[0][0] == 3
+        assert server.query("SELECT @@innodb_io_capacity_max, @@innodb_buffer_pool_size") == [
+            (2100, SPEC.buffer_pool)
+        ]
+        files = 1 if flavour is Flavour.MARIADB else 2
+        assert server.query("SELECT @@innodb_log_file_size") == [(SPEC.redo_capacity // files,)]
+
+        prepare(server, LOAD)
+        refusals = server.limit_disk(DiskLimit(write_iops=LIMIT))
+        if refusals:
+            missing("; ".join(refusals))
+        with SysbenchRun(server, LOAD) as load:
+            load.wait_seconds(1, 30.0)
+            limited = writes_per_second(server, load, 4)
+            assert server.limit_disk(DiskLimit()) == ()
+            load.wait_seconds(len(load.seconds()) + 1, 30.0)
+            free = writes_per_second(server, load, 2)
+            server.kill()
+        assert not server.alive()
+        server.start()
+        server.wait_ready()
+        assert server.query("SELECT COUNT(*) FROM innobrim_lab.sbtest1") == [(LOAD.rows,)]
+        recovery = server.crash()
+        shutdown, start = server.restart()
+        assert server.query("SELECT COUNT(*) FROM innobrim_lab.sbtest1") == [(LOAD.rows,)]
+        there = traces(server)
+    assert there
+    assert traces(server) == []
+    figures.append(
+        f"{said} ({comment}): {limited:.0f} writes/s under {LIMIT}, {free:.0f} without; recovery"
+        f" {recovery:.2f} s, shutdown {shutdown:.2f} s, start {start:.2f} s"
+    )
+    assert 0.3 * LIMIT < limited < LIMIT * MARGIN
+    assert free > LIMIT * MARGIN
+    assert recovery >= 0.0
+    assert min(shutdown, start) > 0.0
