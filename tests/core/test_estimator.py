@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from policies.setpoint import FLUSH_ORDER_LAG
 from tests.factory import LIMITS, MEBIBYTE, OTHER_IDENTITY, A, sample
 from tuner.core.estimator import (
-    FLUSH_ORDER_LAG,
     EstimatorState,
     Quality,
     age_ahead,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +53,33 @@ def test_bursts_and_reaction_time_are_kept_free() -> None:
     assert why == "headroom"
     room = headroom.sync_point - ratio * headroom.flush_limit
     assert room >= headroom.burst_bytes + 4.0 * headroom.redo_rate
+
+
+def test_where_writers_wait_at_the_sync_point_twice_the_room_is_kept() -> None:
+    """On a server that stalls its writers there, seconds of reaction count twice."""
+    bursty = with_(redo_rate=1e6, burst_bytes=20 * MEBIBYTE)
+    soft, _ = highest_ratio(bursty, {})
+    hard, why = highest_ratio(replace(bursty, sync_stalls=True), {})
+
+    assert why == "headroom"
+    assert soft - hard == pytest.approx(4.0 * 1e6 / CALM.flush_limit)
+
+
+def test_checkpoints_every_second_leave_more_to_the_age() -> None:
+    """A server with a small sawtooth and no order lag holds a higher age under the same alarm."""
+    busy = with_(redo_rate=1e6, max_checkpoint_age_ratio=0.6)
+    large, _ = highest_ratio(busy, {})
+    small, why = highest_ratio(replace(busy, flush_order_lag=0.0, sawtooth_seconds=2.0), {})
+
+    assert why == "alarm"
+    assert (small - large) * CALM.flush_limit == pytest.approx(2 * MEBIBYTE + 8e6 - CALM.checkpoint_lag)
+
+
+def test_what_is_measured_counts_on_every_server() -> None:
+    """A checkpoint that lags farther than the server's code lets expect is reckoned with as it is."""
+    lagging = replace(with_(checkpoint_lag=30 * MEBIBYTE), flush_order_lag=0.0, sawtooth_seconds=2.0)
+
+    assert lagging.highest_lag == 30 * MEBIBYTE
 
 
 def test_no_load_pushes_it_below_the_lowest() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from policies.setpoint import SAWTOOTH_SECONDS
 from tuner.core.state import State
 from tuner.core.window import Window
 from tuner.records import ENABLE_COUNTERS, Event, Sample
@@ -43,7 +42,7 @@ def settled(window: Window, sample: Sample) -> Sample:
     """Return the reading with its tail where the lowest age since the last checkpoint puts it."""
     if not sample.degraded:
         return sample
-    recent = (one.checkpoint_age for one in window if one.at > sample.monotonic - SAWTOOTH_SECONDS)
+    recent = (one.checkpoint_age for one in window if one.at > sample.monotonic - sample.sawtooth_seconds)
     age = min(recent, default=sample.checkpoint_age)
     return replace(sample, lsn_oldest=sample.lsn_current - min(age, sample.checkpoint_age))
 

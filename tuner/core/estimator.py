@@ -11,7 +11,6 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
 from tuner.core import window as readings
 from tuner.core.budgets import Recovery
 from tuner.core.ledger import Ledger
@@ -148,7 +147,7 @@ def _estimate(
     filled = age
     if sample.degraded:
         filled = float(sample.checkpoint_age)
-        fast_slope = readings.checkpoint_slope_since(window, SAWTOOTH_SECONDS)
+        fast_slope = readings.checkpoint_slope_since(window, max(FAST_SECONDS, sample.sawtooth_seconds))
     density = _tail_density(state, sample, pages=new.flushed - old.flushed, tail=tail)
     demand = redo_rate * density
     half_residence = 0.5 * age
@@ -201,9 +200,9 @@ def _estimate(
         authority=authority,
         burstiness=trends.burstiness,
         burst_bytes=trends.burst_bytes,
-        checkpoint_lag=trends.checkpoint_lag,
+        checkpoint_lag=trends.checkpoint_lag(sample.flush_order_lag),
         seconds_to_sync=_seconds_to(sample.sync_point - filled, fast_slope),
-        seconds_to_stall=_seconds_to(sample.stall_point - FLUSH_ORDER_LAG - filled, fast_slope),
+        seconds_to_stall=_seconds_to(sample.stall_point - sample.flush_order_lag - filled, fast_slope),
         recovery_seconds=recovery.recovery_seconds(sample),
         shutdown_seconds=recovery.shutdown_seconds(sample),
     )

@@ -7,7 +7,6 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.setpoint import FLUSH_ORDER_LAG
 from tuner.core.window import RATE_SECONDS, Window, checkpoint_interval
 
 RATE_MEMORY_SECONDS = 120.0
@@ -103,10 +102,13 @@ class Trends(Struct, frozen=True):
         variance = max(0.0, self.rate_square - self.rate_mean**2)
         return math.sqrt(variance) / self.rate_mean if self.rate_mean > 0 else 0.0
 
-    @property
-    def checkpoint_lag(self) -> float:
-        """Return the bytes that the checkpoint age may exceed the modified age by."""
-        return FLUSH_ORDER_LAG + self.checkpoint_seconds * self.rate_mean
+    def checkpoint_lag(self, flush_order_lag: int) -> float:
+        """Return the bytes that the checkpoint age may exceed the modified age by.
+
+        Args:
+            flush_order_lag: those that it stays behind the oldest modification at least.
+        """
+        return flush_order_lag + self.checkpoint_seconds * self.rate_mean
 
 
 def _device(trends: Trends, seen: Seen) -> Trends:

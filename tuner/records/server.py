@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
 from tuner.records.field import field
 
 CAPACITY_MINIMUM = 100
@@ -176,6 +177,13 @@ class Sample(Struct, frozen=True):
         int | None,
         field("modified age below which adaptive flushing does nothing; none in older traces", "bytes"),
     ] = None
+    flush_order_lag: Annotated[
+        int, field("redo that a checkpoint stays behind the oldest modification", "bytes")
+    ] = FLUSH_ORDER_LAG
+    sawtooth_seconds: Annotated[
+        float, field("time between two checkpoints that is reckoned with", "seconds")
+    ] = SAWTOOTH_SECONDS
+    sync_stalls: Annotated[bool, field("writers wait from the sync point on")] = False
     flush_law: Annotated[
         str, field("the flush law in force, where a variable says which; empty: the server's only one")
     ] = ""

@@ -79,6 +79,13 @@ class MySQL57Adapter(LogFilesAdapter):
         """Return the limits that file size and number of files imply."""
         return _limits_5(*self.sizes(answers))
 
+    def redo(self, answers: Answers) -> dict[str, Any]:
+        """Return what the answers say; checkpoints have no order lag, and writers wait for sync flushing.
+
+        ``log_checkpoint`` and ``log_checkpoint_margin`` in log/log0log.cc.
+        """
+        return super().redo(answers) | {"flush_order_lag": 0, "sync_stalls": True}
+
     def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
         """Return what the counters must say: what the server uses."""
         limits = self.limits_of(answers)

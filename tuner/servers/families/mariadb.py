@@ -12,6 +12,9 @@ from tuner.servers.limits import MariaDBLimits, mariadb_limits
 
 MAX_AGE = "Innodb_checkpoint_max_age"
 
+SAWTOOTH_SECONDS = 2.0
+"""The page cleaner writes a checkpoint in each of its loops of a second (buf/buf0flu.cc)."""
+
 
 class MariaDBAdapter(Adapter):
     """MariaDB; its status variables show age and limit, and the limits are its own at every reading."""
@@ -77,6 +80,9 @@ class MariaDBAdapter(Adapter):
             "sync_point": most,
             "stall_point": most,
             "low_water": low_water(self._limits(answers).low_water_base, answers),
+            "flush_order_lag": 0,
+            "sawtooth_seconds": SAWTOOTH_SECONDS,
+            "sync_stalls": True,
             "redo_logical_size": int(answers["Innodb_checkpoint_age"]),
             "redo_enabled": True,
             "resizing": False,
