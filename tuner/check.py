@@ -18,6 +18,9 @@ Outcome = Literal["ok", "warning", "problem", "untested"]
 SMALL_REDO = 256 * 1024 * 1024
 """Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
 
+AMPLE_REDO = 1024 * 1024 * 1024
+"""What is proposed in its place."""
+
 GRANT_IT = "for active mode, as an administrator"
 
 ANY_FIX = "start the server, or correct address and account"
@@ -120,6 +123,7 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
         lines.append(Line("sample", "problem", f"no sample: {sample.reason}"))
         lines += _untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
+    lines += [_redo_enabled(sample), _redo_capacity(sample, facts)]
     lines += [probe(sample) for probe in _PROBES]
     allowed = settings.allow_read_only_writes
     lines += [_read_only(sample, allowed=allowed), _ratio(sample, settings.ratio), _budgets(sample, settings)]
@@ -138,7 +142,7 @@ def _counters(facts: Facts) -> Line:
 
 def _surroundings(facts: Facts) -> Line:
     if not facts.unseen:
-        return Line("surroundings", "ok", "replication, locks, clones and latency can be seen")
+        return Line("surroundings", "ok", f"{facts.surroundings} can be seen")
     missing = "; ".join(f"{part}: {UNSEEN.get(part, part)}" for part in facts.unseen)
     return Line(
         "surroundings",
@@ -181,7 +185,7 @@ def _redo_enabled(sample: Sample) -> Line:
     )
 
 
-def _redo_capacity(sample: Sample) -> Line:
+def _redo_capacity(sample: Sample, facts: Facts) -> Line:
     size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB"
     size += f", flush limit {sample.flush_limit / 2**20:.1f} MiB"
     if sample.resizing:
@@ -191,8 +195,7 @@ def _redo_capacity(sample: Sample) -> Line:
             "redo_capacity",
             "warning",
             f"{size}: little room for write combining and bursts",
-            "larger is dynamic and costs disk space and recovery time; for example",
-            ("SET GLOBAL innodb_redo_log_capacity = 1073741824",),
+            *facts.larger_redo(AMPLE_REDO),
         )
     return Line("redo_capacity", "ok", size)
 
@@ -231,8 +234,6 @@ def _writer(sample: Sample) -> Line:
 
 
 _PROBES: tuple[Callable[[Sample], Line], ...] = (
-    _redo_enabled,
-    _redo_capacity,
     _adaptive_flushing,
     _flush_sync,
     _writer,
@@ -242,7 +243,10 @@ _PROBES: tuple[Callable[[Sample], Line], ...] = (
 def _untested(reason: str) -> list[Line]:
     """Return a line for each precondition that only a sample shows, so that none is taken for met."""
     names = [probe.__name__.lstrip("_") for probe in _PROBES]
-    return [Line(name, "untested", reason) for name in (*names, "read_only", "ratio", "budgets", "write")]
+    redo = ("redo_enabled", "redo_capacity")
+    return [
+        Line(name, "untested", reason) for name in (*redo, *names, "read_only", "ratio", "budgets", "write")
+    ]
 
 
 def _ratio(sample: Sample, ratio: int) -> Line:

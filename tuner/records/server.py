@@ -75,6 +75,26 @@ class Facts(Struct, frozen=True):
         bool, field("without InnoDB's counters only SHOW ENGINE INNODB STATUS shows an age")
     ] = False
 
+    surroundings: Annotated[str, field("what else of this server can be looked at")] = (
+        "replication, locks, clones and latency"
+    )
+    redo_variable: Annotated[str, field("the variable that says how large the redo log is")] = (
+        "innodb_redo_log_capacity"
+    )
+    redo_dynamic: Annotated[bool, field("it can be set while the server runs")] = True
+
+    def larger_redo(self, capacity: int) -> tuple[str, tuple[str, ...]]:
+        """Return in words how the redo log is made so large, bytes, and the statements for it."""
+        if self.redo_dynamic:
+            return (
+                f"raise {self.redo_variable}, which is dynamic; it costs disk space and recovery time",
+                (f"SET GLOBAL {self.redo_variable} = {capacity}",),
+            )
+        wanted = f"innodb_log_file_size × innodb_log_files_in_group = {capacity}"
+        if self.family == "mariadb":
+            wanted = f"innodb_log_file_size = {capacity}"
+        return f"set {wanted} in my.cnf and restart mysqld; it costs disk space and recovery time", ()
+
     def grant(self, privileges: str, on: str = "*.*") -> str:
         """Return the statement that gives this account a privilege."""
         if not self.account:

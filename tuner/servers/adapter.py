@@ -87,6 +87,9 @@ class Adapter(ABC):
         by_age: counter for the pages that the server expects to flush for age; None where there is none.
         counters: InnoDB counters that a full sample is made of.
         percona_laws: flush laws of Percona Server by what ``innodb_cleaner_lsn_age_factor`` says.
+        surroundings: the same in words.
+        redo_variable: the variable that says how large the redo log is.
+        redo_dynamic: it can be set while the server runs.
         ages_need_counters: without them only SHOW ENGINE INNODB STATUS shows an age.
         limit_counters: InnoDB counters that show the server's own limits.
         limit_status: statement for the status variables that do, or that tell what they depend on.
@@ -103,6 +106,9 @@ class Adapter(ABC):
     waits: ClassVar[str] = "buffer_flush_sync_waits"
     lru: ClassVar[str] = "buffer_LRU_batch_flush_total_pages"
     by_age: ClassVar[str | None] = "buffer_flush_n_to_flush_by_age"
+    surroundings: ClassVar[str] = "replication and latency"
+    redo_variable: ClassVar[str] = "innodb_log_file_size"
+    redo_dynamic: bool = False
     ages_need_counters: ClassVar[bool] = False
     percona_laws: ClassVar[Mapping[str, str]] = {"legacy": "legacy", "high_checkpoint": "high_checkpoint"}
     limit_counters: ClassVar[tuple[str, ...]] = ()

@@ -61,6 +61,9 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         write_privilege=family.write_privilege,
         managed=family.managed,
         unverified=family.unverified,
+        surroundings=adapter.surroundings,
+        redo_variable=adapter.redo_variable,
+        redo_dynamic=adapter.redo_dynamic,
         ages_need_counters=adapter.ages_need_counters,
     ), adapter
 

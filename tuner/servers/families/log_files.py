@@ -108,6 +108,7 @@ class MySQL80Adapter(LogFilesAdapter):
     """MySQL and Percona Server 8.0 before 8.0.30."""
 
     parts = PARTS
+    surroundings = "replication, locks, clones and latency"
     percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-whole"}
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"

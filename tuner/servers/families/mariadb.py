@@ -11,6 +11,8 @@ from tuner.servers.families.older_parts import PARTS_MARIADB
 from tuner.servers.limits import MariaDBLimits, mariadb_limits
 
 MAX_AGE = "Innodb_checkpoint_max_age"
+RESIZED = (10, 9)
+"""The release from which on innodb_log_file_size is dynamic (MDEV-27812)."""
 
 SAWTOOTH_SECONDS = 2.0
 """The page cleaner writes a checkpoint in each of its loops of a second (buf/buf0flu.cc)."""
@@ -52,6 +54,7 @@ class MariaDBAdapter(Adapter):
         """
         super().__init__(page_size, absent)
         self.release = release
+        self.redo_dynamic = release >= RESIZED
 
     def identity_of(self, variables: Mapping[str, str]) -> str:
         """Return what tells this server from all others: MariaDB has no server_uuid."""

@@ -27,6 +27,9 @@ class RedoCapacityAdapter(Adapter):
         "Innodb_undo_tablespaces_active",
         "Innodb_undo_tablespaces_total",
     )
+    redo_variable = "innodb_redo_log_capacity"
+    redo_dynamic = True
+    surroundings = "replication, locks, clones and latency"
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"
     limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", "log_concurrency_margin")
