@@ -76,16 +76,15 @@ def _blockers(
     if variables.get("innodb_read_only", "OFF") in {"ON", "1"}:
         found.append("innodb_read_only is ON: this server writes no pages")
     exporting = family.adapter.limit_counters
-    if exporting and all(states.get(name) for name in exporting):
-        exported = _ask(
-            session,
-            f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({quoted(exporting)})",
-        )
-    elif exporting:
+    if not all(states.get(name) for name in exporting):
         return found
-    else:
-        exported = {}
-    status = _ask(session, family.adapter.limit_status)
+    exported: dict[str, str] = {}
+    if exporting:
+        names = quoted(exporting)
+        exported = _ask(
+            session, f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({names})"
+        )
+    status = _ask(session, family.adapter.limit_status) if family.adapter.limit_status else {}
     mismatch = family.adapter.limits_mismatch({**variables, **exported, **status})
     return [*found, mismatch] if mismatch else found
 
