@@ -7,7 +7,7 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from policies.pace import LEAST, PATIENCE_SECONDS
+from policies.pace import AIM, LEAST, PATIENCE_SECONDS
 from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.core.draining import drain
@@ -163,7 +163,19 @@ def test_an_override_and_a_park_work_as_anywhere() -> None:
     bench.turns(40)
     bench.turn(command("stop", value="park"))
 
-    assert bench.server.capacity.io_capacity_max >= 1.5 * DEMAND
+    assert bench.server.capacity.io_capacity_max >= AIM * ACTIVE.park_slack * DEMAND * 0.98
+
+
+def test_what_was_asked_for_long_ago_is_held_against_no_device() -> None:
+    """A counter that stays at what adaptive flushing once asked for is no sign of a device at its limit."""
+    bench = unsteered("soft-limit", capacity=Capacity(270, 540))
+    bench.server.shows = {"flush_requested": 2_000}
+    bench.turns(120)
+
+    assert all(one.estimate.authority == 1.0 for one in bench.records if one.estimate is not None)
+    assert not any("authority_lost" in codes(record) for record in bench.records)
+    assert bench.record.estimate is not None
+    assert bench.record.estimate.sustained_capacity is None
 
 
 def test_the_gate_asks_nothing_of_such_a_law() -> None:

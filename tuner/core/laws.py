@@ -8,7 +8,7 @@ from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.core.gate import forget
 from tuner.core.state import State
-from tuner.records import Event
+from tuner.records import Event, Sample
 
 
 def without_authority(law: FlushLaw) -> str:
@@ -37,3 +37,14 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
         set_point=None,
     )
     return state, [Event(wall=wall, code="flush_law", message=message)]
+
+
+def settled(state: State, sample: Sample) -> Sample:
+    """Return the reading without what the page cleaner asked for, where it did so long ago.
+
+    Where no M moves the age the server mostly flushes by its soft limit, and the counters of adaptive
+    flushing stay as its last round left them: a device that gives none of that has not failed.
+    """
+    if LAWS[state.facts.flush_law].authority:
+        return sample
+    return replace(sample, flush_requested=0, flush_by_age=0)

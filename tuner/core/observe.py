@@ -5,10 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import caution, degraded, estimator, foreign, gate, occurrences
+from tuner.core import caution, degraded, estimator, foreign, gate, laws, occurrences
 from tuner.core.announced import Announced
 from tuner.core.budgets import Recovery
-from tuner.core.laws import take_law
 from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
@@ -92,7 +91,7 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     if facts.version == known.version:
         state, events = _take_recovery(state, facts, wall=wall)
         state = replace(state, facts=replace(facts, flush_law=known.flush_law))
-        state, told = take_law(state, facts.flush_law, wall=wall)
+        state, told = laws.take_law(state, facts.flush_law, wall=wall)
         return state, [*events, *told]
     message = f"the server is {facts.version} now and was {known.version}"
     fresh = gate.GateState(proven=state.gate.proven)
@@ -150,9 +149,9 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     restarted = any(event.code == "restarted" for event in events)
     noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
     state = replace(state, occurrences=noted)
-    state, other = take_law(state, sample.flush_law, wall=wall)
+    state, other = laws.take_law(state, sample.flush_law, wall=wall)
     events.extend([*said, *degraded.tell(last, sample, wall=wall), *other])
-    sample = degraded.settled(state.estimator.window, sample)
+    sample = laws.settled(state, degraded.settled(state.estimator.window, sample))
     state, found, quality = _estimate(state, sample)
     if quality is estimator.Quality.REVERSED:
         events.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from policies.flushlaw import FlushLaw
+from policies.pace import AIM
 from tuner.core.plan import rounded
 from tuner.records import CAPACITY_MINIMUM, Capacity, Estimate
 from tuner.settings import Settings
@@ -32,7 +33,8 @@ def parked(
     """Return the pair that holds a load ``park_slack`` times as high clear of sync flushing.
 
     The demand at the parked age follows from write combining, ``P * (x / ratio) ** b``; the gain
-    from the server's own law. Never below what is in force.
+    from the server's own law. Where no M moves the age the demand is that of now, and the gain is
+    the pace's. Never below what is in force.
 
     Args:
         estimate: of the load.
@@ -44,11 +46,14 @@ def parked(
         ratio: age ratio that it leads to.
     """
     demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
-    if 0 < estimate.age_ratio < ratio:
+    gain = law.gain_over_demand(ratio)
+    if not law.authority:
+        gain = AIM
+    elif 0 < estimate.age_ratio < ratio:
         demand *= (estimate.age_ratio / ratio) ** estimate.combining_exponent
     elif estimate.age_ratio > ratio:
         demand *= estimate.age_ratio / ratio
-    wanted = settings.park_slack * law.gain_over_demand(ratio) * demand
+    wanted = settings.park_slack * gain * demand
     return rounded(max(wanted, float(current)), ratio=settings.ratio, lowest=lowest, highest=highest)
 
 
