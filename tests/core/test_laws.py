@@ -154,6 +154,18 @@ def test_a_drain_is_refused_with_what_would_allow_it() -> None:
     assert "innodb_max_dirty_pages_pct_lwm = 0.001" in record.acknowledgements[0].message
 
 
+def test_a_drain_ends_where_the_authority_goes(full: Bench) -> None:
+    """A drain under way is over, with the reason, when the law becomes one by which no M moves the age."""
+    full.turn(drain())
+    full.turns(5)
+    full.server.shows = {"flush_law": "soft-limit"}
+    record = full.turn()
+
+    assert "no M moves the age" in told(record, "drain_ended")
+    assert (full.state.drain, full.state.returning) == (None, None)
+    assert full.turns(30).decision.policy == "pace"
+
+
 def test_an_override_and_a_park_work_as_anywhere() -> None:
     """A person's value is held, and what is left behind suits the load with slack."""
     bench = unsteered("soft-limit", capacity=Capacity(270, 540))

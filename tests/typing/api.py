@@ -13,6 +13,7 @@ from lab.simulate import SimInbox, WatchedServer
 from policies.feedforward import Feedforward, FeedforwardState
 from policies.fixed import Fixed
 from policies.flushlaw import LEGACY
+from policies.pace import Pace, PaceState
 from policies.pid import Pid, PidState
 from policies.registry import make_policy
 from policies.types import Policy, Proposal, Situation
@@ -48,8 +49,9 @@ def policies() -> None:
     feedforward: Policy[FeedforwardState] = Feedforward(LEGACY)
     pid: Policy[PidState] = Pid()
     fixed: Policy[None] = Fixed(700)
+    pace: Policy[PaceState] = Pace()
     by_name: Policy[Any] = make_policy("pid", flush_law="legacy", fixed_io_capacity_max=700)
-    assert_type([feedforward.name, pid.name, fixed.name, by_name.name], list[str])
+    assert_type([feedforward.name, pid.name, fixed.name, pace.name, by_name.name], list[str])
 
 
 def a_law_in_use(policy: Policy[PidState], situation: Situation) -> PidState:

@@ -72,7 +72,8 @@ def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> t
     why = drain.cancelled or ("its time is over" if now >= drain.ends else "") or ground_gone
     if why:
         message = f"drain to {said(drain.target)} ended: {why}"
-        follows = state.settings.policy != "fixed" and not ground_gone
+        steers = LAWS[state.facts.flush_law].authority
+        follows = state.settings.policy != "fixed" and steers and not ground_gone
         back = Return(begun=now, rates=drain.rates) if follows else None
         ended = Event(wall=wall, code="drain_ended", message=message)
         return replace(state, drain=None, returning=back), [ended]

@@ -28,6 +28,7 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
     if name == before or name not in LAWS:
         return state, []
     remark = without_authority(LAWS[name])
+    drain = state.drain if not remark or state.drain is None else replace(state.drain, cancelled=remark)
     message = f"the flush law is {name} now and was {before}" + (f"; {remark}" if remark else "")
     state = replace(
         state,
@@ -35,6 +36,8 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
         gate=replace(forget(state.gate), proven=""),
         policy=None,
         set_point=None,
+        drain=drain,
+        returning=None,
     )
     return state, [Event(wall=wall, code="flush_law", message=message)]
 
