@@ -25,7 +25,7 @@ only dear."""
 SAWTOOTH_SECONDS = 8.0
 """Redo of this time is reckoned with between two checkpoints: seven, and a loop; more once more is seen.
 
-MySQL 5.6 to 9.7 under load; other servers say it in their readings.
+MySQL 5.6 to 9.7 under load; of other servers the facts say it.
 """
 
 STEP = 0.015

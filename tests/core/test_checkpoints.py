@@ -15,10 +15,10 @@ from tuner.settings import Settings
 RATE = 2e6
 
 
-def held(*, alarm: float, **shows: Any) -> float:  # noqa: ANN401 - any field of a reading
-    """Return the set-point beside a busy server that shows these fields."""
+def held(*, alarm: float, **shows: Any) -> float:  # noqa: ANN401 - any field of the facts
+    """Return the set-point beside a busy server with these facts."""
     server = FakeServer(redo_rate=RATE)
-    server.shows = shows
+    server.told = shows
     bench = Bench(Settings(mode=ACTIVE.mode, max_checkpoint_age_ratio=alarm), server).in_control()
     found = bench.turns(30).decision.set_point
     assert found is not None
@@ -41,8 +41,8 @@ def test_the_lag_is_the_servers(lag: int) -> None:
     state, found = EstimatorState(), None
     for second in range(60):
         last = sample(float(second - second % 7))
-        seen = sample(float(second), lsn_checkpoint=last.lsn_oldest - lag, flush_order_lag=lag)
-        state, found, _ = update(state, seen)
+        seen = sample(float(second), lsn_checkpoint=last.lsn_oldest - lag)
+        state, found, _ = update(state, seen, flush_order_lag=lag)
 
     assert found is not None
     assert found.checkpoint_lag == pytest.approx(lag + 7e6, rel=0.02)
@@ -60,10 +60,10 @@ def test_a_drain_goes_lower_where_the_checkpoint_follows_at_once() -> None:
     assert age_of(accepted.record) <= target * REDO
 
 
-def full(**shows: Any) -> Bench:  # noqa: ANN401 - any field of a reading
-    """Return a loop that holds an age beside a busy server that shows these fields."""
+def full(**shows: Any) -> Bench:  # noqa: ANN401 - any field of the facts
+    """Return a loop that holds an age beside a busy server with these facts."""
     server = FakeServer(redo_rate=RATE)
-    server.shows = shows
+    server.told = shows
     bench = Bench(ACTIVE, server).in_control()
     bench.turns(120)
     return bench

@@ -175,3 +175,25 @@ def test_a_read_only_server_is_blocked() -> None:
     (blocker,) = taken(Scripted(with_(innodb_read_only="ON"))).blockers
 
     assert "innodb_read_only is ON" in blocker
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        (MYSQL, (2_097_152, 8.0, False)),
+        (
+            with_(
+                version="5.7.44",
+                innodb_redo_log_capacity=None,
+                innodb_log_file_size="50331648",
+                innodb_log_files_in_group="2",
+            ),
+            (0, 8.0, True),
+        ),
+    ],
+)
+def test_the_facts_say_what_checkpoints_do(variables: dict[str, str], said: tuple[int, float, bool]) -> None:
+    """What an age is reckoned with beyond itself is the family's own."""
+    facts = taken(Scripted(variables, exported=dict.fromkeys(LIMIT_COUNTERS, 0)))
+
+    assert (facts.flush_order_lag, facts.sawtooth_seconds, facts.sync_stalls) == said

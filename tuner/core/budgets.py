@@ -216,9 +216,6 @@ def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
         redo_rate=0.0,
         burst_bytes=0.0,
         max_checkpoint_age_ratio=settings.max_checkpoint_age_ratio,
-        flush_order_lag=sample.flush_order_lag,
-        sawtooth_seconds=sample.sawtooth_seconds,
-        sync_stalls=sample.sync_stalls,
     )
     return look(recovery, headroom, settings, sample)
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core.state import State
-from tuner.core.window import Window
 from tuner.records import ENABLE_COUNTERS, Event, Sample
 
 MARGIN = 0.10
@@ -38,11 +37,12 @@ def tell(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
     return [Event(wall=wall, code="degraded", message=said)]
 
 
-def settled(window: Window, sample: Sample) -> Sample:
+def settled(state: State, sample: Sample) -> Sample:
     """Return the reading with its tail where the lowest age since the last checkpoint puts it."""
     if not sample.degraded:
         return sample
-    recent = (one.checkpoint_age for one in window if one.at > sample.monotonic - sample.sawtooth_seconds)
+    since = sample.monotonic - state.facts.sawtooth_seconds
+    recent = (one.checkpoint_age for one in state.estimator.window if one.at > since)
     age = min(recent, default=sample.checkpoint_age)
     return replace(sample, lsn_oldest=sample.lsn_current - min(age, sample.checkpoint_age))
 

@@ -49,7 +49,7 @@ def begun(
 
 def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     """Return why the age cannot be brought to this target, with what is possible; empty where it can."""
-    law, lag = LAWS[state.facts.flush_law], lag_of(state, sample)
+    law, lag = LAWS[state.facts.flush_law], lag_of(state)
     if not law.authority:
         return f"{said(target)} cannot be reached: {without_authority(law)}"
     if state.set_point is not None and AIM * (target - lag) >= state.set_point * sample.flush_limit:
@@ -84,7 +84,7 @@ def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> t
     elapsed = _elapsed(state)
     redo_rate = drain.redo_rate + min(1.0, elapsed / RATE_MEMORY) * (found.redo_rate - drain.redo_rate)
     drain = replace(drain, redo_rate=redo_rate, rates=_followed(drain.rates, found, elapsed))
-    below = sample.modified_age <= drain.target - lag_of(state, sample)
+    below = sample.modified_age <= drain.target - lag_of(state)
     if drain.reached is None and below and sample.checkpoint_age <= drain.target:
         drain = replace(drain, reached=now)
         message = f"checkpoint age {said(sample.checkpoint_age)}, down to {said(drain.target)} as asked"
@@ -135,7 +135,7 @@ def progress(state: State, sample: Sample | None, *, now: float) -> DrainProgres
 
 def _left(state: State, drain: Drain, sample: Sample, found: Estimate, *, now: float) -> float | None:
     """Return the time left as planned or at the slope seen, whatever is less, and soon by the slope alone."""
-    aim, lag = aim_of(state, drain, sample, found), lag_of(state, sample)
+    aim, lag = aim_of(state, drain, sample, found), lag_of(state)
     closing = closing_seconds(aim, found.redo_rate)
     passed = now - drain.begun
     falls = found.age_slope < -FLAT

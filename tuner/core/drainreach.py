@@ -32,19 +32,19 @@ def lowest_target(state: State, sample: Sample, found: Estimate) -> tuple[float,
         (by_law, f"it would take more than the max_io_capacity_max of {highest} pages/s"),
     )
     age, why = max(limits, key=lambda limit: limit[0])
-    return age / AIM + lag_of(state, sample), why
+    return age / AIM + lag_of(state), why
 
 
-def lag_of(state: State, sample: Sample) -> float:
+def lag_of(state: State) -> float:
     """Return what the checkpoint age may exceed the modified age by, bytes."""
     trends = state.estimator.trends
     rate = trends.rate_mean if state.drain is None else state.drain.redo_rate
-    return sample.flush_order_lag + max(sample.sawtooth_seconds, trends.checkpoint_seconds) * rate
+    return state.facts.flush_order_lag + max(state.facts.sawtooth_seconds, trends.checkpoint_seconds) * rate
 
 
 def aim_of(state: State, drain: Drain, sample: Sample, found: Estimate) -> float:
     """Return the modified age to rest at, bytes: the target's, above where flushing by age stops."""
-    wanted = max(floor_of(sample, found), AIM * (drain.target - lag_of(state, sample)))
+    wanted = max(floor_of(sample, found), AIM * (drain.target - lag_of(state)))
     return wanted if state.set_point is None else min(wanted, state.set_point * sample.flush_limit)
 
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
 from tuner.core import window as readings
 from tuner.core.budgets import Recovery
 from tuner.core.ledger import Ledger
@@ -48,7 +49,12 @@ class EstimatorState(Struct, frozen=True):
 
 
 def update(
-    state: EstimatorState, sample: Sample, *, learns: bool = True
+    state: EstimatorState,
+    sample: Sample,
+    *,
+    learns: bool = True,
+    flush_order_lag: int = FLUSH_ORDER_LAG,
+    sawtooth_seconds: float = SAWTOOTH_SECONDS,
 ) -> tuple[EstimatorState, Estimate | None, Quality]:
     """Take one reading in.
 
@@ -57,6 +63,8 @@ def update(
         sample: the new one.
         learns: False where something else goes on than the load: rates, ages and ledger go on, and
             what is known of load and device stays as it is.
+        flush_order_lag: redo that this server's checkpoints stay behind the oldest modification, bytes.
+        sawtooth_seconds: time between two of them that is reckoned with.
 
     Returns:
         The next state, the estimate (None for a first or reversed reading), and what the
@@ -80,7 +88,15 @@ def update(
     state = replace(state, window=window, ledger=ledger, last=sample)
     if len(window) < 2:  # noqa: PLR2004 - a rate needs two readings
         return state, None, Quality.FIRST
-    return *_estimate(state, sample, elapsed, learns=learns), Quality.GOOD
+    estimated = _estimate(
+        state,
+        sample,
+        elapsed,
+        learns=learns,
+        flush_order_lag=flush_order_lag,
+        sawtooth_seconds=sawtooth_seconds,
+    )
+    return *estimated, Quality.GOOD
 
 
 def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
@@ -134,7 +150,13 @@ def _reversed(sample: Sample, last: Sample) -> bool:
 
 
 def _estimate(
-    state: EstimatorState, sample: Sample, elapsed: float, *, learns: bool
+    state: EstimatorState,
+    sample: Sample,
+    elapsed: float,
+    *,
+    learns: bool,
+    flush_order_lag: int,
+    sawtooth_seconds: float,
 ) -> tuple[EstimatorState, Estimate]:
     window = state.window
     new, old = window[-1], readings.since(window, RATE_SECONDS)
@@ -147,7 +169,7 @@ def _estimate(
     filled = age
     if sample.degraded:
         filled = float(sample.checkpoint_age)
-        fast_slope = readings.checkpoint_slope_since(window, max(FAST_SECONDS, sample.sawtooth_seconds))
+        fast_slope = readings.checkpoint_slope_since(window, max(FAST_SECONDS, sawtooth_seconds))
     density = _tail_density(state, sample, pages=new.flushed - old.flushed, tail=tail)
     demand = redo_rate * density
     half_residence = 0.5 * age
@@ -200,9 +222,9 @@ def _estimate(
         authority=authority,
         burstiness=trends.burstiness,
         burst_bytes=trends.burst_bytes,
-        checkpoint_lag=trends.checkpoint_lag(sample.flush_order_lag),
+        checkpoint_lag=trends.checkpoint_lag(flush_order_lag),
         seconds_to_sync=_seconds_to(sample.sync_point - filled, fast_slope),
-        seconds_to_stall=_seconds_to(sample.stall_point - sample.flush_order_lag - filled, fast_slope),
+        seconds_to_stall=_seconds_to(sample.stall_point - flush_order_lag - filled, fast_slope),
         recovery_seconds=recovery.recovery_seconds(sample),
         shutdown_seconds=recovery.shutdown_seconds(sample),
     )

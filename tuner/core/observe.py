@@ -151,7 +151,7 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     state = replace(state, occurrences=noted)
     state, other = laws.take_law(state, sample.flush_law, wall=wall)
     events.extend([*said, *degraded.tell(last, sample, wall=wall), *other])
-    sample = laws.settled(state, degraded.settled(state.estimator.window, sample))
+    sample = laws.settled(state, degraded.settled(state, sample))
     state, found, quality = _estimate(state, sample)
     if quality is estimator.Quality.REVERSED:
         events.append(
@@ -181,7 +181,11 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
 
 def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, estimator.Quality]:
     slice_, found, quality = estimator.update(
-        state.estimator, sample, learns=state.occurrences.learns(sample.monotonic)
+        state.estimator,
+        sample,
+        learns=state.occurrences.learns(sample.monotonic),
+        flush_order_lag=state.facts.flush_order_lag,
+        sawtooth_seconds=state.facts.sawtooth_seconds,
     )
     return replace(state, estimator=slice_), found, quality
 

@@ -81,9 +81,9 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         redo_rate=max(state.estimator.trends.rate_mean, resting),
         burst_bytes=found.burst_bytes,
         max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
-        flush_order_lag=sample.flush_order_lag,
-        sawtooth_seconds=sample.sawtooth_seconds,
-        sync_stalls=sample.sync_stalls,
+        flush_order_lag=state.facts.flush_order_lag,
+        sawtooth_seconds=state.facts.sawtooth_seconds,
+        sync_stalls=state.facts.sync_stalls,
     )
 
 

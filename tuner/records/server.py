@@ -95,6 +95,14 @@ class Facts(Struct, frozen=True):
             wanted = f"innodb_log_file_size = {capacity}"
         return f"set {wanted} in my.cnf and restart mysqld; it costs disk space and recovery time", ()
 
+    flush_order_lag: Annotated[
+        int, field("redo that a checkpoint stays behind the oldest modification", "bytes")
+    ] = FLUSH_ORDER_LAG
+    sawtooth_seconds: Annotated[
+        float, field("time between two checkpoints that is reckoned with", "seconds")
+    ] = SAWTOOTH_SECONDS
+    sync_stalls: Annotated[bool, field("writers wait from the sync point on")] = False
+
     def grant(self, privileges: str, on: str = "*.*") -> str:
         """Return the statement that gives this account a privilege."""
         if not self.account:
@@ -197,13 +205,6 @@ class Sample(Struct, frozen=True):
         int | None,
         field("modified age below which adaptive flushing does nothing; none in older traces", "bytes"),
     ] = None
-    flush_order_lag: Annotated[
-        int, field("redo that a checkpoint stays behind the oldest modification", "bytes")
-    ] = FLUSH_ORDER_LAG
-    sawtooth_seconds: Annotated[
-        float, field("time between two checkpoints that is reckoned with", "seconds")
-    ] = SAWTOOTH_SECONDS
-    sync_stalls: Annotated[bool, field("writers wait from the sync point on")] = False
     flush_law: Annotated[
         str, field("the flush law in force, where a variable says which; empty: the server's only one")
     ] = ""

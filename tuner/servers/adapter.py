@@ -91,6 +91,7 @@ class Adapter(ABC):
         redo_variable: the variable that says how large the redo log is.
         redo_dynamic: it can be set while the server runs.
         ages_need_counters: without them only SHOW ENGINE INNODB STATUS shows an age.
+        checkpoints: what checkpoints do otherwise than in MySQL 8.0 and later, as fields of the facts.
         limit_counters: InnoDB counters that show the server's own limits.
         limit_status: statement for the status variables that do, or that tell what they depend on.
         identity: expression for what tells this server from all others.
@@ -111,6 +112,7 @@ class Adapter(ABC):
     redo_dynamic: bool = False
     ages_need_counters: ClassVar[bool] = False
     percona_laws: ClassVar[Mapping[str, str]] = {"legacy": "legacy", "high_checkpoint": "high_checkpoint"}
+    checkpoints: ClassVar[Mapping[str, Any]] = {}
     limit_counters: ClassVar[tuple[str, ...]] = ()
     limit_status: ClassVar[str] = ""
     identity: ClassVar[str] = "@@GLOBAL.server_uuid"

@@ -70,21 +70,19 @@ class LogFilesAdapter(Adapter):
 
 
 class MySQL57Adapter(LogFilesAdapter):
-    """MySQL and Percona Server 5.7."""
+    """MySQL and Percona Server 5.7.
 
+    A checkpoint is at the oldest modification, and writers wait for sync flushing (log/log0log.cc,
+    ``log_checkpoint`` and ``log_checkpoint_margin``).
+    """
+
+    checkpoints: ClassVar = {"flush_order_lag": 0, "sync_stalls": True}
     parts = PARTS_57
     percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-57"}
 
     def limits_of(self, answers: Mapping[str, str]) -> LogGroupLimits:
         """Return the limits that file size and number of files imply."""
         return _limits_5(*self.sizes(answers))
-
-    def redo(self, answers: Answers) -> dict[str, Any]:
-        """Return what the answers say; checkpoints have no order lag, and writers wait for sync flushing.
-
-        ``log_checkpoint`` and ``log_checkpoint_margin`` in log/log0log.cc.
-        """
-        return super().redo(answers) | {"flush_order_lag": 0, "sync_stalls": True}
 
     def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
         """Return what the counters must say: what the server uses."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from tuner.servers.adapter import Adapter, Answers, first_mismatch, low_water
 from tuner.servers.families.older_parts import PARTS_MARIADB
@@ -21,6 +21,11 @@ SAWTOOTH_SECONDS = 2.0
 class MariaDBAdapter(Adapter):
     """MariaDB; its status variables show age and limit, and the limits are its own at every reading."""
 
+    checkpoints: ClassVar = {
+        "flush_order_lag": 0,
+        "sawtooth_seconds": SAWTOOTH_SECONDS,
+        "sync_stalls": True,
+    }
     variables = ("innodb_max_dirty_pages_pct_lwm", "innodb_log_file_size")
     status = (
         "Innodb_checkpoint_age",
@@ -83,9 +88,6 @@ class MariaDBAdapter(Adapter):
             "sync_point": most,
             "stall_point": most,
             "low_water": low_water(self._limits(answers).low_water_base, answers),
-            "flush_order_lag": 0,
-            "sawtooth_seconds": SAWTOOTH_SECONDS,
-            "sync_stalls": True,
             "redo_logical_size": int(answers["Innodb_checkpoint_age"]),
             "redo_enabled": True,
             "resizing": False,
