@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from tests.bench import FakeServer
 from tests.factory import FACTS
-from tuner.check import Line, Report, check
+from tuner.check import Report, check
+from tuner.preconditions import Line
 from tuner.records import Capacity, Facts, Missed, Sample
 from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.settings import Settings
@@ -96,7 +97,7 @@ def test_the_fix_fits_the_cause(server: Odd) -> None:
 
 def test_a_server_that_is_not_supported(server: Odd) -> None:
     """It answers, and it is said why that does not help."""
-    server.failure = Unsupported("MariaDB 11.8.6: MariaDB is not supported yet")
+    server.failure = Unsupported("MariaDB 10.4.34 is too old")
     report = look(server)
 
     assert (report.reachable, report.controllable) == (True, False)

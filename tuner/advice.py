@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from policies.flushlaw import LEGACY, SOFT_LIMIT
+from policies.registry import LAWS
 from tuner.board import Board
 from tuner.core.budgets import KEYS, Budget
 from tuner.core.plan import Steps, plan
@@ -47,6 +49,7 @@ def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding
     ]
     if facts.disabled_counters:
         found.append(counters_off(facts))
+    found += without_authority(facts)
     return [in_its_way(one, facts.managed) for one in found]
 
 
@@ -63,6 +66,24 @@ def counters_off(facts: Facts) -> Finding:
         "innodb_monitor_enable = module_log,module_buffer",
         sql=ENABLE_COUNTERS,
     )
+
+
+def without_authority(facts: Facts) -> list[Finding]:
+    """Return the finding for a server on which M does not move the age; empty where it does."""
+    law = LAWS.get(facts.flush_law, LEGACY)
+    if law.authority:
+        return []
+    return [
+        Finding(
+            id="no-authority",
+            severity="warning",
+            title=f"no M moves the age below the flush limit on this server ({law.name})",
+            reason="it flushes next to nothing until the flush limit, and up to M pages/s from there on",
+            effect="M decides at which age the server settles, and the load is flushed for evenly",
+            fix=f"{law.remedy}; until then M is only kept above the page demand",
+            sql=("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",) if law is SOFT_LIMIT else (),
+        )
+    ]
 
 
 def broken_budgets(found: Mapping[str, Budget]) -> Finding | None:

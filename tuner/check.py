@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec import Struct
 
-from tuner.advice import broken_budgets, counters_off, statements
-from tuner.core.budgets import at_first_sight
-from tuner.records import Capacity, Facts, Missed, Sample
+from tuner.advice import counters_off
+from tuner.preconditions import PROBES, Line, read_only_variables, untested
+from tuner.records import Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Settings
-
-Outcome = Literal["ok", "warning", "problem", "untested"]
-
-SMALL_REDO = 256 * 1024 * 1024
-"""Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
-
-AMPLE_REDO = 1024 * 1024 * 1024
-"""What is proposed in its place."""
 
 GRANT_IT = "for active mode, as an administrator"
 
@@ -27,26 +19,7 @@ ANY_FIX = "start the server, or correct address and account"
 """For a server that cannot be reached, where the cause names no better one."""
 
 
-class Line(Struct, frozen=True):
-    """One precondition.
-
-    Attributes:
-        name: stable id.
-        outcome: ok; warning: works, but worse than it could; problem: control is impossible;
-            untested: it was not tried or could not be seen; the message says why.
-        message: what was found.
-        fix: what to do; empty where nothing is to be done.
-        sql: statements to paste.
-    """
-
-    name: str
-    outcome: Outcome
-    message: str
-    fix: str = ""
-    sql: tuple[str, ...] = ()
-
-
-NEEDED_ACTIVE = frozenset({"write", "counters"})
+NEEDED_ACTIVE = frozenset({"write", "counters", "verified"})
 """Lines whose warning is about active mode alone."""
 
 
@@ -115,21 +88,26 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
     lines = [
         Line("reachable", "ok", f"{facts.endpoint} answers"),
         Line("supported", "ok", f"{facts.version_comment} {facts.version}: {facts.flush_law} flush law"),
+        _verified(facts),
         *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),
     ]
     lines += [_counters(facts), _surroundings(facts)]
     sample = server.read()
     if isinstance(sample, Missed):
         lines.append(Line("sample", "problem", f"no sample: {sample.reason}"))
-        lines += _untested("not looked at: there is no sample")
+        lines += untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
-    lines += [_redo_enabled(sample), _redo_capacity(sample, facts)]
-    lines += [probe(sample) for probe in _PROBES]
-    allowed = settings.allow_read_only_writes
-    lines += [_read_only(sample, allowed=allowed), _ratio(sample, settings.ratio), _budgets(sample, settings)]
-    held = "" if allowed else _read_only_variables(sample)
+    lines += [probe(sample, facts, settings) for probe in PROBES]
+    held = "" if settings.allow_read_only_writes else read_only_variables(sample)
     lines.append(_privilege(server, sample, facts, active=active, held=held))
     return Report(tuple(lines), reachable=True)
+
+
+def _verified(facts: Facts) -> Line:
+    if not facts.unverified:
+        return Line("verified", "ok", "the server's counters can verify the law; active mode waits for that")
+    found = f"nothing that this server exports can verify the law: {facts.unverified}"
+    return Line("verified", "warning", found, "loop.accept_unverified = true lets active mode write")
 
 
 def _counters(facts: Facts) -> Line:
@@ -151,124 +129,6 @@ def _surroundings(facts: Facts) -> Line:
         "let the account see it",
         (facts.grant("SELECT", "performance_schema.*"),),
     )
-
-
-def _read_only(sample: Sample, *, allowed: bool) -> Line:
-    found = _read_only_variables(sample)
-    if not found:
-        return Line("read_only", "ok", "read_only and super_read_only are OFF")
-    if allowed:
-        return Line("read_only", "ok", f"{found}; loop.allow_read_only_writes lets active mode write")
-    return Line(
-        "read_only",
-        "warning",
-        f"{found}: active mode writes nothing while this is so",
-        "set loop.allow_read_only_writes = true to tune this server as it is",
-    )
-
-
-def _read_only_variables(sample: Sample) -> str:
-    """Say which of the two variables are ON; empty where the server takes writes."""
-    on = [name for name in ("read_only", "super_read_only") if getattr(sample, name)]
-    return f"{' and '.join(on)} {'is' if len(on) == 1 else 'are'} ON" if on else ""
-
-
-def _redo_enabled(sample: Sample) -> Line:
-    if sample.redo_enabled:
-        return Line("redo_enabled", "ok", "redo logging is on")
-    return Line(
-        "redo_enabled",
-        "problem",
-        "redo logging is disabled: there is no checkpoint age to hold, and a crash loses the instance",
-        "turn it on",
-        ("ALTER INSTANCE ENABLE INNODB REDO_LOG",),
-    )
-
-
-def _redo_capacity(sample: Sample, facts: Facts) -> Line:
-    size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB"
-    size += f", flush limit {sample.flush_limit / 2**20:.1f} MiB"
-    if sample.resizing:
-        return Line("redo_capacity", "warning", f"{size}; a resize is under way", "wait until it is done")
-    if sample.redo_capacity < SMALL_REDO:
-        return Line(
-            "redo_capacity",
-            "warning",
-            f"{size}: little room for write combining and bursts",
-            *facts.larger_redo(AMPLE_REDO),
-        )
-    return Line("redo_capacity", "ok", size)
-
-
-def _adaptive_flushing(sample: Sample) -> Line:
-    if sample.adaptive_flushing:
-        return Line("adaptive_flushing", "ok", "innodb_adaptive_flushing is ON")
-    return Line(
-        "adaptive_flushing",
-        "problem",
-        "innodb_adaptive_flushing is OFF: the flush law ignores the age",
-        "turn it on",
-        ("SET GLOBAL innodb_adaptive_flushing = ON",),
-    )
-
-
-def _flush_sync(sample: Sample) -> Line:
-    if sample.flush_sync:
-        return Line(
-            "flush_sync", "ok", "innodb_flush_sync is ON: past the sync point the server saves itself"
-        )
-    return Line(
-        "flush_sync",
-        "warning",
-        "innodb_flush_sync is OFF: M caps flushing even in an emergency, and writers stall "
-        "when it is too low",
-        "turn it on unless the device must be protected",
-        ("SET GLOBAL innodb_flush_sync = ON",),
-    )
-
-
-def _writer(sample: Sample) -> Line:
-    if sample.writer:
-        return Line("writer", "ok", "no other InnoBrim holds the writer lock")
-    return Line("writer", "warning", "another InnoBrim holds the writer lock; a second one stays advisory")
-
-
-_PROBES: tuple[Callable[[Sample], Line], ...] = (
-    _adaptive_flushing,
-    _flush_sync,
-    _writer,
-)
-
-
-def _untested(reason: str) -> list[Line]:
-    """Return a line for each precondition that only a sample shows, so that none is taken for met."""
-    names = [probe.__name__.lstrip("_") for probe in _PROBES]
-    redo = ("redo_enabled", "redo_capacity")
-    return [
-        Line(name, "untested", reason) for name in (*redo, *names, "read_only", "ratio", "budgets", "write")
-    ]
-
-
-def _ratio(sample: Sample, ratio: int) -> Line:
-    capacity, maximum = sample.io_capacity, sample.io_capacity_max
-    if maximum % capacity == 0:
-        return Line("ratio", "ok", f"M = {maximum} is {maximum // capacity} × C = {capacity}")
-    wanted = max(100, round(maximum / ratio))
-    return Line(
-        "ratio",
-        "warning",
-        f"M = {maximum} is no whole multiple of C = {capacity}: "
-        f"the server works with {capacity * (maximum // capacity)}",
-        "active mode mends it with its first write; by hand",
-        statements(sample.capacity, Capacity(wanted, wanted * ratio)),
-    )
-
-
-def _budgets(sample: Sample, settings: Settings) -> Line:
-    broken = broken_budgets(at_first_sight(sample, settings))
-    if broken is None:
-        return Line("budgets", "ok", "recovery and shutdown budgets can be kept, by one reading")
-    return Line("budgets", "warning", f"{broken.title}, by one reading: {broken.reason}", broken.fix)
 
 
 def _privilege_said(server: CheckedServer, facts: Facts, grant: tuple[str, ...]) -> Line:

@@ -17,6 +17,7 @@ from tuner.records import Capacity, Missed, Receipt, Sample
 AFTER_THE_SAMPLE = {
     "redo_enabled",
     "redo_capacity",
+    "authority",
     "adaptive_flushing",
     "flush_sync",
     "writer",

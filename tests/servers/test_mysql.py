@@ -9,7 +9,9 @@ from lab.plant.clock import SimClock
 from tests.factory import C_NAME, LIMITS, M_NAME
 from tests.servers.scripted import STATUS, Scripted, good
 from tuner.records import ENABLE_COUNTERS, Capacity, Missed
+from tuner.servers import mysql
 from tuner.servers.adapter import DDL, DROPS
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import ENABLE_SECONDS, WRITABLE, MySQLServer
 from tuner.servers.port import Unreachable
 
@@ -214,3 +216,25 @@ def test_the_privilege_to_write_is_seen_in_the_grants(
 
     session.fails["SHOW GRANTS"] = pymysql.OperationalError(1141, "There is no such grant")
     assert server.may_write() is None
+
+
+def test_a_server_of_another_family_behind_the_address_is_recognised(
+    server: MySQLServer, session: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the answers are another family's from now on, the next reading finds out which, and is good."""
+    looked: list[int] = []
+
+    def find(_session: object) -> tuple[object, RedoCapacityAdapter]:
+        looked.append(len(session.asked))
+        return object(), RedoCapacityAdapter(absent=("super_read_only",))
+
+    monkeypatch.setattr(mysql, "detect", find)
+    unknown = pymysql.OperationalError(1193, "Unknown system variable 'super_read_only'")
+    session.fails["@@GLOBAL.super_read_only"] = unknown
+
+    missed = server.read()
+    assert isinstance(missed, Missed)
+    assert "super_read_only" in missed.reason
+    assert not good(server).super_read_only
+    assert good(server)
+    assert len(looked) == 1

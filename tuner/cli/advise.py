@@ -146,9 +146,13 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     lowest, highest = bounds(state)
     standing = look(state.estimator.recovery, headroom_of(state, sample, now), state.settings, sample)
     held, why = _aim(standing)
+    law = LAWS[state.facts.flush_law]
+    rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
+    if not law.authority:
+        rests, effect = "is above the demand at the flush limit, where the age rests", "even flushing there"
     pair = parked(
         now,
-        LAWS[state.facts.flush_law],
+        law,
         msgspec.structs.replace(state.settings, park_slack=busiest),
         current=lowest,
         lowest=lowest,
@@ -159,10 +163,9 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         id="static-io-capacity",
         severity="info",
         title=f"one static setting for the load seen: {pair}",
-        reason=f"holds about {held:.0%} of the flush limit at {max(demands):.0f} pages/s, "
-        f"the highest demand "
-        f"in {len(records)} s (mean {statistics.fmean(demands):.0f}){why}",
-        effect=f"{expected_effect(now, held)}; a static value cannot follow load or device",
+        reason=f"{rests}; the highest demand in {len(records)} s was {max(demands):.0f} pages/s "
+        f"(mean {statistics.fmean(demands):.0f}){why if law.authority else ''}",
+        effect=f"{effect}; a static value cannot follow load or device",
         fix="for a server that is not to be controlled; put it into my.cnf as well",
         sql=statements(sample.capacity, pair),
     )

@@ -37,6 +37,11 @@ SET_BY_US = (
 ALLOWING = re.compile(rf"^GRANT (?=.*\b({WRITE_PRIVILEGE}|SUPER|ALL PRIVILEGES)\b).* ON \*\.\*$")
 """A grant, up to its account, that lets C and M be written; active roles' are among those shown."""
 
+UNKNOWN = frozenset(
+    {ER.UNKNOWN_SYSTEM_VARIABLE, ER.UNKNOWN_TABLE, ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, ER.PARSE_ERROR}
+)
+"""The server's errors for asking it what a server of another family knows."""
+
 ENABLE_SECONDS = 60.0
 """Between two tries to turn counters on that are off all the same."""
 
@@ -65,6 +70,7 @@ class MySQLServer:
         self._undo = UndoWatch()
         self._engine = EngineStatus()
         self._enabled_at: float | None = None
+        self._doubted = False
         self.enables_counters = False
         self.watches_latency = False
 
@@ -97,6 +103,9 @@ class MySQLServer:
         started = self._clock.monotonic()
         try:
             self._lock.settle()
+            if self._doubted:
+                _facts, self._adapter = detect(self._session)
+                self._doubted = False
             adapter = self._adapter
             answers = self._ask(adapter.counter_query)
             now, wall = self._clock.monotonic(), self._clock.wall()
@@ -120,9 +129,11 @@ class MySQLServer:
         except ServerError as error:
             reason = str(error)
         except pymysql.MySQLError as error:
+            self._doubted = error.args[0] in UNKNOWN
             reason = f"{self._session.endpoint}: {error.args[-1]}"
         except (KeyError, ValueError) as error:
             self._session.drop()
+            self._doubted = True
             reason = f"{self._session.endpoint}: unexpected answer: {error}"
         return Missed(monotonic=self._clock.monotonic(), wall=self._clock.wall(), reason=reason)
 

@@ -1,0 +1,89 @@
+"""What is said of servers on which control is not what it is on a MySQL of today."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tests.factory import FACTS, sample
+from tests.test_check import Odd, line, look
+from tuner.core.holds import law_in_doubt, not_writer
+from tuner.core.step import start
+from tuner.settings import Mode, Settings
+
+
+@pytest.fixture
+def server() -> Odd:
+    """Return a healthy server."""
+    return Odd()
+
+
+def test_where_no_m_moves_the_age_the_setting_that_changes_it_is_named(server: Odd) -> None:
+    """MariaDB without a low-water mark of dirty pages: a warning with the statement; control is possible."""
+    server.changed_facts = {"family": "mariadb", "flush_law": "soft-limit"}
+    found = line(look(server), "authority")
+
+    assert found.outcome == "warning"
+    assert found.sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
+    assert look(server).controllable
+
+
+def test_a_build_that_ignores_the_age_is_told_which_one_does_not(server: Odd) -> None:
+    """No setting helps there: the releases that do are named, and no statement is offered."""
+    server.changed_facts = {"family": "mariadb", "flush_law": "age-blind", "unverified": "MDEV-31939"}
+    report = look(server)
+
+    assert "10.11.7" in line(report, "authority").fix
+    assert line(report, "authority").sql == ()
+    assert line(report, "verified").outcome == "warning"
+    assert "loop.accept_unverified" in line(report, "verified").fix
+    assert "verified" in report.lacking
+
+
+def test_a_managed_server_is_for_advice(server: Odd) -> None:
+    """Where nobody may SET GLOBAL, nothing is tried, and advisory mode is said to work."""
+    server.changed_facts = {"managed": "Amazon RDS"}
+    found = line(look(server, active=True), "write")
+
+    assert found.outcome == "warning"
+    assert "Amazon RDS takes no SET GLOBAL" in found.message
+    assert server.applied == []
+
+
+def test_a_redo_log_that_needs_a_restart_is_said_to(server: Odd) -> None:
+    """No statement is offered where the redo log's size is in my.cnf alone; the variables are named."""
+    server.changed_facts = {"redo_variable": "innodb_log_file_size", "redo_dynamic": False}
+    found = line(look(server), "redo_capacity")
+
+    assert found.sql == ()
+    assert "innodb_log_file_size × innodb_log_files_in_group = 1073741824 in my.cnf and restart" in found.fix
+
+
+def test_writers_that_wait_at_the_sync_point_are_said_to(server: Odd) -> None:
+    """On 5.6, 5.7 and MariaDB sync flushing stalls the writers, which is not called a rescue."""
+    server.changed_sample = {"sync_stalls": True}
+
+    assert "writers wait" in line(look(server), "flush_sync").message
+    server.changed_sample = {"sync_stalls": True, "flush_sync": False}
+    assert line(look(server), "flush_sync").outcome == "warning"
+
+
+def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
+    """Active mode holds, with the key that lets it write, until the operator has set it."""
+    facts = replace(FACTS, unverified="why")
+    held = law_in_doubt(start(Settings(mode=Mode.ACTIVE), facts))
+    accepted = law_in_doubt(start(Settings(mode=Mode.ACTIVE, accept_unverified=True), facts))
+
+    assert held is not None
+    assert "cannot be verified: why" in held[0]
+    assert held[1] == "loop.accept_unverified = true"
+    assert accepted is None or "cannot be verified" not in accepted[0]
+
+
+def test_a_managed_server_is_never_written_to() -> None:
+    """A managed server holds with the provider's name, and points at the advice."""
+    state = start(Settings(mode=Mode.ACTIVE), replace(FACTS, managed="Google Cloud SQL"))
+    ((reason, clears),) = not_writer(state, sample())
+
+    assert "Google Cloud SQL takes no SET GLOBAL" in reason
+    assert "innobrim advise" in clears

@@ -1,0 +1,177 @@
+"""What a reading shows of the preconditions of control, each in one line with its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from tuner.advice import broken_budgets, statements, without_authority
+from tuner.core.budgets import at_first_sight
+from tuner.records import Capacity, Facts, Sample
+from tuner.settings import Settings
+
+Outcome = Literal["ok", "warning", "problem", "untested"]
+
+SMALL_REDO = 256 * 1024 * 1024
+"""Below this a busy server's checkpoints, 7 s apart, take up much of the redo log."""
+
+AMPLE_REDO = 1024 * 1024 * 1024
+"""What is proposed in its place."""
+
+
+class Line(Struct, frozen=True):
+    """One precondition.
+
+    Attributes:
+        name: stable id.
+        outcome: ok; warning: works, but worse than it could; problem: control is impossible;
+            untested: it was not tried or could not be seen; the message says why.
+        message: what was found.
+        fix: what to do; empty where nothing is to be done.
+        sql: statements to paste.
+    """
+
+    name: str
+    outcome: Outcome
+    message: str
+    fix: str = ""
+    sql: tuple[str, ...] = ()
+
+
+def read_only(sample: Sample, _facts: Facts, settings: Settings) -> Line:
+    """Say whether the server takes writes."""
+    found = read_only_variables(sample)
+    if not found:
+        return Line("read_only", "ok", "read_only and super_read_only are OFF")
+    if settings.allow_read_only_writes:
+        return Line("read_only", "ok", f"{found}; loop.allow_read_only_writes lets active mode write")
+    return Line(
+        "read_only",
+        "warning",
+        f"{found}: active mode writes nothing while this is so",
+        "set loop.allow_read_only_writes = true to tune this server as it is",
+    )
+
+
+def read_only_variables(sample: Sample) -> str:
+    """Say which of the two variables are ON; empty where the server takes writes."""
+    on = [name for name in ("read_only", "super_read_only") if getattr(sample, name)]
+    return f"{' and '.join(on)} {'is' if len(on) == 1 else 'are'} ON" if on else ""
+
+
+def redo_enabled(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
+    """Say whether redo is written at all."""
+    if sample.redo_enabled:
+        return Line("redo_enabled", "ok", "redo logging is on")
+    return Line(
+        "redo_enabled",
+        "problem",
+        "redo logging is disabled: there is no checkpoint age to hold, and a crash loses the instance",
+        "turn it on",
+        ("ALTER INSTANCE ENABLE INNODB REDO_LOG",),
+    )
+
+
+def redo_capacity(sample: Sample, facts: Facts, _settings: Settings) -> Line:
+    """Say how large the redo log is, and whether that gives room to tune in."""
+    size = f"redo capacity {sample.redo_capacity / 2**20:.0f} MiB"
+    size += f", flush limit {sample.flush_limit / 2**20:.1f} MiB"
+    if sample.resizing:
+        return Line("redo_capacity", "warning", f"{size}; a resize is under way", "wait until it is done")
+    if sample.redo_capacity < SMALL_REDO:
+        return Line(
+            "redo_capacity",
+            "warning",
+            f"{size}: little room for write combining and bursts",
+            *facts.larger_redo(AMPLE_REDO),
+        )
+    return Line("redo_capacity", "ok", size)
+
+
+def authority(_sample: Sample, facts: Facts, _settings: Settings) -> Line:
+    """Say whether M decides the age here."""
+    lacking = without_authority(facts)
+    if not lacking:
+        return Line("authority", "ok", "M decides at which age the server comes to rest")
+    (finding,) = lacking
+    return Line("authority", "warning", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
+
+
+def adaptive_flushing(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
+    """Say whether the server flushes by age."""
+    if sample.adaptive_flushing:
+        return Line("adaptive_flushing", "ok", "innodb_adaptive_flushing is ON")
+    return Line(
+        "adaptive_flushing",
+        "problem",
+        "innodb_adaptive_flushing is OFF: the flush law ignores the age",
+        "turn it on",
+        ("SET GLOBAL innodb_adaptive_flushing = ON",),
+    )
+
+
+def flush_sync(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
+    """Say what the server does past the sync point."""
+    if not sample.flush_sync:
+        return Line(
+            "flush_sync",
+            "warning",
+            "innodb_flush_sync is OFF: M caps flushing even in an emergency, and writers stall "
+            "when it is too low",
+            "turn it on unless the device must be protected",
+            ("SET GLOBAL innodb_flush_sync = ON",),
+        )
+    past = "writers wait while the server flushes" if sample.sync_stalls else "the server saves itself"
+    return Line("flush_sync", "ok", f"past the sync point {past}, whatever M")
+
+
+def writer(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
+    """Say whether another daemon writes."""
+    if sample.writer:
+        return Line("writer", "ok", "no other InnoBrim holds the writer lock")
+    return Line("writer", "warning", "another InnoBrim holds the writer lock; a second one stays advisory")
+
+
+def ratio(sample: Sample, _facts: Facts, settings: Settings) -> Line:
+    """Say whether M is a whole multiple of C."""
+    capacity, maximum = sample.io_capacity, sample.io_capacity_max
+    if maximum % capacity == 0:
+        return Line("ratio", "ok", f"M = {maximum} is {maximum // capacity} × C = {capacity}")
+    wanted = max(100, round(maximum / settings.ratio))
+    return Line(
+        "ratio",
+        "warning",
+        f"M = {maximum} is no whole multiple of C = {capacity}: "
+        f"the server works with {capacity * (maximum // capacity)}",
+        "active mode mends it with its first write; by hand",
+        statements(sample.capacity, Capacity(wanted, wanted * settings.ratio)),
+    )
+
+
+def budgets(sample: Sample, _facts: Facts, settings: Settings) -> Line:
+    """Say whether the budgets can be kept, by one reading."""
+    broken = broken_budgets(at_first_sight(sample, settings))
+    if broken is None:
+        return Line("budgets", "ok", "recovery and shutdown budgets can be kept, by one reading")
+    return Line("budgets", "warning", f"{broken.title}, by one reading: {broken.reason}", broken.fix)
+
+
+PROBES: tuple[Callable[[Sample, Facts, Settings], Line], ...] = (
+    redo_enabled,
+    redo_capacity,
+    authority,
+    adaptive_flushing,
+    flush_sync,
+    writer,
+    read_only,
+    ratio,
+    budgets,
+)
+"""In the order in which people read them; each is called what its line is called."""
+
+
+def untested(reason: str) -> list[Line]:
+    """Return a line for each precondition that only a sample shows, so that none is taken for met."""
+    return [Line(name, "untested", reason) for name in (*(probe.__name__ for probe in PROBES), "write")]
