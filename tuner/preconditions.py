@@ -112,7 +112,7 @@ def adaptive_flushing(sample: Sample, _facts: Facts, _settings: Settings) -> Lin
     )
 
 
-def flush_sync(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
+def flush_sync(sample: Sample, facts: Facts, _settings: Settings) -> Line:
     """Say what the server does past the sync point."""
     if not sample.flush_sync:
         return Line(
@@ -123,7 +123,7 @@ def flush_sync(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
             "turn it on unless the device must be protected",
             ("SET GLOBAL innodb_flush_sync = ON",),
         )
-    past = "writers wait while the server flushes" if sample.sync_stalls else "the server saves itself"
+    past = "writers wait while the server flushes" if facts.sync_stalls else "the server saves itself"
     return Line("flush_sync", "ok", f"past the sync point {past}, whatever M")
 
 

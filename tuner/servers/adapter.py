@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from tuner.records import Sample
-from tuner.servers.parts import PARTS, Around, Part
+from tuner.servers.answers import Answers, Moment, quoted
+from tuner.servers.parts import PARTS, Part
 from tuner.servers.writerlock import WRITER_LOCK
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
@@ -50,29 +50,6 @@ FACTOR = "innodb_cleaner_lsn_age_factor"
 
 _POOL_LOADING = re.compile(r"Loading buffer pool|Loaded \d")
 _ON = frozenset({"1", "ON"})
-
-Answers = Mapping[str, str]
-"""What both statements said, by name."""
-
-
-class Moment(Struct, frozen=True):
-    """What a reading knows beside the server's answers.
-
-    Attributes:
-        monotonic: when, on the daemon's clock, seconds.
-        wall: when, Unix time, seconds.
-        read_seconds: how long the reading took.
-        around: what is known of the surroundings.
-        writer: false where the lock is known to be somebody else's.
-        undo_truncating: an undo tablespace is being truncated.
-    """
-
-    monotonic: float
-    wall: float
-    read_seconds: float
-    around: Around
-    writer: bool
-    undo_truncating: bool
 
 
 class Adapter(ABC):
@@ -284,29 +261,3 @@ class Adapter(ABC):
             "lsn_average_rate": 0,
             "redo_space_waits": 0,
         }
-
-
-def quoted(names: Collection[str]) -> str:
-    """Return names as SQL strings in a row."""
-    return ", ".join(repr(name) for name in names)
-
-
-def low_water(base: int, answers: Answers) -> int:
-    """Return the modified age below which adaptive flushing does nothing, bytes.
-
-    Args:
-        base: what ``innodb_adaptive_flushing_lwm`` is a percentage of, bytes.
-        answers: what both statements said.
-    """
-    return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
-
-
-def first_mismatch(exported: Mapping[str, str], computed: Mapping[str, int], where: str) -> str:
-    """Return what the first limit is that the server has otherwise than our arithmetic; empty without one."""
-    for name, value in computed.items():
-        if int(exported[name]) != value:
-            return (
-                f"{name} is {exported[name]} on the server and {value} by our arithmetic {where}: "
-                "this build is not understood"
-            )
-    return ""

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pymysql
 
 from tuner.records import CAPACITY_MINIMUM, Facts
-from tuner.servers.adapter import Adapter, quoted
+from tuner.servers.adapter import Adapter
+from tuner.servers.answers import quoted
 from tuner.servers.connect import Session, text
 from tuner.servers.families.recognise import ASKED, Family, recognise
 from tuner.servers.port import Unsupported

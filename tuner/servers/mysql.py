@@ -11,7 +11,8 @@ from pymysql.constants import ER
 
 from tuner.clock import Clock
 from tuner.records import ENABLE_COUNTERS, WRITE_PRIVILEGE, Capacity, Facts, Missed, Receipt, Sample
-from tuner.servers.adapter import Adapter, Moment
+from tuner.servers.adapter import Adapter
+from tuner.servers.answers import Moment
 from tuner.servers.connect import Endpoint, Session, text
 from tuner.servers.detect import detect
 from tuner.servers.enginestatus import EngineStatus

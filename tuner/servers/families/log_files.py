@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from tuner.servers.adapter import Adapter, Answers, first_mismatch, low_water
+from tuner.servers.adapter import Adapter
+from tuner.servers.answers import Answers, first_mismatch, low_water
 from tuner.servers.families.older_parts import PARTS_56, PARTS_57
 from tuner.servers.limits import LogGroupLimits, RedoLimits, log_group_limits, log_group_limits_5
 from tuner.servers.parts import PARTS

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from tuner.servers.adapter import Adapter, Answers, first_mismatch, low_water
+from tuner.servers.adapter import Adapter
+from tuner.servers.answers import Answers, first_mismatch, low_water
 from tuner.servers.families.older_parts import PARTS_MARIADB
 from tuner.servers.limits import MariaDBLimits, mariadb_limits
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tuner.servers.adapter import Adapter, Answers, first_mismatch, low_water
+from tuner.servers.adapter import Adapter
+from tuner.servers.answers import Answers, first_mismatch, low_water
 from tuner.servers.limits import RedoLimits, redo_limits
 
 

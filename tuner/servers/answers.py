@@ -1,0 +1,58 @@
+"""What a server answers, by name, and what is made of it in every family."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from msgspec import Struct
+
+from tuner.servers.parts import Around
+
+Answers = Mapping[str, str]
+"""What both statements said, by name."""
+
+
+class Moment(Struct, frozen=True):
+    """What a reading knows beside the server's answers.
+
+    Attributes:
+        monotonic: when, on the daemon's clock, seconds.
+        wall: when, Unix time, seconds.
+        read_seconds: how long the reading took.
+        around: what is known of the surroundings.
+        writer: false where the lock is known to be somebody else's.
+        undo_truncating: an undo tablespace is being truncated.
+    """
+
+    monotonic: float
+    wall: float
+    read_seconds: float
+    around: Around
+    writer: bool
+    undo_truncating: bool
+
+
+def quoted(names: Collection[str]) -> str:
+    """Return names as SQL strings in a row."""
+    return ", ".join(repr(name) for name in names)
+
+
+def low_water(base: int, answers: Answers) -> int:
+    """Return the modified age below which adaptive flushing does nothing, bytes.
+
+    Args:
+        base: what ``innodb_adaptive_flushing_lwm`` is a percentage of, bytes.
+        answers: what both statements said.
+    """
+    return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
+
+
+def first_mismatch(exported: Mapping[str, str], computed: Mapping[str, int], where: str) -> str:
+    """Return what the first limit is that the server has otherwise than our arithmetic; empty without one."""
+    for name, value in computed.items():
+        if int(exported[name]) != value:
+            return (
+                f"{name} is {exported[name]} on the server and {value} by our arithmetic {where}: "
+                "this build is not understood"
+            )
+    return ""
