@@ -22,7 +22,8 @@ from tuner.config.checks import (
 from tuner.core.plan import LONGEST
 from tuner.records import Capacity, Sample
 from tuner.servers import connect
-from tuner.servers.connect import LOST, Endpoint
+from tuner.servers.causes import LOST
+from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.parts import PARTS
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pymysql
 from msgspec import Struct
 from pymysql.connections import Connection
 
+from tuner.servers.causes import LOST, cause, error_number, in_words, is_refusal
 from tuner.servers.encryption import DriverConnection, required
 from tuner.servers.patience import Patience
 from tuner.servers.port import Unreachable
@@ -28,23 +27,6 @@ LOCK_SECONDS = 2
 
 EXECUTION_TIME = (5, 7, 8)
 """The release from which on MySQL ends a SELECT that takes too long."""
-
-LOST = 2013
-"""The driver's number for a connection that ended, or gave no answer in time."""
-
-FIXES: Mapping[int, str] = {
-    1040: "raise max_connections, or close connections that nobody needs",
-    1044: "check user and password",
-    1045: "check user and password",
-    1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
-    1130: "create the account for this host, or for '%'",
-    1698: "check user and password",
-    2026: 'turn TLS on in the server, or set server.tls = "preferred"',
-}
-"""What helps against an error of connecting, by number."""
-
-FOREIGN = "what listens there does not speak MySQL's protocol"
-ASK_SOCKET = "SELECT @@socket on the server says where it is"
 
 
 class Endpoint(Struct, frozen=True):
@@ -129,10 +111,10 @@ class Session:
                 rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
                 return rows
         except (pymysql.OperationalError, pymysql.InterfaceError, OSError, ValueError) as error:
-            if connection.open and isinstance(error, pymysql.OperationalError) and _is_refusal(error):
+            if connection.open and isinstance(error, pymysql.OperationalError) and is_refusal(error):
                 raise
             self.drop()
-            raise Unreachable(f"{self.endpoint}: {_words(error)}") from error
+            raise Unreachable(f"{self.endpoint}: {in_words(error)}") from error
 
     def drop(self) -> None:
         """Forget the connection without talking to the server; the next one ends it there."""
@@ -178,7 +160,7 @@ class Session:
                 version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
                 cursor.execute(session_limits(version, endpoint.timeout))
         except (pymysql.MySQLError, OSError, RuntimeError, ValueError, IndexError, struct.error) as error:
-            found, fix = _cause(endpoint, connection, error)
+            found, fix = cause(endpoint, connection, error)
             failure = Unreachable(f"{endpoint}: {found}", fix)
             self._silence = failure if _interrupted(connection, error) else None
             if self._silence is None:
@@ -210,7 +192,7 @@ class Session:
 def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:
     """Tell whether a connection was open and ended before the server answered the login."""
     connected = connection is not None and connection.host_info != "Not connected"
-    return connected and _number(error) in {0, LOST}
+    return connected and error_number(error) in {0, LOST}
 
 
 def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
@@ -228,78 +210,3 @@ def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
             f"{endpoint}: server.tls_ca = {endpoint.tls_ca}: {error.strerror or error}",
             "it must be a readable file of certificates (PEM)",
         ) from error
-
-
-def _is_refusal(error: pymysql.OperationalError) -> bool:
-    """Tell a refused statement from a broken connection (client errors are 2000 to 2999)."""
-    number = _number(error)
-    return number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - see above
-
-
-def _cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Exception) -> tuple[str, str]:
-    """Return why there is no connection, and what would help; the latter is empty where nobody knows."""
-    if connection is None or connection.host_info == "Not connected":
-        return _unreached(endpoint, error)
-    if not hasattr(connection, "server_capabilities"):
-        return _ungreeted(endpoint, error)
-    words = _words(error)
-    if "cryptography" in words:
-        extra = "pip install 'innobrim[rsa]'"
-        return words, f"use the unix socket, a server with TLS, or install the extra: {extra}"
-    if isinstance(error.__context__, ssl.SSLCertVerificationError):
-        return words, "correct server.tls_ca, or the server's certificate"
-    if isinstance(error.__context__, TimeoutError):
-        return words, "see what holds the server up, or raise server.timeout"
-    return words, FIXES.get(_number(error), "")
-
-
-def _unreached(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
-    system = error.__context__
-    if endpoint.socket is not None and isinstance(system, OSError):
-        return _socket_cause(Path(endpoint.socket), system)
-    if isinstance(error, UnicodeError):
-        return f"{endpoint.host!r} is no host name", "correct the host name"
-    if isinstance(system, socket.gaierror):
-        return _words(error), "correct the host name"
-    if isinstance(system, TimeoutError):
-        return _words(error), "start the server, let it through the firewall, or correct host and port"
-    return _words(error), "start the server, or correct host and port"
-
-
-def _socket_cause(path: Path, error: OSError) -> tuple[str, str]:
-    if isinstance(error, FileNotFoundError):
-        return "no such socket", ASK_SOCKET
-    if isinstance(error, PermissionError):
-        return "permission denied", "run this as a user who may enter its directory and write to it"
-    if not isinstance(error, ConnectionRefusedError):
-        return error.strerror or str(error), ASK_SOCKET
-    if path.is_socket():
-        return "nobody listens there", f"start the server; {ASK_SOCKET}"
-    return f"is a {'directory' if path.is_dir() else 'file'}, not a socket", ASK_SOCKET
-
-
-def _ungreeted(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
-    """Say why something listens and sent no greeting that the driver understood."""
-    number = _number(error)
-    if number not in (0, LOST):
-        return _words(error), FIXES.get(number, "")
-    fix = ASK_SOCKET if endpoint.socket else "correct host and port"
-    if isinstance(error.__context__, TimeoutError):
-        silent = f"no greeting within {endpoint.timeout:g} s"
-        return f"{silent}: {FOREIGN}, or is a server that hangs", fix
-    if number == LOST:
-        return f"{FOREIGN}, or is a proxy whose server is down", fix
-    return FOREIGN, fix
-
-
-def _number(error: BaseException) -> int:
-    """Return the error's number; 0 where it has none."""
-    number = error.args[0] if error.args else 0
-    return number if isinstance(number, int) else 0
-
-
-def _words(error: BaseException) -> str:
-    """Return the error as one line."""
-    number = _number(error)
-    text = str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__
-    return f"{text} (error {number})" if number else text

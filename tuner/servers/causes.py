@@ -1,0 +1,107 @@
+"""Why there is no connection, or no answer, and what would help."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+from pymysql.connections import Connection
+
+if TYPE_CHECKING:
+    from tuner.servers.connect import Endpoint
+
+LOST = 2013
+"""The driver's number for a connection that ended, or gave no answer in time."""
+
+FIXES: Mapping[int, str] = {
+    1040: "raise max_connections, or close connections that nobody needs",
+    1044: "check user and password",
+    1045: "check user and password",
+    1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
+    1130: "create the account for this host, or for '%'",
+    1698: "check user and password",
+    2026: 'turn TLS on in the server, or set server.tls = "preferred"',
+}
+"""What helps against an error of connecting, by number."""
+
+FOREIGN = "what listens there does not speak MySQL's protocol"
+ASK_SOCKET = "SELECT @@socket on the server says where it is"
+
+
+def is_refusal(error: pymysql.OperationalError) -> bool:
+    """Tell a refused statement from a broken connection (client errors are 2000 to 2999)."""
+    number = error_number(error)
+    return number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - see above
+
+
+def cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Exception) -> tuple[str, str]:
+    """Return why there is no connection, and what would help; the latter is empty where nobody knows."""
+    if connection is None or connection.host_info == "Not connected":
+        return _unreached(endpoint, error)
+    if not hasattr(connection, "server_capabilities"):
+        return _ungreeted(endpoint, error)
+    words = in_words(error)
+    if "cryptography" in words:
+        extra = "pip install 'innobrim[rsa]'"
+        return words, f"use the unix socket, a server with TLS, or install the extra: {extra}"
+    if isinstance(error.__context__, ssl.SSLCertVerificationError):
+        return words, "correct server.tls_ca, or the server's certificate"
+    if isinstance(error.__context__, TimeoutError):
+        return words, "see what holds the server up, or raise server.timeout"
+    return words, FIXES.get(error_number(error), "")
+
+
+def _unreached(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
+    system = error.__context__
+    if endpoint.socket is not None and isinstance(system, OSError):
+        return _socket_cause(Path(endpoint.socket), system)
+    if isinstance(error, UnicodeError):
+        return f"{endpoint.host!r} is no host name", "correct the host name"
+    if isinstance(system, socket.gaierror):
+        return in_words(error), "correct the host name"
+    if isinstance(system, TimeoutError):
+        return in_words(error), "start the server, let it through the firewall, or correct host and port"
+    return in_words(error), "start the server, or correct host and port"
+
+
+def _socket_cause(path: Path, error: OSError) -> tuple[str, str]:
+    if isinstance(error, FileNotFoundError):
+        return "no such socket", ASK_SOCKET
+    if isinstance(error, PermissionError):
+        return "permission denied", "run this as a user who may enter its directory and write to it"
+    if not isinstance(error, ConnectionRefusedError):
+        return error.strerror or str(error), ASK_SOCKET
+    if path.is_socket():
+        return "nobody listens there", f"start the server; {ASK_SOCKET}"
+    return f"is a {'directory' if path.is_dir() else 'file'}, not a socket", ASK_SOCKET
+
+
+def _ungreeted(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
+    """Say why something listens and sent no greeting that the driver understood."""
+    number = error_number(error)
+    if number not in (0, LOST):
+        return in_words(error), FIXES.get(number, "")
+    fix = ASK_SOCKET if endpoint.socket else "correct host and port"
+    if isinstance(error.__context__, TimeoutError):
+        silent = f"no greeting within {endpoint.timeout:g} s"
+        return f"{silent}: {FOREIGN}, or is a server that hangs", fix
+    if number == LOST:
+        return f"{FOREIGN}, or is a proxy whose server is down", fix
+    return FOREIGN, fix
+
+
+def error_number(error: BaseException) -> int:
+    """Return the error's number; 0 where it has none."""
+    number = error.args[0] if error.args else 0
+    return number if isinstance(number, int) else 0
+
+
+def in_words(error: BaseException) -> str:
+    """Return the error as one line."""
+    number = error_number(error)
+    text = str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__
+    return f"{text} (error {number})" if number else text
