@@ -12,6 +12,7 @@ from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
 from lab.servers.base import LabServer, ServerSpec
 from lab.servers.choose import Choice
+from lab.servers.flavour import product
 from lab.servers.warm import warm
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 from tuner.clock import Clock
@@ -180,8 +181,8 @@ def real_server(choice: Choice, say: Callable[[str], None]) -> Iterator[LabServe
     """
     load = Load()
     with choice.server(SPEC) as server:
-        version = server.query("SELECT VERSION()")[0][0]
-        say(f"MySQL {version} is up; filling {load.tables} tables of {load.rows} rows")
+        version, comment = server.query("SELECT VERSION(), @@version_comment")[0]
+        say(f"{product(version, comment)} {version} is up; filling {load.tables} tables of {load.rows} rows")
         prepare(server, load)
         refusal = server.limit_write_iops(WRITE_IOPS)
         if refusal is None:

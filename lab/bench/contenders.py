@@ -78,11 +78,13 @@ def parse_contender(word: str) -> Contender:
 
 
 def version_default(version: str) -> Capacity:
-    """Return what a MySQL has by itself: 10000/20000 from 8.4 on, 200/2000 before.
+    """Return what a server has by itself: 10000/20000 from MySQL 8.4 on; 200/2000 before, and MariaDB.
 
     Args:
         version: what ``SELECT VERSION()`` says.
     """
+    if "mariadb" in version.lower():
+        return Capacity(200, 2000)
     major, minor = (int(part) for part in version.split(".")[:2])
     return Capacity(10_000, 20_000) if (major, minor) >= _RAISED else Capacity(200, 2000)
 

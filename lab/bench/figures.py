@@ -7,7 +7,6 @@ import statistics
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.bench.statistics import percentile
-from tuner.servers.limits import redo_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,7 +102,7 @@ def series(
     """
     loads, looks = _by_second(seconds, began), _by_second(readings, began)
     last = max((*loads, *looks), default=-1)
-    limits = redo_limits(capacity)
+    limits = readings[-1] if readings else None
     at = range(last + 1)
 
     def load(value: Callable[[Second], float | None]) -> list[float | None]:
@@ -128,8 +127,8 @@ def series(
         "sync_pages": gained(lambda one: one.sync),
         "device_writes": gained(lambda one: one.device.writes if one.device else None),
         "device_reads": gained(lambda one: one.device.reads if one.device else None),
-        "flush_limit": limits.flush_limit,
-        "max_checkpoint_age": limits.stall_point,
+        "flush_limit": limits and limits.flush_limit,
+        "max_checkpoint_age": limits and limits.stall_point,
         "redo_capacity": capacity,
     }
 

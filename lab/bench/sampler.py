@@ -7,34 +7,19 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import pymysql
 
-from tuner.servers.limits import redo_limits
+from lab.servers.reader import Reader
+from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from lab.servers.base import LabServer
     from lab.servers.disk import DeviceCounters
-
-_METRICS = (
-    "log_lsn_current",
-    "log_lsn_buf_pool_oldest_approx",
-    "log_lsn_last_checkpoint",
-    "buffer_flush_adaptive_total_pages",
-    "buffer_flush_sync_total_pages",
-    "buffer_flush_background_total_pages",
-    "buffer_LRU_batch_flush_total_pages",
-    "log_on_file_space_waits",
-)
-_STATEMENT = (
-    "SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ("
-    + ", ".join(f"'{name}'" for name in _METRICS)
-    + ") UNION ALL SELECT 'io_capacity', @@GLOBAL.innodb_io_capacity"
-    " UNION ALL SELECT 'io_capacity_max', @@GLOBAL.innodb_io_capacity_max"
-)
+    from tuner.records import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +42,8 @@ class Reading:
         modified_age: bytes.
         checkpoint_age: bytes.
         device: what the server's disk did so far, None where that is not known.
+        flush_limit: A, bytes.
+        stall_point: where writers wait, bytes.
     """
 
     monotonic: float
@@ -74,36 +61,30 @@ class Reading:
     modified_age: int = 0
     checkpoint_age: int = 0
     device: DeviceCounters | None = None
+    flush_limit: int = 0
+    stall_point: int = 0
 
 
-def reading(
-    values: dict[str, int],
-    *,
-    redo_capacity: int,
-    now: float,
-    cpu_idle: float,
-    device: DeviceCounters | None = None,
-) -> Reading:
-    """Return the reading that raw counter values amount to."""
-    lsn = values["log_lsn_current"]
-    modified = max(0, lsn - values["log_lsn_buf_pool_oldest_approx"])
-    checkpoint = max(0, lsn - values["log_lsn_last_checkpoint"])
+def reading(sample: Sample, *, now: float, cpu_idle: float, device: DeviceCounters | None = None) -> Reading:
+    """Return the reading that a sample of the server amounts to."""
     return Reading(
         monotonic=now,
-        age_ratio=modified / redo_limits(redo_capacity).flush_limit,
-        checkpoint_ratio=checkpoint / redo_capacity,
-        lsn=lsn,
-        adaptive=values["buffer_flush_adaptive_total_pages"],
-        sync=values["buffer_flush_sync_total_pages"],
-        background=values["buffer_flush_background_total_pages"],
-        lru=values["buffer_LRU_batch_flush_total_pages"],
-        space_waits=values["log_on_file_space_waits"],
-        io_capacity=values["io_capacity"],
-        io_capacity_max=values["io_capacity_max"],
+        age_ratio=sample.modified_age / sample.flush_limit,
+        checkpoint_ratio=sample.checkpoint_age / sample.redo_capacity,
+        lsn=sample.lsn_current,
+        adaptive=sample.pages_adaptive,
+        sync=sample.pages_sync,
+        background=sample.pages_background,
+        lru=sample.pages_lru,
+        space_waits=sample.redo_space_waits,
+        io_capacity=sample.io_capacity,
+        io_capacity_max=sample.io_capacity_max,
         cpu_idle=cpu_idle,
-        modified_age=modified,
-        checkpoint_age=checkpoint,
+        modified_age=sample.modified_age,
+        checkpoint_age=sample.checkpoint_age,
         device=device,
+        flush_limit=sample.flush_limit,
+        stall_point=sample.stall_point,
     )
 
 
@@ -148,32 +129,20 @@ class Sampler:
             return [why for at, why in self._missed if since < at <= until]
 
     def _run(self) -> None:
-        connection: pymysql.Connection[Any] | None = None
+        reader: Reader | None = None
         due = time.monotonic()
         while not self._stop.wait(max(0.0, due - time.monotonic())):
             due = max(due + self._interval, time.monotonic())
             try:
-                connection = connection or self._server.connect(timeout=3.0)
-                with connection.cursor() as cursor:
-                    cursor.execute(_STATEMENT)
-                    values = {str(name): int(count) for name, count in cursor.fetchall()}
+                reader = reader or Reader(self._server)
                 one = reading(
-                    values,
-                    redo_capacity=self._server.spec.redo_capacity,
-                    now=time.monotonic(),
-                    cpu_idle=_cpu_idle(),
-                    device=self._server.device(),
+                    reader.read(), now=time.monotonic(), cpu_idle=_cpu_idle(), device=self._server.device()
                 )
-            except (pymysql.MySQLError, OSError, KeyError) as error:
-                if connection is not None:
-                    with contextlib.suppress(pymysql.MySQLError, OSError):
-                        connection.close()
-                connection = None
+            except (LabServerError, pymysql.MySQLError, OSError) as error:
                 with self._lock:
                     self._missed.append((time.monotonic(), f"{type(error).__name__}: {error}"))
                 continue
             with self._lock:
                 self._readings.append(one)
-        if connection is not None:
-            with contextlib.suppress(pymysql.MySQLError, OSError):
-                connection.close()
+        if reader is not None:
+            reader.close()

@@ -14,6 +14,7 @@ from lab.bench.sampler import Sampler
 from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
+from lab.servers.flavour import product
 from lab.workloads.course import COURSES
 from lab.workloads.course_run import CourseRun
 from lab.workloads.load import Load
@@ -44,6 +45,7 @@ class Site:
     Attributes:
         server: what is measured.
         plan: what for.
+        product: whose server it is.
         version: what the server says it is.
         default: C and M that it has by itself.
         not_limited: sentences about what of the disk could not be limited.
@@ -77,10 +79,12 @@ class Site:
         with contextlib.ExitStack() as stack:
             self._say("starting the server")
             stack.enter_context(self.server)
-            self.version = str(self.server.query("SELECT VERSION()")[0][0])
+            version, comment = self.server.query("SELECT VERSION(), @@version_comment")[0]
+            self.version = str(version)
+            self.product = product(self.version, str(comment))
             self.default = self._default()
             load = self._load()
-            self._say(f"MySQL {self.version}; filling the tables of {load.kind}")
+            self._say(f"{self.product} {self.version}; filling the tables of {load.kind}")
             self.server.set_capacity(FILL.io_capacity, FILL.io_capacity_max)
             prepare(self.server, load, seconds=fill_seconds(load))
             self.server.set_capacity(self.default.io_capacity, self.default.io_capacity_max)
@@ -213,7 +217,7 @@ class Site:
         """Return what a row was measured under."""
         disk, load = self.plan.disk, self.plan.load
         return {
-            "server": f"MySQL {self.version}",
+            "server": f"{self.product} {self.version}",
             "redo_capacity": self.server.spec.redo_capacity,
             "buffer_pool": self.server.spec.buffer_pool,
             "set": dict(self.plan.server.set),

@@ -66,7 +66,8 @@ def take(query: Query, put_back: Callable[[Capacity], None], in_force: Capacity,
         query(f"CREATE DATABASE {SCHEMA}")
     try:
         query(
-            f"CREATE TABLE {SCHEMA}.{MARKER} (owner VARCHAR(255) PRIMARY KEY) ENGINE = InnoDB"
+            f"CREATE TABLE {SCHEMA}.{MARKER} (owner VARCHAR(255) PRIMARY KEY) CHARACTER SET latin1"
+            " ENGINE = InnoDB"
             f" SELECT {_literal(mine())} AS owner, {originals.io_capacity} AS io_capacity,"
             f" {originals.io_capacity_max} AS io_capacity_max, {started:.0f} AS started"
         )

@@ -16,6 +16,7 @@ from lab.servers import claim
 from lab.servers.accounts import SCHEMA
 from lab.servers.base import Account, LabServer, LabServerError, ServerSpec
 from lab.servers.disk import DiskLimit
+from lab.servers.flavour import TRAITS
 from lab.servers.inspection import Found, inspect
 from lab.servers.optionfile import quoted, write_private
 from tuner.records import Capacity
@@ -91,6 +92,7 @@ class DsnServer(LabServer):
             LabServerError: it cannot be used for this, or the schema holds what is not ours.
         """
         found = self._look()
+        self.flavour = found.flavour
         try:
             self.query(f"SET GLOBAL innodb_io_capacity = {found.in_force.io_capacity}")
             atexit.register(self.stop)
@@ -98,7 +100,7 @@ class DsnServer(LabServer):
         except pymysql.MySQLError as error:
             raise LabServerError(
                 f"{self._endpoint} refused what the bench has to do ({error.args[-1]}); the account needs"
-                f" PROCESS and SYSTEM_VARIABLES_ADMIN on *.*, and everything on {SCHEMA}.*"
+                f" {TRAITS[found.flavour].privileges} on *.*, and everything on {SCHEMA}.*"
             ) from error
         self.spec = ServerSpec(
             redo_capacity=found.redo_capacity,

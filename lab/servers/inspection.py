@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import pymysql
 
+from lab.servers.flavour import Flavour
 from lab.servers.spec import LabServerError
+from lab.servers.version import read_version
 from tuner.records import ENABLE_COUNTERS, Capacity, Facts
-from tuner.servers.connect import Session
+from tuner.servers.adapter import Adapter
+from tuner.servers.connect import Session, text
 from tuner.servers.detect import detect
 from tuner.servers.writerlock import WRITER_LOCK
 
@@ -20,14 +23,11 @@ _MEMBER = (
     "SELECT MEMBER_ROLE FROM performance_schema.replication_group_members"
     " WHERE MEMBER_ID = @@GLOBAL.server_uuid AND MEMBER_STATE <> 'OFFLINE'"
 )
-_VALUES = (
-    "SELECT @@GLOBAL.read_only OR @@GLOBAL.super_read_only, @@GLOBAL.innodb_io_capacity,"
-    f" @@GLOBAL.innodb_io_capacity_max, @@GLOBAL.innodb_buffer_pool_size, IS_USED_LOCK('{WRITER_LOCK}')"
-)
-_REDO = (
-    "SELECT variable_value FROM performance_schema.global_status"
-    " WHERE variable_name = 'Innodb_redo_log_capacity_resized'"
-)
+_VALUES = f"SELECT @@GLOBAL.innodb_buffer_pool_size, IS_USED_LOCK('{WRITER_LOCK}')"
+_SLAVES = {Flavour.MYSQL_56: "SHOW SLAVE STATUS", Flavour.MARIADB: "SHOW ALL SLAVES STATUS"}
+"""Where no table tells what channels there are; a row is one."""
+
+_ON = frozenset({"1", "ON"})
 
 
 class Found(NamedTuple):
@@ -44,6 +44,7 @@ class Found(NamedTuple):
         writer: connection that holds the tuner's lock, None when nobody does.
         disabled_counters: InnoDB counters that are needed and off.
         blockers: why it cannot be tuned at all.
+        flavour: what it is.
     """
 
     in_force: Capacity
@@ -56,6 +57,7 @@ class Found(NamedTuple):
     writer: int | None = None
     disabled_counters: tuple[str, ...] = ()
     blockers: tuple[str, ...] = ()
+    flavour: Flavour = Flavour.MYSQL
 
 
 def inspect(session: Session) -> Found:
@@ -65,13 +67,13 @@ def inspect(session: Session) -> Found:
         LabServerError: it cannot be, or the account may not look.
         ServerError: nothing answers, or it is not supported.
     """
-    facts, _adapter = detect(session)
+    facts, adapter = detect(session)
     try:
-        found = _ask(session, facts)
+        found = _ask(session, facts, adapter)
     except pymysql.MySQLError as error:
         raise LabServerError(
             f"{session.endpoint} does not show what is needed ({error.args[-1]}); grant the account SELECT on"
-            " performance_schema.*"
+            " performance_schema.*, or where the server has no tables for replication what it says it wants"
         ) from error
     refusal = objection(found)
     if refusal is not None:
@@ -108,18 +110,34 @@ def objection(found: Found) -> str | None:
     return next((words for wrong, words in reasons if wrong), None)
 
 
-def _ask(session: Session, facts: Facts) -> Found:
-    read_only, io_capacity, io_capacity_max, buffer_pool, writer = session.query(_VALUES)[0]
-    member = session.query(_MEMBER)
+def _ask(session: Session, facts: Facts, adapter: Adapter) -> Found:
+    version = read_version(f"Ver {facts.version}")
+    flavour = Flavour.MYSQL if version is None else version.flavour
+    statements = (adapter.counter_query, adapter.status_query)
+    answers = {text(name): text(value) for one in statements for name, value in session.query(one)}
+    buffer_pool, writer = session.query(_VALUES)[0]
     return Found(
-        in_force=Capacity(int(io_capacity), int(io_capacity_max)),
+        in_force=Capacity(int(answers["innodb_io_capacity"]), int(answers["innodb_io_capacity_max"])),
         started=facts.started,
-        redo_capacity=int(session.query(_REDO)[0][0]),
+        redo_capacity=int(adapter.redo(answers)["redo_capacity"]),
         buffer_pool=int(buffer_pool),
-        read_only=bool(int(read_only)),
-        channels=int(session.query(_CHANNELS)[0][0]),
-        group_role=str(member[0][0]) if member else "",
+        read_only=not _ON.isdisjoint((answers["read_only"], answers.get("super_read_only", "0"))),
+        channels=_channels(session, flavour),
+        group_role=_group_role(session) if flavour is Flavour.MYSQL else "",
         writer=None if writer is None else int(writer),
         disabled_counters=facts.disabled_counters,
         blockers=facts.blockers,
+        flavour=flavour,
     )
+
+
+def _channels(session: Session, flavour: Flavour) -> int:
+    if flavour in _SLAVES:
+        return len(session.query(_SLAVES[flavour]))
+    return int(session.query(_CHANNELS)[0][0])
+
+
+def _group_role(session: Session) -> str:
+    """Return the role in a replication group; before 8.0 a member that is not primary is read-only."""
+    member = session.query(_MEMBER)
+    return str(member[0][0]) if member else ""

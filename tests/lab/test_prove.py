@@ -9,12 +9,11 @@ import pytest
 
 from lab.bench.daemon import configuration
 from lab.bench.ledger import Ledger, read_rows
-from lab.bench.sampler import Reading, reading
+from lab.bench.sampler import Reading
 from lab.bench.statistics import percentile, ratio_bounds, t95
 from lab.prove import blocks, hold, report, search
 from lab.servers.base import Account, LabServer
 from tests.lab.factory import CONDITIONS
-from tuner.servers.limits import redo_limits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,31 +81,6 @@ def test_a_paired_ratio_has_t_bounds() -> None:
 def test_bounds_of_many_blocks_are_no_narrower_than_students_t(freedom: int, t: float) -> None:
     """Up to the most blocks that a plan may have, t is right within a hundredth (table of Student's t)."""
     assert t95(freedom) == pytest.approx(t, abs=0.01)
-
-
-def test_the_age_ratio_is_over_the_flush_limit() -> None:
-    capacity = 100 * 2**20
-    limit = redo_limits(capacity).flush_limit
-    values = dict.fromkeys(
-        (
-            "buffer_flush_adaptive_total_pages",
-            "buffer_flush_sync_total_pages",
-            "buffer_flush_background_total_pages",
-            "buffer_LRU_batch_flush_total_pages",
-            "log_on_file_space_waits",
-            "io_capacity",
-            "io_capacity_max",
-        ),
-        1,
-    )
-    values |= {
-        "log_lsn_current": 10 * limit,
-        "log_lsn_buf_pool_oldest_approx": 9 * limit,
-        "log_lsn_last_checkpoint": 10 * limit - capacity // 2,
-    }
-    found = reading(values, redo_capacity=capacity, now=1.0, cpu_idle=0.0)
-    assert found.age_ratio == 1.0
-    assert found.checkpoint_ratio == 0.5
 
 
 def test_best_static_obeys_every_constraint() -> None:

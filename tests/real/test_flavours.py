@@ -13,6 +13,7 @@ from lab.servers.base import MEBIBYTE, DiskLimit, Flavour, LabServer, LabServerE
 from lab.servers.container import ContainerServer
 from lab.servers.local import LocalServer
 from lab.servers.named import server_named
+from lab.servers.reader import Reader
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 from tests.real.fixtures import missing
 
@@ -94,7 +95,10 @@ def test_a_server_of_another_flavour_lives_and_ends_like_any_other(words: str, f
             limited = writes_per_second(server, load, 4)
             assert server.limit_disk(DiskLimit()) == ()
             load.wait_seconds(len(load.seconds()) + 1, 30.0)
-            free = writes_per_second(server, load, 2)
+            with contextlib.closing(Reader(server)) as reader:
+                before = reader.read()
+                free = writes_per_second(server, load, 2)
+                after = reader.read()
             server.kill()
         assert not server.alive()
         server.start()
@@ -110,6 +114,10 @@ def test_a_server_of_another_flavour_lives_and_ends_like_any_other(words: str, f
         f"{said} ({comment}): {limited:.0f} writes/s under {LIMIT}, {free:.0f} without; recovery"
         f" {recovery:.2f} s, shutdown {shutdown:.2f} s, start {start:.2f} s"
     )
+    assert after.redo_capacity == SPEC.redo_capacity
+    assert 0 < after.modified_age < after.flush_limit < after.stall_point < after.redo_capacity
+    assert after.lsn_current > before.lsn_current
+    assert after.row_changes > before.row_changes
     assert 0.3 * LIMIT < limited < LIMIT * MARGIN
     assert free > LIMIT * MARGIN
     assert recovery >= 0.0

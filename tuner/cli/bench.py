@@ -57,7 +57,8 @@ WEEK = 7 * 86_400
     metavar="auto|IMAGE|PATH",
     default="auto",
     show_default=True,
-    help="A container image such as mysql:8.4, or the path of a mysqld; it is thrown away afterwards.",
+    help="A container image such as mysql:8.4 or mariadb:11.8, or the path of a mysqld or mariadbd; it is"
+    " thrown away afterwards.",
 )
 @click.option(
     "--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is LOADED and CHANGED."

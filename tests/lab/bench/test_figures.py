@@ -32,6 +32,8 @@ def look(at: float, **other: object) -> Reading:
         "cpu_idle": 0.5 * second,
         "modified_age": 40_000_000,
         "checkpoint_age": 50_000_000,
+        "flush_limit": 70_000_000,
+        "stall_point": 85_000_000,
         "device": DeviceCounters(
             reads=10 * second, writes=250 * second, read_bytes=0, write_bytes=4096 * second, source="test"
         ),

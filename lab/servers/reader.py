@@ -1,0 +1,105 @@
+"""One server's readings by the adapter of its family, on a connection of their own."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pymysql
+
+from lab.servers.spec import LabServerError
+from tuner.servers.adapter import Moment
+from tuner.servers.connect import Endpoint, Session, text
+from tuner.servers.detect import detect
+from tuner.servers.parts import Around
+from tuner.servers.port import ServerError
+
+if TYPE_CHECKING:
+    from lab.servers.client import SqlClient
+    from tuner.records import Facts, Sample
+    from tuner.servers.adapter import Adapter
+
+SECONDS = 3.0
+"""For connecting, and for each statement."""
+
+
+class Reader:
+    """Reads a server that may end and start again in between; nothing but ``close`` ends its connection."""
+
+    def __init__(self, server: SqlClient) -> None:
+        """Connect with the first reading."""
+        self._endpoint = Endpoint(
+            user=server.admin.user,
+            password=server.admin.password,
+            socket=None if server.socket is None else str(server.socket),
+            host=server.host,
+            port=server.port,
+            timeout=SECONDS,
+        )
+        self._session = Session(self._endpoint)
+        self._known: tuple[Facts, Adapter] | None = None
+
+    def facts(self) -> Facts:
+        """Return what the server is, as found at the first reading.
+
+        Raises:
+            LabServerError: nothing answers, or no server that can be read.
+        """
+        return self._recognised()[0]
+
+    def read(self) -> Sample:
+        """Return one reading; the surroundings are not looked at.
+
+        Raises:
+            LabServerError: no reading could be had; it says why.
+        """
+        adapter = self._recognised()[1]
+        began = time.monotonic()
+        try:
+            answers = self._ask(adapter.counter_query)
+            now, wall = time.monotonic(), time.time()
+            answers |= self._ask(adapter.status_query)
+            off = adapter.off(answers)
+            if off:
+                raise LabServerError(f"InnoDB counters are off: {', '.join(off)}")
+            return adapter.sample(
+                answers,
+                Moment(
+                    monotonic=now,
+                    wall=wall,
+                    read_seconds=time.monotonic() - began,
+                    around=Around(),
+                    writer=True,
+                    undo_truncating=False,
+                ),
+            )
+        except (ServerError, pymysql.MySQLError) as error:
+            self._forget()
+            raise LabServerError(str(error)) from error
+        except (KeyError, ValueError) as error:
+            raise LabServerError(f"unexpected answer: {error}") from error
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        self._session.close()
+
+    def _recognised(self) -> tuple[Facts, Adapter]:
+        if self._known is None:
+            try:
+                self._known = detect(self._session)
+            except ServerError as error:
+                self._forget()
+                raise LabServerError(str(error)) from error
+        return self._known
+
+    def _forget(self) -> None:
+        """Begin anew with the next reading.
+
+        A session that went on would end the connection it lost, by its number; after a restart of the server
+        that is one of the load's, which has the same account.
+        """
+        self._session.close()
+        self._session = Session(self._endpoint)
+
+    def _ask(self, statement: str) -> dict[str, str]:
+        return {text(name): text(value) for name, value in self._session.query(statement)}
