@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pymysql
 
 from lab.servers.spec import LabServerError
-from tuner.servers.adapter import Moment
+from tuner.servers.answers import Moment
 from tuner.servers.connect import Endpoint, Session, text
 from tuner.servers.detect import detect
 from tuner.servers.parts import Around
