@@ -13,11 +13,12 @@ from click.testing import Result
 
 from api.server import ApiServer
 from api.token import token_sha256
+from lab.plant.clock import SimClock
 from tests.api.factory import FACTS, START, about, application, record, sample
 from tuner.board import Board
 from tuner.config.schema import Config, DaemonSection
 from tuner.journal.writer import JournalWriter
-from tuner.records import Capacity, Decision, DecisionKind, Facts, Receipt, Sample
+from tuner.records import Capacity, Command, Decision, DecisionKind, Facts, Receipt, Sample
 from tuner.servers.port import Unreachable
 from tuner.settings import Mode, Settings
 
@@ -88,6 +89,18 @@ def write_journal(
         journal.save_originals(FACTS.identity, originals, FACTS.started, FACTS.version, START, saved.set)
         assert saved.wait(5.0)
     journal.close(5.0)
+
+
+class SimInbox:
+    """The loop's wait on a simulated clock, which still hears what comes."""
+
+    def __init__(self, board: Board, clock: SimClock) -> None:
+        self._inbox, self._clock = board.inbox, clock
+
+    def take(self, *, until: float) -> tuple[Command, ...]:
+        """Let the clock go to the deadline; return all that has come."""
+        self._clock.advance_to(until)
+        return tuple(self._inbox.get() for _ in range(self._inbox.qsize()))
 
 
 class FakeServer:

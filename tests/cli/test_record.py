@@ -14,12 +14,13 @@ from click.testing import CliRunner, Result
 
 from lab.plant.clock import SimClock
 from tests.bench import FakeServer
+from tests.cli.support import SimInbox
 from tuner.cli import record as command
 from tuner.cli.main import cli
 from tuner.cli.replay import replay_trace
 from tuner.journal.reader import trace
 from tuner.journal.tables import ENDED, Run
-from tuner.records import Capacity, Command, Facts, Missed, Receipt, Sample, TickRecord
+from tuner.records import Capacity, Facts, Missed, Receipt, Sample, TickRecord
 from tuner.servers.port import Unreachable
 
 Record = Callable[..., Result]
@@ -64,18 +65,6 @@ class Untouchable(FakeServer):
     @claims_writer.setter
     def claims_writer(self, wanted: bool) -> None:
         raise AssertionError(f"the writer lock was claimed: {wanted}")
-
-
-class SimInbox:
-    """The loop's wait on a simulated clock, which still hears what comes."""
-
-    def __init__(self, board: command.Board, clock: SimClock) -> None:
-        self._inbox, self._clock = board.inbox, clock
-
-    def take(self, *, until: float) -> tuple[Command, ...]:
-        """Let the clock go to the deadline; return all that has come."""
-        self._clock.advance_to(until)
-        return tuple(self._inbox.get() for _ in range(self._inbox.qsize()))
 
 
 @pytest.fixture

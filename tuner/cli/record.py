@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 
 import click
 
 from tuner.board import Board
 from tuner.cli.exits import FINE, NO, UNREACHABLE
+from tuner.cli.fixture import record_fixture
 from tuner.cli.options import configuration, fail, real_server, server_options, usage
 from tuner.cli.quantities import Duration
+from tuner.cli.recording import new_file, stopped_by_signals
 from tuner.cli.status_table import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
@@ -25,21 +22,27 @@ from tuner.core.ages import said
 from tuner.daemon import BoardInbox
 from tuner.journal.tables import LOCK_SUFFIX
 from tuner.recorder import Recorded, Recorder, RecordError
-from tuner.records import Command, Facts, Missed, TickRecord
+from tuner.records import Facts, Missed, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
 
 LONGEST = 31 * 86_400
+USUAL = 600.0
+"""How long, seconds, where nobody says."""
+
 LINE_SECONDS = 15.0
 """Between two lines of progress where there is no terminal, which gets one at every reading."""
 
 REWRITE = "\r\033[K"
-ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command()
 @server_options
 @click.option(
-    "--for", "seconds", type=Duration(LONGEST), default="10m", show_default=True, help="How long to record."
+    "--for",
+    "seconds",
+    type=Duration(LONGEST),
+    show_default="10m, or 10s with --fixture",
+    help="How long to record.",
 )
 @click.option(
     "--output",
@@ -47,23 +50,43 @@ ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     metavar="FILE",
     help="Where the trace goes; must not exist. Default: innobrim-DATE-TIME.db in this directory.",
 )
-def record(config_path: str | None, *, seconds: float, output: Path | None, **server_flags: object) -> None:
+@click.option(
+    "--fixture",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The server's raw answers instead, JSON with names and addresses taken out; must not exist.",
+)
+def record(
+    config_path: str | None,
+    *,
+    seconds: float | None,
+    output: Path | None,
+    fixture: Path | None,
+    **server_flags: object,
+) -> None:
     """Record what a server does, once a second, into a file; the server is not touched.
 
     No variable is set, no counter is turned on, and a daemon beside it is not disturbed. Ctrl-C ends it early
     and keeps what there is. innobrim report makes a page of the file, innobrim replay compares decisions.
+
+    With --fixture it records what another version of it, or a test, would have been told: also of a server
+    that it cannot tune.
 
     Exit 1: no reading succeeded, or the file is not whole. Exit 3: nothing answers.
 
     Example: innobrim record --socket /run/mysqld/mysqld.sock --user innobrim --for 30m --output monday.db
     """
     config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
+    if fixture is not None:
+        if output is not None:
+            usage("--output, --fixture: a trace or a fixture; name one of them")
+        record_fixture(config, fixture, seconds=seconds)
     path = _file(output)
     clock = SystemClock()
     server = real_server(config, clock)
     try:
         facts = server.facts()
-        done = _record(config, path, server, clock, facts=facts, seconds=seconds)
+        done = _record(config, path, server, clock, facts=facts, seconds=seconds or USUAL)
     except Unreachable as error:
         fail(str(error), UNREACHABLE)
     except (ServerError, RecordError) as error:
@@ -89,7 +112,7 @@ def _record(
     for blocker in facts.blockers:
         click.echo(f"this server could not be tuned: {blocker}")
     board, line = Board(), Line()
-    with _stopped_by_signals(board):
+    with stopped_by_signals(board):
         try:
             return Recorder(path, server, clock).run(
                 config.loop,
@@ -101,25 +124,6 @@ def _record(
             )
         finally:
             line.end()
-
-
-@contextmanager
-def _stopped_by_signals(board: Board) -> Iterator[None]:
-    """Have Ctrl-C, SIGTERM and a lost terminal end the recording instead of the program.
-
-    A signal that whoever started this had ignored, as nohup does, stays ignored.
-    """
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        board.inbox.put(Command(name="stop", who=signal.Signals(number).name, value="leave"))
-
-    heard = [number for number in ENDED_BY if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class Line:
@@ -159,15 +163,9 @@ def progress(now: TickRecord, left: float) -> str:
 def _file(output: Path | None) -> Path:
     """Return where the trace goes; exit 2 where it cannot go there."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    path = (output or Path(f"innobrim-{stamp}.db")).absolute()
-    if path.exists():
-        usage(f"--output {path}: is there already; name a file that is not, for a trace is never overwritten")
+    path = new_file("--output", output or Path(f"innobrim-{stamp}.db"), "a trace")
     if path.suffix == LOCK_SUFFIX:
         usage(f"--output {path}: {LOCK_SUFFIX} is for the file that keeps a second writer out; write .db")
-    if not path.parent.is_dir():
-        usage(f"--output {path}: there is no directory {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        usage(f"--output {path}: this account may not write to {path.parent}")
     return path
 
 

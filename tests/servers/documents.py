@@ -1,0 +1,93 @@
+"""What the sources and manuals of servers name: for the fixtures that are written from them."""
+
+from __future__ import annotations
+
+from tuner.servers.fixture import Answer
+
+_MONITOR = "storage/innobase/srv/srv0mon.cc of {} (names of the counters)"
+_RDS_MANUAL = "Amazon RDS User Guide: master user account privileges (no SUPER, no SYSTEM_VARIABLES_ADMIN)"
+
+SOURCES: dict[str, tuple[str, ...]] = {
+    "5.7": (
+        "storage/innobase/log/log0log.cc of MySQL 5.7.37 (log_calc_max_ages)",
+        "storage/innobase/buf/buf0flu.cc of MySQL 5.7.37 (af_get_pct_for_lsn)",
+        _MONITOR.format("MySQL 5.7.37"),
+    ),
+    "8.0": (
+        "storage/innobase/log/log0chkp.cc of MySQL 8.0.27 (log_calc_max_ages, log_calc_concurrency_margin)",
+        "storage/innobase/buf/buf0flu.cc of MySQL 8.0.27 (Adaptive_flush)",
+        _MONITOR.format("MySQL 8.0.27"),
+    ),
+    "redo": (
+        "storage/innobase/log/log0files_capacity.cc of MySQL 8.0.44 and 8.4.8",
+        "PMM-15195 (log_max_modified_age_sync of MySQL 8.0.46 at 100 MiB)",
+        "live figures of MySQL 9.7.4, whose limits are computed in the same way",
+    ),
+    "percona-5.7": (
+        "storage/innobase/log/log0log.cc of Percona Server 5.7 (log_calc_max_ages)",
+        "storage/innobase/buf/buf0flu.cc of Percona Server 5.7 (af_get_pct_for_lsn)",
+        "Percona Server 5.7 manual: innodb_cleaner_lsn_age_factor, Innodb_checkpoint_max_age",
+    ),
+    "percona": (
+        "storage/innobase/buf/buf0flu.cc of Percona Server 8.0.30 and later (get_pct_for_lsn)",
+        "PMM-15195 (Innodb_checkpoint_max_age of Percona Server 8.4.6 at 100 MiB)",
+        "Percona Server manual: innodb_cleaner_lsn_age_factor",
+    ),
+    "mariadb-10.5": (
+        "storage/innobase/log/log0log.cc of MariaDB 10.5.23 (log_set_capacity)",
+        "storage/innobase/buf/buf0flu.cc of MariaDB 10.5.23 (af_get_pct_for_lsn)",
+        "MariaDB release notes of 10.6.17 (MDEV-31939) and of MDEV-36149",
+    ),
+    "mariadb-10.11": ("storage/innobase/log/log0log.cc of MariaDB 10.11.18 (log_t::set_capacity)",),
+    "rds": (_RDS_MANUAL, "Amazon RDS: basedir below /rdsdbbin/"),
+    "cloudsql": ("Cloud SQL for MySQL documentation: database flags; versions end in -google",),
+    "aurora": ("Amazon Aurora MySQL reference: aurora_version, parameters that do not apply to Aurora",),
+}
+"""By family."""
+
+FLUSH_COUNTERS = (
+    "buffer_flush_sync_total_pages",
+    "buffer_flush_background_total_pages",
+    "buffer_flush_neighbor_total_pages",
+    "buffer_LRU_batch_flush_total_pages",
+)
+COMMON_STATUS = (
+    "Com_alter_table",
+    "Com_create_index",
+    "Com_drop_db",
+    "Com_drop_index",
+    "Com_drop_table",
+    "Com_optimize",
+    "Com_truncate",
+    "Innodb_buffer_pool_wait_free",
+)
+HANDLERS = ("Handler_write", "Handler_update", "Handler_delete")
+ROWS = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted")
+REDO_STATUS = {
+    "Innodb_redo_log_enabled": "ON",
+    "Innodb_redo_log_resize_status": "OK",
+    "Innodb_undo_tablespaces_active": "2",
+    "Innodb_undo_tablespaces_total": "2",
+}
+
+NO_SUCH_TABLE = 1146
+
+_QUIET = Answer(rows=(("replica", "0", None),))
+_LATENCY = Answer(rows=(("latency", "1000", "2500000000000"),))
+_EIGHT = {
+    "started": Answer(),
+    "replica": Answer(rows=(("replica", None, "0"), ("worker", None, None), ("coordinator", None, None))),
+    "group": Answer(),
+    "latency": _LATENCY,
+    "clone": Answer(error=NO_SUCH_TABLE),
+    "locks": Answer(rows=(("locks", None, None),)),
+}
+_OLDER = {"started": Answer(), "replica": _QUIET, "latency": _LATENCY}
+
+LOOKS: dict[str, dict[str, dict[str, Answer]]] = {
+    "5.7": {"MySQL 5.7": _OLDER},
+    "8.0": {"MySQL 8.0 before 8.0.30": _EIGHT},
+    "redo": {"MySQL from 8.0.30 on": _EIGHT},
+    "mariadb": {"MariaDB": {**_OLDER, "latency": Answer(rows=(("latency", None, None),))}},
+}
+"""What a server that replicates nothing answers, by family; the clone plugin is not installed."""

@@ -1,0 +1,161 @@
+"""A session that answers from a fixture, as the server that it was recorded from would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pymysql
+from pymysql.constants import ER
+
+from tuner.servers.connect import Endpoint, Session
+from tuner.servers.families.every import ADAPTERS
+from tuner.servers.fixture import Answer, Fixture, Reading
+from tuner.servers.fixture_recorder import STARTED
+
+Rows = Sequence[tuple[Any, ...]]
+
+BOOTED = 1_795_500_000.0
+"""When every mysqld of a fixture started, Unix time."""
+
+ACCOUNT = "innobrim@localhost"
+_SWITCH = {"ON": "1", "OFF": "0"}
+
+
+class Fixtured(Session):
+    """A session to a fixture's server.
+
+    Attributes:
+        at: number of the reading that it is in.
+        asked: every statement.
+    """
+
+    def __init__(self, fixture: Fixture) -> None:
+        super().__init__(Endpoint(user="innobrim"))
+        self._fixture = fixture
+        self.at = 0
+        self.asked: list[str] = []
+        self._routes: Mapping[str, Callable[[str], Rows]] = {
+            r"SHOW GLOBAL VARIABLES": self._variables,
+            r"SHOW GLOBAL STATUS": self._status,
+            r"SHOW ENGINE INNODB STATUS": self._engine,
+            r"SHOW GRANTS": self._grants,
+            r"SELECT (GET|RELEASE|IS_USED)_LOCK\(": self._lock,
+            r"SELECT name, .* FROM information_schema.innodb_metrics": self._metrics,
+        }
+
+    @property
+    def reading(self) -> Reading:
+        """Return the tables as they stand."""
+        return self._fixture.readings[self.at]
+
+    @property
+    def current(self) -> object:
+        """Return the one connection that there is."""
+        return self
+
+    def query(self, statement: str) -> Rows:
+        """Answer, or refuse as the server did."""
+        self.asked.append(statement)
+        for shape, answer in self._routes.items():
+            if re.match(shape, statement):
+                return answer(statement)
+        return self._looks(statement)
+
+    def _variables(self, statement: str) -> Rows:
+        self._heed("variables")
+        return _picked(self.reading.variables, statement)
+
+    def _status(self, statement: str) -> Rows:
+        self._heed("status")
+        return _picked(self.reading.status, statement)
+
+    def _engine(self, _: str) -> Rows:
+        self._heed("engine_log")
+        return [
+            ("InnoDB", "", f"---\nLOG\n---\n{self.reading.engine_log}--------\nROW OPERATIONS\n--------\n")
+        ]
+
+    def _grants(self, _: str) -> Rows:
+        self._heed("grants")
+        return [(f"GRANT {', '.join(self._fixture.privileges) or 'USAGE'} ON *.* TO `innobrim`@`localhost`",)]
+
+    def _lock(self, statement: str) -> Rows:
+        name = statement.partition(" ")[2].partition("(")[0]
+        return _rows(self._fixture.locks[name]) or [(None,)]
+
+    def _metrics(self, statement: str) -> Rows:
+        """Answer a SELECT from INNODB_METRICS, with the variables that a UNION adds to it."""
+        self._heed("metrics")
+        own, *more = statement.split(" UNION ALL ")
+        column = self._fixture.state_column
+        condition = re.search(rf"\b{column} = ('?)(\w+)\1", own)
+        asked = re.match(r"SELECT name, (.*) FROM", own)
+        assert asked is not None
+        other = ({"status", "enabled"} - {column}) & set(re.findall(r"\b(?:status|enabled)\b(?!')", own))
+        if other:
+            raise pymysql.OperationalError(ER.BAD_FIELD_ERROR, f"Unknown column {other}")
+        rows: list[tuple[Any, ...]] = []
+        for name, (state, count) in self.reading.metrics.items():
+            on = condition is not None and state == condition[2]
+            if " IN (" in own and f"'{name}'" not in own:
+                continue
+            if asked[1] == "count" and (condition is None or on):
+                rows.append((name, int(count)))
+            elif asked[1] == f"{column}, count":
+                rows.append((name, state, int(count)))
+            elif asked[1].startswith(f"{column} = "):
+                rows.append((name, int(on)))
+        return rows + [self._added(one) for one in more]
+
+    def _added(self, select: str) -> tuple[str, str]:
+        name = re.match(r"SELECT '(\w+)'", select)
+        assert name is not None, select
+        if name[1] == "writer":
+            _rows(self._fixture.locks["IS_USED_LOCK"])
+            return "writer", "1"
+        values: list[str] = []
+        for variable in re.findall(r"@@GLOBAL\.(\w+)", select):
+            if variable not in self.reading.variables:
+                raise pymysql.OperationalError(
+                    ER.UNKNOWN_SYSTEM_VARIABLE, f"Unknown system variable {variable}"
+                )
+            value = self.reading.variables[variable]
+            values.append(_SWITCH.get(value, value))
+        return name[1], ":".join(values)
+
+    def _looks(self, statement: str) -> Rows:
+        """Answer what looks at mysqld's start or at the surroundings; other tables are not there."""
+        looks: dict[str, Answer] = {}
+        for family, answers in self._fixture.looks.items():
+            adapter = ADAPTERS[family]
+            if statement == adapter.started:
+                _rows(answers[STARTED])
+                return [(BOOTED, ACCOUNT)]
+            looks |= {part.statement: answers[name] for name, part in adapter.parts.items()}
+        asked = [answer for part, answer in looks.items() if part in statement]
+        if not asked:
+            raise pymysql.ProgrammingError(ER.NO_SUCH_TABLE, f"no such table: {statement}")
+        return [row for answer in asked for row in _rows(answer)]
+
+    def _heed(self, table: str) -> None:
+        if table in self._fixture.refused:
+            raise pymysql.OperationalError(self._fixture.refused[table], f"{table}: denied")
+
+
+def _rows(answer: Answer) -> list[tuple[Any, ...]]:
+    """Return an answer's rows, with numbers as the driver gives them."""
+    if answer.error:
+        raise pymysql.OperationalError(answer.error, "refused")
+    return [tuple(int(one) if one and one.isdigit() else one for one in row) for row in answer.rows]
+
+
+def _picked(values: Mapping[str, str], statement: str) -> Rows:
+    """Return those that a statement names, or has a pattern for; letters' case does not matter."""
+    patterns = [
+        re.escape(one.replace("\\", "")).replace("%", ".*") if "LIKE" in statement else re.escape(one)
+        for one in re.findall(r"'([^']*)'", statement)
+    ]
+    shape = re.compile("|".join(patterns), re.IGNORECASE)
+    return [(name, value) for name, value in values.items() if shape.fullmatch(name)]

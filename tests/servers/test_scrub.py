@@ -1,0 +1,144 @@
+"""What leaves the house in a fixture, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lab.plant.clock import SimClock
+from tests.servers.fixtured import Fixtured
+from tests.servers.synthetic import FOLDER, SERVERS, fixture
+from tuner.servers.fixture import Fixture, decode, encode, load
+from tuner.servers.fixture_recorder import FixtureRecorder
+from tuner.servers.scrub import Scrubber, privileges
+
+FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
+SECRETS = {
+    "hostname": "db-prod-17",
+    "datadir": "/srv/mysql/customers/",
+    "server_uuid": "3e11fa47-71ca-11e1-9e33-c80aa9429562",
+    "basedir": "/rdsdbbin/mysql-8.0.40.R2/",
+    "port": "33061",
+}
+STATUS = {
+    "Innodb_buffer_pool_dump_status": "Cannot open '/srv/mysql/customers/ib_buffer_pool' on db-prod-17",
+    "Innodb_buffer_pool_load_status": "asked for by root@10.20.30.40",
+    "Innodb_redo_log_uuid": "1075899837",
+}
+GRANTS = [
+    "GRANT SELECT, PROCESS ON *.* TO 'watcher'@'10.20.%' IDENTIFIED BY PASSWORD '*6BB4837EB74329105EE4'",
+    "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO `watcher`@`10.20.%`",
+    "GRANT INSERT ON `payroll`.* TO `watcher`@`10.20.%`",
+    "GRANT `accounting`@`%` TO `watcher`@`10.20.%`",
+]
+WORDS = ("db-prod-17", "customers", "3e11fa47", "8.0.40.R2", "33061", "10.20", "1075899837", "watcher")
+WORDS += ("6BB4837", "payroll", "accounting", "deadlock")
+
+
+class Telling(Fixtured):
+    """A server whose answers hold what nobody outside should know."""
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Answer with secrets."""
+        rows = super().query(statement)
+        if statement == "SHOW GRANTS":
+            return [(grant,) for grant in GRANTS]
+        if statement == "SHOW ENGINE INNODB STATUS":
+            before = "LATEST DETECTED DEADLOCK\n-----\ndeadlock of watcher\n"
+            return [(kind, name, before + text) for kind, name, text in rows]
+        return rows
+
+
+def recorded(session: Fixtured) -> Fixture:
+    """Return what the recorder makes of a server's two first readings."""
+    recorder = FixtureRecorder(session, SimClock(start=50.0))
+    recorder.look()
+    for session.at in range(2):
+        recorder.read()
+    return recorder.fixture()
+
+
+def telling() -> Telling:
+    """Return a session to a server with secrets."""
+    plain = fixture(SERVERS["rds-mysql-8.0.40"])
+    readings = tuple(
+        replace(one, variables=one.variables | SECRETS, status=one.status | STATUS) for one in plain.readings
+    )
+    return Telling(replace(plain, readings=readings))
+
+
+def test_no_secret_is_in_the_file() -> None:
+    """No host, path, port, UUID, address, account, hash, other database, role or statement is left."""
+    content = encode(recorded(telling())).decode()
+
+    assert [word for word in WORDS if word in content] == []
+
+
+def test_what_recognition_needs_stays() -> None:
+    """Version, comment, the managed server's prefix and the privileges on all databases are kept."""
+    found = recorded(telling())
+
+    variables = found.readings[0].variables
+    assert (variables["version"], variables["version_comment"]) == ("8.0.40", "Source distribution")
+    assert variables["basedir"] == "/rdsdbbin/"
+    assert found.privileges == ("PROCESS", "SELECT", "SYSTEM_VARIABLES_ADMIN")
+
+
+def test_what_was_taken_out_is_said() -> None:
+    """Each variable that was changed, and each status variable with a path or a name in it."""
+    said = recorded(telling()).scrubbed
+
+    assert set(SECRETS) <= set(said)
+    assert "a path in Innodb_buffer_pool_dump_status" in said
+    assert "a name in Innodb_buffer_pool_dump_status" in said
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_fixture_recorded_from_a_fixture_is_the_same(name: str) -> None:
+    """Nothing is lost on the way, whatever the family, also where detection refuses the server."""
+    before = load(FOLDER / f"{name}.json")
+
+    after = decode(encode(recorded(Fixtured(before))))
+
+    assert after.state_column == before.state_column
+    assert after.refused == before.refused
+    assert after.privileges == before.privileges
+    assert {family: after.looks[family] for family in before.looks} == before.looks
+    assert len(after.readings) == 2
+    for old, new in zip(before.readings, after.readings, strict=False):
+        assert (new.variables, new.metrics) == (old.variables, old.metrics)
+        assert new.status == old.status
+
+
+def test_what_is_refused_is_recorded_as_such() -> None:
+    """An account that may read nothing leaves error numbers, and no words."""
+    refused = {"metrics": 1227, "engine_log": 1227, "grants": 1045}
+    found = recorded(Fixtured(replace(fixture(SERVERS["mysql-8.0.46"]), refused=refused)))
+
+    assert found.refused == refused
+    assert found.readings[0].metrics == {}
+    assert found.readings[0].engine_log == ""
+    assert found.readings[0].variables["innodb_io_capacity"] == "200"
+
+
+@pytest.mark.parametrize(
+    "value", ["OK", "67108864", "12.5", "Buffer pool(s) load completed at 261122  1:52:36", "8.0.46"]
+)
+def test_what_tells_nobody_anything_is_left_as_it_is(value: str) -> None:
+    """Numbers, states and times are not mangled."""
+    scrubber = Scrubber(("db", ""))
+
+    assert scrubber.text(value, "a variable") == value
+
+
+def test_a_grant_of_everything_is_kept_as_such() -> None:
+    """ALL PRIVILEGES, and nothing of a grant on one database or of a proxy."""
+    grants = [
+        "GRANT ALL PRIVILEGES ON *.* TO 'root'@'localhost' WITH GRANT OPTION",
+        "GRANT PROXY ON ''@'' TO 'root'@'localhost' WITH GRANT OPTION",
+    ]
+
+    assert privileges(grants) == ("ALL PRIVILEGES",)

@@ -1,0 +1,107 @@
+"""``innobrim record --fixture``: a server's raw answers, for those who cannot run that server."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from tuner.board import Board
+from tuner.cli.exits import FINE, NO, UNREACHABLE
+from tuner.cli.options import endpoint, fail, usage
+from tuner.cli.recording import new_file, stopped_by_signals
+from tuner.cli.status_table import duration
+from tuner.clock import Clock, SystemClock
+from tuner.config.schema import Config
+from tuner.core.ages import said
+from tuner.daemon import BoardInbox
+from tuner.servers.connect import Session
+from tuner.servers.detect import detect
+from tuner.servers.fixture import encode
+from tuner.servers.fixture_recorder import FixtureRecorder
+from tuner.servers.port import Unreachable, Unsupported
+
+USUAL = 10.0
+LONGEST = 600.0
+"""How long, seconds, where nobody says, and at most: a reading is some kilobytes."""
+
+INTERVAL = 1.0
+"""Between two readings, seconds."""
+
+
+def record_fixture(config: Config, given: Path, *, seconds: float | None) -> NoReturn:
+    """Record into a new file, say what was taken out, and exit.
+
+    Args:
+        config: says where the server is.
+        given: the file.
+        seconds: how long; the usual time where nobody said.
+    """
+    for_ = seconds or USUAL
+    if for_ > LONGEST:
+        usage(f"--for {duration(for_)}: with --fixture at most {duration(LONGEST)}")
+    path = new_file("--fixture", given, "a fixture")
+    clock = SystemClock()
+    session = Session(endpoint(config), clock.monotonic)
+    try:
+        _announce(session, path, for_)
+        recorder = FixtureRecorder(session, clock)
+        recorder.look()
+        missed = _record(recorder, clock, for_)
+    except Unreachable as error:
+        fail(str(error), UNREACHABLE)
+    finally:
+        session.close()
+    if recorder.count == 0:
+        fail(f"no reading succeeded, so there is no file: {missed[-1]}", NO)
+    found = recorder.fixture()
+    try:
+        with path.open("xb") as file:
+            file.write(encode(found))
+    except OSError as error:
+        fail(f"--fixture {path}: {error.strerror or error}", NO)
+    lost = f", {len(missed)} missed ({missed[-1]})" if missed else ""
+    click.echo(f"{recorder.count} readings{lost} in {path} ({said(path.stat().st_size)})")
+    for name, number in found.refused.items():
+        click.echo(f"refused: {name.replace('_', ' ')} (error {number})")
+    for what in found.scrubbed:
+        click.echo(f"taken out: {what}")
+    click.echo("it is text: look through it before you send it")
+    sys.exit(FINE)
+
+
+def _announce(session: Session, path: Path, seconds: float) -> None:
+    """Say what begins, and what this version makes of the server."""
+    click.echo(
+        f"recording the raw answers of {session.endpoint} for {duration(seconds)} into {path}; "
+        "nothing is set; Ctrl-C ends it and keeps what there is"
+    )
+    try:
+        facts, _adapter = detect(session)
+    except Unsupported as error:
+        click.echo(f"this version does not take this server: {error}")
+        return
+    click.echo(f"{facts.version}, {facts.version_comment}: {facts.family}, flush law {facts.flush_law}")
+    for blocker in facts.blockers:
+        click.echo(f"this server could not be tuned: {blocker}")
+
+
+def _record(recorder: FixtureRecorder, clock: Clock, seconds: float) -> list[str]:
+    """Take readings until the time is over or somebody ends it; return why some were missed."""
+    board = Board()
+    inbox = BoardInbox(board, clock)
+    missed: list[str] = []
+    due = clock.monotonic()
+    ends = due + seconds
+    with stopped_by_signals(board):
+        while due < ends:
+            try:
+                recorder.read()
+            except Unreachable as error:
+                missed.append(str(error))
+            due = max(due + INTERVAL, clock.monotonic())
+            if inbox.take(until=min(due, ends)):
+                break
+    return missed
