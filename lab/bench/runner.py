@@ -10,6 +10,7 @@ import pymysql
 
 from lab.bench.order import Turn, chosen, to_do, turns
 from lab.bench.progress import Progress
+from lab.bench.revision import revision
 from lab.bench.site import Site
 from lab.bench.stand import Stand
 from lab.servers.base import LabServerError
@@ -65,6 +66,7 @@ class Bench:
         self._say = say
         self._seed = seed
         self._plans = chosen(suite, variants)
+        self._revision = revision()
         self._end = time.monotonic() + seconds
         self.progress = Progress(self._plans, ledger)
 
@@ -131,6 +133,7 @@ class Bench:
             **row,
             "article": plan.article,
             "version": program_version(),
+            "revision": self._revision,
             "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         }
         self._ledger.add(whole)

@@ -95,6 +95,7 @@ class Row(Struct, frozen=True):
     why: str = ""
     article: str = ""
     version: str = ""
+    revision: str = ""
     when: str = ""
 
     def figure(self, name: str) -> float | None:
