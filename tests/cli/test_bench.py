@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -117,6 +118,29 @@ def test_what_is_left_of_a_suite_is_said(run: Callable[..., Result], monkeypatch
     answer = run("--suite", "disks", "--variant", "no limit", "--json")
     assert json.loads(answer.stdout)["unfinished_variants"] == ["600 writes/s"]
     assert "not run yet: 600 writes/s" in answer.stderr
+
+
+@pytest.mark.parametrize("option", ["--output", "--resume"])
+def test_a_directory_in_use_is_left_alone(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: str
+) -> None:
+    """A second bench says which process has the directory, writes nothing there, and ends with 1."""
+    seen: list[Result] = []
+
+    def meanwhile(_bench: object) -> bool:
+        monkeypatch.setattr(runner.Bench, "run", lambda _bench: pytest.fail("two at once"))
+        before = {path: path.read_bytes() for path in (tmp_path / "b").iterdir()}
+        seen.append(CliRunner().invoke(cli, ["bench", option, str(tmp_path / "b")], prog_name="innobrim"))
+        assert {path: path.read_bytes() for path in (tmp_path / "b").iterdir()} == before
+        return True
+
+    monkeypatch.setattr(runner.Bench, "run", meanwhile)
+    assert run().exit_code == 0
+    assert seen[0].exit_code == 1
+    assert f"process {os.getpid()} runs a bench in it" in seen[0].stderr
+    monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
+    again = CliRunner().invoke(cli, ["bench", "--resume", str(tmp_path / "b")], prog_name="innobrim")
+    assert again.exit_code == 0, again.output
 
 
 def test_the_parts_of_a_bench_have_one_server(run: Callable[..., Result], tmp_path: Path) -> None:

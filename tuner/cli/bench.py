@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -108,9 +109,10 @@ def bench(
             signal.signal(number, _interrupted)
     if dsn is not None and "://" not in dsn:
         usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
-    try:
+    with _ending_in_words():
         if resume is not None:
             _refuse_beside_resume(context)
+            context.with_resource(folder.held(resume))
             asked, ledger = folder.go_on(resume)
             _check_servers(asked.suite)
             chosen(asked.suite, variants)
@@ -126,11 +128,8 @@ def bench(
             make = _maker(asked.server, say, confirmed=yes)
             make(plans[0])  # what cannot be had is said before a directory is made
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
+            context.with_resource(folder.held(directory, new=True))
             ledger = folder.begin(directory, asked)
-    except (PlanError, NotConfirmedError) as error:
-        usage(str(error))
-    except LabServerError as error:
-        fail(str(error), UNREACHABLE)
     finished, left = _carry_out(asked, ledger, directory, make, say, limit=limit, variants=variants)
     _conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
     if not finished:
@@ -142,6 +141,19 @@ def bench(
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
     """Take SIGTERM and a lost terminal for Ctrl-C, so that a server is removed, or given back as it was."""
     raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _ending_in_words() -> Iterator[None]:
+    """End with message and exit code where a bench cannot begin."""
+    try:
+        yield
+    except (PlanError, NotConfirmedError) as error:
+        usage(str(error))
+    except folder.HeldError as error:
+        fail(str(error), NO)
+    except LabServerError as error:
+        fail(str(error), UNREACHABLE)
 
 
 def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> folder.Asked:
