@@ -68,7 +68,7 @@ class Bench:
         self._plans = chosen(suite, variants)
         self._revision = revision()
         self._end = time.monotonic() + seconds
-        self.progress = Progress(self._plans, ledger)
+        self.progress = Progress(self._plans, ledger.rows)
 
     def run(self) -> bool:
         """Carry out what is not finished; returns whether everything that is to be run is.
@@ -118,7 +118,7 @@ class Bench:
         """Return whether another row would end in time; says so where it would not."""
         if time.monotonic() + self.progress.row_seconds(plan) <= self._end:
             return True
-        self._say("the time is up; go on with --resume")
+        self._say("the time is up: no other row would end in it")
         return False
 
     def add(self, plan: Plan, row: Row) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -141,6 +142,19 @@ def test_a_directory_in_use_is_left_alone(
     monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
     again = CliRunner().invoke(cli, ["bench", "--resume", str(tmp_path / "b")], prog_name="innobrim")
     assert again.exit_code == 0, again.output
+
+
+def test_a_bench_whose_time_was_up_says_the_command_that_goes_on(
+    run: Callable[..., Result],
+) -> None:
+    """Its exit code is its own, and the command asks for the same part with the same time."""
+    stopped = run("--suite", "disks", "--variant", "no limit", "--time", "1m30s")
+    assert stopped.exit_code == 4
+    words = shlex.split(stopped.output.splitlines()[-1].partition("go on with: innobrim ")[2])
+    assert words[-4:] == ["--variant", "no limit", "--time", "90s"]
+    again = CliRunner().invoke(cli, words, prog_name="innobrim")
+    assert again.exit_code == 4
+    assert again.output.splitlines()[-1] == f"the time was up; go on with: innobrim {shlex.join(words)}"
 
 
 def test_the_parts_of_a_bench_have_one_server(run: Callable[..., Result], tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError, load_suite, parse_suite, suite_names
 from lab.bench.progress import Progress
 
@@ -71,6 +70,6 @@ def test_the_digest_changes_with_what_is_measured_and_with_nothing_else() -> Non
     assert parse_suite('about = "other"\n' + text.format(3), name="y").digest == one.digest
 
 
-def test_the_quick_suite_is_quick(tmp_path: Path) -> None:
+def test_the_quick_suite_is_quick() -> None:
     """What is promised in under ten minutes is planned for less, with the usual time to settle."""
-    assert Progress(load_suite("quick").plans, Ledger(tmp_path / "rows.jsonl", resume=True)).seconds() < 600.0
+    assert Progress(load_suite("quick").plans, []).seconds() < 600.0

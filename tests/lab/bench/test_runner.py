@@ -129,11 +129,11 @@ def test_an_interrupted_bench_repeats_nothing_and_misses_nothing(
 
 
 def test_the_time_that_is_given_is_kept(tmp_path: Path, work: Work, said: list[str]) -> None:
-    """No row begins that would not end in time, and it says how to go on."""
+    """No row begins that would not end in time, and it says why."""
     ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
     assert not bench(Plan(), ledger, said, seconds=1.0).run()
     assert work.done == []
-    assert "go on with --resume" in said[-1]
+    assert "the time is up" in said[-1]
 
 
 def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_each(
