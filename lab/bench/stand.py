@@ -11,6 +11,7 @@ from tuner.records import Capacity
 
 if TYPE_CHECKING:
     from lab.bench.plan import Plan
+    from lab.bench.row import End
     from lab.bench.runner import Bench
     from lab.bench.site import Site
 
@@ -90,8 +91,7 @@ class Stand:
         if contender.kind == "high_checkpoint":
             self._site.server.query(f"SET GLOBAL {HIGH_CHECKPOINT} = 'high_checkpoint'")
         try:
-            crash = self._plan.crash and stage == "block"
-            found = measure(self._site, contender, pair, expected, ends_in_crash=crash)
+            found = measure(self._site, contender, pair, expected, ends_in=self._end(block))
         finally:
             if contender.kind == "high_checkpoint":
                 self._site.server.query(f"SET GLOBAL {HIGH_CHECKPOINT} = 'legacy'")
@@ -106,10 +106,15 @@ class Stand:
                 "policy": contender.policy,
                 "io_capacity": None if pair is None else pair.io_capacity,
                 "io_capacity_max": None if pair is None else pair.io_capacity_max,
-                "conditions": self._site.conditions(),
                 **found,
             },
         )
+
+    def _end(self, block: int) -> End | None:
+        """Return how a block's rows end; both ways in one row would cost a second settling."""
+        if not self._plan.crash or not block:
+            return None
+        return "crash" if block % 2 else "shutdown"
 
     def _pair(self, contender: Contender) -> tuple[Capacity | None, float | None]:
         """Return what a contender sets C and M to, and the age ratio that it is known to come to."""

@@ -156,7 +156,7 @@ class LabServer(ABC):
         return initialisation(self)
 
     def restart(self) -> tuple[float, float]:
-        """Shut mysqld down in order and start it again; end the load before.
+        """Shut mysqld down in order and start it again; a load that is at work ends with its connections.
 
         Returns:
             Seconds from SHUTDOWN to the end of its process, and seconds from the start to the first answer.

@@ -61,11 +61,13 @@ class Work:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.fails_at = 0
+        self.ends: list[tuple[str, object]] = []
 
     def __call__(
-        self, _site: Site, contender: Contender, pair: Capacity | None, _expected: float | None, **_how: bool
+        self, site: Site, contender: Contender, pair: Capacity | None, _expected: float | None, **how: object
     ) -> dict[str, Any]:
         self.done.append(contender.name)
+        self.ends.append((contender.name, how["ends_in"]))
         if len(self.done) == self.fails_at:
             raise LabServerError("mysqld went away")
         fits = pair is None or pair.io_capacity_max >= EDGE
@@ -81,7 +83,8 @@ class Work:
             "age_ratio_mean": 0.5,
             "age_ratio_max": 0.6,
         }
-        return {"settled": True, "settle_seconds": 60.0, "figures": figures}
+        conditions = site.conditions()
+        return {"settled": True, "settle_seconds": 60.0, "figures": figures, "conditions": conditions}
 
 
 @pytest.fixture
@@ -148,6 +151,15 @@ def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_e
     assert stages == sorted(stages, key=["search", "block"].index)
     assert len(found) == 1
     assert EDGE <= found.pop() <= 1.05 * EDGE
+
+
+def test_recovery_and_shutdown_are_timed_in_turns(tmp_path: Path, work: Work, said: list[str]) -> None:
+    """Odd blocks end in a crash, even ones in a shutdown, for every contender; a search ends in neither."""
+    plan = Plan(contenders=("default", "best-static"), blocks=2, crash=True)
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert {how for name, how in work.ends if name.startswith("M = ")} == {None}
+    blocks = [how for name, how in work.ends if not name.startswith("M = ")]
+    assert blocks == ["crash", "crash", "shutdown", "shutdown"]
 
 
 def test_who_cannot_run_here_is_said_once_with_the_reason(
