@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pymysql
 
+from lab.bench.budgets import predicted
 from lab.bench.daemon import Daemon
 from lab.bench.figures import figures, series
 from lab.servers.base import LabServerError
@@ -88,17 +89,15 @@ def measure(
     if len(counted) < FEWEST:
         why = (site.sampler.missed(began, ended) or ["none was taken"])[-1]
         raise LabServerError(f"{len(counted)} readings of the server in the counted seconds: {why}")
+    found = figures(site.load.seconds(counted_from, ended), counted, site.load.latency(counted_from, ended))
     return {
         "conditions": conditions,
         "settled": rest,
         "settle_seconds": round(waited, 1),
         "reset": f"C/M at the default under load until the age ratio is below {RESET_RATIO}, at most"
         f" {timing.reset:.0f} s",
-        "figures": figures(
-            site.load.seconds(counted_from, ended),
-            counted,
-            site.load.latency(counted_from, ended),
-        )
+        "figures": found
+        | predicted(counted, site.plan.disk, found["pages_per_second"])
         | footprint(before, after, ended - counted_from)
         | times
         | {"missed_readings": len(site.sampler.missed(began, ended))},

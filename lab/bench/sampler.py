@@ -28,6 +28,7 @@ _METRICS = (
     "buffer_flush_background_total_pages",
     "buffer_LRU_batch_flush_total_pages",
     "log_on_file_space_waits",
+    "buffer_pool_pages_dirty",
 )
 _STATEMENT = (
     "SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ("
@@ -57,6 +58,7 @@ class Reading:
         modified_age: bytes.
         checkpoint_age: bytes.
         device: what the server's disk did so far, None where that is not known.
+        pages_dirty: in the buffer pool, None where that is not known.
     """
 
     monotonic: float
@@ -74,6 +76,7 @@ class Reading:
     modified_age: int = 0
     checkpoint_age: int = 0
     device: DeviceCounters | None = None
+    pages_dirty: int | None = None
 
 
 def reading(
@@ -104,6 +107,7 @@ def reading(
         modified_age=modified,
         checkpoint_age=checkpoint,
         device=device,
+        pages_dirty=values.get("buffer_pool_pages_dirty"),
     )
 
 

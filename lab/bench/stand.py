@@ -164,6 +164,7 @@ class Stand:
         if contender.kind == "best static" and statics.best(self._bench.rows(self._plan, "search")) is None:
             return (
                 "no static setting kept the rules: no sync flushing, a load served, an even p1, the alarm cap"
+                " and the budgets for recovery and shutdown"
             )
         return ""
 

@@ -23,7 +23,8 @@ SERVED = 0.98
 
 LOWEST = 100
 MOST_ROWS = 14
-ALARM_CAP = Settings().max_checkpoint_age_ratio
+OURS = Settings()
+"""What ours keeps: alarm cap, recovery and shutdown budget."""
 
 
 def served(row: Row) -> bool:
@@ -40,9 +41,18 @@ def steady(row: Row) -> bool:
     return bool(served(row) and figures["sync_pages"] == 0 and even)
 
 
-def capped(row: Row) -> bool:
-    """Return whether a row is steady and its checkpoint age stayed inside the alarm cap that ours keeps."""
-    return steady(row) and bool(row["figures"]["checkpoint_ratio_max"] <= ALARM_CAP)
+def kept(row: Row) -> bool:
+    """Return whether a row is steady and stayed inside the alarm cap and the budgets that ours keeps.
+
+    A budget that the row does not say enough of, as its dirty pages are not known, does not judge it.
+    """
+    figures = row["figures"]
+    return (
+        steady(row)
+        and bool(figures["checkpoint_ratio_max"] <= OURS.max_checkpoint_age_ratio)
+        and (figures.get("recovery_seconds_predicted") or 0.0) <= OURS.max_recovery_seconds
+        and (figures.get("shutdown_seconds_predicted") or 0.0) <= OURS.max_shutdown_seconds
+    )
 
 
 def anything(row: Row) -> bool:
@@ -50,16 +60,17 @@ def anything(row: Row) -> bool:
     return float(row["figures"]["commits_mean"]) > 0.0
 
 
-def best(rows: Sequence[Row], accept: Callable[[Row], bool] = capped) -> Row | None:
+def best(rows: Sequence[Row], accept: Callable[[Row], bool] = kept) -> Row | None:
     """Return the acceptable row that did best, None when none is acceptable.
 
-    Best is the highest throughput; under an offered rate, the fewest pages flushed per commit.
+    Best is the highest throughput; among those that served an offered rate, the fewest pages per commit.
     """
     accepted = [row for row in rows if accept(row)]
     if not accepted:
         return None
-    if any(row["conditions"]["load"].get("rate") for row in accepted):
-        return min(accepted, key=lambda row: float(row["figures"]["pages_per_commit"]))
+    equal = [row for row in accepted if row["conditions"]["load"].get("rate") and served(row)]
+    if equal:  # what did not serve the rate saved its pages by not doing the work
+        return min(equal, key=lambda row: float(row["figures"]["pages_per_commit"]))
     return max(accepted, key=lambda row: float(row["figures"]["commits_mean"]))
 
 
@@ -78,8 +89,8 @@ def following(rows: Sequence[Row], first: int) -> int | None:
         return None
     if not rows:
         return first
-    good = sorted(int(row["io_capacity_max"]) for row in rows if capped(row))
-    bad = sorted(int(row["io_capacity_max"]) for row in rows if not capped(row))
+    good = sorted(int(row["io_capacity_max"]) for row in rows if kept(row))
+    bad = sorted(int(row["io_capacity_max"]) for row in rows if not kept(row))
     if not good:
         return bad[-1] * 2
     below = [value for value in bad if value < good[0]]

@@ -12,6 +12,7 @@ from lab.report.rates import COLUMNS as TRACE_COLUMNS
 from lab.report.rows import COLUMNS, Row
 from lab.report.summary import groups
 from lab.report.trace import Trace
+from lab.report.winners import best_static
 
 
 def bench_summary(rows: Sequence[Row]) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def bench_summary(rows: Sequence[Row]) -> dict[str, Any]:
                 "blocks": group.blocks,
                 "contenders": group.contenders,
                 "verdicts": group.verdicts,
+                "best_static": best_static(group.search),
             }
             for group in groups(rows)
         ],
