@@ -44,8 +44,9 @@ class Stand:
         return True
 
     def search(self) -> bool:
-        """Look for the best static M where it is a contender."""
-        if BEST.name not in (parse_contender(word).name for word in self._plan.contenders):
+        """Look for the best static M where it is a contender, until a block has begun with what was found."""
+        names = [parse_contender(word).name for word in self._plan.contenders]
+        if BEST.name not in names or self._bench.rows(self._plan, "block"):
             return True
         while True:
             rows = self._bench.rows(self._plan, "search")

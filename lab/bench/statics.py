@@ -18,6 +18,9 @@ COARSE = 0.7
 FINE = 0.955
 """Two values nearer to each other than this are not told apart."""
 
+NEAR = 1.0 + (1.0 - FINE) / 2.0
+"""So much farther away than one fine step, a neighbour is one still."""
+
 SERVED = 0.98
 """What share of an offered rate has to be served: a Poisson rate of some minutes varies by less."""
 
@@ -75,42 +78,56 @@ def best(rows: Sequence[Row], accept: Callable[[Row], bool] = kept) -> Row | Non
 
 
 def following(rows: Sequence[Row], first: int) -> int | None:
-    """Return the next M to try, pages/s, None when the search is over.
-
-    Downwards by ``COARSE`` until a row is not acceptable, then the middle, on logarithms, between the
-    lowest acceptable value and the highest unacceptable one below it until they are ``FINE`` apart,
-    then once to the other side of the winner.
+    """Return the next M to try, pages/s, None when the search is over or has taken ``MOST_ROWS``.
 
     Args:
         rows: what was tried.
         first: where to begin, pages/s.
     """
-    if len(rows) >= MOST_ROWS:
-        return None
     if not rows:
         return first
+    return untried(rows) if len(rows) < MOST_ROWS else None
+
+
+def untried(rows: Sequence[Row]) -> int | None:
+    """Return the M, pages/s, that is still to try before the best of these rows is known for the best.
+
+    Downwards by ``COARSE`` until a row is not acceptable, or to the lowest M there is; then the middle, on
+    logarithms, between the lowest acceptable value and the highest unacceptable one below it until they are
+    ``FINE`` apart; then the sides of the winner until it beats a neighbour on both.
+
+    Args:
+        rows: what was tried, at least one.
+    """
     good = sorted(int(row["io_capacity_max"]) for row in rows if kept(row))
     bad = sorted(int(row["io_capacity_max"]) for row in rows if not kept(row))
     if not good:
         return bad[-1] * 2
     below = [value for value in bad if value < good[0]]
     if not below:
-        lower = _even(good[0] * COARSE)
-        return lower if lower >= LOWEST else None
-    if below[-1] / good[0] < FINE:
+        lower = max(LOWEST, _even(good[0] * COARSE))
+        if lower / good[0] < FINE:
+            return lower
+    elif below[-1] / good[0] < FINE:
         middle = _even(math.sqrt(below[-1] * good[0]))
-        return middle if below[-1] < middle < good[0] else None
+        if below[-1] < middle < good[0]:
+            return middle
     return _beside(rows)
 
 
 def _beside(rows: Sequence[Row]) -> int | None:
-    """Return the value above the winner, None where it is known."""
+    """Return a value beside the winner, None where both sides of it are known."""
     winner = best(rows)
     if winner is None:
         return None
-    wanted = _even(int(winner["io_capacity_max"]) / FINE)
+    place = int(winner["io_capacity_max"])
     tried = [int(row["io_capacity_max"]) for row in rows]
-    return wanted if all(abs(value / wanted - 1.0) > (1.0 - FINE) / 2 for value in tried) else None
+    above, below = _even(place / FINE), _even(place * FINE)
+    if not any(place < value <= above * NEAR for value in tried):
+        return above
+    if below >= LOWEST and not any(below / NEAR <= value < place for value in tried):
+        return below
+    return None
 
 
 def first(flushed: float) -> int:

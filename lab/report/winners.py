@@ -31,11 +31,13 @@ class BestStatic(Struct, frozen=True):
         best: under all constraints: no sync flushing, an even p1, alarm cap, recovery and shutdown budget.
         without_cap: without budgets and alarm cap.
         unconstrained: without any.
+        untried: the M that the search still had to try when it ended, pages/s; None where it was complete.
     """
 
     best: Winner | None
     without_cap: Winner | None
     unconstrained: Winner | None
+    untried: int | None
 
 
 def best_static(search: Sequence[Row]) -> BestStatic | None:
@@ -43,7 +45,10 @@ def best_static(search: Sequence[Row]) -> BestStatic | None:
     if not search:
         return None
     rows = [_plain(row) for row in search if row.figures.keys() >= NEEDED and "load" in row.conditions]
-    return BestStatic(*(_winner(rows, accept) for accept in (statics.kept, statics.steady, statics.anything)))
+    best, without_cap, unconstrained = (
+        _winner(rows, accept) for accept in (statics.kept, statics.steady, statics.anything)
+    )
+    return BestStatic(best, without_cap, unconstrained, statics.untried(rows) if rows else None)
 
 
 def winner_sentences(search: Sequence[Row]) -> list[str]:
@@ -56,7 +61,10 @@ def winner_sentences(search: Sequence[Row]) -> list[str]:
         (found.without_cap, "without cap and budgets"),
         (found.unconstrained, "without any constraint"),
     )
-    return ["Best static setting: " + "; ".join(f"{_said(one)} {rules}" for one, rules in parts) + "."]
+    sentence = "Best static setting: " + "; ".join(f"{_said(one)} {rules}" for one, rules in parts) + "."
+    if found.untried is None:
+        return [sentence]
+    return [sentence, f"Its search ended early: M = {found.untried} was still to try, and may be better."]
 
 
 def _said(one: Winner | None) -> str:

@@ -153,6 +153,19 @@ def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_e
     assert EDGE <= found.pop() <= 1.05 * EDGE
 
 
+@pytest.mark.usefixtures("work")
+def test_blocks_that_have_begun_keep_their_best_static_setting(tmp_path: Path, said: list[str]) -> None:
+    """A bench that goes on, also with another version, changes no contender between its blocks."""
+    plan = Plan(contenders=("default", "best-static"), blocks=2)
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    assert bench(plan, ledger, said).run()
+    searched = sum(row["stage"] == "search" for row in ledger.rows) - 1
+    del ledger.rows[searched], ledger.rows[-1]
+    assert bench(plan, ledger, said).run()
+    assert sum(row["stage"] == "search" for row in ledger.rows) == searched
+    assert len({row["io_capacity_max"] for row in ledger.rows if row["contender"] == "best static"}) == 1
+
+
 def test_recovery_and_shutdown_are_timed_in_turns(tmp_path: Path, work: Work, said: list[str]) -> None:
     """Odd blocks end in a crash, even ones in a shutdown, for every contender; a search ends in neither."""
     plan = Plan(contenders=("default", "best-static"), blocks=2, crash=True)

@@ -110,6 +110,25 @@ def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
     assert len(rows) == statics.MOST_ROWS
 
 
+@given(peak=st.floats(100.0, 4000.0), factor=st.floats(0.6, 8.0), edge=st.sampled_from([10.0, 150.0]))
+def test_a_winner_beats_what_lies_beside_it_or_the_search_is_open(
+    peak: float, factor: float, edge: float
+) -> None:
+    """Also where every setting down to the lowest keeps the rules, and the best of them lies above it."""
+    rows: list[Row] = []
+    start = max(statics.LOWEST * 2, 2 * round(peak * factor / 2))
+    while (value := statics.following(rows, start)) is not None:
+        rows.append(row(value, edge=edge))
+        rows[-1]["figures"]["commits_mean"] = 3000.0 * min(value / peak, peak / value)
+    winner = statics.best(rows)
+    assert winner is not None
+    if statics.untried(rows) is None:
+        best = max(peak, statics.LOWEST, edge)
+        assert best * 0.95 - 2 <= winner["io_capacity_max"] <= best * 1.05 + 2
+    else:
+        assert len(rows) == statics.MOST_ROWS
+
+
 def test_a_value_between_two_known_ones_is_expected_between_their_ages() -> None:
     """The age is brought near what the neighbours promise, and left alone at an edge."""
     rows = [row(400, edge=300.0), row(800, edge=300.0)]

@@ -9,6 +9,7 @@ from lab.report.page import build
 from lab.report.rows import rows_of
 from lab.report.summary import groups
 from lab.report.table import table
+from lab.report.winners import winner_sentences
 from tests.lab.report.factory import row
 from tests.lab.report.reading import Page
 
@@ -50,6 +51,14 @@ def test_the_winners_without_budgets_and_without_any_rule_are_printed_beside() -
         400,
         200,
     ]
+
+
+def test_a_search_that_ended_early_says_what_it_did_not_try() -> None:
+    """Nobody takes the best of what was tried for the best there is."""
+    whole = [searched(value, commits) for value, commits in ((100, 2000.0), (104, 2100.0), (108, 2050.0))]
+    assert len(winner_sentences(rows_of(whole))) == 1
+    (_, open_end) = winner_sentences(rows_of(whole[:2]))
+    assert "M = 108 was still to try" in open_end
 
 
 def test_without_a_search_there_is_no_winner() -> None:
