@@ -9,13 +9,16 @@ from lab.report.figures import UNKNOWN, plain, written
 from lab.report.markdown import bullets, table
 from lab.report.rows import FILE_NAME, Row
 from lab.report.summary import Contender, Group, against
+from lab.report.winners import winner_sentences
 from lab.report.words import conditions_said, conditions_short, lacking, ratio_said, sentences
 from lab.results.suites import SUITES, Published, Variant, ordered, ours
+from tuner.settings import Settings
 
 COMMAND = "python -m lab.results"
 SHOWN = ("disk", "load", "server", "redo_capacity", "set")
 """Conditions that the short form has already."""
 
+CAP = Settings().max_checkpoint_age_ratio
 POOR = ("no difference shown", "loses", "worse, no bounds")
 INTRODUCTION = f"""\
 <!-- Generated: {COMMAND} -->
@@ -67,7 +70,7 @@ def _group(suite: Published, variant: Variant, group: Group) -> Iterable[str]:
     if group.contenders:
         yield _table(group)
         yield _comparison(group)
-    notes = [*lacking(group), *_idle(group), *_search(group)]
+    notes = [*lacking(group), *_cap(group), *_idle(group), *_search(group)]
     if notes:
         yield f"To know of these rows:\n{bullets(notes)}"
 
@@ -185,14 +188,24 @@ def offered(group: Group) -> bool:
     return bool(dict(group.conditions.get("load") or {}).get("rate"))
 
 
+def _cap(group: Group) -> Iterable[str]:
+    """Say where the checkpoint age of ours, or of the best static setting, passed what ours promises."""
+    for one in ordered(group):
+        highest = one.figures.get("checkpoint_ratio_max") or 0.0
+        if highest > CAP and (one.ours or one.kind == "best static"):
+            yield f"{one.name}: the checkpoint age reached {highest:.3f} of the redo capacity, above {CAP}"
+
+
 def _idle(group: Group) -> Iterable[str]:
     """Say how much of the processors nobody used: server, load and whatever else ran share them."""
     idle = [value for row in group.rows if (value := row.figure("machine_idle")) is not None]
     if idle:
-        yield f"processors idle while a row was counted: {_two(min(idle))} to {_two(max(idle))}"
+        of = group.conditions.get("processors", "all")
+        yield f"processors idle while a row was counted: {_two(min(idle))} to {_two(max(idle))} of {of}"
 
 
 def _search(group: Group) -> Iterable[str]:
     if group.search:
         tried = sorted({row.io_capacity_max or 0 for row in group.search}, reverse=True)
         yield f"the best static setting was searched for among M = {', '.join(map(str, tried))}"
+        yield from winner_sentences(group.search)[: None if group.rows else 1]  # it goes on before the blocks

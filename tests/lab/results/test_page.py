@@ -160,3 +160,31 @@ def test_rows_that_belong_to_no_variant_of_the_suite_are_refused(tmp_path: Path)
     """Two benches mixed up in one directory are no result."""
     with pytest.raises(ReportError, match="has not: elsewhere"):
         text(tmp_path, blocks(THREE, variant="elsewhere"))
+
+
+def test_a_broken_promise_of_ours_and_a_busy_machine_are_named(tmp_path: Path) -> None:
+    """Ours aims to stay below an age; what else ran on the processors is no secret either."""
+    rows = blocks(THREE, checkpoint_ratio_max=0.81, machine_idle=0.02)
+
+    document = text(tmp_path, rows)
+
+    assert "- feedforward: the checkpoint age reached 0.810 of the redo capacity, above 0.78" in document
+    assert "- best static: the checkpoint age reached 0.810" in document
+    assert "- default: the checkpoint age" not in document
+    assert "- processors idle while a row was counted: 0.02 to 0.02 of 2" in document
+
+
+def test_the_search_says_what_it_tried_and_what_would_win_without_rules(tmp_path: Path) -> None:
+    """The best static setting keeps what ours keeps; the winners without that stand beside it."""
+    tried = [
+        measured("best-static", 0, {"commits_mean": commits, "sync_pages": sync, "checkpoint_ratio_max": 0.7})
+        | {"stage": "search", "io_capacity": m // 2, "io_capacity_max": m, "contender": f"M = {m}"}
+        for m, commits, sync in ((600, 1500.0, 0), (420, 2000.0, 0), (300, 2100.0, 5))
+    ]
+
+    document = text(tmp_path, [*tried, *blocks(THREE)])
+
+    assert "searched for among M = 600, 420, 300" in document
+    assert "150/300 (2\u202f100 commits/s, 0.160 pages per commit) without any constraint." in document
+    assert "ended early: M = 354 was still to try" in document
+    assert "ended early" not in text(tmp_path, tried)
