@@ -18,6 +18,9 @@ COMMAND = "python -m lab.results"
 SHOWN = ("disk", "load", "server", "redo_capacity", "set")
 """Conditions that the short form has already."""
 
+BUSY = 0.05
+"""A smaller share of the processors idle is none left."""
+
 CAP = Settings().max_checkpoint_age_ratio
 POOR = ("no difference shown", "loses", "worse, no bounds")
 INTRODUCTION = f"""\
@@ -69,7 +72,7 @@ def _group(suite: Published, variant: Variant, group: Group) -> Iterable[str]:
     yield _conditions(suite, variant, group)
     if group.contenders:
         yield _table(group)
-        yield _comparison(group)
+        yield _comparison(group, planned=variant.with_ours())
     notes = [*lacking(group), *_cap(group), *_idle(group), *_search(group)]
     if notes:
         yield f"To know of these rows:\n{bullets(notes)}"
@@ -102,33 +105,29 @@ def _revisions(rows: Sequence[Row]) -> str:
 
 
 def _table(group: Group) -> str:
-    compared = any(one.kind == "default" for one in group.contenders)
-    head = [
-        "contender",
-        "commits/s",
-        *(["ratio to default"] if compared else []),
-        "p1",
-        "s below half the median",
-    ]
-    head += [
-        "latency p99",
-        "sync pages",
-        "stall",
-        "device writes per commit",
-        "x mean (max)",
-        "changes",
-        "settled",
-    ]
-    return table(head, [_cells(one, compared=compared) for one in ordered(group)])
+    default = next((one for one in group.contenders if one.kind == "default"), None)
+    compared = [] if default is None else _to_default(group)
+    head = ["contender", "commits/s", *(title for title, _ in compared), "p1", "s below half the median"]
+    head += ["latency p99", "sync pages", "stall", "device writes per commit"]
+    head += ["x mean (max)", "changes", "settled"]
+    rows = []
+    for one in ordered(group):
+        found = {} if default is None else {v.name: v.ratio for v in against(group, one.name, default.name)}
+        ratios = [UNKNOWN if one == default else ratio_said(found.get(figure)) for _, figure in compared]
+        rows.append([name(one), _throughput(one), *ratios, *_figures(one)])
+    return table(head, rows)
 
 
-def _cells(one: Contender, *, compared: bool) -> list[str]:
-    ratio = UNKNOWN if one.kind == "default" else ratio_said(one.to.get("default"))
+def _to_default(group: Group) -> list[tuple[str, str]]:
+    """Return what is compared with the default: under an offered rate what it costs, as all serve the same."""
+    if offered(group):
+        return [("p99 to default", "latency_p99"), ("pages per commit to default", "pages_per_commit")]
+    return [("ratio to default", "commits_mean")]
+
+
+def _figures(one: Contender) -> list[str]:
     figures = one.figures
     return [
-        name(one),
-        _throughput(one),
-        *([ratio] if compared else []),
         written(figures["commits_p1"]),
         written(figures["seconds_below_half_median"]),
         written(figures["latency_p99"], "ms"),
@@ -158,11 +157,11 @@ def _two(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.2f}"
 
 
-def _comparison(group: Group) -> str:
+def _comparison(group: Group, *, planned: bool) -> str:
     """Return where ours loses to any other or gains nothing, and against whom it gains all along."""
     mine = ours(group)
     if mine is None:
-        return "Ours was not run here."
+        return "Ours was not measured here yet." if planned else "Ours is no contender here."
     poor: list[str] = []
     gains: list[str] = []
     for other in ordered(group):
@@ -200,8 +199,9 @@ def _idle(group: Group) -> Iterable[str]:
     """Say how much of the processors nobody used: server, load and whatever else ran share them."""
     idle = [value for row in group.rows if (value := row.figure("machine_idle")) is not None]
     if idle:
-        of = group.conditions.get("processors", "all")
-        yield f"processors idle while a row was counted: {_two(min(idle))} to {_two(max(idle))} of {of}"
+        of = int(group.conditions.get("processors", 1))
+        busy = ", so that they may have been the limit" if min(idle) < BUSY * of else ""
+        yield f"processors idle while a row was counted: {_two(min(idle))} to {_two(max(idle))} of {of}{busy}"
 
 
 def _search(group: Group) -> Iterable[str]:

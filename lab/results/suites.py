@@ -50,6 +50,10 @@ class Variant(Struct, frozen=True):
             return f"{planned} blocks" if planned > 1 else "1 block, no bounds"
         return f"{done} of {planned} blocks" + (", no bounds yet" if done < FEWEST else "")
 
+    def with_ours(self) -> bool:
+        """Tell whether one of ours is among the contenders."""
+        return any(parse_contender(word).policy is not None for word in self.plan.contenders)
+
     def finished(self, group: Group) -> bool:
         """Tell whether every block is whole."""
         return self.done(group) >= self.plan.blocks

@@ -145,12 +145,14 @@ def test_what_an_article_said_stands_beside_our_rows(tmp_path: Path) -> None:
 
 
 def test_under_an_offered_rate_equal_throughput_is_no_lack(tmp_path: Path) -> None:
-    """Everybody serves what is offered: commits/s are not listed among what ours does not gain."""
+    """Everybody serves what is offered: latency and pages per commit are compared in the place of commits/s."""
     offered = CLOSED | {"load": CLOSED["load"] | {"rate": 700}}
     rows = [one | {"conditions": offered} for one in blocks({name: [700.0, 701.0, 699.0] for name in THREE})]
 
     document = text(tmp_path, rows)
 
+    assert line(document, "contender")[2:4] == ["p99 to default", "pages per commit to default"]
+    assert line(document, "feedforward")[3].startswith("0.2")
     said = [one for one in document.splitlines() if one.startswith("- feedforward against")]
     assert said
     assert all("commits/s ×" not in one.replace("percentile, commits/s ×", "") for one in said)
@@ -171,7 +173,9 @@ def test_a_broken_promise_of_ours_and_a_busy_machine_are_named(tmp_path: Path) -
     assert "- feedforward: the checkpoint age reached 0.810 of the redo capacity, above 0.78" in document
     assert "- best static: the checkpoint age reached 0.810" in document
     assert "- default: the checkpoint age" not in document
-    assert "- processors idle while a row was counted: 0.02 to 0.02 of 2" in document
+    assert (
+        "- processors idle while a row was counted: 0.02 to 0.02 of 2, so that they may have been" in document
+    )
 
 
 def test_the_search_says_what_it_tried_and_what_would_win_without_rules(tmp_path: Path) -> None:
@@ -188,3 +192,12 @@ def test_the_search_says_what_it_tried_and_what_would_win_without_rules(tmp_path
     assert "150/300 (2\u202f100 commits/s, 0.160 pages per commit) without any constraint." in document
     assert "ended early: M = 354 was still to try" in document
     assert "ended early" not in text(tmp_path, tried)
+
+
+def test_a_suite_without_ours_compares_nothing_and_says_why(tmp_path: Path) -> None:
+    """Ours that is to come is told from ours that was never asked for."""
+    rows = blocks({name: THREE[name] for name in ("default", "2000/4000")})
+    without = Plan(contenders=("default", "2000/4000"))
+
+    assert "Ours is no contender here." in text(tmp_path, rows, without)
+    assert "Ours was not measured here yet." in text(tmp_path, rows)
