@@ -119,7 +119,7 @@ def _table(group: Group) -> str:
 
 
 def _to_default(group: Group) -> list[tuple[str, str]]:
-    """Return what is compared with the default: under an offered rate what it costs, as all serve the same."""
+    """Return what is compared with the default: what it costs, where all serve one rate."""
     if offered(group):
         return [("p99 to default", "latency_p99"), ("pages per commit to default", "pages_per_commit")]
     return [("ratio to default", "commits_mean")]

@@ -145,7 +145,7 @@ def test_what_an_article_said_stands_beside_our_rows(tmp_path: Path) -> None:
 
 
 def test_under_an_offered_rate_equal_throughput_is_no_lack(tmp_path: Path) -> None:
-    """Everybody serves what is offered: latency and pages per commit are compared in the place of commits/s."""
+    """Everybody serves what is offered: latency and pages per commit are compared instead."""
     offered = CLOSED | {"load": CLOSED["load"] | {"rate": 700}}
     rows = [one | {"conditions": offered} for one in blocks({name: [700.0, 701.0, 699.0] for name in THREE})]
 
