@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lab.bench.contenders import parse_contender
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -48,7 +50,8 @@ class Progress:
         """Return how long a row of a plan takes at most, seconds."""
         timing = plan.timing
         parts = timing.reset + timing.settle_most + plan.counted_seconds() + BETWEEN_SECONDS
-        if "best-static" in plan.contenders:
+        kinds = {parse_contender(word).kind for word in plan.contenders}
+        if "best static" in kinds or (plan.blocks > 1 and kinds - {"policy", "default"}):
             parts += timing.settle_most / 2.0  # a setting whose age is known is brought near it first
         return parts + CRASH_SECONDS * plan.crash
 

@@ -12,6 +12,7 @@ import pymysql
 from lab.bench.budgets import predicted
 from lab.bench.daemon import Daemon
 from lab.bench.figures import figures, series
+from lab.bench.settling import RESET_RATIO
 from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     from lab.bench.site import Site
     from tuner.records import Capacity
 
-RESET_RATIO = 0.25
 NEAR_SECONDS = 5.0
+NEAR_RATIO = 0.02
+"""No approach brings an age nearer than this to the one that is expected."""
+
+LOWEST = 100
+"""What every server takes for C and M, pages/s."""
+
 FEWEST = 2
 """Readings that a span has a length with."""
 
@@ -53,8 +59,8 @@ def measure(
     timing = site.plan.timing
     if not site.load.running() or site.load.longest_queue(time.monotonic() - NEAR_SECONDS):
         site.start_load()  # transactions that the contender before could not serve are not this one's
-    site.reset(timing.reset, RESET_RATIO)
-    if pair is not None and expected is not None:
+    reached = site.reset(timing.reset, RESET_RATIO)
+    if pair is not None and expected is not None and pair != site.default:
         approach(site, pair, expected, timing.settle_most / 2)
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
@@ -96,6 +102,7 @@ def measure(
         "settle_seconds": round(waited, 1),
         "reset": f"C/M at the default under load until the age ratio is below {RESET_RATIO}, at most"
         f" {timing.reset:.0f} s",
+        "reset_ratio": None if reached is None else round(reached, 3),
         "figures": found
         | predicted(counted, site.plan.disk, found["pages_per_second"])
         | footprint(before, after, ended - counted_from)
@@ -127,10 +134,14 @@ def approach(site: Site, pair: Capacity, expected: float, most: float) -> None:
     """Bring the age near where a setting settles, by a setting beyond it, for at most so many seconds."""
     end = time.monotonic() + most
     rising = _ratio(site) < expected
-    helper = int(pair.io_capacity_max * (0.6 if rising else 1.4))
-    site.server.set_capacity(max(100, helper // 2), max(100, helper // 2 * 2))
+    helper = max(LOWEST, int(pair.io_capacity_max * (0.6 if rising else 1.4)) // 2 * 2)
+    if helper == pair.io_capacity_max or abs(_ratio(site) - expected) <= NEAR_RATIO:
+        return
+    site.server.set_capacity(max(LOWEST, helper // 2), helper)
     while time.monotonic() < end and rising == (_ratio(site) < expected):
         site.watch(1.0)
+        if abs(_ratio(site) - expected) <= NEAR_RATIO:
+            return
 
 
 def _ratio(site: Site) -> float:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 WINDOW = 45.0
 """Seconds looked at."""
 
+RESET_RATIO = 0.25
+"""The age ratio below which every contender begins."""
+
 DRIFT = 0.015
 FEWEST = 5
 

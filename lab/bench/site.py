@@ -159,20 +159,26 @@ class Site:
                 check()
             time.sleep(min(left, 1.0))  # the measured time itself is what is waited for
 
-    def reset(self, most: float, ratio: float) -> None:
+    def reset(self, most: float, ratio: float) -> float | None:
         """Take C and M back to the default until the age ratio is below ``ratio``, for at most so long.
 
         A disk limit that moves is back where it begins, so that every contender is reset on the same disk.
+
+        Returns:
+            The age ratio that it came to; None where the server could not be read.
         """
         if self._alternated:
             self.limit_as_planned()
         self.set(self.default)
         end = time.monotonic() + most
+        reached: float | None = None
         while time.monotonic() < end:
             self.watch(1.0)
             recent = self.sampler.readings(since=time.monotonic() - LOOK_SECONDS)
-            if recent and recent[-1].age_ratio < ratio:
-                return
+            reached = recent[-1].age_ratio if recent else None
+            if reached is not None and reached < ratio:
+                break
+        return reached
 
     def settle(
         self, least: float, most: float, *, moves: bool = False, check: Callable[[], None] | None = None

@@ -119,6 +119,18 @@ class Stand:
 
     def _pair(self, contender: Contender) -> tuple[Capacity | None, float | None]:
         """Return what a contender sets C and M to, and the age ratio that it is known to come to."""
+        pair, expected = self._setting(contender)
+        known = [
+            float(row["figures"]["age_ratio_mean"])
+            for row in self._bench.rows(self._plan, "block")
+            if pair is not None
+            and (row["contender"], row["io_capacity_max"]) == (contender.name, pair.io_capacity_max)
+            and row["settled"]
+        ]
+        return pair, known[-1] if known else expected
+
+    def _setting(self, contender: Contender) -> tuple[Capacity | None, float | None]:
+        """Return what a contender sets C and M to, and the age ratio that the search saw it come to."""
         if contender.kind == "best static":
             row = statics.best(self._bench.rows(self._plan, "search"))
             if row is None:

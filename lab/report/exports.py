@@ -72,7 +72,7 @@ def _flat(row: Row) -> dict[str, object]:
         "io_capacity",
         "io_capacity_max",
     )
-    more = ("settled", "settle_seconds", "seed", "plan_hash", "version", "revision", "when")
+    more = ("settled", "settle_seconds", "reset_ratio", "seed", "plan_hash", "version", "revision", "when")
     found: dict[str, object] = {name: getattr(row, name) for name in (*names, *more)}
     for name, value in row.conditions.items():
         if isinstance(value, dict):

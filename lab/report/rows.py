@@ -89,6 +89,7 @@ class Row(Struct, frozen=True):
     settled: bool | None = None
     settle_seconds: float | None = None
     reset: str = ""
+    reset_ratio: float | None = None
     figures: dict[str, Any] = {}
     series: Series = Series()
     events: list[tuple[float, str]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lab.bench.settling import RESET_RATIO
 from lab.bench.statistics import Bounds
 from lab.report.figures import UNKNOWN, bytes_said, plain
 from lab.report.summary import Group, Outcome, Verdict
@@ -180,6 +181,11 @@ def lacking(group: Group) -> list[str]:
         f"{one.name} had not settled when counting began in block {', '.join(map(str, one.unsettled))}"
         for one in group.contenders
         if one.unsettled
+    ]
+    found += [
+        f"{row.contender}, block {row.block}: the reset only came to an age ratio of {row.reset_ratio:.2f}"
+        for row in group.rows
+        if row.reset_ratio is not None and row.reset_ratio >= RESET_RATIO
     ]
     found += [
         f"{row.contender}, block {row.block}: {plain(count)} errors of the load"

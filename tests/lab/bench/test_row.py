@@ -67,6 +67,9 @@ class Site:
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_given, **_named: self.done.append(name)
 
+    def reset(self, *_given: float) -> float | None:
+        return None
+
     def settle(self, *_given: object, **_named: object) -> tuple[float, bool]:
         self.done.append("settle")
         return 60.0, True
@@ -92,6 +95,28 @@ def test_a_reading_that_failed_before_a_row_is_not_the_rows() -> None:
     sampler = Readings()
     assert sampler.missed(0.5, 1.0) == ["mysqld was restarted"]
     assert sampler.missed(1.0) == []
+
+
+def test_a_row_says_how_far_its_reset_came() -> None:
+    """Who began at a higher age than the others is known by it."""
+    site = Site(Plan())
+    site.reset = lambda *_given: 0.4123
+    found = measure(site, parse_contender("2000/4000"), Capacity(2000, 4000))  # type: ignore[arg-type]  # without a server
+    assert found["reset_ratio"] == 0.412
+
+
+@pytest.mark.parametrize(
+    ("m", "expected", "helper"), [(4000, 0.9, [(1200, 2400)]), (4000, 0.51, []), (100, 0.9, [])]
+)
+def test_an_age_is_brought_near_by_a_setting_beyond(
+    m: int, expected: float, helper: list[tuple[int, int]]
+) -> None:
+    """And not at all where it is near already, or where there is no setting beyond."""
+    site = Site(Plan())
+    done: list[tuple[int, int]] = []
+    site.set_capacity = lambda *pair: done.append(pair)
+    row.approach(site, Capacity(m // 2, m), expected, 0.01)  # type: ignore[arg-type]  # without a server
+    assert done == helper
 
 
 def test_every_contender_counts_whole_turns_of_what_moves() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import pytest
 
 from lab.bench import runner, stand
-from lab.bench.contenders import Contender
+from lab.bench.contenders import Contender, parse_contender
 from lab.bench.ledger import Ledger
 from lab.bench.plan import DiskPlan, LoadPlan, Plan, Suite
 from lab.bench.runner import Bench
@@ -62,12 +62,15 @@ class Work:
         self.done: list[str] = []
         self.fails_at = 0
         self.ends: list[tuple[str, object]] = []
+        self.expected: list[tuple[str, float | None]] = []
+        self.settled = True
 
     def __call__(
-        self, site: Site, contender: Contender, pair: Capacity | None, _expected: float | None, **how: object
+        self, site: Site, contender: Contender, pair: Capacity | None, expected: float | None, **how: object
     ) -> dict[str, Any]:
         self.done.append(contender.name)
         self.ends.append((contender.name, how["ends_in"]))
+        self.expected.append((contender.name, expected))
         if len(self.done) == self.fails_at:
             raise LabServerError("mysqld went away")
         fits = pair is None or pair.io_capacity_max >= EDGE
@@ -84,7 +87,7 @@ class Work:
             "age_ratio_max": 0.6,
         }
         conditions = site.conditions()
-        return {"settled": True, "settle_seconds": 60.0, "figures": figures, "conditions": conditions}
+        return {"settled": self.settled, "settle_seconds": 60.0, "figures": figures, "conditions": conditions}
 
 
 @pytest.fixture
@@ -173,6 +176,19 @@ def test_recovery_and_shutdown_are_timed_in_turns(tmp_path: Path, work: Work, sa
     assert {how for name, how in work.ends if name.startswith("M = ")} == {None}
     blocks = [how for name, how in work.ends if not name.startswith("M = ")]
     assert blocks == ["crash", "crash", "shutdown", "shutdown"]
+
+
+@pytest.mark.parametrize(("settled", "known"), [(True, 0.5), (False, None)])
+def test_every_static_setting_is_expected_where_the_block_before_saw_it(
+    tmp_path: Path, work: Work, said: list[str], known: float | None, *, settled: bool
+) -> None:
+    """From the second block on, where it had settled; a policy finds its age by itself each time."""
+    work.settled = settled
+    plan = Plan(contenders=("2000/4000", "sync", "ours"), blocks=2)
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert {expected for _, expected in work.expected[:3]} == {None}
+    policy = parse_contender("ours").name
+    assert dict(work.expected[3:]) == {"2000/4000": known, "sync": known, policy: None}
 
 
 def test_who_cannot_run_here_is_said_once_with_the_reason(

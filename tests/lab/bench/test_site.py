@@ -102,6 +102,15 @@ def test_every_contender_is_reset_on_the_same_disk(clock: Clock) -> None:
     assert [words for _, words in site.events][-1] == "disk limited to 2400 writes/s"
 
 
+def test_a_reset_that_fell_short_says_where_it_came_to(clock: Clock) -> None:
+    """The age of this server stays at 0.5 of its limit."""
+    site, _ = site_of(Plan(), clock)
+    assert site.reset(5.0, 0.25) == 0.5
+    assert clock.now == 1005.0
+    assert site.reset(5.0, 0.6) == 0.5
+    assert clock.now == 1006.0
+
+
 def test_large_tables_have_the_time_that_they_need() -> None:
     """A hundred million rows may take hours, where 5000 a second go in; small tables end in minutes."""
     assert fill_seconds(Load(tables=4, rows=25_000_000)) >= 100_000_000 / 5000
