@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
+from lab.bench.settling import holding
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.owner import ending_with_us
+from tuner.journal.reader import last_record
+from tuner.journal.tables import JournalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -213,6 +216,13 @@ class Daemon:
     def running(self) -> bool:
         """Return whether the process is there."""
         return self._process is not None and self._process.poll() is None
+
+    def holding(self) -> bool:
+        """Return whether the daemon's journal says that M is right as it stands; reading it costs little."""
+        try:
+            return holding(last_record(self.state))
+        except JournalError:
+            return False
 
     def check(self) -> None:
         """Return when the daemon runs.

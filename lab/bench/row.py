@@ -76,7 +76,7 @@ def measure(
                 daemon.check()
 
         waited, rest = site.settle(
-            timing.settle_least, timing.settle_most, moves=daemon is not None, check=check
+            timing.settle_least, timing.settle_most, holds=daemon.holding if daemon else None, check=check
         )
         before = daemon.footprint() if daemon else None
         counted_from = time.monotonic()

@@ -181,14 +181,20 @@ class Site:
         return reached
 
     def settle(
-        self, least: float, most: float, *, moves: bool = False, check: Callable[[], None] | None = None
+        self,
+        least: float,
+        most: float,
+        *,
+        holds: Callable[[], bool] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> tuple[float, bool]:
         """Wait until the age stops drifting, and M where a policy moves it; what was before does not count.
 
         Args:
             least: seconds waited in any case.
             most: seconds waited at most.
-            moves: whether somebody moves M, and is not at rest before it did and stopped.
+            holds: says whether somebody who moves M means to leave it where it is; he is at rest when he
+                moved it and stopped, or says so. None where nobody moves it.
             check: called about once a second.
 
         Returns:
@@ -200,8 +206,9 @@ class Site:
             waited = time.monotonic() - began
             readings = self.sampler.readings(since=max(began, time.monotonic() - settling.WINDOW))
             rest = waited >= settling.WINDOW and settling.settled(readings)
-            if moves and rest:
-                rest = settling.quiet(readings) and settling.moved(self.sampler.readings(since=began))
+            if holds is not None and rest:
+                moved = settling.moved(self.sampler.readings(since=began))
+                rest = settling.quiet(readings) and (moved or holds())
             if rest or waited >= most:
                 return waited, rest
             self.watch(min(LOOK_SECONDS, most - waited), check)

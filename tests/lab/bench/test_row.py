@@ -152,6 +152,9 @@ class Child:
     def footprint(self) -> None:
         return None
 
+    def holding(self) -> bool:
+        return False
+
     def kill(self) -> None:
         self.done.append("killed")
 

@@ -77,6 +77,13 @@ def test_nothing_is_at_rest_by_what_was_before_it(clock: Clock) -> None:
     assert 45.0 <= waited <= 48.0
 
 
+def test_a_policy_that_never_moved_rests_where_it_says_that_it_holds(clock: Clock) -> None:
+    """One whose first M was right is not waited for in vain; one that has not looked yet is."""
+    site, _ = site_of(Plan(), clock)
+    assert site.settle(60.0, 100.0, holds=lambda: False) == (100.0, False)
+    assert site.settle(60.0, 100.0, holds=lambda: True) == (60.0, True)
+
+
 def test_a_limit_that_is_refused_while_a_row_runs_is_said_and_kept(clock: Clock) -> None:
     """The row's conditions and events have it, and no event claims a limit that is not there."""
     site, said = site_of(
