@@ -17,7 +17,7 @@ import httpx
 
 from lab.bench.settling import holding
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.owner import ending_with_us
+from lab.servers.owner import PREFIX, ending_with_us, sign
 from tuner.journal.reader import last_record
 from tuner.journal.tables import JournalError
 
@@ -111,7 +111,8 @@ class Daemon:
         self._port = port
         self._api = api
         self._loop = loop
-        self._directory = tempfile.TemporaryDirectory(prefix="innobrim-prove-")
+        self._directory = tempfile.TemporaryDirectory(prefix=f"{PREFIX}daemon-")
+        sign(Path(self._directory.name))
         self._config = Path(self._directory.name) / "innobrim.toml"
         self._process: subprocess.Popen[bytes] | None = None
         self.state = Path(self._directory.name) / "state"

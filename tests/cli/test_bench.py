@@ -44,6 +44,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
         signal.signal(number, signal.default_int_handler)
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
     monkeypatch.setattr(command, "_best_here", lambda: "mysql:9.7")
+    monkeypatch.setattr(command, "remove_leftovers", tuple)
     monkeypatch.setattr(runner, "Site", Absent)
 
     def invoke(*words: str) -> Result:
@@ -81,6 +82,14 @@ def test_a_hangup_that_is_ignored_stays_ignored(
     monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
     run()
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_what_crashed_runs_left_goes_with_the_next_bench(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever kind of server that one starts, and it says what went."""
+    monkeypatch.setattr(command, "remove_leftovers", lambda: ("removed 2 × control group of crashed runs",))
+    assert "removed 2 × control group of crashed runs" in run().output
 
 
 def test_a_server_that_goes_away_ends_a_bench_in_words(run: Callable[..., Result]) -> None:

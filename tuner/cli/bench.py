@@ -29,7 +29,9 @@ from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import choose
 from lab.servers.existing import NotConfirmedError
+from lab.servers.leftovers import remove_leftovers
 from lab.servers.named import server_named
+from tuner.cli.bench_resume import going_on, refuse_beside_resume
 from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
@@ -113,7 +115,7 @@ def bench(
         usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
     with _ending_in_words():
         if resume is not None:
-            _refuse_beside_resume(context)
+            refuse_beside_resume(context)
             context.with_resource(folder.held(resume))
             asked, ledger = folder.go_on(resume)
             _check_servers(asked.suite)
@@ -132,7 +134,7 @@ def bench(
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
             context.with_resource(folder.held(directory, new=True))
             ledger = folder.begin(directory, asked)
-    again = _going_on(context, directory)
+    again = going_on(context, directory)
     finished, left = _carry_out(
         asked, ledger, directory, make, say, limit=limit, variants=variants, again=again
     )
@@ -144,16 +146,6 @@ def bench(
         say(
             f"not run yet: {', '.join(left)}; for them: innobrim bench --resume {shlex.quote(str(directory))}"
         )
-
-
-def _going_on(context: click.Context, directory: Path) -> str:
-    """Return the command that goes on with this bench, with what was asked of this part of it."""
-    given = context.params
-    words = ["innobrim", "bench", "--resume", str(directory)]
-    words += [word for name in given["variants"] for word in ("--variant", name)]
-    words += [] if given["limit"] is None else ["--time", f"{given['limit']:g}s"]
-    words += [f"--{word}" for word, name in (("yes", "yes"), ("json", "as_json")) if given[name]]
-    return shlex.join(words)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -217,6 +209,8 @@ def _carry_out(
         variants=variants,
     )
     say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
+    for removed in remove_leftovers():  # also where this bench starts no server of that kind itself
+        say(removed)
     try:
         return runner.run(), runner.unfinished()
     except (LabServerError, KeyboardInterrupt) as error:
@@ -258,16 +252,6 @@ def _best_here() -> str:
 
 def _password(what: str) -> str:
     return str(click.prompt(what, hide_input=True, err=True))
-
-
-def _refuse_beside_resume(context: click.Context) -> None:
-    """End where an option is given that a bench which goes on cannot take any more."""
-    allowed = {"resume", "limit", "as_json", "yes", "variants"}
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
-            option = next(one for one in context.command.params if one.name == name).opts[0]
-            usage(f"{option} cannot be changed with --resume; start another bench for it")
 
 
 def _page(ledger: Ledger, directory: Path) -> Path | None:
