@@ -155,13 +155,14 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def problems(self) -> Iterator[str]:
         """Yield what contradicts what, one line each."""
+        names: list[str] = []
         for word in self.contenders:
             try:
-                parse_contender(word)
+                names.append(parse_contender(word).name)
             except ContenderError as error:
                 yield f"contenders: {error}"
-        if len(set(self.contenders)) != len(self.contenders):
-            yield f"contenders: {', '.join(self.contenders)} names one of them twice"
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            yield f"contenders: {', '.join(self.contenders)} names {', '.join(twice)} twice"
         try:
             self.load.load()
         except ValueError as error:

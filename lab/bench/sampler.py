@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -111,6 +112,12 @@ def reading(
     )
 
 
+def _rows(connection: pymysql.Connection[Any], statement: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
 def _cpu_idle() -> float:
     """Return the seconds that the machine's processors idled since boot, 0 where that is not known."""
     with contextlib.suppress(OSError):
@@ -158,15 +165,14 @@ class Sampler:
             due = max(due + self._interval, time.monotonic())
             try:
                 connection = connection or self._server.connect(timeout=3.0)
-                with connection.cursor() as cursor:
-                    cursor.execute(_STATEMENT)
-                    values = {str(name): int(count) for name, count in cursor.fetchall()}
+                ask = partial(_rows, connection)
+                values = {str(name): int(count) for name, count in ask(_STATEMENT)}
                 one = reading(
                     values,
                     redo_capacity=self._server.spec.redo_capacity,
                     now=time.monotonic(),
                     cpu_idle=_cpu_idle(),
-                    device=self._server.device(),
+                    device=self._server.device(ask),
                 )
             except (pymysql.MySQLError, OSError, KeyError) as error:
                 if connection is not None:
