@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from lab.bench.plan import Plan
     from lab.servers.base import LabServer
+    from lab.workloads.load_run import LoadRun
 
 MEBIBYTE = 1024 * 1024
 FILL = Capacity(10_000, 20_000)
@@ -259,7 +260,7 @@ class Site:
     def _load(self) -> Load:
         return self.plan.load.load(self._rate)
 
-    def _run(self) -> SysbenchRun | CourseRun:
+    def _run(self) -> LoadRun:
         load = self._load()
         if self.plan.load.course == "steady":
             return SysbenchRun(self.server, load, *self._extra)
