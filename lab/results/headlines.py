@@ -84,11 +84,12 @@ def lines(suites: Sequence[Published]) -> str:
     for line in LINES:
         found = list(_rows(line, suites))
         rows += found
-        label = f"{line.suite}: {line.variant}".removesuffix(": ")
+        named = line.variant.startswith(line.suite)
+        label = line.variant if named else f"{line.suite}: {line.variant}".removesuffix(": ")
         if not found and label not in missing:
             missing.append(label)
     parts = [table(HEAD, rows)] if rows else []
-    parts += [f"Not measured yet: {'; '.join(missing)}."] if missing else []
+    parts += [f"No block measured yet: {'; '.join(missing)}."] if missing else []
     return "\n\n".join(parts)
 
 

@@ -57,7 +57,7 @@ def test_a_line_has_default_best_static_and_ours_with_what_follows(tmp_path: Pat
         " | 1\u202f000 | 2\u202f000 (210/420) | 1\u202f998 | 2.00 (1.98 to 2.02), gains"
         " | 0.999 (0.986 to 1.01), no difference shown |"
     )
-    assert found[-1].startswith("Not measured yet: disks: 600 writes/s;")
+    assert found[-1].startswith("No block measured yet: disks: 600 writes/s;")
 
 
 def test_a_loss_is_a_loss_in_the_readme(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_with_nothing_measured_the_table_is_a_sentence(tmp_path: Path) -> None:
     """An empty table would look like a mistake."""
     (tmp_path / "docs/results/bench").mkdir(parents=True)
 
-    assert [one[:16] for one in table(tmp_path)] == ["Not measured yet"]
+    assert [one[:24] for one in table(tmp_path)] == ["No block measured yet: co"]
 
 
 def test_check_names_what_is_stale_and_writes_nothing(tmp_path: Path) -> None:
