@@ -1,6 +1,8 @@
 # make demo      see the loop at work within two minutes; installs nothing outside .venv
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing
-# make prove     the long measurements; PART=search|blocks|hold|surge|recovery|soak|all, RESUME=1 goes on where it stopped
+# make prove     the long measurements; PART=search|blocks|hold|surge|recovery|soak|bench|all, RESUME=1 goes on where it
+#                stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it
+# make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
 # make setup     .venv with everything for development
 # make lint      style, types and import directions only
 # PYTHON=…       which Python makes .venv, 3.11 or later
@@ -11,7 +13,7 @@ ARGS ?=
 BIN := .venv/bin
 export PYTHON
 
-.PHONY: help setup demo servers lint test prove
+.PHONY: help setup demo servers lint test prove results
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -37,4 +39,7 @@ test: servers lint
 	$(BIN)/pytest $(ARGS)
 
 prove: setup servers
-	$(BIN)/python -m lab.prove --part $(PART) $(if $(RESUME),--resume) $(ARGS)
+	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(if $(RESUME),--resume) $(ARGS)
+
+results: setup
+	$(BIN)/python -m lab.results $(ARGS)

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
+from lab.bench.settling import holding
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.owner import ending_with_us
+from lab.servers.owner import PREFIX, ending_with_us, sign
+from tuner.journal.reader import last_record
+from tuner.journal.tables import JournalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +111,8 @@ class Daemon:
         self._port = port
         self._api = api
         self._loop = loop
-        self._directory = tempfile.TemporaryDirectory(prefix="innobrim-prove-")
+        self._directory = tempfile.TemporaryDirectory(prefix=f"{PREFIX}daemon-")
+        sign(Path(self._directory.name))
         self._config = Path(self._directory.name) / "innobrim.toml"
         self._process: subprocess.Popen[bytes] | None = None
         self.state = Path(self._directory.name) / "state"
@@ -213,6 +217,13 @@ class Daemon:
     def running(self) -> bool:
         """Return whether the process is there."""
         return self._process is not None and self._process.poll() is None
+
+    def holding(self) -> bool:
+        """Return whether the daemon's journal says that M is right as it stands; reading it costs little."""
+        try:
+            return holding(last_record(self.state))
+        except JournalError:
+            return False
 
     def check(self) -> None:
         """Return when the daemon runs.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -11,8 +15,16 @@ from msgspec import Struct
 from lab.bench.ledger import Ledger
 from lab.bench.plan import Plan, PlanError, Suite, check, in_words
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 ASKED = "bench.json"
 ROWS = "rows.jsonl"
+LOCK = "bench.lock"
+
+
+class HeldError(Exception):
+    """A directory that another bench is at work in; the message says which process."""
 
 
 class Asked(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,6 +48,45 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     def suite(self) -> Suite:
         """Return the suite."""
         return Suite(name=self.name, about=self.about, plans=self.plans)
+
+
+@contextlib.contextmanager
+def held(directory: Path, *, new: bool = False) -> Iterator[None]:
+    """Keep other benches out of a directory; the kernel lets go of it also after ``kill -9``.
+
+    Args:
+        directory: a bench's own.
+        new: make it where it is not there yet.
+
+    Raises:
+        HeldError: another bench is at work in it.
+        PlanError: it is no bench's directory, or cannot be written or locked.
+    """
+    if not new and not (directory / ASKED).exists():
+        raise PlanError(f"{directory}: no bench's directory: it has no {ASKED}")
+    try:
+        if new:
+            directory.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                who = os.read(descriptor, 20).decode("ascii", "replace").strip() or "of unknown id"
+                raise HeldError(
+                    f"{directory}: process {who} runs a bench in it; wait for its end, or end it first"
+                ) from error
+            raise PlanError(
+                f"{directory}: cannot be locked: {os.strerror(error.errno or 0)}; name one on a local disk"
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def begin(directory: Path, asked: Asked) -> Ledger:

@@ -51,9 +51,17 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     Raises:
         ValueError: another line is no JSON object; the message has its number.
     """
-    if not path.exists():
-        return []
-    rows: list[dict[str, Any]] = []
+    return [row for _, row in numbered_rows(path)] if path.exists() else []
+
+
+def numbered_rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Return the rows of a file, each with the number of its line; a last line that was cut off is no row.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no text, or another line is no JSON object; the message has its number.
+    """
+    rows: list[tuple[int, dict[str, Any]]] = []
     whole, _newline, _cut = path.read_text(encoding="utf-8").rpartition("\n")
     for number, line in enumerate(whole.split("\n"), 1):
         if not line.strip():
@@ -64,5 +72,5 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
             raise ValueError(f"{path}, line {number}: not JSON: {error}") from error
         if not isinstance(row, dict):
             raise ValueError(f"{path}, line {number}: {line[:40]!r} is no row; a JSON object is")  # noqa: TRY004 - what is wrong is the file's content
-        rows.append(row)
+        rows.append((number, row))
     return rows

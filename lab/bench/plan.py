@@ -128,7 +128,8 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         variant: what tells it from the other plans of its suite.
         contenders: what is compared; ``lab.bench.contenders`` has the words.
         blocks: how often each contender runs, once a block.
-        crash: kill the server and shut it down after each row, and say how long it took to come back.
+        crash: kill the server after each row of odd blocks and shut it down after those of even ones, each
+            at the age held, and say how long recovery and shutdown took.
         article: what a published article measured with these settings, in its own words.
     """
 
@@ -154,13 +155,14 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def problems(self) -> Iterator[str]:
         """Yield what contradicts what, one line each."""
+        names: list[str] = []
         for word in self.contenders:
             try:
-                parse_contender(word)
+                names.append(parse_contender(word).name)
             except ContenderError as error:
                 yield f"contenders: {error}"
-        if len(set(self.contenders)) != len(self.contenders):
-            yield f"contenders: {', '.join(self.contenders)} names one of them twice"
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            yield f"contenders: {', '.join(self.contenders)} names {', '.join(twice)} twice"
         try:
             self.load.load()
         except ValueError as error:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lab.bench.contenders import parse_contender
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
-    from lab.bench.ledger import Ledger
-    from lab.bench.plan import Plan
+    from lab.bench.plan import Plan, Suite
 
 SEARCH_ROWS = 9
 """How many rows the search for the best static setting usually takes."""
@@ -23,19 +25,33 @@ BETWEEN_SECONDS = 10.0
 CRASH_SECONDS = 60.0
 
 
-class Progress:
-    """Counts rows; knows nothing that the ledger does not know."""
+def outline(suite: Suite, plans: Sequence[Plan]) -> list[str]:
+    """Return what a suite would run of these plans, and for how long, in lines for people."""
+    lines = [f"{suite.name}: {suite.about}"]
+    for one in plans:
+        disk = "no limit" if one.disk.write_iops is None else f"{one.disk.write_iops} writes/s"
+        lines.append(
+            f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {one.blocks} blocks; {disk}; redo"
+            f" {one.server.redo_capacity} MiB, buffer pool {one.server.buffer_pool} MiB; {one.load.kind},"
+            f" {one.load.threads} threads"
+        )
+    return [*lines, f"takes {Progress(plans, []).left()}"]
 
-    def __init__(self, plans: Sequence[Plan], ledger: Ledger) -> None:
-        """Take what is to be done and what is done."""
+
+class Progress:
+    """Counts rows; knows nothing that the rows do not know."""
+
+    def __init__(self, plans: Sequence[Plan], rows: Sequence[dict[str, Any]]) -> None:
+        """Take what is to be done, and the finished rows, a list that grows."""
         self._plans = plans
-        self._ledger = ledger
+        self._finished = rows
 
     def row_seconds(self, plan: Plan) -> float:
         """Return how long a row of a plan takes at most, seconds."""
         timing = plan.timing
         parts = timing.reset + timing.settle_most + plan.counted_seconds() + BETWEEN_SECONDS
-        if "best-static" in plan.contenders:
+        kinds = {parse_contender(word).kind for word in plan.contenders}
+        if "best static" in kinds or (plan.blocks > 1 and kinds - {"policy", "default"}):
             parts += timing.settle_most / 2.0  # a setting whose age is known is brought near it first
         return parts + CRASH_SECONDS * plan.crash
 
@@ -51,7 +67,7 @@ class Progress:
         return f"about {minutes:.0f} min" if minutes < HOURS_FROM else f"about {minutes / 60.0:.1f} h"
 
     def _plan(self, plan: Plan) -> float:
-        rows = [row for row in self._ledger.rows if row["variant"] == plan.variant]
+        rows = [row for row in self._finished if row["variant"] == plan.variant]
         out = sum(row["stage"] == "left out" for row in rows)
         done = sum(row["stage"] == "block" for row in rows)
         wanted = plan.blocks * (len(plan.contenders) - out) - done

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import pymysql
+
+from lab.bench.budgets import predicted
 from lab.bench.daemon import Daemon
 from lab.bench.figures import figures, series
+from lab.bench.settling import RESET_RATIO
 from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:
@@ -16,12 +21,19 @@ if TYPE_CHECKING:
     from lab.bench.site import Site
     from tuner.records import Capacity
 
-RESET_RATIO = 0.25
 NEAR_SECONDS = 5.0
+NEAR_RATIO = 0.02
+"""No approach brings an age nearer than this to the one that is expected."""
+
+LOWEST = 100
+"""What every server takes for C and M, pages/s."""
+
 FEWEST = 2
 """Readings that a span has a length with."""
 
 Row = dict[str, Any]
+End = Literal["crash", "shutdown"]
+FAILURES = (LabServerError, pymysql.MySQLError, OSError, subprocess.SubprocessError)
 
 
 def measure(
@@ -30,7 +42,7 @@ def measure(
     pair: Capacity | None,
     expected: float | None = None,
     *,
-    ends_in_crash: bool = False,
+    ends_in: End | None = None,
 ) -> Row:
     """Return what a contender did: settling, figures, series, events.
 
@@ -39,7 +51,7 @@ def measure(
         contender: who.
         pair: C and M that it sets, None where a policy moves them.
         expected: the age ratio that it is known to settle at, so that it is brought near it first.
-        ends_in_crash: kill the server while it holds its age, and time recovery and shutdown.
+        ends_in: kill the server, or shut it down in order, while it holds its age, and time that.
 
     Raises:
         LabServerError: server, load or daemon ended meanwhile.
@@ -47,8 +59,8 @@ def measure(
     timing = site.plan.timing
     if not site.load.running() or site.load.longest_queue(time.monotonic() - NEAR_SECONDS):
         site.start_load()  # transactions that the contender before could not serve are not this one's
-    site.reset(timing.reset, RESET_RATIO)
-    if pair is not None and expected is not None:
+    reached = site.reset(timing.reset, RESET_RATIO)
+    if pair is not None and expected is not None and pair != site.default:
         approach(site, pair, expected, timing.settle_most / 2)
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
@@ -64,33 +76,35 @@ def measure(
                 daemon.check()
 
         waited, rest = site.settle(
-            timing.settle_least, timing.settle_most, moves=daemon is not None, check=check
+            timing.settle_least, timing.settle_most, holds=daemon.holding if daemon else None, check=check
         )
         before = daemon.footprint() if daemon else None
         counted_from = time.monotonic()
         site.watch(site.plan.counted_seconds(), check)
         ended = time.monotonic()
         after = daemon.footprint() if daemon else None
+        conditions = site.conditions()
         times: Row = {"recovery_seconds": None, "shutdown_seconds": None}
-        if ends_in_crash:
+        failures: list[str] = []
+        if ends_in is not None:
             if daemon is not None:
-                daemon.kill()  # in order it would park, and lower the age that the others are killed at
-            times = crash(site)
+                daemon.kill()  # in order it would park, and lower the age that the others are ended at
+            failures = end(site, ends_in, times)
     readings = site.sampler.readings(began, ended)
     counted = site.sampler.readings(counted_from, ended)
     if len(counted) < FEWEST:
         why = (site.sampler.missed(began, ended) or ["none was taken"])[-1]
         raise LabServerError(f"{len(counted)} readings of the server in the counted seconds: {why}")
+    found = figures(site.load.seconds(counted_from, ended), counted, site.load.latency(counted_from, ended))
     return {
+        "conditions": conditions,
         "settled": rest,
         "settle_seconds": round(waited, 1),
         "reset": f"C/M at the default under load until the age ratio is below {RESET_RATIO}, at most"
         f" {timing.reset:.0f} s",
-        "figures": figures(
-            site.load.seconds(counted_from, ended),
-            counted,
-            site.load.latency(counted_from, ended),
-        )
+        "reset_ratio": None if reached is None else round(reached, 3),
+        "figures": found
+        | predicted(counted, site.plan.disk, found["pages_per_second"])
         | footprint(before, after, ended - counted_from)
         | times
         | {"missed_readings": len(site.sampler.missed(began, ended))},
@@ -101,7 +115,8 @@ def measure(
             counted_from=counted_from,
             capacity=site.server.spec.redo_capacity,
         ),
-        "events": [[round(at - began, 1), words] for at, words in site.happened(began) if at <= ended],
+        "events": [[round(at - began, 1), words] for at, words in site.happened(began) if at <= ended]
+        + [[round(ended - began, 1), words] for words in failures],
     }
 
 
@@ -119,10 +134,14 @@ def approach(site: Site, pair: Capacity, expected: float, most: float) -> None:
     """Bring the age near where a setting settles, by a setting beyond it, for at most so many seconds."""
     end = time.monotonic() + most
     rising = _ratio(site) < expected
-    helper = int(pair.io_capacity_max * (0.6 if rising else 1.4))
-    site.server.set_capacity(max(100, helper // 2), max(100, helper // 2 * 2))
+    helper = max(LOWEST, int(pair.io_capacity_max * (0.6 if rising else 1.4)) // 2 * 2)
+    if helper == pair.io_capacity_max or abs(_ratio(site) - expected) <= NEAR_RATIO:
+        return
+    site.server.set_capacity(max(LOWEST, helper // 2), helper)
     while time.monotonic() < end and rising == (_ratio(site) < expected):
         site.watch(1.0)
+        if abs(_ratio(site) - expected) <= NEAR_RATIO:
+            return
 
 
 def _ratio(site: Site) -> float:
@@ -131,13 +150,32 @@ def _ratio(site: Site) -> float:
     return sum(one.age_ratio for one in recent) / max(1, len(recent))
 
 
-def crash(site: Site) -> Row:
-    """Kill the server at the age that it holds, then shut it down in order: seconds that each took.
+def end(site: Site, how: End, times: Row) -> list[str]:
+    """Kill the server, or shut it down, at the age that it holds, and start it again.
 
-    The load is stopped, and started again by whoever measures next.
+    The load is at work until then, ends with the server, and is started again by whoever measures next. What
+    fails costs a time and never the finished row; a server that does not come back ends the next row.
+
+    Args:
+        site: where.
+        how: killed, or in order.
+        times: gets the seconds that recovery or shutdown took.
+
+    Returns:
+        What failed, in words.
     """
-    recovery = site.server.crash()
+    failures: list[str] = []
+    try:
+        if how == "crash":
+            times["recovery_seconds"] = round(site.server.crash(), 2)
+        else:
+            times["shutdown_seconds"] = round(site.server.restart()[0], 2)
+    except FAILURES as error:
+        failures.append(f"the {how} could not be timed: {error}")
     site.load.stop()
-    shutdown, _start = site.server.restart()
-    site.limit_as_planned()
-    return {"recovery_seconds": round(recovery, 2), "shutdown_seconds": round(shutdown, 2)}
+    try:
+        site.limit_as_planned()
+    except FAILURES as error:
+        failures.append(f"the disk could not be limited again: {error}")
+        site.not_limited = (f"disk not limited after the {how}: {error}",)
+    return failures

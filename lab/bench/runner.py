@@ -10,6 +10,7 @@ import pymysql
 
 from lab.bench.order import Turn, chosen, to_do, turns
 from lab.bench.progress import Progress
+from lab.bench.revision import revision
 from lab.bench.site import Site
 from lab.bench.stand import Stand
 from lab.servers.base import LabServerError
@@ -65,8 +66,9 @@ class Bench:
         self._say = say
         self._seed = seed
         self._plans = chosen(suite, variants)
+        self._revision = revision()
         self._end = time.monotonic() + seconds
-        self.progress = Progress(self._plans, ledger)
+        self.progress = Progress(self._plans, ledger.rows)
 
     def run(self) -> bool:
         """Carry out what is not finished; returns whether everything that is to be run is.
@@ -116,7 +118,7 @@ class Bench:
         """Return whether another row would end in time; says so where it would not."""
         if time.monotonic() + self.progress.row_seconds(plan) <= self._end:
             return True
-        self._say("the time is up; go on with --resume")
+        self._say("the time is up: no other row would end in it")
         return False
 
     def add(self, plan: Plan, row: Row) -> Row:
@@ -131,6 +133,7 @@ class Bench:
             **row,
             "article": plan.article,
             "version": program_version(),
+            "revision": self._revision,
             "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         }
         self._ledger.add(whole)

@@ -63,6 +63,7 @@ class Reading:
     device: DeviceCounters | None = None
     flush_limit: int = 0
     stall_point: int = 0
+    pages_dirty: int | None = None
 
 
 def reading(sample: Sample, *, now: float, cpu_idle: float, device: DeviceCounters | None = None) -> Reading:
@@ -85,6 +86,7 @@ def reading(sample: Sample, *, now: float, cpu_idle: float, device: DeviceCounte
         device=device,
         flush_limit=sample.flush_limit,
         stall_point=sample.stall_point,
+        pages_dirty=sample.pages_dirty,
     )
 
 
@@ -136,7 +138,10 @@ class Sampler:
             try:
                 reader = reader or Reader(self._server)
                 one = reading(
-                    reader.read(), now=time.monotonic(), cpu_idle=_cpu_idle(), device=self._server.device()
+                    reader.read(),
+                    now=time.monotonic(),
+                    cpu_idle=_cpu_idle(),
+                    device=self._server.device(reader.ask),
                 )
             except (LabServerError, pymysql.MySQLError, OSError) as error:
                 with self._lock:

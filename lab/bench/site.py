@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from lab.bench.plan import Plan
     from lab.servers.base import LabServer
+    from lab.workloads.load_run import LoadRun
 
 MEBIBYTE = 1024 * 1024
 FILL = Capacity(10_000, 20_000)
@@ -163,30 +164,42 @@ class Site:
                 check()
             time.sleep(min(left, 1.0))  # the measured time itself is what is waited for
 
-    def reset(self, most: float, ratio: float) -> None:
+    def reset(self, most: float, ratio: float) -> float | None:
         """Take C and M back to the default until the age ratio is below ``ratio``, for at most so long.
 
         A disk limit that moves is back where it begins, so that every contender is reset on the same disk.
+
+        Returns:
+            The age ratio that it came to; None where the server could not be read.
         """
         if self._alternated:
             self.limit_as_planned()
         self.set(self.default)
         end = time.monotonic() + most
+        reached: float | None = None
         while time.monotonic() < end:
             self.watch(1.0)
             recent = self.sampler.readings(since=time.monotonic() - LOOK_SECONDS)
-            if recent and recent[-1].age_ratio < ratio:
-                return
+            reached = recent[-1].age_ratio if recent else None
+            if reached is not None and reached < ratio:
+                break
+        return reached
 
     def settle(
-        self, least: float, most: float, *, moves: bool = False, check: Callable[[], None] | None = None
+        self,
+        least: float,
+        most: float,
+        *,
+        holds: Callable[[], bool] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> tuple[float, bool]:
         """Wait until the age stops drifting, and M where a policy moves it; what was before does not count.
 
         Args:
             least: seconds waited in any case.
             most: seconds waited at most.
-            moves: whether somebody moves M, and is not at rest before it did and stopped.
+            holds: says whether somebody who moves M means to leave it where it is; he is at rest when he
+                moved it and stopped, or says so. None where nobody moves it.
             check: called about once a second.
 
         Returns:
@@ -198,8 +211,9 @@ class Site:
             waited = time.monotonic() - began
             readings = self.sampler.readings(since=max(began, time.monotonic() - settling.WINDOW))
             rest = waited >= settling.WINDOW and settling.settled(readings)
-            if moves and rest:
-                rest = settling.quiet(readings) and settling.moved(self.sampler.readings(since=began))
+            if holds is not None and rest:
+                moved = settling.moved(self.sampler.readings(since=began))
+                rest = settling.quiet(readings) and (moved or holds())
             if rest or waited >= most:
                 return waited, rest
             self.watch(min(LOOK_SECONDS, most - waited), check)
@@ -250,7 +264,7 @@ class Site:
     def _load(self) -> Load:
         return self.plan.load.load(self._rate)
 
-    def _run(self) -> SysbenchRun | CourseRun:
+    def _run(self) -> LoadRun:
         load = self._load()
         if self.plan.load.course == "steady":
             return SysbenchRun(self.server, load, *self._extra)

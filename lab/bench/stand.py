@@ -11,6 +11,7 @@ from tuner.records import Capacity
 
 if TYPE_CHECKING:
     from lab.bench.plan import Plan
+    from lab.bench.row import End
     from lab.bench.runner import Bench
     from lab.bench.site import Site
 
@@ -43,8 +44,9 @@ class Stand:
         return True
 
     def search(self) -> bool:
-        """Look for the best static M where it is a contender."""
-        if BEST.name not in (parse_contender(word).name for word in self._plan.contenders):
+        """Look for the best static M where it is a contender, until a block has begun with what was found."""
+        names = [parse_contender(word).name for word in self._plan.contenders]
+        if BEST.name not in names or self._bench.rows(self._plan, "block"):
             return True
         while True:
             rows = self._bench.rows(self._plan, "search")
@@ -90,8 +92,7 @@ class Stand:
         if contender.kind == "high_checkpoint":
             self._site.server.query(f"SET GLOBAL {HIGH_CHECKPOINT} = 'high_checkpoint'")
         try:
-            crash = self._plan.crash and stage == "block"
-            found = measure(self._site, contender, pair, expected, ends_in_crash=crash)
+            found = measure(self._site, contender, pair, expected, ends_in=self._end(block))
         finally:
             if contender.kind == "high_checkpoint":
                 self._site.server.query(f"SET GLOBAL {HIGH_CHECKPOINT} = 'legacy'")
@@ -106,13 +107,30 @@ class Stand:
                 "policy": contender.policy,
                 "io_capacity": None if pair is None else pair.io_capacity,
                 "io_capacity_max": None if pair is None else pair.io_capacity_max,
-                "conditions": self._site.conditions(),
                 **found,
             },
         )
 
+    def _end(self, block: int) -> End | None:
+        """Return how a block's rows end; both ways in one row would cost a second settling."""
+        if not self._plan.crash or not block:
+            return None
+        return "crash" if block % 2 else "shutdown"
+
     def _pair(self, contender: Contender) -> tuple[Capacity | None, float | None]:
         """Return what a contender sets C and M to, and the age ratio that it is known to come to."""
+        pair, expected = self._setting(contender)
+        known = [
+            float(row["figures"]["age_ratio_mean"])
+            for row in self._bench.rows(self._plan, "block")
+            if pair is not None
+            and (row["contender"], row["io_capacity_max"]) == (contender.name, pair.io_capacity_max)
+            and row["settled"]
+        ]
+        return pair, known[-1] if known else expected
+
+    def _setting(self, contender: Contender) -> tuple[Capacity | None, float | None]:
+        """Return what a contender sets C and M to, and the age ratio that the search saw it come to."""
         if contender.kind == "best static":
             row = statics.best(self._bench.rows(self._plan, "search"))
             if row is None:
@@ -159,6 +177,7 @@ class Stand:
         if contender.kind == "best static" and statics.best(self._bench.rows(self._plan, "search")) is None:
             return (
                 "no static setting kept the rules: no sync flushing, a load served, an even p1, the alarm cap"
+                " and the budgets for recovery and shutdown"
             )
         return ""
 

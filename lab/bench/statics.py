@@ -18,12 +18,16 @@ COARSE = 0.7
 FINE = 0.955
 """Two values nearer to each other than this are not told apart."""
 
+NEAR = 1.0 + (1.0 - FINE) / 2.0
+"""So much farther away than one fine step, a neighbour is one still."""
+
 SERVED = 0.98
 """What share of an offered rate has to be served: a Poisson rate of some minutes varies by less."""
 
 LOWEST = 100
 MOST_ROWS = 14
-ALARM_CAP = Settings().max_checkpoint_age_ratio
+OURS = Settings()
+"""What ours keeps: alarm cap, recovery and shutdown budget."""
 
 
 def served(row: Row) -> bool:
@@ -40,9 +44,18 @@ def steady(row: Row) -> bool:
     return bool(served(row) and figures["sync_pages"] == 0 and even)
 
 
-def capped(row: Row) -> bool:
-    """Return whether a row is steady and its checkpoint age stayed inside the alarm cap that ours keeps."""
-    return steady(row) and bool(row["figures"]["checkpoint_ratio_max"] <= ALARM_CAP)
+def kept(row: Row) -> bool:
+    """Return whether a row is steady and stayed inside the alarm cap and the budgets that ours keeps.
+
+    A budget that the row does not say enough of, as its dirty pages are not known, does not judge it.
+    """
+    figures = row["figures"]
+    return (
+        steady(row)
+        and bool(figures["checkpoint_ratio_max"] <= OURS.max_checkpoint_age_ratio)
+        and (figures.get("recovery_seconds_predicted") or 0.0) <= OURS.max_recovery_seconds
+        and (figures.get("shutdown_seconds_predicted") or 0.0) <= OURS.max_shutdown_seconds
+    )
 
 
 def anything(row: Row) -> bool:
@@ -50,56 +63,71 @@ def anything(row: Row) -> bool:
     return float(row["figures"]["commits_mean"]) > 0.0
 
 
-def best(rows: Sequence[Row], accept: Callable[[Row], bool] = capped) -> Row | None:
+def best(rows: Sequence[Row], accept: Callable[[Row], bool] = kept) -> Row | None:
     """Return the acceptable row that did best, None when none is acceptable.
 
-    Best is the highest throughput; under an offered rate, the fewest pages flushed per commit.
+    Best is the highest throughput; among those that served an offered rate, the fewest pages per commit.
     """
     accepted = [row for row in rows if accept(row)]
     if not accepted:
         return None
-    if any(row["conditions"]["load"].get("rate") for row in accepted):
-        return min(accepted, key=lambda row: float(row["figures"]["pages_per_commit"]))
+    equal = [row for row in accepted if row["conditions"]["load"].get("rate") and served(row)]
+    if equal:  # what did not serve the rate saved its pages by not doing the work
+        return min(equal, key=lambda row: float(row["figures"]["pages_per_commit"]))
     return max(accepted, key=lambda row: float(row["figures"]["commits_mean"]))
 
 
 def following(rows: Sequence[Row], first: int) -> int | None:
-    """Return the next M to try, pages/s, None when the search is over.
-
-    Downwards by ``COARSE`` until a row is not acceptable, then the middle, on logarithms, between the
-    lowest acceptable value and the highest unacceptable one below it until they are ``FINE`` apart,
-    then once to the other side of the winner.
+    """Return the next M to try, pages/s, None when the search is over or has taken ``MOST_ROWS``.
 
     Args:
         rows: what was tried.
         first: where to begin, pages/s.
     """
-    if len(rows) >= MOST_ROWS:
-        return None
     if not rows:
         return first
-    good = sorted(int(row["io_capacity_max"]) for row in rows if capped(row))
-    bad = sorted(int(row["io_capacity_max"]) for row in rows if not capped(row))
+    return untried(rows) if len(rows) < MOST_ROWS else None
+
+
+def untried(rows: Sequence[Row]) -> int | None:
+    """Return the M, pages/s, that is still to try before the best of these rows is known for the best.
+
+    Downwards by ``COARSE`` until a row is not acceptable, or to the lowest M there is; then the middle, on
+    logarithms, between the lowest acceptable value and the highest unacceptable one below it until they are
+    ``FINE`` apart; then the sides of the winner until it beats a neighbour on both.
+
+    Args:
+        rows: what was tried, at least one.
+    """
+    good = sorted(int(row["io_capacity_max"]) for row in rows if kept(row))
+    bad = sorted(int(row["io_capacity_max"]) for row in rows if not kept(row))
     if not good:
         return bad[-1] * 2
     below = [value for value in bad if value < good[0]]
     if not below:
-        lower = _even(good[0] * COARSE)
-        return lower if lower >= LOWEST else None
-    if below[-1] / good[0] < FINE:
+        lower = max(LOWEST, _even(good[0] * COARSE))
+        if lower / good[0] < FINE:
+            return lower
+    elif below[-1] / good[0] < FINE:
         middle = _even(math.sqrt(below[-1] * good[0]))
-        return middle if below[-1] < middle < good[0] else None
+        if below[-1] < middle < good[0]:
+            return middle
     return _beside(rows)
 
 
 def _beside(rows: Sequence[Row]) -> int | None:
-    """Return the value above the winner, None where it is known."""
+    """Return a value beside the winner, None where both sides of it are known."""
     winner = best(rows)
     if winner is None:
         return None
-    wanted = _even(int(winner["io_capacity_max"]) / FINE)
+    place = int(winner["io_capacity_max"])
     tried = [int(row["io_capacity_max"]) for row in rows]
-    return wanted if all(abs(value / wanted - 1.0) > (1.0 - FINE) / 2 for value in tried) else None
+    above, below = _even(place / FINE), _even(place * FINE)
+    if not any(place < value <= above * NEAR for value in tried):
+        return above
+    if below >= LOWEST and not any(below / NEAR <= value < place for value in tried):
+        return below
+    return None
 
 
 def first(flushed: float) -> int:

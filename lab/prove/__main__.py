@@ -10,20 +10,28 @@ from typing import TYPE_CHECKING
 import click
 
 from lab.bench.ledger import Ledger, read_rows
-from lab.prove import blocks, hold, recovery, report, safety, search, soak, surge
+from lab.prove import blocks, hold, recovery, report, safety, search, soak, suites, surge
+from lab.results import files
+from lab.results.suites import SUITES
 from lab.servers.base import LabServerError
 from lab.servers.container import PLAIN_IMAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import FrameType
 
 RESULTS = Path("docs/results")
-PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak")
+PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak", "bench")
 
 
 @click.command()
 @click.option(
     "--part", type=click.Choice([*PARTS, "all"]), help="Which part to run; each takes up to an hour."
+)
+@click.option(
+    "--suite",
+    type=click.Choice(SUITES),
+    help="Of the part bench only this one; it goes on where it stopped. Default: an hour of each.",
 )
 @click.option("--resume", is_flag=True, help="Skip the rows that are finished.")
 @click.option("--report", "page", is_flag=True, help="Only write the page from the finished rows.")
@@ -50,6 +58,7 @@ PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak")
 def main(
     *,
     part: str | None,
+    suite: str | None,
     best_static: int | None,
     image: str,
     results: Path,
@@ -66,10 +75,14 @@ def main(
     signal.signal(signal.SIGTERM, _terminated)
     if part is None and not page:
         raise click.UsageError("name a --part, or ask for the --report")
+    if suite is not None and part != "bench":
+        raise click.UsageError(f"--suite {suite}: only of --part bench")
     results.mkdir(parents=True, exist_ok=True)
     try:
         for name in PARTS if part == "all" else (part,):
-            if name is not None:
+            if name == "bench":
+                _bench(results, image, SUITES if suite is None else (suite,))
+            elif name is not None:
                 ledger = Ledger(results / f"{name}.jsonl", resume=resume)
                 if name == "soak":
                     _soak(ledger, image, minutes, seed)
@@ -93,6 +106,17 @@ def _run(part: str, ledger: Ledger, image: str, *, trial: bool) -> None:
         surge.run(ledger, image, trial=trial)
     else:
         recovery.run(ledger, image, trial=trial)
+
+
+def _bench(results: Path, image: str, names: Sequence[str]) -> None:
+    try:
+        for name in names:
+            if not suites.run(name, results, image):
+                click.echo(f"the suite {name} is not finished; the same command goes on with it")
+    finally:
+        if results == RESULTS:
+            for made in files.write(Path()):
+                click.echo(f"wrote {made}")
 
 
 def _soak(ledger: Ledger, image: str, minutes: int, seed: int | None) -> None:

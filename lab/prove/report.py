@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lab.bench.ledger import read_rows
 from lab.bench.statistics import Bounds, percentile, ratio_bounds
 from lab.prove.search import ALARM_CAP, anything, best, capped, steady
+from lab.report.markdown import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,13 +35,6 @@ _COLUMNS = (
     ("stall waits", "stall_waits"),
     ("machine idle, CPUs", "machine_idle"),
 )
-
-
-def table(head: list[str], rows: list[list[object]]) -> str:
-    """Return a Markdown table."""
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
 
 
 def verdict(text: str, *, met: bool) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from lab.bench.ledger import read_rows
 from lab.bench.statistics import Bounds, slope
 from lab.prove.recovery import PROMISED
-from lab.prove.report import table, verdict
+from lab.prove.report import verdict
+from lab.report.markdown import table
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from lab.report import figures, words
+from lab.report import figures, winners, words
 from lab.report.clock import clock
 
 HERE = Path(__file__).parent
@@ -78,6 +78,7 @@ def _environment() -> Environment:
         "conditions_short": words.conditions_short,
         "verdict_sentences": words.verdict_sentences,
         "heading": words.heading,
+        "winner_sentences": winners.winner_sentences,
         "lacking": words.lacking,
         "clock": clock,
     }

@@ -12,6 +12,7 @@ from lab.report.rates import COLUMNS as TRACE_COLUMNS
 from lab.report.rows import COLUMNS, Row
 from lab.report.summary import groups
 from lab.report.trace import Trace
+from lab.report.winners import best_static
 
 
 def bench_summary(rows: Sequence[Row]) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def bench_summary(rows: Sequence[Row]) -> dict[str, Any]:
                 "blocks": group.blocks,
                 "contenders": group.contenders,
                 "verdicts": group.verdicts,
+                "best_static": best_static(group.search),
             }
             for group in groups(rows)
         ],
@@ -70,7 +72,7 @@ def _flat(row: Row) -> dict[str, object]:
         "io_capacity",
         "io_capacity_max",
     )
-    more = ("settled", "settle_seconds", "seed", "plan_hash", "version", "when")
+    more = ("settled", "settle_seconds", "reset_ratio", "seed", "plan_hash", "version", "revision", "when")
     found: dict[str, object] = {name: getattr(row, name) for name in (*names, *more)}
     for name, value in row.conditions.items():
         if isinstance(value, dict):

@@ -82,6 +82,8 @@ CONTROL = (
     Figure("daemon_resident_bytes", "daemon memory", "B", "highest"),
     Figure("recovery_seconds", "crash recovery", "s"),
     Figure("shutdown_seconds", "shutdown", "s"),
+    Figure("recovery_seconds_predicted", "longest recovery predicted", "s", "highest"),
+    Figure("shutdown_seconds_predicted", "longest shutdown predicted", "s", "highest"),
     Figure("machine_idle", "idle processors"),
     Figure("errors", "errors of the load", over="sum"),
 )

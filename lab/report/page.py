@@ -24,7 +24,15 @@ MOST_LINES = 400
 
 HEADLINE = ("commits_p1", "latency_p99", "sync_pages", "stall_seconds", "device_writes_per_commit")
 DRAWN = ("commits_mean", "commits_p1", "latency_p99", "device_writes_per_commit", "pages_per_commit")
-SEARCHED = ("commits_p1", "age_ratio_mean", "checkpoint_ratio_max", "pages_per_commit", "sync_pages")
+SEARCHED = (
+    "commits_p1",
+    "age_ratio_mean",
+    "checkpoint_ratio_max",
+    "pages_per_commit",
+    "sync_pages",
+    "recovery_seconds_predicted",
+    "shutdown_seconds_predicted",
+)
 EVERY = {one.name: one for one in (THROUGHPUT, *STEADINESS, *COST, *CONTROL)}
 
 T = TypeVar("T")

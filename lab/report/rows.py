@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from lab.bench import ledger
+
 SCHEMA = 1
 FILE_NAME = "rows.jsonl"
 COLUMNS = (
@@ -89,12 +91,14 @@ class Row(Struct, frozen=True):
     settled: bool | None = None
     settle_seconds: float | None = None
     reset: str = ""
+    reset_ratio: float | None = None
     figures: dict[str, Any] = {}
     series: Series = Series()
     events: list[tuple[float, str]] = []
     why: str = ""
     article: str = ""
     version: str = ""
+    revision: str = ""
     when: str = ""
 
     def figure(self, name: str) -> float | None:
@@ -119,26 +123,16 @@ def read_rows(path: Path) -> list[Row]:
         ReportError: it cannot be read, or is something else.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        found = ledger.numbered_rows(path)
     except OSError as error:
         raise ReportError(f"{path}: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
         raise ReportError(f"{path}: no rows of a bench: not text") from error
-    lines = text.split("\n")
-    found = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            one = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
-            if number == len(lines):
-                break  # no newline after it: whoever wrote it was killed meanwhile
-            raise ReportError(f"{path}: line {number}: no JSON: {error}") from error
-        found.append(_row(one, f"{path}: line {number}"))
+    except ValueError as error:
+        raise ReportError(str(error)) from error
     if not found:
         raise ReportError(f"{path}: no finished row in it yet")
-    return found
+    return [_row(one, f"{path}: line {number}") for number, one in found]
 
 
 def _row(given: object, where: str) -> Row:

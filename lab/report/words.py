@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lab.bench.settling import RESET_RATIO
 from lab.bench.statistics import Bounds
 from lab.report.figures import UNKNOWN, bytes_said, plain
-from lab.report.summary import Contender, Group, Outcome, Verdict
+from lab.report.summary import Group, Outcome, Verdict
 
 _BYTES = frozenset({"redo_capacity", "buffer_pool", "write_bytes", "read_bytes"})
 _DISK = {
@@ -91,8 +92,13 @@ def ratio_said(ratio: Bounds | None) -> str:
     if ratio is None:
         return UNKNOWN
     if ratio.low is None or ratio.high is None:
-        return f"{ratio.mean:.3g} (one block, no bounds)"
-    return f"{ratio.mean:.3g} ({ratio.low:.3g} to {ratio.high:.3g})"
+        return f"{_three(ratio.mean)} (one block, no bounds)"
+    return f"{_three(ratio.mean)} ({_three(ratio.low)} to {_three(ratio.high)})"
+
+
+def _three(value: float) -> str:
+    """Return three digits that count, zeros too: 1.00 is more than 1 says."""
+    return f"{value:#.3g}".rstrip(".")
 
 
 def mean_said(mean: Bounds | None) -> str:
@@ -135,32 +141,35 @@ def verdict_sentences(group: Group) -> list[str]:
         for one in group.contenders
         if one.ours
         for reference in dict.fromkeys(v.reference for v in group.verdicts if v.contender == one.name)
-        for sentence in _sentences(one, reference, group.verdicts)
+        for sentence in sentences(
+            [v for v in group.verdicts if (v.contender, v.reference) == (one.name, reference)]
+        )
     ] or ["Nothing of ours, or nothing to compare it with: no ratio is claimed."]
 
 
-def _sentences(one: Contender, reference: str, verdicts: Sequence[Verdict]) -> list[str]:
-    by: dict[Outcome, list[str]] = {}
+def sentences(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return in a sentence for each outcome how one contender compares with one other; equal says nothing."""
+    by: dict[Outcome, list[Verdict]] = {}
     for verdict in verdicts:
-        if (verdict.contender, verdict.reference) != (one.name, reference) or verdict.name not in TOLD:
-            continue
-        compared = (
-            f"{verdict.figure} {verdict.ours} against {verdict.theirs}"
-            if verdict.ratio is None
-            else f"{verdict.figure} × {_told(verdict)}"
-        )
-        by.setdefault(verdict.outcome, []).append(compared)
+        if verdict.name in TOLD:
+            by.setdefault(verdict.outcome, []).append(verdict)
     return [
-        f"{one.name} against {reference} {phrase}: {'; '.join(by[outcome])}."
+        f"{found[0].contender} against {found[0].reference} {phrase}: {'; '.join(map(_compared, found))}."
         for outcome, phrase in PHRASES
-        if outcome in by
+        if (found := by.get(outcome))
     ]
+
+
+def _compared(verdict: Verdict) -> str:
+    if verdict.ratio is None:
+        return f"{verdict.figure} {verdict.ours} against {verdict.theirs}"
+    return f"{verdict.figure} × {_told(verdict)}"
 
 
 def _told(verdict: Verdict) -> str:
     """Return a ratio, with bounds where the phrase before it does not say already that there are none."""
     if verdict.ratio is not None and verdict.outcome == "one block, nothing claimed":
-        return f"{verdict.ratio.mean:.3g}"
+        return _three(verdict.ratio.mean)
     return ratio_said(verdict.ratio)
 
 
@@ -172,6 +181,11 @@ def lacking(group: Group) -> list[str]:
         f"{one.name} had not settled when counting began in block {', '.join(map(str, one.unsettled))}"
         for one in group.contenders
         if one.unsettled
+    ]
+    found += [
+        f"{row.contender}, block {row.block}: the reset only came to an age ratio of {row.reset_ratio:.2f}"
+        for row in group.rows
+        if row.reset_ratio is not None and row.reset_ratio >= RESET_RATIO
     ]
     found += [
         f"{row.contender}, block {row.block}: {plain(count)} errors of the load"

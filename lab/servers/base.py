@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pymysql
 
@@ -34,6 +35,8 @@ __all__ = [
 
 END_SECONDS = 900.0
 """The longest shutdown or start waited for: a slow disk writes a pool of dirty pages for minutes."""
+
+Ask = Callable[[str], Iterable[tuple[Any, ...]]]
 
 OWN_COUNTERS = "the server's own counters"
 _STATUS = ("Innodb_data_reads", "Innodb_data_writes", "Innodb_data_read", "Innodb_data_written")
@@ -125,16 +128,21 @@ class LabServer(SqlClient, ABC):
         """
         return "; ".join(self.limit_disk(replace(self.disk_limit, write_iops=writes))) or None
 
-    def device(self) -> DeviceCounters | None:
+    def device(self, ask: Ask | None = None) -> DeviceCounters | None:
         """Return what the server has had its disk do so far, None where nobody knows.
 
         Counted by its control group where there is one, else by the server itself: its
         ``Innodb_data_reads``, ``_writes``, ``_read`` and ``_written``, which leave out the binary log and
         know nothing of merged or split operations. The source stays the same for one server.
+
+        Args:
+            ask: runs a statement; None is on a connection of its own, which is dear where it is asked often.
         """
         names = ", ".join(f"'{name}'" for name in _STATUS)
         with contextlib.suppress(pymysql.MySQLError, OSError, KeyError):
-            rows = dict(self.query(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({names})"))
+            rows: dict[str, str] = dict(
+                (ask or self.query)(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({names})")
+            )
             reads, writes, read, written = (int(rows[name]) for name in _STATUS)
             return DeviceCounters(reads, writes, read, written, OWN_COUNTERS)
         return None
@@ -155,7 +163,7 @@ class LabServer(SqlClient, ABC):
         return initialisation(self)
 
     def restart(self) -> tuple[float, float]:
-        """Shut mysqld down in order and start it again; end the load before.
+        """Shut mysqld down in order and start it again; a load that is at work ends with its connections.
 
         Returns:
             Seconds from the order to the end of its process, and seconds from the start to the first answer.

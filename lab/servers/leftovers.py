@@ -11,8 +11,9 @@ from lab.servers.owner import bases, remove_directories, remove_groups
 def remove_leftovers() -> tuple[str, ...]:
     """Remove containers, volumes, directories and control groups whose run is gone; return what went.
 
-    Each kind of server removes its own kind's before it starts; this is for a run that starts no server, or
-    one of another kind. What a bench left on a server of the user's own is put right by the next bench there.
+    Each kind of server removes its own kind's before it starts; a bench calls this before all of them, as it
+    may start no server, or one of another kind. What a bench left on a server of the user's own is put right
+    by the next bench there.
     """
     counts = {
         "directory": sum(remove_directories(base) for base in set(bases())),

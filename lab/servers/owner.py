@@ -14,10 +14,12 @@ import time
 from pathlib import Path
 from typing import Literal
 
-_PREFIX = "innobrim-lab-"
+PREFIX = "innobrim-lab-"
+"""What everything begins with that the next run may remove once its owner is gone."""
+
 _OWNER_FILE = "owner"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_GROUP_NAME = re.compile(rf"{_PREFIX}(\d+)-(\d+)-\d+")
+_GROUP_NAME = re.compile(rf"{PREFIX}(\d+)-(\d+)-\d+")
 _GROUPS = itertools.count(1)
 _END_SECONDS = 10.0
 _START_FIELD = 19  # of /proc/PID/stat after the command's name: start time, ticks since boot
@@ -62,21 +64,29 @@ def bases() -> list[Path]:
 def new_directory(base: Path) -> Path:
     """Make a directory of this process's own in ``base`` after removing those of crashed runs."""
     remove_directories(base)
-    directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
-    (directory / _OWNER_FILE).write_text(mine(), encoding="utf-8")
+    directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+    sign(directory)
     return directory
+
+
+def sign(directory: Path) -> None:
+    """Say in a directory whose name begins with ``PREFIX`` that it is this process's own."""
+    (directory / _OWNER_FILE).write_text(mine(), encoding="utf-8")
 
 
 def remove_directories(base: Path) -> int:
     """Remove the directories that crashed runs on this host left in ``base``; return how many.
 
-    A mysqld that still runs in one of them, because nothing here could tie it to its run, is ended first.
+    A mysqld that still runs in one of them, because nothing here could tie it to its run, is ended first. A
+    daemon that still parks is left its directory, which goes with a later run.
     """
     removed = 0
-    for directory in base.glob(f"{_PREFIX}*"):
+    for directory in base.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if orphaned((directory / _OWNER_FILE).read_text(encoding="utf-8")):
-                _end(_at_work_in(directory))
+                if _processes_with(f"{directory}/"):
+                    continue
+                _end(_processes_with(f"--datadir={directory}/"))
                 shutil.rmtree(directory, ignore_errors=True)
                 removed += 1
     return removed
@@ -89,7 +99,7 @@ def new_group(parent: Path) -> Path:
         OSError: there is no such controller, or it needs root.
     """
     pid = os.getpid()
-    group = parent / f"{_PREFIX}{pid}-{_born(pid)}-{next(_GROUPS)}"
+    group = parent / f"{PREFIX}{pid}-{_born(pid)}-{next(_GROUPS)}"
     group.mkdir()
     return group
 
@@ -97,7 +107,7 @@ def new_group(parent: Path) -> Path:
 def remove_groups(parent: Path) -> int:
     """Remove the control groups that crashed runs left, with what still runs in them; return how many."""
     removed = 0
-    for group in parent.glob(f"{_PREFIX}*"):
+    for group in parent.glob(f"{PREFIX}*"):
         found = _GROUP_NAME.fullmatch(group.name)
         if found is None or _born(int(found[1])) == found[2]:
             continue
@@ -116,9 +126,9 @@ def _members(group: Path) -> list[int]:
     return []
 
 
-def _at_work_in(directory: Path) -> list[int]:
-    """Return the processes whose data directory lies in a directory."""
-    wanted = os.fsencode(f"--datadir={directory}/")
+def _processes_with(beginning: str) -> list[int]:
+    """Return the processes that an argument was given to which begins so."""
+    wanted = os.fsencode(beginning)
     found = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

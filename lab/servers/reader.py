@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pymysql
 
@@ -15,6 +15,8 @@ from tuner.servers.parts import Around
 from tuner.servers.port import ServerError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lab.servers.client import SqlClient
     from tuner.records import Facts, Sample
     from tuner.servers.adapter import Adapter
@@ -78,6 +80,10 @@ class Reader:
             raise LabServerError(str(error)) from error
         except (KeyError, ValueError) as error:
             raise LabServerError(f"unexpected answer: {error}") from error
+
+    def ask(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Run another statement over the same connection; raises what the session raises."""
+        return self._session.query(statement)
 
     def close(self) -> None:
         """Close the connection; never raises."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lab.servers.base import LabServer
 
 if TYPE_CHECKING:
+    from lab.servers.base import Ask
     from lab.servers.disk import DeviceCounters, DiskLimit
     from lab.servers.throttle import Throttle
 
@@ -25,10 +26,13 @@ class ThrottledServer(LabServer):
         """Limit the disk that the data lies on, for this server alone."""
         return self._throttle.set(limit)
 
-    def device(self) -> DeviceCounters | None:
+    def device(self, ask: Ask | None = None) -> DeviceCounters | None:
         """Return what mysqld has had its disk do, by its control group from the first limit or count on.
 
         A container's counts begin anew with every start of mysqld.
+
+        Args:
+            ask: runs a statement, for the server's own counters; None is on a connection of its own.
         """
         found = self._throttle.counters()
-        return found if self._throttle.counted else super().device()
+        return found if self._throttle.counted else super().device(ask)

@@ -5,29 +5,27 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pymysql
 
 from lab.servers.base import LabServerError
-from lab.workloads.reports import EVER, Reports
+from lab.workloads.load_run import LoadRun
+from lab.workloads.reports import EVER
 from lab.workloads.run import SysbenchRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from lab.servers.base import LabServer
     from lab.workloads.course import Phase
-    from lab.workloads.histogram import Histogram
     from lab.workloads.load import Load
-    from lab.workloads.parse import Second
 
 LAST_REPORT = 0.1
 """Seconds that a phase is given beyond its end, so that its last second is still reported."""
 
 
-class CourseRun:
+class CourseRun(LoadRun):
     """A load that follows a course until stopped, or for so many seconds; read like a ``SysbenchRun``.
 
     Each phase has a sysbench of its own. The next one is connected and at work before the last one is ended,
@@ -48,25 +46,16 @@ class CourseRun:
         """
         if not phases:
             raise ValueError("a course needs at least one phase")
+        super().__init__()
         self._server = server
         self._levels = [(phase, phase.of(load)) for phase in phases]
         self._extra = extra
-        self._reports = Reports()
         self._lock = threading.Lock()
         self._runs: list[SysbenchRun] = []
         self._events: list[tuple[float, str]] = []
         self._stopping = False
         self._failure = ""
         self._driver: threading.Thread | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self, seconds: float | None = None) -> None:
         """Start the course and return at once; with ``seconds`` it ends by itself after that time."""
@@ -87,30 +76,10 @@ class CourseRun:
         """Return whether the course goes on."""
         return self._driver is not None and self._driver.is_alive() and not self._failure
 
-    def seconds(self, since: float = 0.0, until: float = EVER) -> list[Second]:
-        """Return the seconds reported after ``since`` and up to ``until``, monotonic seconds."""
-        return self._reports.seconds(since, until)
-
-    def longest_queue(self, since: float = 0.0, until: float = EVER) -> int:
-        """Return the most transactions that waited at the end of a second; 0 for a closed load."""
-        return self._reports.longest_queue(since, until)
-
-    def latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
-        """Return the latencies of the transactions that ended in a span of seconds, None when none did."""
-        return self._reports.latency(since, until)
-
     def events(self) -> list[tuple[float, str]]:
         """Return when each phase was at work, monotonic seconds, and its level."""
         with self._lock:
             return list(self._events)
-
-    def wait_seconds(self, count: int, limit: float) -> list[Second]:
-        """Return once so many seconds have been reported.
-
-        Raises:
-            LabServerError: the course ended, or they did not come within ``limit`` seconds.
-        """
-        return self._reports.wait(count, limit, self.running, self.output)
 
     def output(self) -> str:
         """Return why the course ended, where it did so by itself, and what sysbench last printed."""

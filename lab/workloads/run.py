@@ -7,18 +7,16 @@ import signal
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from lab.servers.base import LabServer, LabServerError
 from lab.workloads.command import command, environment, password_option
 from lab.workloads.load import Load
-from lab.workloads.parse import STARTED, Second
-from lab.workloads.reports import EVER, Reports
+from lab.workloads.load_run import LoadRun
+from lab.workloads.parse import STARTED
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from lab.workloads.histogram import Histogram
+    from lab.workloads.reports import Reports
 
 PERCENTILE = 99
 STARTING_SECONDS = 35.0
@@ -27,7 +25,7 @@ STARTING_SECONDS = 35.0
 HALF = 0.5
 
 
-class SysbenchRun:
+class SysbenchRun(LoadRun):
     """A load that runs until stopped, or for so many seconds; its seconds can be read at any time.
 
     Start it from a thread that lives as long as the load should: it is killed when that thread ends.
@@ -49,24 +47,15 @@ class SysbenchRun:
             extra: further sysbench arguments.
             reports: where its seconds go, beside those of other loads.
         """
+        super().__init__(reports)
         self._server = server
         self._load = load or Load()
         self._extra = extra
-        self._reports = Reports() if reports is None else reports
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._began = threading.Event()
         self._asked = False
         self._status: int | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self, seconds: float | None = None) -> None:
         """Start the load and return at once.
@@ -142,42 +131,9 @@ class SysbenchRun:
             return not self._reader.is_alive()
         return True
 
-    def seconds(self, since: float = 0.0, until: float = EVER) -> list[Second]:
-        """Return the seconds reported after ``since`` and up to ``until``, monotonic seconds."""
-        return self._reports.seconds(since, until)
-
-    def longest_queue(self, since: float = 0.0, until: float = EVER) -> int:
-        """Return the most transactions that waited at the end of a second; 0 for a closed load.
-
-        Args:
-            since: from after this time on, monotonic seconds.
-            until: up to this time.
-        """
-        return self._reports.longest_queue(since, until)
-
-    def latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
-        """Return the latencies of the transactions that ended in a span of reported seconds.
-
-        Args:
-            since: from after this time on, monotonic seconds.
-            until: up to this time.
-
-        Returns:
-            None when no transaction ended in it.
-        """
-        return self._reports.latency(since, until)
-
     def events(self) -> list[tuple[float, str]]:
         """Return when the load changed, monotonic seconds, and to what: never."""
         return []
-
-    def wait_seconds(self, count: int, limit: float) -> list[Second]:
-        """Return once so many seconds have been reported.
-
-        Raises:
-            LabServerError: the load ended, or they did not come within ``limit`` seconds.
-        """
-        return self._reports.wait(count, limit, self.running, self.output)
 
     def output(self) -> str:
         """Return why the load ended, where it did so by itself, and what it last printed besides reports."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,6 +44,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
         signal.signal(number, signal.default_int_handler)
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
     monkeypatch.setattr(command, "_best_here", lambda: "mysql:9.7")
+    monkeypatch.setattr(command, "remove_leftovers", tuple)
     monkeypatch.setattr(runner, "Site", Absent)
 
     def invoke(*words: str) -> Result:
@@ -81,6 +84,14 @@ def test_a_hangup_that_is_ignored_stays_ignored(
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
+def test_what_crashed_runs_left_goes_with_the_next_bench(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever kind of server that one starts, and it says what went."""
+    monkeypatch.setattr(command, "remove_leftovers", lambda: ("removed 2 × control group of crashed runs",))
+    assert "removed 2 × control group of crashed runs" in run().output
+
+
 def test_a_server_that_goes_away_ends_a_bench_in_words(run: Callable[..., Result]) -> None:
     """No traceback: why, what is kept, and how to go on."""
     result = run()
@@ -117,6 +128,42 @@ def test_what_is_left_of_a_suite_is_said(run: Callable[..., Result], monkeypatch
     answer = run("--suite", "disks", "--variant", "no limit", "--json")
     assert json.loads(answer.stdout)["unfinished_variants"] == ["600 writes/s"]
     assert "not run yet: 600 writes/s" in answer.stderr
+
+
+@pytest.mark.parametrize("option", ["--output", "--resume"])
+def test_a_directory_in_use_is_left_alone(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: str
+) -> None:
+    """A second bench says which process has the directory, writes nothing there, and ends with 1."""
+    seen: list[Result] = []
+
+    def meanwhile(_bench: object) -> bool:
+        monkeypatch.setattr(runner.Bench, "run", lambda _bench: pytest.fail("two at once"))
+        before = {path: path.read_bytes() for path in (tmp_path / "b").iterdir()}
+        seen.append(CliRunner().invoke(cli, ["bench", option, str(tmp_path / "b")], prog_name="innobrim"))
+        assert {path: path.read_bytes() for path in (tmp_path / "b").iterdir()} == before
+        return True
+
+    monkeypatch.setattr(runner.Bench, "run", meanwhile)
+    assert run().exit_code == 0
+    assert seen[0].exit_code == 1
+    assert f"process {os.getpid()} runs a bench in it" in seen[0].stderr
+    monkeypatch.setattr(runner.Bench, "run", lambda _bench: True)
+    again = CliRunner().invoke(cli, ["bench", "--resume", str(tmp_path / "b")], prog_name="innobrim")
+    assert again.exit_code == 0, again.output
+
+
+def test_a_bench_whose_time_was_up_says_the_command_that_goes_on(
+    run: Callable[..., Result],
+) -> None:
+    """Its exit code is its own, and the command asks for the same part with the same time."""
+    stopped = run("--suite", "disks", "--variant", "no limit", "--time", "1m30s")
+    assert stopped.exit_code == 4
+    words = shlex.split(stopped.output.splitlines()[-1].partition("go on with: innobrim ")[2])
+    assert words[-4:] == ["--variant", "no limit", "--time", "90s"]
+    again = CliRunner().invoke(cli, words, prog_name="innobrim")
+    assert again.exit_code == 4
+    assert again.output.splitlines()[-1] == f"the time was up; go on with: innobrim {shlex.join(words)}"
 
 
 def test_the_parts_of_a_bench_have_one_server(run: Callable[..., Result], tmp_path: Path) -> None:

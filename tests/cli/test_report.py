@@ -180,7 +180,7 @@ def test_a_bench_that_was_killed_in_a_line_is_read_up_to_there(bench: Path) -> N
         ("rows.jsonl", '{"schema": 2, "contender": "x"}\n', "line 1: schema 2; this version reads 1"),
         ("rows.jsonl", '{"schema": 1, "contender": 3}\n', "line 1: Expected `str`, got `int`"),
         ("rows.jsonl", '{"schema": 1}\n', "line 1: Object missing required field `contender`"),
-        ("rows.jsonl", '{"schema": 1,\n{"schema": 1}\n', "line 1: no JSON"),
+        ("rows.jsonl", '{"schema": 1,\n{"schema": 1}\n', "line 1: not JSON"),
         (
             "rows.jsonl",
             '{"schema": 1, "contender": "x", "series": {"at": [1, 2], "commits": [1]}}\n',

@@ -111,6 +111,25 @@ def test_what_still_runs_in_an_orphaned_directory_is_ended(tmp_path: Path) -> No
     assert not directory.exists()
 
 
+def test_a_daemon_that_still_parks_keeps_its_directory(tmp_path: Path) -> None:
+    """Its state is not taken from under it; a later run removes the directory."""
+    directory = owner.new_directory(tmp_path)
+    (directory / "owner").write_text("|".join((*owner.mine().split("|")[:3], "1")))
+    script = "import sys; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(  # noqa: S603 - our own interpreter with our own line
+        [sys.executable, "-c", script, "--config", f"{directory}/innobrim.toml"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert owner.remove_directories(tmp_path) == 0
+        assert process.poll() is None
+        process.kill()
+        process.wait(10.0)
+        assert owner.remove_directories(tmp_path) == 1
+
+
 def test_only_orphaned_control_groups_go(tmp_path: Path) -> None:
     """A group of a run at work, and one that somebody else made, stay."""
     kept = owner.new_group(tmp_path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import shlex
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -17,7 +19,7 @@ from lab.bench import folder, plan
 from lab.bench.ledger import Ledger
 from lab.bench.order import chosen
 from lab.bench.plan import Plan, PlanError, Suite
-from lab.bench.progress import Progress
+from lab.bench.progress import outline
 from lab.bench.runner import Bench
 from lab.report.exports import bench_summary
 from lab.report.files import write_bench
@@ -27,8 +29,10 @@ from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import choose
 from lab.servers.existing import NotConfirmedError
+from lab.servers.leftovers import remove_leftovers
 from lab.servers.named import server_named
-from tuner.cli.exits import NO, UNREACHABLE
+from tuner.cli.bench_resume import going_on, refuse_beside_resume
+from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
 from tuner.cli.quantities import Duration
@@ -101,7 +105,8 @@ def bench(
 ) -> None:
     """Run contenders against each other on a real server, and write rows, CSV and a page.
 
-    A server of its own is started, filled, limited and removed again, unless --dsn names one.
+    A server of its own is started, filled, limited and removed again, unless --dsn names one. Exit 0: all
+    that was asked for is there. Exit 4: --time was up before; the last line is the command that goes on.
     """
     say: Say = (lambda text: click.echo(text, err=True)) if as_json else click.echo
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -109,9 +114,10 @@ def bench(
             signal.signal(number, _interrupted)
     if dsn is not None and "://" not in dsn:
         usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
-    try:
+    with _ending_in_words():
         if resume is not None:
-            _refuse_beside_resume(context)
+            refuse_beside_resume(context)
+            context.with_resource(folder.held(resume))
             asked, ledger = folder.go_on(resume)
             _check_servers(asked.suite)
             chosen(asked.suite, variants)
@@ -121,28 +127,44 @@ def bench(
             _check_servers(suite)
             plans = chosen(suite, variants)
             if only_plan:
-                _print_plan(suite, plans)
+                click.echo("\n".join(outline(suite, plans)))
                 return
             asked = _asked(suite, dsn, server_words, seed)
             make = _maker(asked.server, say, confirmed=yes)
             make(plans[0])  # what cannot be had is said before a directory is made
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
+            context.with_resource(folder.held(directory, new=True))
             ledger = folder.begin(directory, asked)
-    except (PlanError, NotConfirmedError) as error:
-        usage(str(error))
-    except LabServerError as error:
-        fail(str(error), UNREACHABLE)
-    finished, left = _carry_out(asked, ledger, directory, make, say, limit=limit, variants=variants)
+    again = going_on(context, directory)
+    finished, left = _carry_out(
+        asked, ledger, directory, make, say, limit=limit, variants=variants, again=again
+    )
     _conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
     if not finished:
-        say(f"not finished; go on with: innobrim bench --resume {directory}")
-    elif left:
-        say(f"not run yet: {', '.join(left)}; for them: innobrim bench --resume {directory}")
+        say(f"the time was up; go on with: {again}")
+        raise click.exceptions.Exit(UNFINISHED)
+    if left:
+        say(
+            f"not run yet: {', '.join(left)}; for them: innobrim bench --resume {shlex.quote(str(directory))}"
+        )
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
     """Take SIGTERM and a lost terminal for Ctrl-C, so that a server is removed, or given back as it was."""
     raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _ending_in_words() -> Iterator[None]:
+    """End with message and exit code where a bench cannot begin."""
+    try:
+        yield
+    except (PlanError, NotConfirmedError) as error:
+        usage(str(error))
+    except folder.HeldError as error:
+        fail(str(error), NO)
+    except LabServerError as error:
+        fail(str(error), UNREACHABLE)
 
 
 def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> folder.Asked:
@@ -175,6 +197,7 @@ def _carry_out(
     *,
     limit: float | None,
     variants: tuple[str, ...],
+    again: str,
 ) -> tuple[bool, list[str]]:
     """Run what is not finished; returns whether what was asked for is, and which variants have rows to do."""
     runner = Bench(
@@ -187,11 +210,13 @@ def _carry_out(
         variants=variants,
     )
     say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
+    for removed in remove_leftovers():  # also where this bench starts no server of that kind itself
+        say(removed)
     try:
         return runner.run(), runner.unfinished()
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
-        kept = f"{len(ledger.rows)} rows are kept; go on with: innobrim bench --resume {directory}"
+        kept = f"{len(ledger.rows)} rows are kept; go on with: {again}"
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
             raise click.exceptions.Exit(INTERRUPTED) from error
@@ -228,29 +253,6 @@ def _best_here() -> str:
 
 def _password(what: str) -> str:
     return str(click.prompt(what, hide_input=True, err=True))
-
-
-def _refuse_beside_resume(context: click.Context) -> None:
-    """End where an option is given that a bench which goes on cannot take any more."""
-    allowed = {"resume", "limit", "as_json", "yes", "variants"}
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
-            option = next(one for one in context.command.params if one.name == name).opts[0]
-            usage(f"{option} cannot be changed with --resume; start another bench for it")
-
-
-def _print_plan(suite: Suite, plans: Sequence[Plan]) -> None:
-    """Print what a suite would run of these plans."""
-    click.echo(f"{suite.name}: {suite.about}")
-    for one in plans:
-        disk = "no limit" if one.disk.write_iops is None else f"{one.disk.write_iops} writes/s"
-        click.echo(
-            f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {one.blocks} blocks; {disk}; redo"
-            f" {one.server.redo_capacity} MiB, buffer pool {one.server.buffer_pool} MiB; {one.load.kind},"
-            f" {one.load.threads} threads"
-        )
-    click.echo(f"takes {Progress(plans, Ledger(Path('/nonexistent'), resume=True)).left()}")
 
 
 def _page(ledger: Ledger, directory: Path) -> Path | None:

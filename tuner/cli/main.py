@@ -60,7 +60,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; the exit code is 0 fine, 1 "no", 2 usage, 3 not reachable."""
+    """Run the command line; the exit code is 0 fine, 1 "no", 2 usage, 3 not reachable, 4 time was up."""
     try:
         cli.main(prog_name="innobrim", standalone_mode=True)
     except KeyboardInterrupt:

@@ -47,13 +47,14 @@ def plan_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--rate", type=int, help="Offered transactions/s; 0 is as many as possible."),
             click.option("--tables", type=int, help="Tables of the load."),
             click.option("--rows", type=int, help="Rows in each table."),
-            click.option("--crash", is_flag=True, default=None, help="Time crash recovery and shutdown too."),
+            click.option("--crash", is_flag=True, default=None, help=_CRASH),
         )
     ):
         command = option(command)
     return command
 
 
+_CRASH = "Time crash recovery in odd blocks, and shutdown in even ones, each from the age held."
 _CONTENDERS = (
     "default, C/M such as 2000/4000, folk, sync, best-static, high-checkpoint, ours, or a policy's name; "
     "repeat it for each."

@@ -101,7 +101,11 @@ class Recovery(Struct, frozen=True):
 
     def recovery_seconds(self, sample: Sample) -> float:
         """Return how long InnoDB would recover if mysqld crashed now."""
-        return self.factor * (START_SECONDS + _work_seconds(sample))
+        return self.recovery_of(sample.checkpoint_age, sample.modified_age, sample.pages_dirty)
+
+    def recovery_of(self, checkpoint_age: int, modified_age: int, pages_dirty: int) -> float:
+        """Return how long InnoDB would recover from such ages, bytes, and dirty pages."""
+        return self.factor * (START_SECONDS + _work_seconds(checkpoint_age, modified_age, pages_dirty))
 
     def shutdown_seconds(self, sample: Sample) -> float:
         """Return how long InnoDB would flush if mysqld were shut down now."""
@@ -122,7 +126,7 @@ class Recovery(Struct, frozen=True):
         """
         if unseen > LONGEST_UNSEEN:
             return replace(self, awaited=None, pages_per_byte=0.0)
-        work = _work_seconds(sample)
+        work = _work_seconds(sample.checkpoint_age, sample.modified_age, sample.pages_dirty)
         return replace(
             self, awaited=START_SECONDS + work, share=work / (START_SECONDS + work), pages_per_byte=0.0
         )
@@ -251,8 +255,8 @@ def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[s
     return found
 
 
-def _work_seconds(sample: Sample) -> float:
+def _work_seconds(checkpoint_age: int, modified_age: int, pages_dirty: int) -> float:
     """Return what redo and pages add to a recovery with a factor of 1."""
-    share = sample.checkpoint_age / max(sample.modified_age, FLUSH_ORDER_LAG)
-    pages = sample.pages_dirty * max(1.0, share)
-    return sample.checkpoint_age / SCAN_RATE + pages / READ_RATE
+    share = checkpoint_age / max(modified_age, FLUSH_ORDER_LAG)
+    pages = pages_dirty * max(1.0, share)
+    return checkpoint_age / SCAN_RATE + pages / READ_RATE

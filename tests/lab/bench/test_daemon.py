@@ -8,10 +8,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from lab.bench.daemon import Daemon
+from lab.servers import owner
+from lab.servers.base import LabServer
 from tests.real.fixtures import missing
 
 BENCH = """
@@ -36,6 +41,21 @@ while :; do read -r _ < "$0.wait"; done
 """
 
 LIMIT = 20.0
+
+
+def test_a_killed_benchs_daemon_leaves_nothing_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its directory says what it is and whose, so that the next bench removes it, and never a live one's."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    child = Daemon(cast("LabServer", None))
+    directory = child.state.parent
+    assert directory.name.startswith("innobrim-lab-daemon-")
+    assert owner.remove_directories(tmp_path) == 0
+    (directory / "owner").write_text("|".join((*owner.mine().split("|")[:3], "1")))
+    assert owner.remove_directories(tmp_path) == 1
+    assert not directory.exists()
+    child.__exit__(None, None, None)
 
 
 def test_a_daemon_does_not_outlive_a_bench_that_was_killed(tmp_path: Path) -> None:

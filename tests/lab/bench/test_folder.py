@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from lab.bench import folder
 from lab.bench.plan import Plan, PlanError
+
+HOLDING = """
+import pathlib, sys
+from lab.bench import folder
+with folder.held(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -74,3 +84,23 @@ def test_a_spoilt_directory_says_which_file_and_what(
         (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(PlanError, match=words):
         folder.go_on(tmp_path)
+
+
+def test_a_bench_that_was_killed_keeps_nobody_out(tmp_path: Path, asked: folder.Asked) -> None:
+    """Its lock goes with its process; while that lives, the directory is its own."""
+    folder.begin(tmp_path, asked)
+    holder = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-c", HOLDING, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(folder.HeldError, match=f"process {holder.pid} "), folder.held(tmp_path):
+            pass
+    finally:
+        holder.kill()
+        holder.communicate(timeout=10.0)
+    with folder.held(tmp_path):
+        pass

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError, load_suite, parse_suite, suite_names
 from lab.bench.progress import Progress
 
@@ -39,7 +38,8 @@ def test_a_variant_replaces_only_the_keys_it_names() -> None:
         ("[disk]\nwrite_iops = 3", "disk.write_iops: expected `int` >= 10"),
         ('contenders = ["defalt"]', "defalt: no such contender; there are default"),
         ('contenders = ["4000/2000"]', "4000/2000: C must be at least 100 and at most M"),
-        ('contenders = ["ours", "ours"]', "names one of them twice"),
+        ('contenders = ["ours", "ours"]', "names ours twice"),
+        ('contenders = ["02000/4000", "sync", "2000/4000"]', "names 2000/4000 twice"),
         ("[load]\nrate = 10\nknee_share = 0.5", "cannot be kept beside load.knee_share"),
         ("[timing]\nsettle_least = 90\nsettle_most = 60", "must not be below timing.settle_least = 90"),
         ("[disk]\nalternate_iops = 800", "needs disk.write_iops"),
@@ -71,6 +71,6 @@ def test_the_digest_changes_with_what_is_measured_and_with_nothing_else() -> Non
     assert parse_suite('about = "other"\n' + text.format(3), name="y").digest == one.digest
 
 
-def test_the_quick_suite_is_quick(tmp_path: Path) -> None:
+def test_the_quick_suite_is_quick() -> None:
     """What is promised in under ten minutes is planned for less, with the usual time to settle."""
-    assert Progress(load_suite("quick").plans, Ledger(tmp_path / "rows.jsonl", resume=True)).seconds() < 600.0
+    assert Progress(load_suite("quick").plans, []).seconds() < 600.0

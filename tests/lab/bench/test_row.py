@@ -13,7 +13,7 @@ from lab.bench.contenders import parse_contender
 from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing
 from lab.bench.row import measure
 from lab.bench.sampler import Reading, Sampler
-from lab.servers.spec import ServerSpec
+from lab.servers.spec import LabServerError, ServerSpec
 from lab.workloads.sysbench import Second
 from tests.lab.bench.test_figures import look
 from tuner.records import Capacity
@@ -62,9 +62,13 @@ class Site:
         self.plan, self.server, self.load, self.sampler = plan, self, Load(), Readings()
         self.done: list[str] = []
         self.counted = 0.0
+        self.not_limited: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_given, **_named: self.done.append(name)
+
+    def reset(self, *_given: float) -> float | None:
+        return None
 
     def settle(self, *_given: object, **_named: object) -> tuple[float, bool]:
         self.done.append("settle")
@@ -93,6 +97,28 @@ def test_a_reading_that_failed_before_a_row_is_not_the_rows() -> None:
     assert sampler.missed(1.0) == []
 
 
+def test_a_row_says_how_far_its_reset_came() -> None:
+    """Who began at a higher age than the others is known by it."""
+    site = Site(Plan())
+    site.reset = lambda *_given: 0.4123
+    found = measure(site, parse_contender("2000/4000"), Capacity(2000, 4000))  # type: ignore[arg-type]  # without a server
+    assert found["reset_ratio"] == 0.412
+
+
+@pytest.mark.parametrize(
+    ("m", "expected", "helper"), [(4000, 0.9, [(1200, 2400)]), (4000, 0.51, []), (100, 0.9, [])]
+)
+def test_an_age_is_brought_near_by_a_setting_beyond(
+    m: int, expected: float, helper: list[tuple[int, int]]
+) -> None:
+    """And not at all where it is near already, or where there is no setting beyond."""
+    site = Site(Plan())
+    done: list[tuple[int, int]] = []
+    site.set_capacity = lambda *pair: done.append(pair)
+    row.approach(site, Capacity(m // 2, m), expected, 0.01)  # type: ignore[arg-type]  # without a server
+    assert done == helper
+
+
 def test_every_contender_counts_whole_turns_of_what_moves() -> None:
     """One that settles later counts no other part of a load's course, or of a disk that alternates."""
     still = Timing(counted=180.0)
@@ -111,30 +137,66 @@ def test_nobody_inherits_the_queue_of_the_contender_before() -> None:
     assert "start_load" not in measured(Plan())[0].done
 
 
-def test_a_server_is_killed_at_the_age_that_our_daemon_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The daemon is not asked to end before, upon which it would park and lower the age."""
-    done: list[str] = []
+class Child:
+    """A daemon of ours that remembers how it ended."""
 
-    class Child:
-        def __init__(self, *_given: object, **_named: object) -> None:
-            pass
+    def __init__(self, done: list[str]) -> None:
+        self.done = done
 
-        def __enter__(self) -> Self:
-            return self
+    def __enter__(self) -> Self:
+        return self
 
-        def __exit__(self, *_given: object) -> None:
-            done.append("asked to end")
+    def __exit__(self, *_given: object) -> None:
+        self.done.append("asked to end")
 
-        def footprint(self) -> None:
-            return None
+    def footprint(self) -> None:
+        return None
 
-        def kill(self) -> None:
-            done.append("killed")
+    def holding(self) -> bool:
+        return False
 
-    monkeypatch.setattr(row, "Daemon", Child)
+    def kill(self) -> None:
+        self.done.append("killed")
+
+
+def crashing(done: list[str]) -> Site:
+    """Return a site whose server and load note the order in which they end."""
     site = Site(Plan())
     site.crash = lambda: done.append("crash") or 3.0  # type: ignore[func-returns-value]  # order and seconds
-    site.restart = lambda: (2.0, 1.0)
-    found = measure(site, parse_contender("ours"), None, ends_in_crash=True)  # type: ignore[arg-type]  # without a server
-    assert done == ["killed", "crash", "asked to end"]
-    assert (found["figures"]["recovery_seconds"], found["figures"]["shutdown_seconds"]) == (3.0, 2.0)
+    site.restart = lambda: done.append("shutdown") or (2.0, 1.0)  # type: ignore[func-returns-value]  # the same
+    site.load.stop = lambda: done.append("load ended")  # type: ignore[method-assign]  # the same
+    return site
+
+
+@pytest.mark.parametrize(("how", "recovery", "shutdown"), [("crash", 3.0, None), ("shutdown", None, 2.0)])
+def test_a_server_ends_at_the_age_that_our_daemon_held(
+    monkeypatch: pytest.MonkeyPatch, how: row.End, recovery: float | None, shutdown: float | None
+) -> None:
+    """The daemon is not asked to end before, upon which it would park, and the load is at work until then."""
+    done: list[str] = []
+    monkeypatch.setattr(row, "Daemon", lambda *_given, **_named: Child(done))
+    found = measure(crashing(done), parse_contender("ours"), None, ends_in=how)  # type: ignore[arg-type]  # without a server
+    assert done == ["killed", how, "load ended", "asked to end"]
+    assert (found["figures"]["recovery_seconds"], found["figures"]["shutdown_seconds"]) == (
+        recovery,
+        shutdown,
+    )
+
+
+@pytest.mark.parametrize("how", ["crash", "shutdown"])
+def test_a_server_that_does_not_come_back_costs_no_finished_row(how: row.End) -> None:
+    """The row is kept without the time, with the reason, and with the disk that it was measured on."""
+
+    def lost() -> float:
+        raise LabServerError("mysqld ended while starting: no space left")
+
+    site = crashing([])
+    site.crash = site.restart = lost
+    site.conditions = lambda: {"not_limited": list(site.not_limited)}
+    site.limit_as_planned = lost
+    found = measure(site, parse_contender("2000/4000"), Capacity(2000, 4000), ends_in=how)  # type: ignore[arg-type]  # without a server
+    assert (found["figures"]["recovery_seconds"], found["figures"]["shutdown_seconds"]) == (None, None)
+    assert found["figures"]["commits_mean"] == 1000.0
+    assert "no space left" in found["events"][0][1]
+    assert found["conditions"] == {"not_limited": []}
+    assert site.conditions()["not_limited"], "what comes next is not taken for measured on a limited disk"

@@ -9,7 +9,7 @@ from typing import Any, Self
 import pytest
 
 from lab.bench import runner, stand
-from lab.bench.contenders import Contender
+from lab.bench.contenders import Contender, parse_contender
 from lab.bench.ledger import Ledger
 from lab.bench.plan import DiskPlan, LoadPlan, Plan, Suite
 from lab.bench.runner import Bench
@@ -61,11 +61,16 @@ class Work:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.fails_at = 0
+        self.ends: list[tuple[str, object]] = []
+        self.expected: list[tuple[str, float | None]] = []
+        self.settled = True
 
     def __call__(
-        self, _site: Site, contender: Contender, pair: Capacity | None, _expected: float | None, **_how: bool
+        self, site: Site, contender: Contender, pair: Capacity | None, expected: float | None, **how: object
     ) -> dict[str, Any]:
         self.done.append(contender.name)
+        self.ends.append((contender.name, how["ends_in"]))
+        self.expected.append((contender.name, expected))
         if len(self.done) == self.fails_at:
             raise LabServerError("mysqld went away")
         fits = pair is None or pair.io_capacity_max >= EDGE
@@ -81,7 +86,8 @@ class Work:
             "age_ratio_mean": 0.5,
             "age_ratio_max": 0.6,
         }
-        return {"settled": True, "settle_seconds": 60.0, "figures": figures}
+        conditions = site.conditions()
+        return {"settled": self.settled, "settle_seconds": 60.0, "figures": figures, "conditions": conditions}
 
 
 @pytest.fixture
@@ -129,11 +135,11 @@ def test_an_interrupted_bench_repeats_nothing_and_misses_nothing(
 
 
 def test_the_time_that_is_given_is_kept(tmp_path: Path, work: Work, said: list[str]) -> None:
-    """No row begins that would not end in time, and it says how to go on."""
+    """No row begins that would not end in time, and it says why."""
     ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
     assert not bench(Plan(), ledger, said, seconds=1.0).run()
     assert work.done == []
-    assert "go on with --resume" in said[-1]
+    assert "the time is up" in said[-1]
 
 
 def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_each(
@@ -148,6 +154,41 @@ def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_e
     assert stages == sorted(stages, key=["search", "block"].index)
     assert len(found) == 1
     assert EDGE <= found.pop() <= 1.05 * EDGE
+
+
+@pytest.mark.usefixtures("work")
+def test_blocks_that_have_begun_keep_their_best_static_setting(tmp_path: Path, said: list[str]) -> None:
+    """A bench that goes on, also with another version, changes no contender between its blocks."""
+    plan = Plan(contenders=("default", "best-static"), blocks=2)
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    assert bench(plan, ledger, said).run()
+    searched = sum(row["stage"] == "search" for row in ledger.rows) - 1
+    del ledger.rows[searched], ledger.rows[-1]
+    assert bench(plan, ledger, said).run()
+    assert sum(row["stage"] == "search" for row in ledger.rows) == searched
+    assert len({row["io_capacity_max"] for row in ledger.rows if row["contender"] == "best static"}) == 1
+
+
+def test_recovery_and_shutdown_are_timed_in_turns(tmp_path: Path, work: Work, said: list[str]) -> None:
+    """Odd blocks end in a crash, even ones in a shutdown, for every contender; a search ends in neither."""
+    plan = Plan(contenders=("default", "best-static"), blocks=2, crash=True)
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert {how for name, how in work.ends if name.startswith("M = ")} == {None}
+    blocks = [how for name, how in work.ends if not name.startswith("M = ")]
+    assert blocks == ["crash", "crash", "shutdown", "shutdown"]
+
+
+@pytest.mark.parametrize(("settled", "known"), [(True, 0.5), (False, None)])
+def test_every_static_setting_is_expected_where_the_block_before_saw_it(
+    tmp_path: Path, work: Work, said: list[str], known: float | None, *, settled: bool
+) -> None:
+    """From the second block on, where it had settled; a policy finds its age by itself each time."""
+    work.settled = settled
+    plan = Plan(contenders=("2000/4000", "sync", "ours"), blocks=2)
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert {expected for _, expected in work.expected[:3]} == {None}
+    policy = parse_contender("ours").name
+    assert dict(work.expected[3:]) == {"2000/4000": known, "sync": known, policy: None}
 
 
 def test_who_cannot_run_here_is_said_once_with_the_reason(

@@ -77,6 +77,13 @@ def test_nothing_is_at_rest_by_what_was_before_it(clock: Clock) -> None:
     assert 45.0 <= waited <= 48.0
 
 
+def test_a_policy_that_never_moved_rests_where_it_says_that_it_holds(clock: Clock) -> None:
+    """One whose first M was right is not waited for in vain; one that has not looked yet is."""
+    site, _ = site_of(Plan(), clock)
+    assert site.settle(60.0, 100.0, holds=lambda: False) == (100.0, False)
+    assert site.settle(60.0, 100.0, holds=lambda: True) == (60.0, True)
+
+
 def test_a_limit_that_is_refused_while_a_row_runs_is_said_and_kept(clock: Clock) -> None:
     """The row's conditions and events have it, and no event claims a limit that is not there."""
     site, said = site_of(
@@ -100,6 +107,15 @@ def test_every_contender_is_reset_on_the_same_disk(clock: Clock) -> None:
     site.alternate(clock.now - 60.0)
     site.reset(1.0, 0.25)
     assert [words for _, words in site.events][-1] == "disk limited to 2400 writes/s"
+
+
+def test_a_reset_that_fell_short_says_where_it_came_to(clock: Clock) -> None:
+    """The age of this server stays at 0.5 of its limit."""
+    site, _ = site_of(Plan(), clock)
+    assert site.reset(5.0, 0.25) == 0.5
+    assert clock.now == 1005.0
+    assert site.reset(5.0, 0.6) == 0.5
+    assert clock.now == 1006.0
 
 
 def test_large_tables_have_the_time_that_they_need() -> None:

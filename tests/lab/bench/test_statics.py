@@ -80,6 +80,27 @@ def test_a_rate_that_was_not_served_is_no_saving() -> None:
     assert statics.best([dead], statics.anything) is None
 
 
+def test_a_setting_outside_our_budgets_is_no_equal() -> None:
+    """What ours may not do for the sake of a recovery or shutdown, the best static setting may not either."""
+    fast, slow = row(420, edge=400.0), row(900, edge=400.0)
+    for name in ("recovery_seconds_predicted", "shutdown_seconds_predicted"):
+        fast["figures"] |= {name: 301.0}
+        slow["figures"] |= {name: 299.0}
+        assert statics.best([fast, slow]) is slow
+        assert statics.best([fast, slow], statics.steady) is fast
+        del fast["figures"][name]
+        assert statics.best([fast, slow]) is fast, "what is not known judges nobody"
+
+
+def test_without_constraints_too_a_rate_that_was_not_served_is_no_saving() -> None:
+    """A server that hardly commits flushes little; where nobody serves the rate, the most served wins."""
+    whole, part, less = (row(900 - 100 * number, edge=400.0, rate=3000) for number in range(3))
+    for one, commits, pages in ((whole, 2990.0, 0.3), (part, 2000.0, 0.1), (less, 1.0, 0.01)):
+        one["figures"] |= {"commits_mean": commits, "pages_per_commit": pages}
+    assert statics.best([less, part, whole], statics.anything) is whole
+    assert statics.best([less, part], statics.anything) is part
+
+
 def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
     """A server that flushes in sync at every setting has no best static one, and the search ends."""
     rows: list[Row] = []
@@ -87,6 +108,25 @@ def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
         rows.append(row(value, edge=1e12))
     assert statics.best(rows) is None
     assert len(rows) == statics.MOST_ROWS
+
+
+@given(peak=st.floats(100.0, 4000.0), factor=st.floats(0.6, 8.0), edge=st.sampled_from([10.0, 150.0]))
+def test_a_winner_beats_what_lies_beside_it_or_the_search_is_open(
+    peak: float, factor: float, edge: float
+) -> None:
+    """Also where every setting down to the lowest keeps the rules, and the best of them lies above it."""
+    rows: list[Row] = []
+    start = max(statics.LOWEST * 2, 2 * round(peak * factor / 2))
+    while (value := statics.following(rows, start)) is not None:
+        rows.append(row(value, edge=edge))
+        rows[-1]["figures"]["commits_mean"] = 3000.0 * min(value / peak, peak / value)
+    winner = statics.best(rows)
+    assert winner is not None
+    if statics.untried(rows) is None:
+        best = max(peak, statics.LOWEST, edge)
+        assert best * 0.95 - 2 <= winner["io_capacity_max"] <= best * 1.05 + 2
+    else:
+        assert len(rows) == statics.MOST_ROWS
 
 
 def test_a_value_between_two_known_ones_is_expected_between_their_ages() -> None:

@@ -115,6 +115,8 @@ def row(
         "machine_idle": 0.38,
         "recovery_seconds": None,
         "shutdown_seconds": None,
+        "recovery_seconds_predicted": 21.0,
+        "shutdown_seconds_predicted": 30.0,
     }
     return {
         "schema": 1,

@@ -1,0 +1,97 @@
+"""Which static settings did best in a search, with and without the constraints that ours keeps; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from lab.bench import statics
+from lab.report.figures import plain
+from lab.report.rows import Row
+
+NEEDED = {"commits_mean", "commits_median", "commits_p1", "sync_pages", "checkpoint_ratio_max"}
+"""Figures without which a row of the search cannot be judged."""
+
+
+class Winner(Struct, frozen=True):
+    """A static setting and what it gave: C and M in pages/s, commits/s, pages flushed per commit."""
+
+    io_capacity: int
+    io_capacity_max: int
+    commits_mean: float
+    pages_per_commit: float | None
+
+
+class BestStatic(Struct, frozen=True):
+    """The winners of a search; None where no setting keeps the rules.
+
+    Attributes:
+        best: under all constraints: no sync flushing, an even p1, alarm cap, recovery and shutdown budget.
+        without_cap: without budgets and alarm cap.
+        unconstrained: without any.
+        untried: the M that the search still had to try when it ended, pages/s; None where it was complete.
+    """
+
+    best: Winner | None
+    without_cap: Winner | None
+    unconstrained: Winner | None
+    untried: int | None
+
+
+def best_static(search: Sequence[Row]) -> BestStatic | None:
+    """Return who won a search; None where nothing was searched for."""
+    if not search:
+        return None
+    rows = [_plain(row) for row in search if row.figures.keys() >= NEEDED and "load" in row.conditions]
+    best, without_cap, unconstrained = (
+        _winner(rows, accept) for accept in (statics.kept, statics.steady, statics.anything)
+    )
+    return BestStatic(best, without_cap, unconstrained, statics.untried(rows) if rows else None)
+
+
+def winner_sentences(search: Sequence[Row]) -> list[str]:
+    """Return in words who won a search, and who would without the constraints."""
+    found = best_static(search)
+    if found is None:
+        return []
+    parts = (
+        (found.best, "with the alarm cap and all budgets"),
+        (found.without_cap, "without cap and budgets"),
+        (found.unconstrained, "without any constraint"),
+    )
+    sentence = "Best static setting: " + "; ".join(f"{_said(one)} {rules}" for one, rules in parts) + "."
+    if found.untried is None:
+        return [sentence]
+    return [sentence, f"Its search ended early: M = {found.untried} was still to try, and may be better."]
+
+
+def _said(one: Winner | None) -> str:
+    if one is None:
+        return "none"
+    pages = "" if one.pages_per_commit is None else f", {plain(one.pages_per_commit)} pages per commit"
+    return f"{one.io_capacity}/{one.io_capacity_max} ({plain(one.commits_mean)} commits/s{pages})"
+
+
+def _winner(rows: Sequence[dict[str, Any]], accept: Callable[[dict[str, Any]], bool]) -> Winner | None:
+    row = statics.best(rows, accept)
+    if row is None:
+        return None
+    figures = row["figures"]
+    return Winner(
+        io_capacity=row["io_capacity"],
+        io_capacity_max=row["io_capacity_max"],
+        commits_mean=figures["commits_mean"],
+        pages_per_commit=figures.get("pages_per_commit"),
+    )
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    """Return what the search's own rules look at."""
+    return {
+        "io_capacity": row.io_capacity,
+        "io_capacity_max": row.io_capacity_max,
+        "conditions": row.conditions,
+        "figures": row.figures,
+    }

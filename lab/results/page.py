@@ -1,0 +1,211 @@
+"""The page of every published suite, as Markdown; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lab.report.clock import span
+from lab.report.figures import UNKNOWN, plain, written
+from lab.report.markdown import bullets, table
+from lab.report.rows import FILE_NAME, Row
+from lab.report.summary import Contender, Group, against
+from lab.report.winners import winner_sentences
+from lab.report.words import conditions_said, conditions_short, lacking, ratio_said, sentences
+from lab.results.suites import SUITES, Published, Variant, ordered, ours
+from tuner.settings import Settings
+
+COMMAND = "python -m lab.results"
+SHOWN = ("disk", "load", "server", "redo_capacity", "set")
+"""Conditions that the short form has already."""
+
+BUSY = 0.05
+"""A smaller share of the processors idle is none left."""
+
+CAP = Settings().max_checkpoint_age_ratio
+POOR = ("no difference shown", "loses", "worse, no bounds")
+INTRODUCTION = f"""\
+<!-- Generated: {COMMAND} -->
+# What the bench measured
+
+Written by `{COMMAND}` from the rows beside this page, nothing by hand. `make prove PART=bench SUITE=NAME`
+measures a suite again; `innobrim report docs/results/bench/NAME` makes its page with charts, CSV and JSON.
+[The bench](../../bench.md) says what is done in a row and what each figure means.
+
+- commits/s: mean of the blocks, and the slowest and the fastest of them. Ratios are paired by block, with
+  95 % bounds (Student's t on logarithms). Where those include 1 nothing was gained, whatever the means say.
+- p1 is the 1st percentile of the seconds, x the modified age over the flush limit. p1, latency, writes per
+  commit and x are means of the blocks; sync pages, changes of C or M, and seconds are their sums.
+- Variants were measured apart from each other, on a server each: no ratio between them is claimed."""
+
+
+def document(suites: Sequence[Published]) -> str:
+    """Return the page."""
+    there = {one.name for one in suites}
+    missing = [name for name in SUITES if name not in there]
+    parts = [INTRODUCTION]
+    if missing:
+        parts.append(f"Not begun: {', '.join(f'`{name}`' for name in missing)}.")
+    for one in suites:
+        parts += _suite(one)
+    return "\n\n".join(parts) + "\n"
+
+
+def _suite(one: Published) -> Iterable[str]:
+    yield f"## {one.name}"
+    about = f"{one.asked.about} `make prove PART=bench SUITE={one.name}`"
+    rows = any(variant.rows for variant in one.variants)
+    yield about + (f"; [every row with one value a second]({one.name}/{FILE_NAME})." if rows else ".")
+    for variant in one.variants:
+        if variant.plan.variant:
+            yield f"### {variant.plan.variant}"
+        if variant.plan.article:
+            yield f"> What an article measured with such settings, on its own scale: {variant.plan.article}."
+        if not variant.groups:
+            yield f"**Not measured yet:** 0 of {variant.plan.blocks} blocks."
+        for group in variant.groups:
+            yield from _group(one, variant, group)
+
+
+def _group(suite: Published, variant: Variant, group: Group) -> Iterable[str]:
+    if not variant.finished(group):
+        yield f"**Not finished:** {variant.state(group)}."
+    yield _conditions(suite, variant, group)
+    if group.contenders:
+        yield _table(group)
+        yield _comparison(group, planned=variant.with_ours())
+    notes = [*lacking(group), *_cap(group), *_idle(group), *_search(group)]
+    if notes:
+        yield f"To know of these rows:\n{bullets(notes)}"
+
+
+def _conditions(suite: Published, variant: Variant, group: Group) -> str:
+    timing = variant.plan.timing
+    rest = [f"{name} {said}" for name, said in conditions_said(_others(group.conditions))]
+    rows = [*group.rows, *group.search]
+    parts = [
+        conditions_short(group.conditions),
+        *rest,
+        f"InnoBrim {_revisions(rows)}",
+        f"{variant.done(group)} of {variant.plan.blocks} blocks",
+        f"the order in each drawn by seed {suite.asked.seed}",
+        f"{timing.settle_least:g} to {timing.settle_most:g} s to settle",
+        f"{variant.plan.counted_seconds():g} s counted",
+        span([row.when for row in rows if row.when]),
+    ]
+    return "; ".join(part for part in parts if part) + "."
+
+
+def _others(conditions: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in conditions.items() if name not in SHOWN}
+
+
+def _revisions(rows: Sequence[Row]) -> str:
+    found = dict.fromkeys(f"{row.version} {row.revision}".strip() for row in rows)
+    return ", ".join(one for one in found if one) or "of a version that was not recorded"
+
+
+def _table(group: Group) -> str:
+    default = next((one for one in group.contenders if one.kind == "default"), None)
+    compared = [] if default is None else _to_default(group)
+    head = ["contender", "commits/s", *(title for title, _ in compared), "p1", "s below half the median"]
+    head += ["latency p99", "sync pages", "stall", "device writes per commit"]
+    head += ["x mean (max)", "changes", "settled"]
+    rows = []
+    for one in ordered(group):
+        found = {} if default is None else {v.name: v.ratio for v in against(group, one.name, default.name)}
+        ratios = [UNKNOWN if one == default else ratio_said(found.get(figure)) for _, figure in compared]
+        rows.append([name(one), _throughput(one), *ratios, *_figures(one)])
+    return table(head, rows)
+
+
+def _to_default(group: Group) -> list[tuple[str, str]]:
+    """Return what is compared with the default: what it costs, where all serve one rate."""
+    if offered(group):
+        return [("p99 to default", "latency_p99"), ("pages per commit to default", "pages_per_commit")]
+    return [("ratio to default", "commits_mean")]
+
+
+def _figures(one: Contender) -> list[str]:
+    figures = one.figures
+    return [
+        written(figures["commits_p1"]),
+        written(figures["seconds_below_half_median"]),
+        written(figures["latency_p99"], "ms"),
+        written(figures["sync_pages"]),
+        written(figures["stall_seconds"], "s"),
+        written(figures["device_writes_per_commit"]),
+        f"{_two(figures['age_ratio_mean'])} ({_two(figures['age_ratio_max'])})",
+        written(figures["knob_changes"]),
+        f"{len(one.blocks) - len(one.unsettled)} of {len(one.blocks)}",
+    ]
+
+
+def name(one: Contender) -> str:
+    """Return a contender's name, with its C/M where the name does not say them."""
+    return one.name if not one.setting or one.setting in one.name else f"{one.name} {one.setting}"
+
+
+def _throughput(one: Contender) -> str:
+    values = one.blocks.values()
+    if one.throughput is None or not values:
+        return UNKNOWN
+    spread = f" ({plain(min(values))} to {plain(max(values))})" if len(values) > 1 else ""
+    return plain(one.throughput.mean) + spread
+
+
+def _two(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.2f}"
+
+
+def _comparison(group: Group, *, planned: bool) -> str:
+    """Return where ours loses to any other or gains nothing, and against whom it gains all along."""
+    mine = ours(group)
+    if mine is None:
+        return "Ours was not measured here yet." if planned else "Ours is no contender here."
+    poor: list[str] = []
+    gains: list[str] = []
+    for other in ordered(group):
+        if other.name == mine.name:
+            continue
+        verdicts = [one for one in against(group, mine.name, other.name) if told(one.name, group)]
+        found = sentences([one for one in verdicts if one.outcome in POOR])
+        poor += found
+        if not found and any(one.outcome == "gains" for one in verdicts):
+            gains.append(other.name)
+    if gains:
+        poor.append(f"{mine.name} gains in every figure compared, or is equal, against {', '.join(gains)}.")
+    return "Where ours loses or gains nothing:\n" + bullets(poor or ["nothing is claimed of single blocks."])
+
+
+def told(figure: str, group: Group) -> bool:
+    """Tell whether a figure says something here: an offered rate is served by everybody."""
+    return figure != "commits_mean" or not offered(group)
+
+
+def offered(group: Group) -> bool:
+    """Tell whether the load is an open one."""
+    return bool(dict(group.conditions.get("load") or {}).get("rate"))
+
+
+def _cap(group: Group) -> Iterable[str]:
+    """Say where the checkpoint age of ours, or of the best static setting, passed what ours promises."""
+    for one in ordered(group):
+        highest = one.figures.get("checkpoint_ratio_max") or 0.0
+        if highest > CAP and (one.ours or one.kind == "best static"):
+            yield f"{one.name}: the checkpoint age reached {highest:.3f} of the redo capacity, above {CAP}"
+
+
+def _idle(group: Group) -> Iterable[str]:
+    """Say how much of the processors nobody used: server, load and whatever else ran share them."""
+    idle = [value for row in group.rows if (value := row.figure("machine_idle")) is not None]
+    if idle:
+        of = int(group.conditions.get("processors", 1))
+        busy = ", so that they may have been the limit" if min(idle) < BUSY * of else ""
+        yield f"processors idle while a row was counted: {_two(min(idle))} to {_two(max(idle))} of {of}{busy}"
+
+
+def _search(group: Group) -> Iterable[str]:
+    if group.search:
+        tried = sorted({row.io_capacity_max or 0 for row in group.search}, reverse=True)
+        yield f"the best static setting was searched for among M = {', '.join(map(str, tried))}"
+        yield from winner_sentences(group.search)[: None if group.rows else 1]  # it goes on before the blocks

@@ -1,0 +1,203 @@
+"""The page of published benches shows what was measured, and as plainly what was not, or not gained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.bench.plan import Plan
+from lab.report.rows import ReportError
+from lab.results import page
+from lab.results.suites import read
+from tests.lab.results.published import CLOSED, CONTENDERS, blocks, measured, publish
+
+PLAN = Plan(contenders=CONTENDERS, blocks=3)
+THREE = {
+    "default": [1000.0, 1010.0, 990.0],
+    "2000/4000": [1100.0, 1120.0, 1080.0],
+    "best-static": [2000.0, 2010.0, 1990.0],
+    "feedforward": [1990.0, 2020.0, 1985.0],
+}
+
+
+def text(root: Path, rows: list[dict[str, Any]], plan: Plan = PLAN) -> str:
+    """Return the page of a suite with one plan."""
+    return page.document(read(publish(root, "disks", [plan], rows) / "docs/results/bench"))
+
+
+def line(document: str, begin: str) -> list[str]:
+    """Return the cells of the table's line that begins so."""
+    (found,) = [one for one in document.splitlines() if one.startswith(f"| {begin}")]
+    return [cell.strip() for cell in found.strip("|").split("|")]
+
+
+def test_every_contender_has_its_figures_with_spread_and_bounds(tmp_path: Path) -> None:
+    """Means with the slowest and fastest block, ratios to the default with bounds; ours stands last."""
+    document = text(tmp_path, blocks(THREE))
+
+    heads = line(document, "contender")
+    ours = dict(zip(heads, line(document, "feedforward"), strict=True))
+    assert ours["commits/s"] == "1\u202f998 (1\u202f985 to 2\u202f020)"
+    assert ours["ratio to default"] == "2.00 (1.98 to 2.02)"
+    assert ours["settled"] == "3 of 3"
+    order = [one.split("|")[1].split()[0] for one in document.splitlines() if one.startswith("| ")]
+    assert order == ["contender", "default", "2000/4000", "best", "feedforward"]
+
+
+def test_the_conditions_are_one_line(tmp_path: Path) -> None:
+    """Server, redo, disk, load, processors, revision, blocks and seed: all that a figure is worth."""
+    document = text(tmp_path, blocks(THREE))
+
+    (found,) = [one for one in document.splitlines() if one.startswith("MySQL 9.7.4; redo 100 MiB")]
+    for said in ("limited to 1200 writes/s", "16 threads", "processors 2", "0.1.0 0123456789", "seed 7"):
+        assert said in found
+    assert "3 of 3 blocks" in found
+    assert "Not finished" not in document
+
+
+def test_what_gains_nothing_and_what_loses_is_said_in_words(tmp_path: Path) -> None:
+    """Against every other contender, not only against those that ours was made to beat."""
+    rows = blocks(THREE | {"2000/4000": [3000.0, 3010.0, 2990.0]})
+
+    document = text(tmp_path, rows)
+
+    assert "feedforward against 2000/4000 LOSES: commits/s × 0.666" in document
+    assert "feedforward against best static gains nothing that could be shown: commits/s × 0.999" in document
+
+
+def test_a_contender_beaten_throughout_is_not_listed_as_a_loss(tmp_path: Path) -> None:
+    """The list names against whom ours gains all along, so that silence is never ambiguous."""
+    cost = {"feedforward": 1.0, "default": 2.0}
+    rows = [
+        measured(
+            name,
+            block,
+            {"commits_mean": 1000.0 / each + block, "commits_p1": 900.0 / each, "sync_pages": 0}
+            | dict.fromkeys(("latency_p99", "latency_p999"), each * (1.0 + block / 100))
+            | dict.fromkeys(("device_writes_per_commit", "pages_per_commit"), each * (1.0 + block / 90)),
+        )
+        for name, each in cost.items()
+        for block in (1, 2, 3)
+    ]
+
+    document = text(tmp_path, rows, Plan(contenders=("default", "feedforward"), blocks=3))
+
+    assert "feedforward gains in every figure compared, or is equal, against default." in document
+    assert "LOSES" not in document
+
+
+def test_one_block_is_shown_as_one_of_three_without_bounds(tmp_path: Path) -> None:
+    """A variant that is under way is there, says how far it is, and claims nothing."""
+    document = text(tmp_path, blocks({name: values[:1] for name, values in THREE.items()}))
+
+    assert "**Not finished:** 1 of 3 blocks, no bounds yet." in document
+    assert "2.0" not in line(document, "default")[2]
+    assert line(document, "feedforward")[2] == "1.99 (one block, no bounds)"
+    assert "nothing is claimed of single blocks" in document
+
+
+def test_a_block_that_lacks_a_contender_is_not_done(tmp_path: Path) -> None:
+    """Two whole blocks and a begun one are two of three."""
+    rows = blocks(THREE | {"feedforward": THREE["feedforward"][:2]})
+
+    assert "**Not finished:** 2 of 3 blocks." in text(tmp_path, rows)
+
+
+def test_who_cannot_run_here_keeps_no_block_open(tmp_path: Path) -> None:
+    """A contender that was left out is named with its reason, and the blocks are whole without it."""
+    out = {"schema": 1, "stage": "left out", "contender": "high_checkpoint", "why": "the server has none"}
+    plan = Plan(contenders=(*CONTENDERS, "high-checkpoint"), blocks=3)
+
+    document = text(tmp_path, [*blocks(THREE), out | {"conditions": CLOSED}], plan)
+
+    assert "high_checkpoint is left out: the server has none" in document
+    assert "Not finished" not in document
+
+
+def test_variants_without_rows_are_there_and_say_so(tmp_path: Path) -> None:
+    """A suite of which one variant was run shows the others as not measured, with what was planned."""
+    plans = [Plan(variant="600 writes/s"), Plan(variant="no limit", blocks=2)]
+    rows = blocks({"default": [1.0], "feedforward": [1.0]}, variant="600 writes/s")
+
+    document = page.document(read(publish(tmp_path, "disks", plans, rows) / "docs/results/bench"))
+
+    assert "### no limit\n\n**Not measured yet:** 0 of 2 blocks." in document
+
+
+def test_a_suite_without_any_row_is_there(tmp_path: Path) -> None:
+    """What was begun is not hidden; what was not begun is named."""
+    document = text(tmp_path, [])
+
+    assert "## disks" in document
+    assert "**Not measured yet:** 0 of 3 blocks." in document
+    assert "Not begun: `contenders`" in document
+
+
+def test_what_an_article_said_stands_beside_our_rows(tmp_path: Path) -> None:
+    """So that a reader can hold ours against it."""
+    plan = Plan(contenders=CONTENDERS, article="C = M 7000: 7579 tx/s")
+
+    assert "> What an article measured with such settings, on its own scale: C = M 7000" in text(
+        tmp_path, blocks(THREE), plan
+    )
+
+
+def test_under_an_offered_rate_equal_throughput_is_no_lack(tmp_path: Path) -> None:
+    """Everybody serves what is offered: latency and pages per commit are compared instead."""
+    offered = CLOSED | {"load": CLOSED["load"] | {"rate": 700}}
+    rows = [one | {"conditions": offered} for one in blocks({name: [700.0, 701.0, 699.0] for name in THREE})]
+
+    document = text(tmp_path, rows)
+
+    assert line(document, "contender")[2:4] == ["p99 to default", "pages per commit to default"]
+    assert line(document, "feedforward")[3].startswith("0.2")
+    said = [one for one in document.splitlines() if one.startswith("- feedforward against")]
+    assert said
+    assert all("commits/s ×" not in one.replace("percentile, commits/s ×", "") for one in said)
+
+
+def test_rows_that_belong_to_no_variant_of_the_suite_are_refused(tmp_path: Path) -> None:
+    """Two benches mixed up in one directory are no result."""
+    with pytest.raises(ReportError, match="has not: elsewhere"):
+        text(tmp_path, blocks(THREE, variant="elsewhere"))
+
+
+def test_a_broken_promise_of_ours_and_a_busy_machine_are_named(tmp_path: Path) -> None:
+    """Ours aims to stay below an age; what else ran on the processors is no secret either."""
+    rows = blocks(THREE, checkpoint_ratio_max=0.81, machine_idle=0.02)
+
+    document = text(tmp_path, rows)
+
+    assert "- feedforward: the checkpoint age reached 0.810 of the redo capacity, above 0.78" in document
+    assert "- best static: the checkpoint age reached 0.810" in document
+    assert "- default: the checkpoint age" not in document
+    assert (
+        "- processors idle while a row was counted: 0.02 to 0.02 of 2, so that they may have been" in document
+    )
+
+
+def test_the_search_says_what_it_tried_and_what_would_win_without_rules(tmp_path: Path) -> None:
+    """The best static setting keeps what ours keeps; the winners without that stand beside it."""
+    tried = [
+        measured("best-static", 0, {"commits_mean": commits, "sync_pages": sync, "checkpoint_ratio_max": 0.7})
+        | {"stage": "search", "io_capacity": m // 2, "io_capacity_max": m, "contender": f"M = {m}"}
+        for m, commits, sync in ((600, 1500.0, 0), (420, 2000.0, 0), (300, 2100.0, 5))
+    ]
+
+    document = text(tmp_path, [*tried, *blocks(THREE)])
+
+    assert "searched for among M = 600, 420, 300" in document
+    assert "150/300 (2\u202f100 commits/s, 0.160 pages per commit) without any constraint." in document
+    assert "ended early: M = 354 was still to try" in document
+    assert "ended early" not in text(tmp_path, tried)
+
+
+def test_a_suite_without_ours_compares_nothing_and_says_why(tmp_path: Path) -> None:
+    """Ours that is to come is told from ours that was never asked for."""
+    rows = blocks({name: THREE[name] for name in ("default", "2000/4000")})
+    without = Plan(contenders=("default", "2000/4000"))
+
+    assert "Ours is no contender here." in text(tmp_path, rows, without)
+    assert "Ours was not measured here yet." in text(tmp_path, rows)

@@ -1,0 +1,30 @@
+"""A bench in parts: the command that goes on with it, and what that cannot change any more."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from tuner.cli.options import usage
+
+
+def refuse_beside_resume(context: click.Context) -> None:
+    """End where an option is given that a bench which goes on cannot take any more."""
+    allowed = {"resume", "limit", "as_json", "yes", "variants"}
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
+            option = next(one for one in context.command.params if one.name == name).opts[0]
+            usage(f"{option} cannot be changed with --resume; start another bench for it")
+
+
+def going_on(context: click.Context, directory: Path) -> str:
+    """Return the command that goes on with this bench, with what was asked of this part of it."""
+    given = context.params
+    words = ["innobrim", "bench", "--resume", str(directory)]
+    words += [word for name in given["variants"] for word in ("--variant", name)]
+    words += [] if given["limit"] is None else ["--time", f"{given['limit']:g}s"]
+    words += [f"--{word}" for word, name in (("yes", "yes"), ("json", "as_json")) if given[name]]
+    return shlex.join(words)
