@@ -9,6 +9,7 @@ import pytest
 from tuner.cli import metrics_reference
 from tuner.config import reference
 from tuner.config.keys import KEYS
+from tuner.servers import document as servers
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -18,6 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs"
     [
         ("configuration.md", reference.document, reference.COMMAND),
         ("metrics.md", metrics_reference.document, metrics_reference.COMMAND),
+        ("servers.md", servers.here, servers.COMMAND),
     ],
 )
 def test_the_page_is_what_its_command_writes(page: str, document: object, command: str) -> None:

@@ -27,7 +27,7 @@ REDO = 64 * MEBIBYTE
 LOAD = Load(tables=1, rows=100_000, threads=8)
 DISK = DiskLimit(write_iops=1200)
 SECONDS = 6
-AGE = 0.3
+AGE = 0.12
 UPTIME = 45
 """What is waited for before anything is recorded: a checkpoint age, as a share of the redo log, and one and a
 half of InnoDB's averages, seconds."""

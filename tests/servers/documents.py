@@ -28,6 +28,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "storage/innobase/buf/buf0flu.cc of Percona Server 5.7 (af_get_pct_for_lsn)",
         "Percona Server 5.7 manual: innodb_cleaner_lsn_age_factor, Innodb_checkpoint_max_age",
     ),
+    "percona-8.0": (
+        "storage/innobase/log/log0chkp.cc of Percona Server 8.0 before 8.0.30 (log_calc_max_ages)",
+        "storage/innobase/buf/buf0flu.cc of Percona Server 8.0 (get_pct_for_lsn)",
+        "Percona Server 8.0 manual: innodb_cleaner_lsn_age_factor, Innodb_checkpoint_max_age (PS-7275)",
+    ),
     "percona": (
         "storage/innobase/buf/buf0flu.cc of Percona Server 8.0.30 and later (get_pct_for_lsn)",
         "PMM-15195 (Innodb_checkpoint_max_age of Percona Server 8.4.6 at 100 MiB)",

@@ -89,6 +89,14 @@ SERVERS: dict[str, Server] = {
         SOURCES["percona-5.7"],
         variables=_HIGH,
     ),
+    "percona-8.0.28": Server(
+        "8.0",
+        "8.0.28-20",
+        _PERCONA.format(20),
+        files_80(512 * MEBIBYTE, 2),
+        SOURCES["percona-8.0"],
+        variables=_HIGH,
+    ),
     "percona-8.0.46": Server(
         "redo",
         "8.0.46-37",

@@ -33,6 +33,7 @@ LAW = {
     "mysql-8.0.29": "legacy-whole",
     "mysql-": "legacy",
     "percona-5.7": "high_checkpoint-57",
+    "percona-8.0.28": "high_checkpoint-whole",
     "percona-8.0": "high_checkpoint",
     "percona-8.4": "legacy",
     "mariadb-10.6.16": "age-blind",
@@ -79,7 +80,7 @@ def test_the_server_is_what_its_name_says(name: str) -> None:
     assert facts.flush_law == next(law for start, law in LAW.items() if name.startswith(start))
     assert facts.family == next(one for one in ("mariadb", "percona", "mysql") if one in name)
     assert facts.version == fixture.version
-    assert facts.blockers == ()
+    assert facts.blockers == facts.unseen == ()
     assert facts.started == BOOTED
     new = facts.family != "mariadb" and int(fixture.version.partition(".")[0]) >= 8
     assert facts.write_privilege == ("SYSTEM_VARIABLES_ADMIN" if new else "SUPER")
@@ -164,6 +165,7 @@ def test_a_reading_has_the_servers_numbers(name: str) -> None:
     assert sample.flush_sync
     assert not sample.read_only
     assert sample.writer
+    assert (sample.replica, sample.role_known) == (False, True)
     changes = (now.status.get(f"Innodb_rows_{what}") for what in ("inserted", "updated", "deleted"))
     handlers = (now.status[f"Handler_{what}"] for what in ("write", "update", "delete"))
     wanted = handlers if sample.flush_law in {"soft-limit", "mariadb", "age-blind"} else changes

@@ -13,6 +13,7 @@ from tests.servers.fixtured import Fixtured
 from tests.servers.synthetic import FOLDER, SERVERS, fixture
 from tuner.servers.fixture import Fixture, decode, encode, load
 from tuner.servers.fixture_recorder import FixtureRecorder
+from tuner.servers.port import Unreachable
 from tuner.servers.scrub import Scrubber, privileges
 
 FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -122,6 +123,22 @@ def test_what_is_refused_is_recorded_as_such() -> None:
     assert found.readings[0].metrics == {}
     assert found.readings[0].engine_log == ""
     assert found.readings[0].variables["innodb_io_capacity"] == "200"
+
+
+def test_a_part_that_gives_no_answer_in_time_spoils_nothing_else() -> None:
+    """It is recorded as lost, and everything else as it is."""
+
+    class Slow(Fixtured):
+        def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+            if "events_statements_summary" in statement:
+                raise Unreachable("timed out")
+            return super().query(statement)
+
+    found = recorded(Slow(fixture(SERVERS["mysql-8.0.46"])))
+
+    looks = found.looks["MySQL from 8.0.30 on"]
+    assert (looks["latency"].error, looks["replica"].error) == (2013, 0)
+    assert len(found.readings) == 2
 
 
 @pytest.mark.parametrize(

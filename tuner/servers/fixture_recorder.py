@@ -6,6 +6,7 @@ Everything is asked for whatever family the server is of, so that it works where
 from __future__ import annotations
 
 import pymysql
+from pymysql.constants import CR
 
 from tuner.clock import Clock
 from tuner.servers.answers import quoted
@@ -14,6 +15,7 @@ from tuner.servers.enginestatus import SECONDS
 from tuner.servers.families.every import ADAPTERS
 from tuner.servers.families.recognise import ASKED
 from tuner.servers.fixture import Answer, Fixture, Metric, Reading
+from tuner.servers.port import Unreachable
 from tuner.servers.scrub import Scrubber, privileges
 from tuner.version import program_version
 
@@ -133,9 +135,16 @@ class FixtureRecorder:
         adapter = ADAPTERS[family]
         for part in adapter.parts.values():
             if part.statement not in answers:
-                answers[part.statement] = self._answer(part.statement)
+                answers[part.statement] = self._patiently(part.statement)
         parts = {name: answers[part.statement] for name, part in adapter.parts.items()}
         return {STARTED: self._outcome(adapter.started), **parts}
+
+    def _patiently(self, statement: str) -> Answer:
+        """Return what a statement comes to; one that gives no answer in time spoils nothing else."""
+        try:
+            return self._answer(statement)
+        except Unreachable:
+            return Answer(error=CR.CR_SERVER_LOST)
 
     def _outcome(self, statement: str) -> Answer:
         """Return whether a statement is answered, without the answer."""

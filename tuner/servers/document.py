@@ -1,0 +1,246 @@
+"""Writes the page of supported servers from adapters, recognition, flush laws and fixtures.
+
+``python -m tuner.servers.document > docs/servers.md``, in a source tree: fixtures are not installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from policies.registry import LAWS
+from policies.setpoint import SAWTOOTH_SECONDS
+from tuner.records import ENABLE_COUNTERS
+from tuner.servers.adapter import Adapter
+from tuner.servers.document_words import DIFFERENT, INTRODUCTION, LEVELS, formula
+from tuner.servers.families.every import ADAPTERS, of
+from tuner.servers.families.mariadb import MAX_AGE, RESIZED, MariaDBAdapter
+from tuner.servers.families.recognise import Family, recognise
+from tuner.servers.fixture import Fixture, load
+from tuner.servers.mysql import WRITABLE
+from tuner.servers.port import Unsupported
+from tuner.servers.release import release_of
+
+COMMAND = "python -m tuner.servers.document > docs/servers.md"
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "fixtures" / "servers"
+RESULTS = ROOT / "docs" / "results"
+
+PRODUCTS = {"mysql": "MySQL", "percona": "Percona Server", "mariadb": "MariaDB"}
+SHOWN_RATIO = 0.8
+"""The age ratio at which laws are compared."""
+
+
+def document(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> str:
+    """Return the whole page, Markdown.
+
+    Args:
+        fixtures: by name.
+        results: what each page of measurements says, by its name.
+    """
+    made = {name: adapter() for name, adapter in ADAPTERS.items()}
+    parts = [
+        f"<!-- Generated: {COMMAND} -->",
+        INTRODUCTION,
+        "## Which\n",
+        LEVELS,
+        _table(
+            ("server", "known by", "flush law, as set there", "read as", "range of C and M"),
+            _servers(fixtures, results),
+        ),
+        "\n## What is read\n",
+        _table(("", *made), _read(list(made.values()))),
+        "\n## What is written\n",
+        _written(fixtures),
+        "\n## Flush laws\n",
+        _table(
+            ("law", "what it flushes, pages/s", f"M over demand at an age ratio of {SHOWN_RATIO}", "seen on"),
+            _laws(fixtures),
+        ),
+        DIFFERENT,
+    ]
+    return "\n".join(parts)
+
+
+def name_of(fixture: Fixture) -> tuple[str, Family | None, str]:
+    """Return a server's name, what it is recognised as, and else why it is refused."""
+    variables = fixture.readings[0].variables
+    try:
+        family = recognise(variables)
+    except Unsupported as error:
+        said = str(error).partition(": ")[2] or str(error)
+        aurora = variables.get("aurora_version")
+        return (f"Aurora {aurora}" if aurora else fixture.version), None, said
+    release = ".".join(map(str, release_of(fixture.version)))
+    name = f"{PRODUCTS[family.name]} {release}"
+    return (f"{name} on {family.managed}" if family.managed else name), family, ""
+
+
+def _servers(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Return a row for each server; several fixtures of one are one row."""
+    rows: dict[str, list[tuple[str, Family | None, str, Fixture]]] = {}
+    for key in sorted(fixtures, key=lambda key: _order(fixtures[key])):
+        name, family, refusal = name_of(fixtures[key])
+        rows.setdefault(name, []).append((key, family, refusal, fixtures[key]))
+    found: list[tuple[str, ...]] = []
+    for name, same in rows.items():
+        _, family, refusal, fixture = same[0]
+        level = _level(fixture, results)
+        if family is None:
+            found.append((name, level, f"refused: {refusal}", "–", "–"))
+            continue
+        laws = {one.flush_law: None for _, one, _, _ in same if one is not None}
+        top = "2³² − 1" if family.capacity_maximum < 1 << 32 else "2⁶³ − 1"
+        found.append(
+            (name, level, ", ".join(f"`{law}`" for law in laws), of(family.adapter), f"100 to {top}")
+        )
+    return found
+
+
+def _order(fixture: Fixture) -> tuple[bool, int, tuple[int, int, int], str]:
+    name, family, _ = name_of(fixture)
+    families = list(PRODUCTS)
+    plain = family is not None and not family.managed
+    at = families.index(family.name) if family is not None else len(families)
+    return not plain, at, release_of(fixture.version), name
+
+
+def _level(fixture: Fixture, results: Mapping[str, str]) -> str:
+    if fixture.synthetic:
+        return "source"
+    release = ".".join(map(str, release_of(fixture.version)))
+    pages = [name for name, said in sorted(results.items()) if release in said]
+    if not pages:
+        return "recorded"
+    return "measured: " + ", ".join(f"[{name.removesuffix('.md')}](results/{name})" for name in pages)
+
+
+def _read(adapters: Sequence[Adapter]) -> list[tuple[str, ...]]:
+    """Return a row for each thing that is read, a column for each family of servers."""
+
+    def row(what: str, cells: Sequence[str]) -> tuple[str, ...]:
+        return (what, *cells)
+
+    return [
+        row("modified age", [f"`log_lsn_current` − `{one.oldest}`" for one in adapters]),
+        row("without counters", [_uncounted_age(one) for one in adapters]),
+        row("limits", [_limits(one) for one in adapters]),
+        row("compared with", [_compared(one) for one in adapters]),
+        row("waits for redo space", [f"`{one.waits}`" for one in adapters]),
+        row("pages from the LRU tail", [f"`{one.lru}`" for one in adapters]),
+        row(
+            "pages wanted for age", [f"`{one.by_age}`" if one.by_age else "not exported" for one in adapters]
+        ),
+        row("rows changed", [_rows(one) for one in adapters]),
+        row("redo log is resized by", [_resized(one) for one in adapters]),
+        row("between checkpoints, redo of", [f"{_checkpoint(one):g} s" for one in adapters]),
+        row(
+            "writers wait",
+            ["from the sync point" if _stalls(one) else "at the stall point" for one in adapters],
+        ),
+        row("surroundings", [", ".join(one.parts) for one in adapters]),
+        row("it is told from others by", [f"`{one.identity.replace('@@GLOBAL.', '')}`" for one in adapters]),
+    ]
+
+
+def _uncounted_age(adapter: Adapter) -> str:
+    if adapter.ages_need_counters:
+        return "`SHOW ENGINE INNODB STATUS`, every 5 s"
+    current = next(name for name in adapter.status if name.endswith(("_current_lsn", "_lsn_current")))
+    checkpoint = next(
+        name for name in adapter.status if name.endswith(("_checkpoint_lsn", "_last_checkpoint"))
+    )
+    return f"`{current}` − `{checkpoint}`"
+
+
+def _limits(adapter: Adapter) -> str:
+    if MAX_AGE in adapter.status:
+        return f"`{MAX_AGE}`"
+    if "Innodb_redo_log_capacity_resized" in adapter.status:
+        return "computed from `Innodb_redo_log_capacity_resized`"
+    return "computed from `innodb_log_file_size` × `innodb_log_files_in_group`"
+
+
+def _compared(adapter: Adapter) -> str:
+    if adapter.limit_counters:
+        return ", ".join(f"`{name}`" for name in adapter.limit_counters)
+    return f"`{MAX_AGE}`, from `{adapter.redo_variable}`"
+
+
+def _rows(adapter: Adapter) -> str:
+    if "Innodb_rows_inserted" in adapter.status:
+        return "`Innodb_rows_inserted`, `_updated`, `_deleted`"
+    return "`Handler_write`, `_update`, `_delete`, of all engines"
+
+
+def _resized(adapter: Adapter) -> str:
+    if isinstance(adapter, MariaDBAdapter):
+        since = ".".join(map(str, RESIZED))
+        return f"`SET GLOBAL {adapter.redo_variable}`; before {since} in my.cnf, and a restart"
+    if adapter.redo_dynamic:
+        return f"`SET GLOBAL {adapter.redo_variable}`"
+    return f"`{adapter.redo_variable}` in my.cnf, and a restart"
+
+
+def _checkpoint(adapter: Adapter) -> float:
+    return float(adapter.checkpoints.get("sawtooth_seconds", SAWTOOTH_SECONDS))
+
+
+def _stalls(adapter: Adapter) -> bool:
+    return bool(adapter.checkpoints.get("sync_stalls", False))
+
+
+def _written(fixtures: Mapping[str, Fixture]) -> str:
+    names = " and ".join(f"`{name}`" for name in WRITABLE)
+    counters = " and ".join(f"`{one}`" for one in ENABLE_COUNTERS)
+    wanted: dict[str, dict[str, None]] = {}
+    for key in sorted(fixtures, key=lambda key: _order(fixtures[key])):
+        _, family, _ = name_of(fixtures[key])
+        if family is not None:
+            wanted.setdefault(family.write_privilege, {})[of(family.adapter)] = None
+    privileges = [
+        f"- `{name}` on what is read as {', '.join(servers)}" for name, servers in sorted(wanted.items())
+    ]
+    return "\n".join(
+        [
+            f"{names}, by `SET GLOBAL`; with `enable_counters = true` also",
+            f"{counters}. To look, `PROCESS` is enough; to write it takes\n",
+            *privileges,
+        ]
+    )
+
+
+def _laws(fixtures: Mapping[str, Fixture]) -> list[tuple[str, ...]]:
+    seen: dict[str, dict[str, None]] = {}
+    for key in sorted(fixtures, key=lambda key: _order(fixtures[key])):
+        name, family, _ = name_of(fixtures[key])
+        if family is not None:
+            seen.setdefault(family.flush_law, {})[name] = None
+    return [
+        (
+            f"`{law.name}`",
+            formula(law),
+            f"{law.gain_over_demand(SHOWN_RATIO):.2f}"
+            if law.authority
+            else "any above 1: M does not move the age",
+            ", ".join(seen.get(law.name, {})) or "none of the above",
+        )
+        for law in LAWS.values()
+    ]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def here() -> str:
+    """Return the page for the source tree that this is in."""
+    fixtures = {path.stem: load(path) for path in sorted(FIXTURES.glob("*.json"))}
+    results = {path.name: path.read_text(encoding="utf-8") for path in sorted(RESULTS.glob("*.md"))}
+    return document(fixtures, results)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(here())

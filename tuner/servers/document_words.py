@@ -1,0 +1,108 @@
+"""The sentences of the page of supported servers, with the numbers that recognition and laws go by."""
+
+from __future__ import annotations
+
+from policies.flushlaw import AGE_BLIND, SOFT_LIMIT, TERMS_WITH_NEED, FlushLaw
+from tuner.servers.adapter import FACTOR
+from tuner.servers.enginestatus import SECONDS
+from tuner.servers.families.mariadb import BLIND
+from tuner.servers.families.recognise import MARIADB_NARROWER, RAISED, SUPPORTED, UNVERIFIED
+
+LWM = "innodb_max_dirty_pages_pct_lwm"
+REMEDY = f"SET GLOBAL {LWM} = 0.001"
+
+
+def formula(law: FlushLaw) -> str:
+    """Return in words and signs how many pages a law flushes."""
+    cut = ", cut to a whole number" if law.whole else ""
+    percentage = f"PCT = C × ⌊⌊M / C⌋ × X^{law.exponent:g} / {law.divisor:g}⌋ %, X = 100 × age / A{cut}"
+    if law is AGE_BLIND:
+        return f"the mean of C, F and p, p at most {_share(law)}: the age decides nothing"
+    if not law.authority:
+        return f"asleep nothing; awake the mean of C, F and p, p at most {_share(law)}; from A on up to M"
+    if law.terms < TERMS_WITH_NEED:
+        mean = "the mean of PCT and F"
+    else:
+        mean = f"the mean of PCT, F and p, p at most {_share(law)}"
+    alone = "; from A on PCT alone" if law.alone else ""
+    return f"{mean}{alone}. {percentage}"
+
+
+def _release(release: tuple[int, ...]) -> str:
+    return ".".join(map(str, release))
+
+
+def _before(release: tuple[int, ...]) -> str:
+    """Return the patch release before."""
+    return _release((*release[:-1], release[-1] - 1))
+
+
+def _builds() -> str:
+    return ", ".join(f"{_release(first)} to {_before(last)}" for first, last in BLIND)
+
+
+def _share(law: FlushLaw) -> str:
+    """Return the most that p counts for."""
+    return f"{law.need_cap:g} × M" if law.need_cap >= 1.0 else f"M / {1 / law.need_cap:g}"
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+INTRODUCTION = f"""\
+# Servers
+
+What can be said of every server is in the [README](../README.md); here is what depends on which one it is.
+Families are told apart by what a server has and can do, and by its release where nothing else tells.
+{_sentence(SUPPORTED)}
+The line `supported` of `innobrim check` says what a server was taken for.
+"""
+
+LEVELS = """\
+How each is known:
+
+- **measured**: the loop was run on it, under load; the page has the figures.
+- **recorded**: its answers under load are kept as a fixture. Its limits are those that we compute, to the
+  byte, and the flush percentage that it exports is the one that our law gives, where the law goes by it.
+- **source**: read in its source or manual, and never seen by us; a fixture is written from these documents.
+
+Whatever is known of it, a server's own limits are compared with ours at the start, and the
+[model gate](decisions/model-gate.md) lets nothing be written before its own percentages were met. You have
+one that is only known from its source? `innobrim record --fixture`
+[makes a recording](record-and-report.md#a-fixture).
+"""
+
+DIFFERENT = f"""
+C and M are `innodb_io_capacity` and `innodb_io_capacity_max`, A is the age that the law divides by, F the
+mean rate of the flushing so far, p the pages that the mean redo rate needs. No law flushes more than M.
+Sources are named in [policies/flushlaw.py](../policies/flushlaw.py). The law in force is looked up at every
+reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it is verified anew.
+
+## What is different
+
+- **MariaDB with `{LWM}` = 0**, its default (`{SOFT_LIMIT.name}`). The page cleaner falls asleep below the
+  low-water mark and sleeps until the age is 7/8 of `Innodb_checkpoint_max_age`. M does not move the age,
+  only how evenly the pages go: it is kept above the demand, and a drain is refused.
+  {SOFT_LIMIT.remedy.replace(REMEDY, f"`{REMEDY}`")}. More [here](decisions/no-authority.md).
+- **MariaDB with MDEV-31939**: {_builds()} (`{AGE_BLIND.name}`). {_sentence(UNVERIFIED)} So active mode
+  needs `loop.accept_unverified = true` there. Every other server exports what the model gate needs, or has
+  no percentage that decides (`{SOFT_LIMIT.name}`).
+- **Writers that wait.** In MySQL 8.0 and later sync flushing goes on beside the writers, who wait from the
+  stall point on. In MySQL 5.6 and 5.7 they wait from the sync point on, and in MariaDB the two are one:
+  there the set-point keeps more distance.
+- **Setting one knob beyond the other.** MySQL and Percona Server cut what was asked for: C to M, or M to C.
+  MariaDB moves the other one: a C above M makes M twice C, an M below C lowers C to it. The loop sets them
+  in the order in which neither happens, and reads both back.
+- **Values above 2³² − 1** are possible before MySQL {_release(RAISED)}, and in MariaDB before
+  {", ".join(_release((*series, patch)) for series, patch in MARIADB_NARROWER.items())}.
+- **Percona Server** flushes by `{FACTOR}`: `high_checkpoint`, its default, or `legacy`, which is MySQL's
+  law.
+- **Managed servers.** Amazon RDS and Google Cloud SQL take no `SET GLOBAL` of the two: `advise` and the
+  advisory loop work, and say how the provider has them set. Aurora flushes no pages from the instance: it
+  is refused.
+- **Counters off.** What is left is in [degraded.md](degraded.md). Where only `SHOW ENGINE INNODB STATUS`
+  shows an age, it is asked every {SECONDS:g} s, since it holds up statements.
+- **Surroundings.** Before MySQL 8.0, and on MariaDB, a replica is seen and its lag is not; locks and clones
+  are not seen either. MariaDB counts the latency of statements only with `performance_schema = ON`.
+"""
