@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import ACTIVE, codes, held
-from tuner.core.foreign import READOPTIONS
+from tuner.core.foreign import NOBODY_KNOWS, READOPTIONS
 from tuner.records import Capacity
 
 BASELINE = Capacity(200, 2_000)
@@ -37,6 +37,17 @@ def test_the_declared_baseline_is_taken_over_after_a_cool_down() -> None:
     assert "baseline" in codes(record)
     assert "1 of 3 in the hour" in record.events[0].message
     bench.until("set", "emergency")
+
+
+def test_nobody_is_sent_to_a_table_that_is_not_there() -> None:
+    """Where the server does not keep who set a variable, the loop says that instead of a statement."""
+    bench = Bench(ACTIVE).in_control()
+    bench.state = replace(bench.state, facts=replace(bench.state.facts, names_setters=False))
+    changed(bench, Capacity(300, 3_000))
+
+    (said,) = [event.message for event in bench.record.events if event.code == "foreign_change"]
+    assert "performance_schema" not in said
+    assert said.endswith(NOBODY_KNOWS)
 
 
 def test_anything_else_waits_for_a_person() -> None:

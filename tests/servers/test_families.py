@@ -180,7 +180,7 @@ def test_a_read_only_server_is_blocked() -> None:
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
-        (MYSQL, (2_097_152, 8.0, False)),
+        (MYSQL, (2_097_152, 8.0, False, True)),
         (
             with_(
                 version="5.7.44",
@@ -188,12 +188,15 @@ def test_a_read_only_server_is_blocked() -> None:
                 innodb_log_file_size="50331648",
                 innodb_log_files_in_group="2",
             ),
-            (0, 8.0, True),
+            (0, 8.0, True, False),
         ),
     ],
 )
-def test_the_facts_say_what_checkpoints_do(variables: dict[str, str], said: tuple[int, float, bool]) -> None:
-    """What an age is reckoned with beyond itself is the family's own."""
+def test_the_facts_say_what_a_family_does(
+    variables: dict[str, str], said: tuple[int, float, bool, bool]
+) -> None:
+    """What an age is reckoned with beyond itself is the family's own, as is what it keeps of who set what."""
     facts = taken(Scripted(variables, exported=dict.fromkeys(LIMIT_COUNTERS, 0)))
 
-    assert (facts.flush_order_lag, facts.sawtooth_seconds, facts.sync_stalls) == said
+    found = (facts.flush_order_lag, facts.sawtooth_seconds, facts.sync_stalls, facts.names_setters)
+    assert found == said

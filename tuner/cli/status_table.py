@@ -9,7 +9,7 @@ from api.under_way import DrainInForce, RestoreUnderWay
 from api.views import BudgetInForce, Status
 from tuner.core.ages import said
 from tuner.core.degraded import ENABLE
-from tuner.core.foreign import WHO_CHANGED
+from tuner.core.foreign import WHO_CHANGED, who_changed
 from tuner.records import Capacity, HoldCode
 from tuner.settings import Mode
 
@@ -66,7 +66,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     for hold in status.holds:
         yield "hold", f"{hold.code.value} for {duration(hold.seconds)}: {hold.reason}; ends by {hold.clears}"
         if hold.code is HoldCode.FOREIGN_CHANGE:
-            yield "who it was", WHO_CHANGED
+            yield "who it was", WHO_CHANGED if status.server is None else who_changed(status.server)
     if status.occurrences:
         yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile"
     if status.degraded:

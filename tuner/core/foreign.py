@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tuner.core.guards import HOUR
 from tuner.core.plan import on_the_way
 from tuner.core.state import State, Writes
-from tuner.records import Capacity, Event, Hold, HoldCode, Sample
+from tuner.records import Capacity, Event, Facts, Hold, HoldCode, Sample
 from tuner.settings import Mode, Settings
 
 WHO_CHANGED = (
@@ -15,6 +15,8 @@ WHO_CHANGED = (
     "WHERE variable_name LIKE 'innodb_io_capacity%'"
 )
 """Tells who set C and M last, and when."""
+
+NOBODY_KNOWS = "this server does not keep which account set a variable; its audit or general log may"
 
 READOPTIONS = 3
 """Times in an hour that the baseline is taken over again; beyond that somebody is at it on purpose."""
@@ -48,8 +50,13 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
             clears=_clears(state, sample.capacity, now=now, since=now),
         )
         state = replace(state, latches=replace(state.latches, foreign=hold), override=None)
-    told = f"{message}; who: {WHO_CHANGED}"
+    told = f"{message}; who: {who_changed(state.facts)}"
     return state, [Event(wall=wall, code="foreign_change", message=told, who="somebody else")]
+
+
+def who_changed(facts: Facts) -> str:
+    """Return the statement that tells who set C and M last, or in words that the server does not."""
+    return WHO_CHANGED if facts.names_setters else NOBODY_KNOWS
 
 
 def _left_by(writes: Writes) -> tuple[Capacity, ...]:

@@ -82,6 +82,7 @@ class Facts(Struct, frozen=True):
         "innodb_redo_log_capacity"
     )
     redo_dynamic: Annotated[bool, field("it can be set while the server runs")] = True
+    names_setters: Annotated[bool, field("it keeps which account set a variable last")] = True
 
     def larger_redo(self, capacity: int) -> tuple[str, tuple[str, ...]]:
         """Return in words how the redo log is made so large, bytes, and the statements for it."""

@@ -67,6 +67,7 @@ class Adapter(ABC):
         surroundings: the same in words.
         redo_variable: the variable that says how large the redo log is.
         redo_dynamic: it can be set while the server runs.
+        names_setters: it keeps which account set a variable last, in performance_schema.variables_info.
         ages_need_counters: without them only SHOW ENGINE INNODB STATUS shows an age.
         checkpoints: what checkpoints do otherwise than in MySQL 8.0 and later, as fields of the facts.
         limit_counters: InnoDB counters that show the server's own limits.
@@ -87,6 +88,7 @@ class Adapter(ABC):
     surroundings: ClassVar[str] = "replication and latency"
     redo_variable: ClassVar[str] = "innodb_log_file_size"
     redo_dynamic: bool = False
+    names_setters: ClassVar[bool] = True
     ages_need_counters: ClassVar[bool] = False
     percona_laws: ClassVar[Mapping[str, str]] = {"legacy": "legacy", "high_checkpoint": "high_checkpoint"}
     checkpoints: ClassVar[Mapping[str, Any]] = {}

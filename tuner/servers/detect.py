@@ -65,6 +65,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         surroundings=adapter.surroundings,
         redo_variable=adapter.redo_variable,
         redo_dynamic=adapter.redo_dynamic,
+        names_setters=adapter.names_setters,
         ages_need_counters=adapter.ages_need_counters,
         **adapter.checkpoints,
     ), adapter

@@ -78,6 +78,7 @@ class MySQL57Adapter(LogFilesAdapter):
     """
 
     checkpoints: ClassVar = {"flush_order_lag": 0, "sync_stalls": True}
+    names_setters = False
     parts = PARTS_57
     percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-57"}
 

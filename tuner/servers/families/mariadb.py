@@ -42,6 +42,7 @@ class MariaDBAdapter(Adapter):
     limit_status = f"SHOW GLOBAL STATUS LIKE '{MAX_AGE}'"
     identity = "CONCAT(@@GLOBAL.hostname, ':', @@GLOBAL.port, ':', @@GLOBAL.datadir)"
     counter_on = "enabled = 1"
+    names_setters = False
     parts = PARTS_MARIADB
     started = (
         "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM information_schema.global_status"
