@@ -129,7 +129,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
 def server() -> MySQLServer:
     """Return an adapter that lost its connection a moment ago."""
     made = MySQLServer(Endpoint(user="innobrim"), SystemClock())
-    made._session._lost = 7
+    made._session._lost = (7, 0.0)
     return made
 
 

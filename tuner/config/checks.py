@@ -10,8 +10,8 @@ from tuner.core.foreign import baseline
 from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import Settings
 
-STATEMENTS_OF_A_CONNECT = 3
-"""The session's own limits; then the look for a session that was lost, and its KILL."""
+STATEMENTS_OF_A_CONNECT = 4
+"""The session's own limits; the look for a session that was lost, for a restart since, and its KILL."""
 
 STATEMENTS_OF_A_READING = 4
 """The writer lock; counters; then status and surroundings, or the two that turn counters on again."""

@@ -25,6 +25,9 @@ IDLE_SECONDS = 15
 LOCK_SECONDS = 2
 """Session ``lock_wait_timeout``: no metadata lock holds a sample up for longer."""
 
+UPTIME_SLACK = 1.5
+"""Seconds that a server's uptime, which it counts in whole seconds, may lie below its session's age."""
+
 EXECUTION_TIME = (5, 7, 8)
 """The release from which on MySQL ends a SELECT that takes too long."""
 
@@ -87,10 +90,12 @@ class Session:
     def __init__(self, endpoint: Endpoint, now: Callable[[], float] = time.monotonic) -> None:
         """Connect with the first statement; ``now`` is a monotonic clock, seconds."""
         self.endpoint = endpoint
+        self._now = now
+        self._connected_at = now()
         self._patience = Patience(now)
         self._silence: Unreachable | None = None
         self._connection: Connection[Any] | None = None
-        self._lost: int | None = None
+        self._lost: tuple[int, float] | None = None
 
     @property
     def current(self) -> object | None:
@@ -119,7 +124,8 @@ class Session:
     def drop(self) -> None:
         """Forget the connection without talking to the server; the next one ends it there."""
         if self._connection is not None:
-            self._lost = int(self._connection.thread_id())  # type: ignore[no-untyped-call] # the driver is untyped here
+            number = int(self._connection.thread_id())  # type: ignore[no-untyped-call] # the driver is untyped
+            self._lost = number, self._connected_at
             close = getattr(self._connection, "_force_close")  # noqa: B009 - close() would wait for a dead peer
             with contextlib.suppress(pymysql.MySQLError, OSError):
                 close()
@@ -169,23 +175,30 @@ class Session:
                 self._patience.interrupted()
             raise failure from error
         self._connection, self._silence = connection, None
+        self._connected_at = self._now()
         self._patience.answered()
         self._end_lost(connection)
         return connection
 
     def _end_lost(self, connection: Connection[Any]) -> None:
-        """End our own earlier session, which may still hold locks on the server."""
+        """End our own earlier session, which may still hold locks on the server.
+
+        A server that has started since gave its number to somebody else.
+        """
         if self._lost is None:
             return
-        lost, self._lost = self._lost, None
-        with contextlib.suppress(pymysql.MySQLError), connection.cursor() as cursor:
+        (lost, since), self._lost = self._lost, None
+        with contextlib.suppress(pymysql.MySQLError, ValueError, IndexError), connection.cursor() as cursor:
             cursor.execute(
                 "SELECT 1 FROM information_schema.processlist WHERE id = %s"
                 " AND user = SUBSTRING_INDEX(USER(), '@', 1)"
                 " AND id <> CONNECTION_ID()",
                 (lost,),
             )
-            if cursor.fetchall():
+            if not cursor.fetchall():
+                return
+            cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
+            if float(cursor.fetchall()[0][1]) + UPTIME_SLACK >= self._now() - since:
                 cursor.execute("KILL %s", (lost,))
 
 

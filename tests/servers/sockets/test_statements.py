@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pymysql
 import pytest
 
-from tests.servers.sockets.mysqld import LIMIT, Mysqld, refused
+from tests.servers.sockets.mysqld import LIMIT, Answer, Mysqld, refused
 from tuner.servers.connect import Session
+
+
+def hanging(*, uptime: int) -> Callable[[str], Answer]:
+    """Return what a server answers that has been up so long, seconds, and hangs when asked something slow."""
+
+    def answer(statement: str) -> Answer:
+        if "slow" in statement:
+            return "hang"
+        return [("Uptime", str(uptime))] if "Uptime" in statement else [("1",)]
+
+    return answer
 
 
 def test_a_statement_gets_its_rows(mysqld: Mysqld, session: Session) -> None:
@@ -32,7 +45,7 @@ def test_the_session_limits_itself_on_the_server(mysqld: Mysqld, session: Sessio
 
 def test_a_statement_that_hangs_is_given_up_and_its_session_ended(mysqld: Mysqld, session: Session) -> None:
     """A silent server costs one time-out; the next statement connects again and ends the lost session."""
-    mysqld.answers = lambda statement: "hang" if "slow" in statement else [("1",)]
+    mysqld.answers = hanging(uptime=77)
     session.query("SELECT 1")
 
     _, seconds = refused(session, "SELECT slow")
@@ -42,6 +55,21 @@ def test_a_statement_that_hangs_is_given_up_and_its_session_ended(mysqld: Mysqld
     assert session.query("SELECT 1") == (("1",),)
     assert "KILL 1" in mysqld.statements
     assert len(mysqld.logins) == 2
+
+
+def test_a_session_lost_before_a_restart_of_mysqld_is_not_looked_for(
+    mysqld: Mysqld, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart the number of a lost session is somebody else's, who is left alone."""
+    mysqld.answers = hanging(uptime=2)
+    session.query("SELECT 1")
+    refused(session, "SELECT slow")
+    long_ago = session._lost
+    assert long_ago is not None
+    monkeypatch.setattr(session, "_lost", (long_ago[0], long_ago[1] - 10.0))
+
+    assert session.query("SELECT 1") == (("1",),)
+    assert not any(statement.startswith("KILL") for statement in mysqld.statements)
 
 
 def test_a_lost_connection_is_made_anew(mysqld: Mysqld, session: Session) -> None:
