@@ -51,8 +51,8 @@ class Progress:
         timing = plan.timing
         parts = timing.reset + timing.settle_most + plan.counted_seconds() + BETWEEN_SECONDS
         kinds = {parse_contender(word).kind for word in plan.contenders}
-        if "best static" in kinds or (plan.blocks > 1 and kinds - {"policy", "default"}):
-            parts += timing.settle_most / 2.0  # a setting whose age is known is brought near it first
+        if kinds & {"best static", "policy"} or (plan.blocks > 1 and kinds - {"default"}):
+            parts += timing.settle_most / 2.0  # the way to its age, by itself or brought along
         return parts + CRASH_SECONDS * plan.crash
 
     def seconds(self) -> float:

@@ -32,6 +32,9 @@ LOWEST = 100
 FEWEST = 2
 """Readings that a span has a length with."""
 
+WAY = 1.5
+"""So much longer may a policy take to settle: it makes the way that settings are brought along first."""
+
 Row = dict[str, Any]
 End = Literal["crash", "shutdown"]
 FAILURES = (LabServerError, pymysql.MySQLError, OSError, subprocess.SubprocessError)
@@ -76,8 +79,9 @@ def measure(
             if daemon is not None:
                 daemon.check()
 
+        most = timing.settle_most if daemon is None else WAY * timing.settle_most
         waited, rest = site.settle(
-            timing.settle_least, timing.settle_most, holds=daemon.holding if daemon else None, check=check
+            timing.settle_least, most, holds=daemon.holding if daemon else None, check=check
         )
         before = daemon.footprint() if daemon else None
         counted_from = time.monotonic()
