@@ -76,7 +76,7 @@ class Site:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            self._say("starting the server")
+            self._say(self.server.begins)
             stack.enter_context(self.server)
             self.version = str(self.server.query("SELECT VERSION()")[0][0])
             self.default = self._default()

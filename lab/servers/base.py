@@ -56,7 +56,10 @@ class LabServer(ABC):
         host: address of the TCP port.
         port: TCP port, 0 before the start.
         socket: path of the unix socket where it can be reached from here, else None.
+        begins: what ``start`` does, for people.
     """
+
+    begins = "starting the server"
 
     def __init__(self, spec: ServerSpec | None = None) -> None:
         self.spec = spec or ServerSpec()
