@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from lab.bench.ledger import Ledger
-from lab.bench.plan import Plan, PlanError, Suite, check, in_words
+from lab.bench.plan import Plan, PlanError, Suite, check
+from lab.bench.refusals import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +123,7 @@ def go_on(directory: Path) -> tuple[Asked, Ledger]:
     except OSError as error:
         raise PlanError(f"{directory / ASKED}: cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{directory / ASKED}: {in_words(str(error))}") from error
+        raise PlanError(f"{directory / ASKED}: {in_words(str(error), Asked)}") from error
     check(asked.plans, str(directory / ASKED))
     try:
         ledger = Ledger(directory / ROWS, resume=True)

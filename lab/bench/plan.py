@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from lab.bench.contenders import ContenderError, parse_contender
+from lab.bench.refusals import in_words
 from lab.workloads.course import COURSES
 from lab.workloads.load import Load
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SUFFIX = ".toml"
+BESIDE = ("about", "variant")
+"""Keys of a suite's file that are none of a plan's."""
 
 Kind = Literal["write_only", "update_index", "update_non_index", "read_write", "many_indexes", "tpcc"]
 Distribution = Literal["uniform", "zipf", "special"]
@@ -240,6 +243,8 @@ def parse_suite(text: str, *, name: str) -> Suite:
     about, variants = raw.pop("about", ""), raw.pop("variant", [{}])
     if not isinstance(variants, list) or not all(isinstance(one, dict) for one in variants):
         raise PlanError(f"{name}: variant: must be a list of tables, written [[variant]]")
+    if not variants:
+        raise PlanError(f"{name}: variant: is empty; leave it out for a plan without variants")
     plans: list[Plan] = []
     for number, variant in enumerate(variants, 1):
         changes = dict(variant)
@@ -248,7 +253,7 @@ def parse_suite(text: str, *, name: str) -> Suite:
             plans.append(replace(msgspec.convert(_merged(raw, changes), Plan), variant=label))
         except msgspec.ValidationError as error:
             where = f"{name}, variant {label}" if label else name
-            raise PlanError(f"{where}: {in_words(str(error))}") from error
+            raise PlanError(f"{where}: {in_words(str(error), Plan, *BESIDE)}") from error
     check(plans, name)
     return Suite(name=name, about=str(about), plans=tuple(plans))
 
@@ -269,12 +274,6 @@ def check(plans: Iterable[Plan], name: str) -> None:
     ]
     if lines:
         raise PlanError("\n".join(dict.fromkeys(lines)))
-
-
-def in_words(message: str) -> str:
-    """Turn msgspec's ``... - at `$.disk.x``` around, so that the key comes first."""
-    what, separator, where = message.partition(" - at `$")
-    return f"{where.rstrip('`').lstrip('.')}: {what[:1].lower()}{what[1:]}" if separator else message
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

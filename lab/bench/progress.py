@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from lab.bench.contenders import parse_contender
@@ -25,17 +26,57 @@ BETWEEN_SECONDS = 10.0
 CRASH_SECONDS = 60.0
 
 
-def outline(suite: Suite, plans: Sequence[Plan]) -> list[str]:
-    """Return what a suite would run of these plans, and for how long, in lines for people."""
-    lines = [f"{suite.name}: {suite.about}"]
+def outline(
+    suite: Suite, plans: Sequence[Plan], rows: Sequence[dict[str, Any]] = (), *, own: bool = False
+) -> list[str]:
+    """Return what a suite would run of these plans, and for how long, in lines for people.
+
+    Args:
+        suite: its name and sentence are the first line.
+        plans: what would be run.
+        rows: what is finished of it.
+        own: on a server of the user's own, which is taken as it is.
+    """
+    lines = [f"{suite.name}: {suite.about}".rstrip(": ")]
     for one in plans:
-        disk = "no limit" if one.disk.write_iops is None else f"{one.disk.write_iops} writes/s"
+        server = "server and disk as they are" if own else f"{_disk(one)}; {_server(one)}"
+        crash = "; each row ended by a crash or a shutdown" if one.crash else ""
+        blocks = f"{one.blocks} block{'s' if one.blocks > 1 else ''}"
         lines.append(
-            f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {one.blocks} blocks; {disk}; redo"
-            f" {one.server.redo_capacity} MiB, buffer pool {one.server.buffer_pool} MiB; {one.load.kind},"
-            f" {one.load.threads} threads"
+            f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {server}; {_load(one)};"
+            f" {one.counted_seconds():g} s counted{crash}"
         )
-    return [*lines, f"takes {Progress(plans, []).left()}"]
+    progress = Progress(plans, rows)
+    longest = max((progress.row_seconds(one) for one in plans), default=0.0)
+    return [*lines, f"takes {progress.left()}, a row at most {math.ceil(longest / 60.0)} min"]
+
+
+def _disk(plan: Plan) -> str:
+    disk = plan.disk
+    parts = [] if disk.write_iops is None else [f"{disk.write_iops} writes/s"]
+    if disk.alternate_iops is not None:
+        turns = f"in turns of {disk.alternate_seconds:g} s"
+        parts = [f"{disk.write_iops} and {disk.alternate_iops} writes/s {turns}"]
+    parts += [] if disk.write_mib is None else [f"{disk.write_mib} MiB/s"]
+    return ", ".join(parts) or "no limit"
+
+
+def _server(plan: Plan) -> str:
+    server = plan.server
+    further = "".join(f", {name} = {value}" for name, value in server.set.items())
+    return f"redo {server.redo_capacity} MiB, buffer pool {server.buffer_pool} MiB{further}"
+
+
+def _load(plan: Plan) -> str:
+    asked = plan.load
+    load = asked.load()  # a kind may have a number of threads of its own
+    threads = f"{load.threads} thread{'s' if load.threads > 1 else ''}"
+    offered = f", {load.rate} transactions/s offered" if load.rate else ""
+    if asked.knee_share is not None:
+        offered = f", {100 * asked.knee_share:g} % of what the default sustains offered"
+    course = "" if asked.course == "steady" else f", {asked.course} over {asked.period:g} s"
+    keys = "" if load.distribution == "uniform" else f" ({load.distribution})"
+    return f"{asked.kind}{keys}, {threads}{offered}{course}"
 
 
 class Progress:
@@ -51,8 +92,8 @@ class Progress:
         timing = plan.timing
         parts = timing.reset + timing.settle_most + plan.counted_seconds() + BETWEEN_SECONDS
         kinds = {parse_contender(word).kind for word in plan.contenders}
-        if "best static" in kinds or (plan.blocks > 1 and kinds - {"policy", "default"}):
-            parts += timing.settle_most / 2.0  # a setting whose age is known is brought near it first
+        if kinds & {"best static", "policy"} or (plan.blocks > 1 and kinds - {"default"}):
+            parts += timing.settle_most / 2.0  # the way to its age, by itself or brought along
         return parts + CRASH_SECONDS * plan.crash
 
     def seconds(self) -> float:

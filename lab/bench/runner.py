@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -116,9 +117,10 @@ class Bench:
 
     def in_time(self, plan: Plan) -> bool:
         """Return whether another row would end in time; says so where it would not."""
-        if time.monotonic() + self.progress.row_seconds(plan) <= self._end:
+        seconds = self.progress.row_seconds(plan)
+        if time.monotonic() + seconds <= self._end:
             return True
-        self._say("the time is up: no other row would end in it")
+        self._say(f"the time is up: another row may take {math.ceil(seconds / 60.0)} min")
         return False
 
     def add(self, plan: Plan, row: Row) -> Row:

@@ -78,7 +78,7 @@ class Site:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            self._say("starting the server")
+            self._say(self.server.begins)
             stack.enter_context(self.server)
             version, comment = self.server.query("SELECT VERSION(), @@version_comment")[0]
             self.version = str(version)

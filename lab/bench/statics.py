@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from policies.flushlaw import LEGACY
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ NEAR = 1.0 + (1.0 - FINE) / 2.0
 
 SERVED = 0.98
 """What share of an offered rate has to be served: a Poisson rate of some minutes varies by less."""
+
+HIGHEST_GUESS = 0.85
+"""Age ratio up to which a row is brought by guess; the way beyond it is the setting's own."""
 
 LOWEST = 100
 MOST_ROWS = 14
@@ -136,8 +140,16 @@ def first(flushed: float) -> int:
 
 
 def expected_ratio(rows: Sequence[Row], value: int) -> float | None:
-    """Return the age ratio that the nearest rows on both sides promise a value of M; None at an edge."""
-    return between({int(row["io_capacity_max"]): row["figures"]["age_ratio_mean"] for row in rows}, value)
+    """Return the age ratio that the rows tried promise a value of M, so that it need not climb there slowly.
+
+    Between two rows, what lies on the line through them; below all of them, what the flush law makes of the
+    lowest one, as long as that is no age that has to be seen to be believed; None above all of them.
+    """
+    known = {int(row["io_capacity_max"]): float(row["figures"]["age_ratio_mean"]) for row in rows}
+    if known and value < min(known):
+        lowest = min(known)
+        return min(HIGHEST_GUESS, known[lowest] * math.pow(lowest / value, 1.0 / LEGACY.exponent))
+    return between(known, value)
 
 
 def between(known: Mapping[int, float], value: int) -> float | None:

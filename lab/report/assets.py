@@ -79,7 +79,7 @@ def _environment() -> Environment:
         "verdict_sentences": words.verdict_sentences,
         "heading": words.heading,
         "winner_sentences": winners.winner_sentences,
-        "lacking": words.lacking,
+        "lacking": lambda group: [*words.lacking(group), *words.idle_said(group, only_busy=True)],
         "clock": clock,
     }
     return made

@@ -28,16 +28,25 @@ def conditions_said(conditions: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def heading(group: Group) -> str:
     """Return what tells a group from the others of its page, in one line."""
-    return ": ".join(part for part in (group.variant, conditions_short(group.conditions)) if part)
+    said = conditions_short(group.conditions, refused=refused(group))
+    return ": ".join(part for part in (group.variant, said) if part)
 
 
-def conditions_short(conditions: Mapping[str, Any]) -> str:
-    """Return what tells these conditions from others, in one line."""
+def refused(group: Group) -> bool:
+    """Return whether the disk was not limited at all, rather than short of one of the limits."""
+    return any(one.startswith("disk not limited") for one in group.not_limited)
+
+
+def conditions_short(conditions: Mapping[str, Any], *, refused: bool = False) -> str:
+    """Return what tells these conditions from others, in one line; ``refused``: the disk was not limited."""
     load = conditions.get("load")
+    disk = _said("disk", conditions["disk"]) if "disk" in conditions else ""
+    if refused:
+        disk = disk.replace("limited to", "NOT limited to", 1)
     parts = [
         str(conditions.get("server", "")),
         f"redo {_said('redo_capacity', redo)}" if (redo := conditions.get("redo_capacity")) else "",
-        f"disk {_said('disk', conditions['disk'])}" if "disk" in conditions else "",
+        disk and f"disk {disk}",
         ", ".join(f"{name}={value}" for name, value in dict(conditions.get("set") or {}).items()),
         _said("load", load) if load else "",
     ]
@@ -171,6 +180,25 @@ def _told(verdict: Verdict) -> str:
     if verdict.ratio is not None and verdict.outcome == "one block, nothing claimed":
         return _three(verdict.ratio.mean)
     return ratio_said(verdict.ratio)
+
+
+BUSY = 0.05
+"""A smaller share of the processors idle is none left."""
+
+
+def idle_said(group: Group, *, only_busy: bool = False) -> list[str]:
+    """Return how much of the processors nobody used: server, load and whatever else ran share them.
+
+    Args:
+        group: rows of the same conditions.
+        only_busy: say it only where there may have been too little of them.
+    """
+    idle = [value for row in group.rows if (value := row.figure("machine_idle")) is not None]
+    of = int(group.conditions.get("processors", 1))
+    if not idle or (only_busy and min(idle) >= BUSY * of):
+        return []
+    busy = ", so that they may have been the limit" if min(idle) < BUSY * of else ""
+    return [f"processors idle while a row was counted: {min(idle):.2f} to {max(idle):.2f} of {of}{busy}"]
 
 
 def lacking(group: Group) -> list[str]:

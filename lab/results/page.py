@@ -10,16 +10,21 @@ from lab.report.markdown import bullets, table
 from lab.report.rows import FILE_NAME, Row
 from lab.report.summary import Contender, Group, against
 from lab.report.winners import winner_sentences
-from lab.report.words import conditions_said, conditions_short, lacking, ratio_said, sentences
+from lab.report.words import (
+    conditions_said,
+    conditions_short,
+    idle_said,
+    lacking,
+    ratio_said,
+    refused,
+    sentences,
+)
 from lab.results.suites import SUITES, Published, Variant, ordered, ours
 from tuner.settings import Settings
 
 COMMAND = "python -m lab.results"
 SHOWN = ("disk", "load", "server", "redo_capacity", "set")
 """Conditions that the short form has already."""
-
-BUSY = 0.05
-"""A smaller share of the processors idle is none left."""
 
 CAP = Settings().max_checkpoint_age_ratio
 POOR = ("no difference shown", "loses", "worse, no bounds")
@@ -73,7 +78,7 @@ def _group(suite: Published, variant: Variant, group: Group) -> Iterable[str]:
     if group.contenders:
         yield _table(group)
         yield _comparison(group, planned=variant.with_ours())
-    notes = [*lacking(group), *_cap(group), *_idle(group), *_search(group)]
+    notes = [*lacking(group), *_cap(group), *idle_said(group), *_search(group)]
     if notes:
         yield f"To know of these rows:\n{bullets(notes)}"
 
@@ -83,7 +88,7 @@ def _conditions(suite: Published, variant: Variant, group: Group) -> str:
     rest = [f"{name} {said}" for name, said in conditions_said(_others(group.conditions))]
     rows = [*group.rows, *group.search]
     parts = [
-        conditions_short(group.conditions),
+        conditions_short(group.conditions, refused=refused(group)),
         *rest,
         f"InnoBrim {_revisions(rows)}",
         f"{variant.done(group)} of {variant.plan.blocks} blocks",
@@ -193,15 +198,6 @@ def _cap(group: Group) -> Iterable[str]:
         highest = one.figures.get("checkpoint_ratio_max") or 0.0
         if highest > CAP and (one.ours or one.kind == "best static"):
             yield f"{one.name}: the checkpoint age reached {highest:.3f} of the redo capacity, above {CAP}"
-
-
-def _idle(group: Group) -> Iterable[str]:
-    """Say how much of the processors nobody used: server, load and whatever else ran share them."""
-    idle = [value for row in group.rows if (value := row.figure("machine_idle")) is not None]
-    if idle:
-        of = int(group.conditions.get("processors", 1))
-        busy = ", so that they may have been the limit" if min(idle) < BUSY * of else ""
-        yield f"processors idle while a row was counted: {_two(min(idle))} to {_two(max(idle))} of {of}{busy}"
 
 
 def _search(group: Group) -> Iterable[str]:

@@ -48,7 +48,10 @@ class LabServer(SqlClient, ABC):
     Attributes:
         spec: how it is started.
         flavour: what it is, as far as starting, filling and ending it goes.
+        begins: what ``start`` does, for people.
     """
+
+    begins = "starting the server"
 
     def __init__(self, spec: ServerSpec | None = None, flavour: Flavour = Flavour.MYSQL) -> None:
         super().__init__()

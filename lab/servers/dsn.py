@@ -21,6 +21,10 @@ Ask = Callable[[str], str]
 """Asks a person for a password; gets the question."""
 
 
+class DsnError(LabServerError):
+    """Words that name no server; nothing was tried."""
+
+
 def parse_dsn(
     text: str, *, environ: Mapping[str, str], defaults_file: str | None = None, ask: Ask | None = None
 ) -> Endpoint:
@@ -36,7 +40,8 @@ def parse_dsn(
         ask: asks for the password where no other place has one; None never asks.
 
     Raises:
-        LabServerError: it names no server, has a password in it, or the option file cannot be read.
+        DsnError: it names no server, or has a password in it.
+        LabServerError: the option file cannot be read.
     """
     where = _server(text, defaults_file)
     try:
@@ -52,31 +57,33 @@ def parse_dsn(
 
 def _server(text: str, defaults_file: str | None) -> ServerSection:
     if _WITH_PASSWORD.match(text):
-        raise LabServerError(
+        raise DsnError(
             f"a password in a DSN can be seen by everybody; put it into {PASSWORD_PLACES}, and {SHAPE}"
         )
     if text.startswith("/"):
         return ServerSection(socket=text, defaults_file=defaults_file)
     if not text.startswith(SCHEME):
-        raise LabServerError(f"{text!r} names no server: {SHAPE}")
+        raise DsnError(f"{text!r} names no server: {SHAPE}")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise LabServerError(f"{text!r}: {error}; {SHAPE}") from error
+        raise DsnError(f"{text!r}: {error}; {SHAPE}") from error
     _nothing_else(text, parts)
     user = unquote(parts.username) if parts.username else None
+    if parts.hostname and "%2f" in parts.hostname.lower():
+        raise DsnError(f"{text!r}: a path is not escaped; {SHAPE}")
     if parts.hostname:
         return ServerSection(host=parts.hostname, port=port, user=user, defaults_file=defaults_file)
     if len(parts.path) > 1:
         return ServerSection(socket=unquote(parts.path), user=user, defaults_file=defaults_file)
-    raise LabServerError(f"{text!r} has neither host nor socket: {SHAPE}")
+    raise DsnError(f"{text!r} has neither host nor socket: {SHAPE}")
 
 
 def _nothing_else(text: str, parts: SplitResult) -> None:
     """Refuse what would be ignored."""
     if parts.query or parts.fragment:
-        raise LabServerError(f"{text!r}: nothing may follow the address; {SHAPE}")
+        raise DsnError(f"{text!r}: nothing may follow the address; {SHAPE}")
     if parts.hostname and parts.path.strip("/"):
         schema = unquote(parts.path.strip("/"))
-        raise LabServerError(f"{text!r} names the schema {schema!r}; no schema is taken but one of our own")
+        raise DsnError(f"{text!r} names the schema {schema!r}; no schema is taken but one of our own")

@@ -56,6 +56,8 @@ class DsnServer(LabServer):
     ``start`` looks at it, takes the schema and reads ``spec`` from it; ``stop`` puts everything back.
     """
 
+    begins = "looking at the server, which is taken as it is"
+
     def __init__(
         self,
         endpoint: Endpoint,
@@ -91,7 +93,7 @@ class DsnServer(LabServer):
         Raises:
             LabServerError: it cannot be used for this, or the schema holds what is not ours.
         """
-        found = self._look()
+        found = self.look()
         self.flavour = found.flavour
         try:
             self.query(f"SET GLOBAL innodb_io_capacity = {found.in_force.io_capacity}")
@@ -201,7 +203,12 @@ class DsnServer(LabServer):
             f"{address}\n{port}",
         )
 
-    def _look(self) -> Found:
+    def look(self) -> Found:
+        """Return what matters of the server; nothing is written to it.
+
+        Raises:
+            LabServerError: it does not answer, or must not be taken.
+        """
         session = Session(replace(self._endpoint, timeout=READ_SECONDS))
         try:
             return inspect(session)

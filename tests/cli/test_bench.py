@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lab.bench import runner
+from lab.bench.folder import held
 from lab.bench.plan import load_suite
 from lab.report.rows import ReportError
 from lab.servers.named import server_named
@@ -43,7 +44,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
     for number in before:
         signal.signal(number, signal.default_int_handler)
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
-    monkeypatch.setattr(command, "_best_here", lambda: "mysql:9.7")
+    monkeypatch.setattr(command, "best_here", lambda: "mysql:9.7")
     monkeypatch.setattr(command, "remove_leftovers", tuple)
     monkeypatch.setattr(runner, "Site", Absent)
 
@@ -200,6 +201,17 @@ def test_a_suite_that_kills_its_server_is_refused_for_one_of_the_users_own(
     result = run("--suite", str(suite), "--dsn", "mysql://dba@db1:3306", "--yes")
     assert result.exit_code == 2
     assert "never killed" in result.stderr
+
+
+def test_what_is_left_of_a_bench_can_be_asked(run: Callable[..., Result], tmp_path: Path) -> None:
+    """Also while it is at work; a part that is too short says how long a row takes."""
+    stopped = run("--suite", "disks", "--variant", "no limit", "--time", "1s")
+    assert "another row may take 7 min" in stopped.output
+    with held(tmp_path / "b"):
+        left = CliRunner().invoke(cli, ["bench", "--resume", str(tmp_path / "b"), "--plan"])
+    assert left.exit_code == 0, left.output
+    assert "600 writes/s: default, best-static, ours" in left.output
+    assert "takes about" in left.output
 
 
 def test_a_later_plan_that_cannot_be_run_is_refused_before_the_first(

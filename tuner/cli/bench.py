@@ -27,11 +27,19 @@ from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups
 from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.choose import choose
+from lab.servers.dsn import SCHEME, DsnError
 from lab.servers.existing import NotConfirmedError
 from lab.servers.leftovers import remove_leftovers
 from lab.servers.named import server_named
 from tuner.cli.bench_resume import going_on, refuse_beside_resume
+from tuner.cli.bench_server import (
+    best_here,
+    check_servers,
+    look_at,
+    password,
+    refuse_beside_own,
+    refuse_for_own,
+)
 from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
@@ -68,6 +76,7 @@ WEEK = 7 * 86_400
     "--dsn", metavar="mysql://USER@HOST:PORT", help="A server of your own; it is LOADED and CHANGED."
 )
 @click.option("--yes", is_flag=True, help="Yes, load and change the server named by --dsn.")
+@click.option("--defaults-file", metavar="FILE", help="MySQL option file with a [client] group, for --dsn.")
 @click.option(
     "--variant", "variants", multiple=True, metavar="NAME", help="Only this variant of the suite; repeat it."
 )
@@ -93,6 +102,7 @@ def bench(
     suite_name: str,
     server_words: str,
     dsn: str | None,
+    defaults_file: str | None,
     output: Path | None,
     resume: Path | None,
     limit: float | None,
@@ -112,26 +122,34 @@ def bench(
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, _interrupted)
-    if dsn is not None and "://" not in dsn:
-        usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
+    if dsn is not None:
+        refuse_beside_own(context)
+        if "://" not in dsn:
+            usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
     with _ending_in_words():
         if resume is not None:
             refuse_beside_resume(context)
+            if only_plan:  # also of a bench at work
+                asked, ledger = folder.go_on(resume)
+                own = asked.server.startswith(SCHEME)
+                rows = ledger.rows
+                click.echo("\n".join(outline(asked.suite, chosen(asked.suite, variants), rows, own=own)))
+                return
             context.with_resource(folder.held(resume))
             asked, ledger = folder.go_on(resume)
-            _check_servers(asked.suite)
+            check_servers(asked.suite)
             chosen(asked.suite, variants)
-            directory, make = resume, _maker(asked.server, say, confirmed=yes)
+            directory, make = resume, _maker(asked.server, say, defaults_file, confirmed=yes)
         else:
             suite = changed(plan.load_suite(suite_name), changes)
-            _check_servers(suite)
+            check_servers(suite)
             plans = chosen(suite, variants)
             if only_plan:
-                click.echo("\n".join(outline(suite, plans)))
+                click.echo("\n".join(outline(suite, plans, own=dsn is not None)))
                 return
             asked = _asked(suite, dsn, server_words, seed)
-            make = _maker(asked.server, say, confirmed=yes)
-            make(plans[0])  # what cannot be had is said before a directory is made
+            make = _maker(asked.server, say, defaults_file, confirmed=yes)
+            look_at(make(plans[0]))  # what cannot be had is said before a directory is made
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
             context.with_resource(folder.held(directory, new=True))
             ledger = folder.begin(directory, asked)
@@ -159,7 +177,7 @@ def _ending_in_words() -> Iterator[None]:
     """End with message and exit code where a bench cannot begin."""
     try:
         yield
-    except (PlanError, NotConfirmedError) as error:
+    except (PlanError, DsnError, NotConfirmedError) as error:
         usage(str(error))
     except folder.HeldError as error:
         fail(str(error), NO)
@@ -171,19 +189,17 @@ def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -
     """Return what a new bench is started with; the parts of a bench have one server.
 
     Raises:
-        PlanError: a server of the user's own would be killed.
+        PlanError: the suite asks of a server of the user's own what the bench never does to one.
         LabServerError: no real server can be had here.
     """
-    if dsn is not None and any(one.crash for one in suite.plans):
-        raise PlanError(
-            "--crash: a server of your own is never killed or shut down; leave --crash or --dsn out"
-        )
+    if dsn is not None:
+        refuse_for_own(suite)
     return folder.Asked(
         name=suite.name,
         about=suite.about,
         seed=random.SystemRandom().randrange(10_000) if seed is None else seed,
         # what is the best one here may be another one next week
-        server=dsn or (_best_here() if server_words == "auto" else server_words),
+        server=dsn or (best_here() if server_words == "auto" else server_words),
         plans=suite.plans,
     )
 
@@ -223,36 +239,22 @@ def _carry_out(
         fail(f"{error}\n{kept}", UNREACHABLE)
 
 
-def _maker(words: str, say: Say, *, confirmed: bool) -> Callable[[Plan], LabServer]:
+def _maker(
+    words: str, say: Say, defaults_file: str | None, *, confirmed: bool
+) -> Callable[[Plan], LabServer]:
     """Return what makes the server of a plan from the user's words."""
 
     def make(one: Plan) -> LabServer:
-        return server_named(words, specification(one), confirmed=confirmed, ask=_password, say=say)
+        return server_named(
+            words,
+            specification(one),
+            confirmed=confirmed,
+            defaults_file=defaults_file,
+            ask=password,
+            say=say,
+        )
 
     return make
-
-
-def _check_servers(suite: Suite) -> None:
-    """Return when every plan's server can be started as it says; later would be after hours.
-
-    Raises:
-        PlanError: one of them sets what it must not.
-    """
-    for one in suite.plans:
-        specification(one)
-
-
-def _best_here() -> str:
-    """Return the best real server that can be had without installing anything."""
-    choice = choose()
-    if choice.kind == "none":
-        refusals = "".join(f"\n  {refusal}" for refusal in choice.refusals)
-        raise LabServerError(f"no real server can be had here: {choice.why}{refusals}")
-    return choice.name
-
-
-def _password(what: str) -> str:
-    return str(click.prompt(what, hide_input=True, err=True))
 
 
 def _page(ledger: Ledger, directory: Path) -> Path | None:

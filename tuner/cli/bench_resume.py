@@ -12,7 +12,7 @@ from tuner.cli.options import usage
 
 def refuse_beside_resume(context: click.Context) -> None:
     """End where an option is given that a bench which goes on cannot take any more."""
-    allowed = {"resume", "limit", "as_json", "yes", "variants"}
+    allowed = {"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"}
     for name in context.params:
         source = context.get_parameter_source(name)
         if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
@@ -25,6 +25,7 @@ def going_on(context: click.Context, directory: Path) -> str:
     given = context.params
     words = ["innobrim", "bench", "--resume", str(directory)]
     words += [word for name in given["variants"] for word in ("--variant", name)]
+    words += [] if given["defaults_file"] is None else ["--defaults-file", given["defaults_file"]]
     words += [] if given["limit"] is None else ["--time", f"{given['limit']:g}s"]
     words += [f"--{word}" for word, name in (("yes", "yes"), ("json", "as_json")) if given[name]]
     return shlex.join(words)

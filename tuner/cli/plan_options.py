@@ -10,6 +10,7 @@ import msgspec
 
 from lab.bench import plan
 from lab.bench.plan import Plan, PlanError, Suite
+from lab.bench.refusals import in_words
 from lab.servers.spec import LabServerError, ServerSpec
 
 MEBIBYTE = 1024 * 1024
@@ -93,7 +94,7 @@ def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
         try:
             plans.append(msgspec.convert(raw, Plan))
         except msgspec.ValidationError as error:
-            raise PlanError(plan.in_words(str(error))) from error
+            raise PlanError(in_words(str(error), Plan)) from error
     plan.check(plans, suite.name)
     about = f"{suite.about} Changed: {', '.join(sorted(given))}."
     return Suite(name=suite.name, about=about, plans=tuple(plans))

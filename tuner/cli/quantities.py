@@ -38,7 +38,7 @@ class Duration(click.ParamType[float]):
         seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
         if not 0 < seconds <= self._longest:
             unit = parts[0][1]
-            most = f"{self._longest / _UNITS[unit]:g}{unit}"
+            most = f"{self._longest / _UNITS[unit]:.10g}{unit}"
             self.fail(f"{value!r} must be above 0{unit} and at most {most}", param, ctx)
         return seconds
 

@@ -67,7 +67,7 @@ def test_rows_of_another_plan_are_refused(tmp_path: Path, asked: folder.Asked) -
     ("name", "content", "words"),
     [
         (folder.ASKED, None, "no bench's directory"),
-        (folder.ASKED, '{"name": 3}', "name: expected `str`"),
+        (folder.ASKED, '{"name": 3}', "name: expected `string`"),
         (folder.ASKED, "{", "truncated"),
         (folder.ROWS, "rubbish\n{}\n", "line 1: not JSON"),
         (folder.ROWS, "[1]\n{}\n", "line 1: '\\[1\\]' is no row"),

@@ -33,9 +33,15 @@ def test_a_variant_replaces_only_the_keys_it_names() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("disk = 7", "disk: expected `object`, got `int`"),
-        ("[disk]\nwrite_iop = 7", "unknown field `write_iop`"),
-        ("[disk]\nwrite_iops = 3", "disk.write_iops: expected `int` >= 10"),
+        ("disk = 7", "disk: expected `table`, got `integer`"),
+        ("[disk]\nwrite_iop = 7", "disk: no such key as `write_iop`; did you mean `write_iops`?"),
+        ("[server]\nvariables = 1", "there are buffer_pool, redo_capacity, set"),
+        ("[[variants]]", "no such key as `variants`; did you mean `variant`?"),
+        ("variant = []", "leave it out for a plan without variants"),
+        ("[disk]\nwrite_iops = 3", "disk.write_iops: expected `integer` >= 10"),
+        ('[disk]\nwrite_iops = "3"', "disk.write_iops: expected `integer | nothing`, got `string`"),
+        ('[load]\nkind = "write-only"', "one of write_only, update_index, update_non_index"),
+        ("contenders = [3]", "contenders[0]: expected `string`, got `integer`"),
         ('contenders = ["defalt"]', "defalt: no such contender; there are default"),
         ('contenders = ["4000/2000"]', "4000/2000: C must be at least 100 and at most M"),
         ('contenders = ["ours", "ours"]', "names ours twice"),

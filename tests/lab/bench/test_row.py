@@ -97,6 +97,18 @@ def test_a_reading_that_failed_before_a_row_is_not_the_rows() -> None:
     assert sampler.missed(1.0) == []
 
 
+def test_a_limit_that_was_refused_makes_no_shutdown_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best static setting is not judged by a disk that it did not have."""
+    seen: list[DiskPlan] = []
+    monkeypatch.setattr(row, "predicted", lambda _readings, disk, _flushed: seen.append(disk) or {})
+    plan = Plan(disk=DiskPlan(write_iops=200))
+    for refused in ((), ("disk not limited: refused",)):
+        site = Site(plan)
+        site.not_limited = refused
+        measure(site, parse_contender("2000/4000"), Capacity(2000, 4000))  # type: ignore[arg-type]  # without a server
+    assert seen == [plan.disk, DiskPlan()]
+
+
 def test_a_row_says_how_far_its_reset_came() -> None:
     """Who began at a higher age than the others is known by it."""
     site = Site(Plan())

@@ -129,10 +129,14 @@ def test_a_winner_beats_what_lies_beside_it_or_the_search_is_open(
         assert len(rows) == statics.MOST_ROWS
 
 
-def test_a_value_between_two_known_ones_is_expected_between_their_ages() -> None:
-    """The age is brought near what the neighbours promise, and left alone at an edge."""
+def test_an_age_is_expected_of_the_next_value() -> None:
+    """The age is brought near what the rows tried promise: between them, or by the law below all of them."""
     rows = [row(400, edge=300.0), row(800, edge=300.0)]
     low, high = (one["figures"]["age_ratio_mean"] for one in reversed(rows))
     expected = statics.expected_ratio(rows, 600)
     assert expected == pytest.approx((low + high) / 2)
-    assert statics.expected_ratio(rows, 200) is None
+    assert statics.expected_ratio(rows, 1000) is statics.expected_ratio([], 200) is None
+    assert statics.expected_ratio(rows, 360) == pytest.approx(
+        min(statics.HIGHEST_GUESS, high * (400 / 360) ** (2 / 3))
+    )
+    assert statics.expected_ratio(rows, 100) == statics.HIGHEST_GUESS

@@ -11,7 +11,7 @@ import pytest
 from lab.bench.statistics import mean_bounds, ratio_bounds, t95
 from lab.report.rows import rows_of
 from lab.report.summary import Group, groups
-from lab.report.words import heading, lacking, verdict_sentences
+from lab.report.words import heading, idle_said, lacking, verdict_sentences
 from tests.lab.report.factory import CONDITIONS, row, suite
 
 
@@ -122,6 +122,25 @@ def test_what_a_limit_could_not_do_parts_no_rows_and_is_said() -> None:
 
     assert len(found.not_limited) == 2
     assert "not limited: reads: no controller" in lacking(found)
+
+
+def test_a_disk_that_could_not_be_limited_is_not_called_limited() -> None:
+    """The first line of a group says what the rows ran on, not what was asked for."""
+    own = CONDITIONS | {
+        "not_limited": ["disk not limited to 1,200 writes/s: dba@db1 is a server of your own"]
+    }
+
+    assert "disk NOT limited to 1200 writes/s" in heading(one_group([row(conditions=own)]))
+    assert "disk limited to 1200 writes/s" in heading(one_group([row()]))
+
+
+def test_processors_without_rest_are_said() -> None:
+    """Where nothing was left of them the disk may not have been the limit; else nobody is bothered."""
+    busy = row()
+    busy["figures"]["machine_idle"] = 0.02
+
+    assert "may have been the limit" in idle_said(one_group([busy]), only_busy=True)[0]
+    assert idle_said(one_group([row()]), only_busy=True) == []
 
 
 def test_rows_on_a_limited_disk_are_not_compared_with_rows_on_a_free_one() -> None:
