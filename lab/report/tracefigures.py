@@ -188,7 +188,7 @@ def know_first(trace: Trace) -> list[str]:
     )
     if known(trace, "commits"):
         found.append(
-            "engine commits are Handler_commit, which counts a writing transaction twice where the binary log is"
-            " on; row changes are counted once"
+            "engine commits are Handler_commit, which counts a writing transaction twice where the binary log"
+            " is on; row changes are counted once"
         )
     return found

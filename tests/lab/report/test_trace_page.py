@@ -51,7 +51,7 @@ def of(*readings: Sample | Missed) -> Trace:
 def test_what_a_commit_is_there_is_said_beside_the_figures_of_it(trace: Trace) -> None:
     """The server counts a transaction twice where it has a binary log, so that a ratio of it is half."""
     text = build("Trace", trace)
-    assert "counts a writing transaction twice where the binary log is" in text
+    assert "counts a writing transaction twice where the binary log is on" in text
     assert "pages flushed per engine commit" in text
 
 
