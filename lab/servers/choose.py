@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 IMAGES = ("innobrim/mysql:9.7", "mysql:9.7", "mysql:8.4", "mysql:8.0")
 OLDEST = (8, 0, 30)
 _OTHER_IMAGES = re.compile(r"(^|/)(mariadb|percona[^:]*|mysql):")
+_OFFICIAL_TAG = re.compile(r"(?:^|/)mysql:(\d+)\.(\d+)(?:\.(\d+))?")
 _PROGRAMS = ("mysqld", "mariadbd")
 _SYSTEM_PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/mysql/bin", "/usr/libexec")
 _LATER = "is not supported yet"
@@ -113,6 +114,20 @@ def judge_image(tag: str, environment: list[str]) -> str | None:
         if name == "MYSQL_VERSION":
             return judge_version(f"Ver {value}")
     return None if tag in IMAGES else "not one of " + ", ".join(IMAGES)
+
+
+def judge_tag(image: str) -> str | None:
+    """Return why an official image is refused by its name alone, so that none is fetched in vain."""
+    found = _OFFICIAL_TAG.search(image)
+    if found is None:
+        return None
+    major, minor, patch = found.groups()
+    version = (int(major), int(minor), int(patch or OLDEST[2]))  # without a patch it is the newest one
+    return (
+        None
+        if version >= OLDEST
+        else f"MySQL {image.rpartition(':')[2]} {_LATER}: {_dotted(OLDEST)} is the oldest"
+    )
 
 
 def _dotted(version: tuple[int, int, int]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.servers.base import LabServer, LabServerError, ServerSpec
-from lab.servers.choose import IMAGES, judge_image, judge_version
+from lab.servers.choose import IMAGES, judge_image, judge_tag, judge_version
 from lab.servers.dsn import SHAPE, Ask, parse_dsn
 from lab.servers.existing import DsnServer
 from lab.servers.local import LocalMySQL
@@ -147,6 +147,8 @@ def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable
         ) from error
     if any(family in image for family in _OTHERS):
         raise LabServerError(f"{image}: {judge_image(image, [])}; {WAYS}")
+    if (old := judge_tag(image)) is not None:
+        raise LabServerError(f"{image}: {old}; {WAYS}")
     try:
         client = docker.from_env(timeout=60)
     except DockerException as error:
@@ -166,7 +168,7 @@ def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable
 
 
 def _image(client: docker.DockerClient, image: str, *, pull: bool, say: Callable[[str], None]) -> Image:
-    from docker.errors import ImageNotFound, NotFound  # noqa: PLC0415 - the extra lab may be missing
+    from docker.errors import DockerException, ImageNotFound, NotFound  # noqa: PLC0415 - the extra lab may be missing
 
     try:
         return client.images.get(image)
@@ -179,6 +181,9 @@ def _image(client: docker.DockerClient, image: str, *, pull: bool, say: Callable
         return client.images.pull(image)
     except NotFound as error:
         raise LabServerError(f"{image}: no registry has it ({error.explanation}); here are {here}") from error
+    except DockerException as error:
+        why = getattr(error, "explanation", None) or error
+        raise LabServerError(f"{image}: cannot be fetched ({why}); here are {here}") from error
 
 
 def _version(client: docker.DockerClient, image: str) -> str:

@@ -77,6 +77,23 @@ def test_a_mysqld_is_taken_by_its_version(tmp_path: Path) -> None:
         server_named(str(old))
 
 
+@pytest.mark.parametrize("image", ["mysql:5.7", "mysql:8.0.20", "registry.example:5000/db/mysql:5.7.44"])
+def test_an_image_that_is_too_old_by_its_name_is_not_fetched(image: str) -> None:
+    """Nobody waits for a download that would be refused."""
+    said: list[str] = []
+    with pytest.raises(LabServerError, match=r"is not supported yet: 8\.0\.30 is the oldest"):
+        server_named(image, say=said.append)
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    "image", ["mysql:8.0", "mysql:8.0.30", "mysql:9.7", "mysql:lts", "innobrim/mysql:9.7"]
+)
+def test_an_image_whose_name_says_nothing_against_it_is_looked_at(image: str) -> None:
+    """A tag without a patch is the newest of its series."""
+    assert chooser.judge_tag(image) is None
+
+
 @pytest.mark.parametrize("image", ["mariadb:11.8", "percona/percona-server:8.0"])
 def test_other_families_are_refused_unfetched(image: str) -> None:
     """Nobody waits for an image only to read that it is not supported."""
