@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab.bench.folder import ASKED
 from lab.report.rows import FILE_NAME, ReportError
 from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
 
@@ -23,6 +24,10 @@ def located(path: Path) -> Path:
             for name in (FILE_NAME, JOURNAL_NAME):
                 if (path / name).exists():
                     return path / name
+            if (path / ASKED).exists():
+                raise ReportError(
+                    f"{path}: a bench without a finished row yet; innobrim bench --resume {path}"
+                )
             raise ReportError(
                 f"{path}: neither {FILE_NAME} of a bench nor {JOURNAL_NAME} of a daemon is in this directory"
             )

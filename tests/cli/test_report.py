@@ -212,6 +212,16 @@ def test_a_directory_without_either_says_what_was_looked_for(tmp_path: Path) -> 
     assert "neither rows.jsonl of a bench nor journal.db of a daemon" in result.output
 
 
+def test_a_bench_without_a_row_yet_is_told_from_no_bench(tmp_path: Path) -> None:
+    """It is said how to go on with it."""
+    (tmp_path / "bench.json").write_text("{}")
+
+    result = report(tmp_path)
+
+    assert result.exit_code == 2
+    assert f"innobrim bench --resume {tmp_path}" in result.output
+
+
 def test_another_database_is_named_as_what_it_is(tmp_path: Path) -> None:
     """An SQLite file of another program's is no journal."""
     other = tmp_path / "other.db"

@@ -101,7 +101,8 @@ def _record(
     config: Config, path: Path, server: Server, clock: Clock, *, facts: Facts, seconds: float
 ) -> Recorded:
     click.echo(
-        f"recording {facts.version}, {facts.version_comment}, at {facts.endpoint} for {duration(seconds)} "
+        f"recording {facts.version} ({facts.version_comment.strip('()')}) at {facts.endpoint} "
+        f"for {duration(seconds)} "
         f"into {path}; Ctrl-C ends it and keeps what there is"
     )
     if facts.disabled_counters:

@@ -163,7 +163,9 @@ class Sample(Struct, frozen=True):
     free_page_waits: Annotated[int, field("waits for a free page", "1", "counter")]
     redo_space_waits: Annotated[int, field("writers that waited for redo space", "1", "counter")]
     row_changes: Annotated[int, field("rows inserted, updated and deleted", "rows", "counter", "Row Changes")]
-    commits: Annotated[int, field("engine commits", "1", "counter")]
+    commits: Annotated[
+        int, field("engine commits; with the binary log two a writing transaction", "1", "counter")
+    ]
     writer: Annotated[bool, field("no other daemon holds the server's writer lock")] = True
     degraded: Annotated[
         bool,
