@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.bench.plan import load_suite, parse_suite
-from lab.bench.progress import outline
+from lab.bench.progress import Progress, outline
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,9 @@ def test_a_server_of_the_users_own_is_said_to_be_taken_as_it_is() -> None:
     assert "server and disk as they are" in said
     assert "1200" not in said
     assert "MiB" not in said
+
+
+def test_filling_large_tables_is_reckoned_with() -> None:
+    """Four tables of a billion rows are no matter of minutes."""
+    suite = parse_suite("[load]\nrows = 1_000_000_000", name="large")
+    assert Progress(suite.plans, []).seconds() > 12 * 3600
