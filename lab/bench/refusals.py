@@ -27,7 +27,9 @@ def in_words(message: str, top: type, *beside: str) -> str:
         keys += beside if not path else ()
         near = difflib.get_close_matches(unknown[1], keys, 1)
         hint = f"; did you mean `{near[0]}`?" if near else ";"
-        what = f"no such key as `{unknown[1]}`{hint} there are {', '.join(sorted(keys))}" if keys else what
+        what = (
+            f"no such key as `{unknown[1]}`{hint} there are {', '.join(sorted(set(keys)))}" if keys else what
+        )
     elif what.startswith("Invalid enum value"):
         what = f"{what}; one of {', '.join(str(one) for one in _choices(found))}"
     else:

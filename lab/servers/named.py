@@ -166,7 +166,7 @@ def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable
 
 
 def _image(client: docker.DockerClient, image: str, *, pull: bool, say: Callable[[str], None]) -> Image:
-    from docker.errors import ImageNotFound, NotFound  # noqa: PLC0415 - the extra lab may be missing
+    from docker.errors import DockerException, ImageNotFound, NotFound  # noqa: PLC0415 - the extra lab may be missing
 
     try:
         return client.images.get(image)
@@ -179,6 +179,9 @@ def _image(client: docker.DockerClient, image: str, *, pull: bool, say: Callable
         return client.images.pull(image)
     except NotFound as error:
         raise LabServerError(f"{image}: no registry has it ({error.explanation}); here are {here}") from error
+    except DockerException as error:
+        why = getattr(error, "explanation", None) or error
+        raise LabServerError(f"{image}: cannot be fetched ({why}); here are {here}") from error
 
 
 def _version(client: docker.DockerClient, image: str) -> str:

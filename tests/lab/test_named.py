@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 
+import docker
+import docker.errors
 import pytest
 
 from lab.servers.base import LabServerError
@@ -103,6 +106,28 @@ def test_images_that_are_too_old_are_refused_unfetched(image: str, oldest: str) 
     """Nobody waits for an image only to read that it is not supported."""
     with pytest.raises(LabServerError, match=f"{image}: .* is not supported: {oldest} is the oldest"):
         server_named(image)
+
+
+def test_an_image_that_cannot_be_fetched_is_said_with_those_that_are_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a way to a registry it is said what can be named instead, and no address of an API."""
+
+    class Images:
+        def get(self, name: str) -> None:
+            raise docker.errors.ImageNotFound(name)
+
+        def list(self) -> list[SimpleNamespace]:
+            return [SimpleNamespace(tags=["innobrim/mysql:9.7"])]
+
+        def pull(self, _name: str) -> None:
+            raise docker.errors.APIError("500 for http+docker://localhost", explanation="no such host")
+
+    client = SimpleNamespace(images=Images(), close=lambda: None)
+    monkeypatch.setattr(docker, "from_env", lambda **_given: client)
+    with pytest.raises(LabServerError) as refusal:
+        server_named("mysql:8.4", say=lambda _text: None)
+    assert str(refusal.value) == ("mysql:8.4: cannot be fetched (no such host); here are innobrim/mysql:9.7")
 
 
 def test_a_server_of_the_users_own_needs_his_yes() -> None:

@@ -37,6 +37,10 @@ def test_a_variant_replaces_only_the_keys_it_names() -> None:
         ("[disk]\nwrite_iop = 7", "disk: no such key as `write_iop`; did you mean `write_iops`?"),
         ("[server]\nvariables = 1", "there are buffer_pool, redo_capacity, set"),
         ("[[variants]]", "no such key as `variants`; did you mean `variant`?"),
+        (
+            "colour = 1",
+            "there are about, article, blocks, contenders, crash, disk, load, server, timing, variant",
+        ),
         ("variant = []", "leave it out for a plan without variants"),
         ("[disk]\nwrite_iops = 3", "disk.write_iops: expected `integer` >= 10"),
         ('[disk]\nwrite_iops = "3"', "disk.write_iops: expected `integer | nothing`, got `string`"),
