@@ -112,6 +112,10 @@ def written(value: float | None, unit: str = "") -> str:
     return plain(value) + (f" {unit}" if unit else "")
 
 
+_SMALLEST = 7
+"""Digits after the point down to which a number is written without an exponent."""
+
+
 def plain(value: float) -> str:
     """Return a number with three or four digits that count."""
     size = abs(value)
@@ -122,7 +126,9 @@ def plain(value: float) -> str:
     for digits, least in ((0, 100.0), (1, 10.0), (2, 1.0), (3, 0.01)):
         if size >= least:
             return f"{value:.{digits}f}"
-    return f"{value:.2g}"
+    return (
+        f"{float(f'{value:.2g}'):.{_SMALLEST}f}".rstrip("0") if size >= 10.0**-_SMALLEST else f"{value:.2g}"
+    )
 
 
 def bytes_said(count: float) -> str:

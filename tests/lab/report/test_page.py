@@ -60,8 +60,8 @@ def test_every_contender_is_in_the_headline_with_bounds_and_ratios(page: Page) -
     assert {cells[0] for cells in body} == set(NAMES)
     ours = next(cells for cells in body if cells[0] == "feedforward")
     assert ours[1] == "moves"
-    assert re.fullmatch(r"2\u202f\d{3} \(2\u202f\d{3} to 2\u202f\d{3}\)", ours[2])
-    assert re.fullmatch(r"2\.\d+ \([\d.]+ to [\d.]+\)", ours[4])
+    assert re.fullmatch(r"2\u202f\d{3} \(2\u202f\d{3}\u00a0to\u00a02\u202f\d{3}\)", ours[2])
+    assert re.fullmatch(r"2\.\d+ \([\d.]+\u00a0to\u00a0[\d.]+\)", ours[4])
     assert [cells[4] for cells in body if cells[0] == "default"] == ["1"]
 
 
