@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policies.registry import LAWS
 from policies.setpoint import LOWEST, STEP
 from tuner.core import budgets, caution
 from tuner.core.state import State
@@ -14,6 +15,9 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
     settings, set_point = after.settings, after.set_point
     assert set_point is not None
     assert 0.2 <= set_point <= 1.0
+    if not LAWS[after.facts.flush_law].authority:
+        assert set_point == 1.0, "not where the age rests whatever M"
+        return
     if reading.replica or reading.group_role == "SECONDARY":
         assert set_point <= settings.max_replica_set_point, "a replica above its limit"
     bounds = caution.bounds(after.caution, reading)
