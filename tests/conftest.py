@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest_plugins = ["tests.real.fixtures", "tests.real.small"]
+pytest_plugins = ["tests.real.fixtures", "tests.real.small", "tests.real.families"]
 
 
 @pytest.fixture

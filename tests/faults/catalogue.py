@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
 Test = TypeVar("Test", bound=Callable[..., None])
+
+ALONE = "MySQL 9.7"
+EVERY = "every family"
 
 
 class Group(StrEnum):
@@ -37,6 +40,7 @@ class Fault:
         invariants: numbers of the published invariants that matter most.
         module: file of the test function, without its ending.
         test: name of the test function.
+        on: the servers that it happens to.
     """
 
     group: Group
@@ -46,14 +50,18 @@ class Fault:
     invariants: tuple[int, ...]
     module: str
     test: str
+    on: str
 
 
 FAULTS: dict[str, Fault] = {}
 """Every fault whose module was imported, by its test's name."""
 
+ALSO: set[tuple[str, str]] = set()
+"""Module and name of each test that does to the other families' servers what a fault's own test does."""
+
 
 def fault(
-    group: Group, *, what: str, left: str, back: str, invariants: tuple[int, ...]
+    group: Group, *, what: str, left: str, back: str, invariants: tuple[int, ...], on: str = ALONE
 ) -> Callable[[Test], Test]:
     """Enter a test function into the list.
 
@@ -63,6 +71,7 @@ def fault(
         left: what the server is left at meanwhile.
         back: how the loop comes back, or what it waits for.
         invariants: numbers of the published invariants that matter most.
+        on: the servers that it happens to.
     """
 
     def enter(test: Test) -> Test:
@@ -70,7 +79,23 @@ def fault(
         before = FAULTS.get(test.__name__)
         if before is not None and before.module != module:
             raise ValueError(f"two faults are called {test.__name__}: in {before.module} and in {module}")
-        FAULTS[test.__name__] = Fault(group, what, left, back, invariants, module, test.__name__)
+        FAULTS[test.__name__] = Fault(group, what, left, back, invariants, module, test.__name__, on)
         return test
 
     return enter
+
+
+def also(original: Callable[..., None]) -> Callable[[Test], Test]:
+    """Note that a test does to every other family's server what a fault's own test does to MySQL 9.7.
+
+    Args:
+        original: the fault's own test.
+    """
+
+    def note(test: Test) -> Test:
+        name = original.__name__
+        FAULTS[name] = replace(FAULTS[name], on=EVERY)
+        ALSO.add((test.__module__.rpartition(".")[2], test.__name__))
+        return test
+
+    return note

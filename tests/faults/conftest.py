@@ -29,6 +29,9 @@ a ``Verdict`` with the ticks, their events and holds. A test puts back on the se
 Where each fault is over at the end of its test, a module's tests take ``sharing`` instead, all of them: one
 daemon that they do things to one after the other, which spares each the half minute of a start and an end.
 
+What is done to the other families' servers too is a function that takes rig and daemon, or ``sharing``: the
+test calls it, and ``test_families.py`` calls it with a server of each family, under ``also(the test)``.
+
 The decorator's words become a row of ``docs/safety.md``: ``python -m tests.faults.page > docs/safety.md``.
 """
 

@@ -9,7 +9,7 @@ from lab.servers.base import LabServer
 from tests.faults.verdict import Verdict, judge
 from tests.faults.witness import Witness
 from tests.real.installation import Innobrim
-from tests.real.support import LOAD, Work, in_force, remember, under_load, until
+from tests.real.support import Work, in_force, remember, under_load, until
 from tuner.records import Capacity
 
 START = Capacity(300, 600)
@@ -145,7 +145,7 @@ class Rig:
         self.server.start()
         self.server.wait_ready()
         Witness(self.server).watch()
-        self.work.at(LOAD)
+        self.work.at(self.work.usual)
 
     def finish(self, *daemons: Daemon, seconds: float = STOP) -> Verdict:
         """End these daemons with SIGTERM where they still run, and judge all that were made here.

@@ -13,7 +13,7 @@ from typing import get_type_hints
 
 from msgspec import Meta
 
-from tests.faults.catalogue import FAULTS, Fault, Group
+from tests.faults.catalogue import EVERY, FAULTS, Fault, Group
 from tests.faults.promises import BUDGETS, HOLDS, INVARIANTS, parked
 from tuner.records import HoldCode
 from tuner.servers.mysql import WRITABLE
@@ -27,10 +27,11 @@ _INTRODUCTION = f"""\
 # What it does when
 
 For each fault: what the server is left at, and whether the loop comes back by itself or what it waits for.
-Every row is a test of that name in `tests/faults/`, on a real MySQL 9.7 under load with a daemon in active
-mode. After each, every tick in the journal is replayed beside a referee that keeps books of its own, and its
-`SET`s are compared with the statements that the server recorded. The numbers name the invariants, listed
-below, that a row is about; the referee looks at all of them each time.
+Every row is a test of that name in `tests/faults/`, on a real server under load with a daemon in active
+mode: MySQL 9.7, and where it says *{EVERY}* MySQL 5.6.24, MariaDB 10.11 and MariaDB 11.8 as well. After
+each, every tick in the journal is replayed beside a referee that keeps books of its own, and its `SET`s are
+compared with the statements that the server recorded. The numbers name the invariants, listed below, that a
+row is about; the referee looks at all of them each time.
 
 - *By itself* means: without a person, and within 30 seconds of the end of the cause, unless a row says more.
 - *Parked* means: an M with room for a load `park_slack` times as high, so that it is safe without a daemon.
@@ -56,14 +57,16 @@ def _faults() -> Iterable[str]:
         rows = [one for one in FAULTS.values() if one.group is group]
         if not rows:
             continue
-        yield from _table(f"## {group}", ("what happens", "the server is left at", "the loop", "test"), ())
+        yield from _table(
+            f"## {group}", ("what happens", "the server is left at", "the loop", "on", "test"), ()
+        )
         yield from (_row(one) for one in sorted(rows, key=lambda one: (one.module, one.test)))
         yield ""
 
 
 def _row(one: Fault) -> str:
     numbers = ", ".join(map(str, one.invariants))
-    return _line((one.what, one.left, f"{one.back} ({numbers})", f"`{one.test}`"))
+    return _line((one.what, one.left, f"{one.back} ({numbers})", one.on, f"`{one.test}`"))
 
 
 def _invariants() -> Iterable[str]:

@@ -38,6 +38,11 @@ def how(proxy: Proxy) -> dict[str, Any]:
 )
 def test_the_connection_is_black_holed(sharing: Sharing, proxy: Proxy) -> None:
     """A daemon whose packets vanish is held, and is back as soon as a new connection gets through."""
+    black_holed(sharing, proxy)
+
+
+def black_holed(sharing: Sharing, proxy: Proxy) -> None:
+    """Swallow the daemon's packets until it is held, and see it come back with a session of its own."""
     old = lock_holder(sharing.server)
     assert old is not None
     proxy.fall_silent()

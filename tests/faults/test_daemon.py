@@ -27,7 +27,8 @@ PARKED_WITHIN = 15.0
 HUNG = 6.0
 """Seconds that an end may take while the server hangs: each statement under way has a limit of one second."""
 
-BOUNDARIES = ("before the first SET", "between the two", "before they are read back", "after that")
+BETWEEN = "between the two"
+BOUNDARIES = ("before the first SET", BETWEEN, "before they are read back", "after that")
 
 
 Request = tuple[str, str, dict[str, object]]
@@ -41,7 +42,7 @@ ACTIVE: Request = ("PUT", "/v1/mode", {"mode": "active"})
 RESTORE: Request = ("POST", "/v1/restore", {})
 
 
-def kill_at_every_boundary(
+def kill_at_boundaries(
     rig: Rig,
     daemon: Daemon,
     killer: Killer,
@@ -49,8 +50,9 @@ def kill_at_every_boundary(
     old: Capacity,
     provoke: Callable[[Daemon], object],
     known: Capacity,
+    boundaries: tuple[str, ...] = BOUNDARIES,
 ) -> None:
-    """Kill a daemon at each boundary of a write, starting it again each time, and judge what is left.
+    """Kill a daemon at boundaries of a write, starting it again each time, and judge what is left.
 
     Args:
         rig: the server under load.
@@ -59,10 +61,13 @@ def kill_at_every_boundary(
         old: the pair in force before each write.
         provoke: makes the daemon write, once it was started.
         known: the originals.
+        boundaries: where it is killed, in order; the first time it may run already.
     """
-    for number, where in enumerate(BOUNDARIES, start=1):
+    for where in boundaries:
+        number = BOUNDARIES.index(where) + 1
         rig.server.set_capacity(old.io_capacity, old.io_capacity_max)
-        daemon.start()
+        if not daemon.alive():
+            daemon.start()
         killer.aim(daemon.pid, number)
         provoke(daemon)
         assert daemon.wait(FIRST_WRITE) == -signal.SIGKILL, f"{where}: {daemon.log()}"
@@ -88,7 +93,7 @@ def test_killed_at_every_statement_of_a_write(rig: Rig) -> None:
     killer = Killer()
     with Proxy(rig.server.port, killer) as proxy:
         daemon = rig.daemon(port=proxy.port)
-        kill_at_every_boundary(rig, daemon, killer, old=START, provoke=_ask(OVERRIDE), known=START)
+        kill_at_boundaries(rig, daemon, killer, old=START, provoke=ask(OVERRIDE), known=START)
         rig.server.set_capacity(START.io_capacity, START.io_capacity_max)
         daemon.active()
         rig.finish()
@@ -106,7 +111,7 @@ def test_killed_at_every_statement_of_a_park(rig: Rig) -> None:
     killer = Killer()
     with Proxy(rig.server.port, killer) as proxy:
         daemon = rig.daemon(port=proxy.port)
-        kill_at_every_boundary(rig, daemon, killer, old=LOW, provoke=_ask(PARK), known=LOW)
+        kill_at_boundaries(rig, daemon, killer, old=LOW, provoke=ask(PARK), known=LOW)
         rig.server.set_capacity(START.io_capacity, START.io_capacity_max)
         daemon.start()
         hold = daemon.await_hold("paused")
@@ -131,8 +136,8 @@ def test_killed_at_every_statement_of_a_restore(rig: Rig) -> None:
         daemon.start()
         daemon.await_event("originals_saved")
         daemon.kill()
-        provoke = _ask(ACTIVE, RESTORE)
-        kill_at_every_boundary(rig, daemon, killer, old=LOW, provoke=provoke, known=START)
+        provoke = ask(ACTIVE, RESTORE)
+        kill_at_boundaries(rig, daemon, killer, old=LOW, provoke=provoke, known=START)
         daemon.start()
         assert daemon.await_status(lambda now: now["tick"] > 0, BACK, "a tick")["mode"] == "advisory"
         daemon.await_ticks(3)
@@ -190,10 +195,10 @@ def test_told_to_end_while_the_server_hangs(rig: Rig) -> None:
     rig.finish()
 
 
-def _ask(*requests: Request) -> Callable[[Daemon], object]:
+def ask(*requests: Request) -> Callable[[Daemon], object]:
     """Return what asks a running daemon for all of this until it accepts it, or is gone."""
 
-    def ask(daemon: Daemon) -> None:
+    def until_accepted(daemon: Daemon) -> None:
         daemon.await_status(lambda now: now["tick"] > 1, FIRST_WRITE, "two ticks")
 
         def accepted() -> bool:
@@ -201,4 +206,4 @@ def _ask(*requests: Request) -> Callable[[Daemon], object]:
 
         until(accepted, FIRST_WRITE, lambda: f"{requests} accepted; the daemon said:\n{daemon.log()}")
 
-    return ask
+    return until_accepted

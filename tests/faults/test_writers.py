@@ -33,7 +33,12 @@ READOPTIONS = 3
 )
 def test_another_session_changes_m_once(rig: Rig) -> None:
     """A value that somebody else set stays until a person lets the loop go on."""
-    daemon = rig.active()
+    changed_once(rig, rig.active())
+    rig.finish()
+
+
+def changed_once(rig: Rig, daemon: Daemon) -> None:
+    """Set another pair beside an active daemon, see it yield, and let it go on."""
     rig.server.set_capacity(THEIRS.io_capacity, THEIRS.io_capacity_max)
     hold = daemon.await_hold("foreign_change")
     assert "350/700" in hold["reason"]
@@ -44,7 +49,6 @@ def test_another_session_changes_m_once(rig: Rig) -> None:
     assert Witness(rig.server).writes() == writes
     assert daemon.command("resume").returncode == 0
     daemon.await_force(daemon.wanted, BACK)
-    rig.finish()
 
 
 @fault(

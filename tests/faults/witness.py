@@ -7,11 +7,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from lab.servers.base import LabServer
+from lab.servers.base import Flavour, LabServer
 from tuner.servers.mysql import WRITABLE
 from tuner.servers.writerlock import WRITER_LOCK
 
 _LOCKED = f"SELECT IS_USED_LOCK('{WRITER_LOCK}')"
+_CURRENT = "events_statements_current"
 _HISTORY = "events_statements_history_long"
 _KNOB = re.compile(rf"SET GLOBAL ({'|'.join(WRITABLE)}) = (\d+)$")
 _HARMLESS = re.compile(
@@ -32,6 +33,34 @@ class Said:
     error: int
 
 
+def _watching(server: LabServer) -> tuple[str, ...]:
+    """Return the statements that have the server keep what the daemons say, and nothing else.
+
+    MySQL 5.6 chooses by account whom it listens to at all, not whose history it keeps. MariaDB keeps no
+    statements by itself.
+    """
+    schema, admin = "performance_schema", server.admin.user
+    if server.flavour is Flavour.MYSQL_56:
+        whom: tuple[str, ...] = (
+            f"DELETE FROM {schema}.setup_actors",
+            f"INSERT INTO {schema}.setup_actors VALUES ('%', '{server.daemon.user}', '%')",
+            f"UPDATE {schema}.threads SET instrumented = 'NO' WHERE processlist_user = '{admin}'",
+        )
+    else:
+        whom = (
+            f"DELETE FROM {schema}.setup_actors WHERE user = '{admin}'",
+            f"INSERT INTO {schema}.setup_actors VALUES ('%', '{admin}', '%', 'YES', 'NO')",
+            f"UPDATE {schema}.threads SET history = 'NO' WHERE processlist_user = '{admin}'",
+        )
+    if server.flavour is Flavour.MARIADB:
+        whom += (f"UPDATE {schema}.setup_consumers SET enabled = 'YES' WHERE name = '{_CURRENT}'",)
+    return (
+        *whom,
+        f"UPDATE {schema}.setup_consumers SET enabled = 'YES' WHERE name = '{_HISTORY}'",
+        f"TRUNCATE TABLE {schema}.{_HISTORY}",
+    )
+
+
 class Witness:
     """The server's statement history, kept for every account but the load's."""
 
@@ -40,22 +69,19 @@ class Witness:
 
     def watch(self) -> None:
         """Keep what the daemons say from now on, and forget the rest; again after a restart of mysqld."""
-        schema, admin = "performance_schema", self._server.admin.user
         with contextlib.closing(self._server.connect()) as connection, connection.cursor() as cursor:
-            for statement in (
-                f"DELETE FROM {schema}.setup_actors WHERE user = '{admin}'",
-                f"INSERT INTO {schema}.setup_actors VALUES ('%', '{admin}', '%', 'YES', 'NO')",
-                f"UPDATE {schema}.threads SET history = 'NO' WHERE processlist_user = '{admin}'",
-                f"UPDATE {schema}.setup_consumers SET enabled = 'YES' WHERE name = '{_HISTORY}'",
-                f"TRUNCATE TABLE {schema}.{_HISTORY}",
-            ):
+            for statement in _watching(self._server):
                 cursor.execute(statement)
 
     def said(self) -> list[Said]:
-        """Return what every account but the load's has said, in order."""
+        """Return what every account but the load's has said, in order.
+
+        A statement of the load's that was under way when the books were opened may be in them as well.
+        """
         rows = self._server.query(
-            f"SELECT sql_text, mysql_errno FROM performance_schema.{_HISTORY}"
-            " WHERE sql_text IS NOT NULL ORDER BY timer_start"
+            f"SELECT sql_text, mysql_errno FROM performance_schema.{_HISTORY} WHERE sql_text IS NOT NULL"
+            " AND thread_id NOT IN (SELECT thread_id FROM performance_schema.threads"
+            f" WHERE processlist_user = '{self._server.admin.user}') ORDER BY timer_start"
         )
         return [Said(str(text), int(error)) for text, error in rows]
 

@@ -131,11 +131,11 @@ def record(server: LabServer, directory: Path) -> Recording:
         )
 
 
-def reached(daemon: Innobrim) -> bool:
+def reached(daemon: Innobrim, *, ticks: int = REACHED_TICKS, band: float = BAND) -> bool:
     """Return whether the last ticks on disk are all within the band around the set-point."""
     daemon.running()
-    errors = [error_of(one) for one in daemon.records()[-REACHED_TICKS:]]
-    return len(errors) == REACHED_TICKS and all(one is not None and abs(one) <= BAND for one in errors)
+    errors = [error_of(one) for one in daemon.records()[-ticks:]]
+    return len(errors) == ticks and all(one is not None and abs(one) <= band for one in errors)
 
 
 def _watch(began: float, *daemons: Innobrim) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from lab.servers.base import Account, LabServer, LabServerError
 from lab.servers.warm import age_ratio
@@ -35,15 +35,25 @@ def until(look: Callable[[], T | None], limit: float, what: Callable[[], str] | 
 
 
 class Work:
-    """The load on the server: at most one at a time, changed only when it has to be."""
+    """The load on a server: at most one at a time on this machine, changed only when it has to be.
 
-    def __init__(self, server: LabServer) -> None:
+    Attributes:
+        usual: the load that a test has at work unless it says otherwise.
+    """
+
+    _busy: ClassVar[Work | None] = None
+
+    def __init__(self, server: LabServer, usual: Load = LOAD) -> None:
+        self.usual = usual
         self._server = server
         self._load: Load | None = None
         self._run: SysbenchRun | None = None
 
     def at(self, load: Load | None) -> None:
         """Have this load at work, or none, on a limited disk; without load the disk is not limited."""
+        if load is not None and Work._busy not in {self, None}:
+            Work._busy.at(None)
+        Work._busy = self if load is not None else None
         if load == self._load and (self._run is None or self._run.running()):
             return
         if self._run is not None:
@@ -64,7 +74,7 @@ def under_load(server: LabServer, work: Work, setting: Capacity) -> None:
     For minutes after a burst such as the data load, the server's smoothed redo rate is far too high: it
     then flushes as fast as the disk takes pages, at next to no age and a percentage of 0.
     """
-    work.at(LOAD)
+    work.at(work.usual)
     if age_ratio(server) < LEAST_RATIO:
         server.set_capacity(100, 200)
         until(lambda: age_ratio(server) >= LEAST_RATIO, 60.0, f"an age ratio of {LEAST_RATIO}")

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from pathlib import Path
 
 import docker
 import pytest
 
-from lab.servers.base import MEBIBYTE, DiskLimit, Flavour, LabServer, LabServerError, ServerSpec
+from lab.servers.base import MEBIBYTE, DiskLimit, Flavour, LabServer, ServerSpec
 from lab.servers.container import ContainerServer
 from lab.servers.local import LocalServer
-from lab.servers.named import server_named
 from lab.servers.reader import Reader
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from tests.real.families import FAMILIES, named
 from tests.real.fixtures import missing
 
 pytestmark = pytest.mark.real
 
-MYSQL_56 = Path(__file__).parents[2] / ".cache" / "mysql-5.6.24" / "mysqld"
-SERVERS = {
-    "innobrim/mariadb:11.8": ("11.8.", Flavour.MARIADB),
-    "innobrim/mariadb:10.11": ("10.11.", Flavour.MARIADB),
-    str(MYSQL_56): ("5.6.24", Flavour.MYSQL_56),
-}
 SPEC = ServerSpec(
     redo_capacity=64 * MEBIBYTE, buffer_pool=128 * MEBIBYTE, io_capacity=200, io_capacity_max=2000
 )
@@ -32,14 +25,6 @@ LOAD = Load(tables=1, rows=10_000, threads=8)
 LIMIT = 300
 MARGIN = 1.35
 """The controller lets bursts through, and a count may lead by what is in its queue."""
-
-
-def named(words: str) -> LabServer:
-    """Return the server of these words; skip, or fail in CI, where it was not made."""
-    try:
-        return server_named(words, SPEC, pull=False)
-    except LabServerError as error:
-        missing(f"{error} (make servers makes it)")
 
 
 def traces(server: LabServer) -> list[str]:
@@ -64,15 +49,15 @@ def writes_per_second(server: LabServer, load: SysbenchRun, seconds: int) -> flo
     return (last.writes - first.writes) / took
 
 
-@pytest.mark.parametrize("words", SERVERS)
-def test_a_server_of_another_flavour_lives_and_ends_like_any_other(words: str, figures: list[str]) -> None:
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_server_of_another_flavour_lives_and_ends_like_any_other(name: str, figures: list[str]) -> None:
     """One life: SQL as both accounts, load, disk limit, crash, orderly restart, and nothing left behind."""
-    server = named(words)
-    version, flavour = SERVERS[words]
+    family = FAMILIES[name]
+    server = named(family.words, SPEC)
     with server:
         said, comment = server.query("SELECT VERSION(), @@version_comment")[0]
-        assert str(said).startswith(version)
-        assert server.flavour is flavour
+        assert str(said).startswith(family.version)
+        assert server.flavour is family.flavour
         with contextlib.closing(server.connect(server.daemon)) as connection, connection.cursor() as cursor:
             cursor.execute("SET GLOBAL innodb_io_capacity_max = 2100")
             cursor.execute(
@@ -83,7 +68,7 @@ def test_a_server_of_another_flavour_lives_and_ends_like_any_other(words: str, f
         assert server.query("SELECT @@innodb_io_capacity_max, @@innodb_buffer_pool_size") == [
             (2100, SPEC.buffer_pool)
         ]
-        files = 1 if flavour is Flavour.MARIADB else 2
+        files = 1 if family.flavour is Flavour.MARIADB else 2
         assert server.query("SELECT @@innodb_log_file_size") == [(SPEC.redo_capacity // files,)]
 
         prepare(server, LOAD)

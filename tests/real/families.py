@@ -1,0 +1,129 @@
+"""The servers of other families, one at a time, each with its load for all tests that ask for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from lab.servers.base import MEBIBYTE, Flavour, LabServer, LabServerError, ServerSpec
+from lab.servers.named import server_named
+from lab.servers.reader import Reader
+from lab.servers.warm import age_ratio
+from lab.workloads.sysbench import Load, prepare
+from tests.real.fixtures import missing
+from tests.real.support import DEFAULT, Work, until
+from tuner.records import Capacity
+
+MYSQL_56 = Path(__file__).parents[2] / ".cache" / "mysql-5.6.24" / "mysqld"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A server that stands for its family.
+
+    Attributes:
+        words: what names it.
+        version: what its version begins with.
+        flavour: how it is started, filled and ended.
+        law: its flush law as it is started for the tests.
+        extra: what it is started with for the tests.
+    """
+
+    words: str
+    version: str
+    flavour: Flavour
+    law: str
+    extra: tuple[str, ...] = ()
+
+
+MARIADB = ("--innodb-max-dirty-pages-pct-lwm=0.001", "--performance-schema=ON")
+"""What gives M authority over the age there, and what lets it keep the books that the referee compares."""
+
+FAMILIES = {
+    "mariadb-11.8": Family("innobrim/mariadb:11.8", "11.8.", Flavour.MARIADB, "mariadb", MARIADB),
+    "mariadb-10.11": Family("innobrim/mariadb:10.11", "10.11.", Flavour.MARIADB, "mariadb", MARIADB),
+    "mysql-5.6": Family(str(MYSQL_56), "5.6.24", Flavour.MYSQL_56, "legacy-56"),
+}
+
+SHIPPED = Capacity(200, 2000)
+"""What all of them start with by themselves."""
+
+FAMILY_LOAD = Load(tables=4, rows=100_000)
+"""Enough pages that at a well filled redo log some hundred a second have to be flushed."""
+
+FLUSHED = 0.05
+"""Age ratio below which the data load no longer matters."""
+
+FLOWING, SETTLED = 1000, 0.7
+"""Pages flushed by age, and an age ratio, by which a server does as its law says."""
+
+SPEC = ServerSpec(
+    redo_capacity=64 * MEBIBYTE,
+    buffer_pool=512 * MEBIBYTE,
+    io_capacity=SHIPPED.io_capacity,
+    io_capacity_max=SHIPPED.io_capacity_max,
+)
+
+
+def named(words: str, spec: ServerSpec) -> LabServer:
+    """Return the server of these words; skip, or fail in CI, where it was not made."""
+    try:
+        return server_named(words, spec, pull=False)
+    except LabServerError as error:
+        missing(f"{error} (make servers makes it)")
+
+
+@pytest.fixture(scope="session", params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> Family:
+    """Return the family whose turn it is."""
+    return FAMILIES[request.param]
+
+
+@contextlib.contextmanager
+def filled(family: Family, spec: ServerSpec = SPEC) -> Iterator[LabServer]:
+    """Yield a family's server with the load's tables.
+
+    What the data load dirtied is flushed: its redo has few pages, so that its demand is another one.
+    """
+    with named(family.words, replace(spec, extra=family.extra)) as found:
+        version = str(found.query("SELECT VERSION()")[0][0])
+        assert version.startswith(family.version), version
+        refusal = found.limit_write_iops(None)
+        if refusal is not None:
+            missing(f"a disk that can be limited: {refusal}")
+        found.set_capacity(DEFAULT.io_capacity, DEFAULT.io_capacity_max)
+        prepare(found, FAMILY_LOAD)
+        until(lambda: age_ratio(found) < FLUSHED, 60.0, "the data load's pages to be flushed")
+        found.set_capacity(SHIPPED.io_capacity, SHIPPED.io_capacity_max)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def member(family: Family) -> Iterator[LabServer]:
+    """Yield the family's server with small redo and the load's tables; only one of them is there at once."""
+    with filled(family) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def member_work(member: LabServer) -> Iterator[Work]:
+    """Yield the switch of the load on the family's server, which is at work and flushed for by age.
+
+    For some half a minute MySQL 5.6 has no mean redo rate and flushes nothing by age.
+    """
+    found = Work(member, FAMILY_LOAD)
+    with contextlib.closing(Reader(member)) as reader:
+        before = reader.read().pages_adaptive
+        found.at(found.usual)
+
+        def flows() -> bool:
+            now = reader.read()
+            return now.pages_adaptive - before >= FLOWING and now.modified_age < SETTLED * now.flush_limit
+
+        until(flows, 120.0, "pages to be flushed by age")
+    yield found
+    found.at(None)
