@@ -26,8 +26,11 @@ from tuner.settings import Settings
 pytestmark = pytest.mark.real
 
 SET_POINT = 0.65
-BAND = 0.08
-"""How far the age ratio may be off; a redo log this small sees a second's redo as 0.03 of it."""
+BAND = 0.12
+"""How far the age ratio may be off: what the law leaves to the server's own settling, which takes minutes.
+
+A redo log this small sees a second's redo as 0.03 of it, and MySQL 5.6 flushes some 0.85 of what it asks for.
+"""
 
 REACHED_TICKS = 30
 REACH_LIMIT = 180.0
