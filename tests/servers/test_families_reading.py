@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.servers.scripted import Scripted, good
+from tests.servers.test_fixtures import opened
+from tuner.records import Sample
 from tuner.servers.enginestatus import SECONDS, EngineStatus
 from tuner.servers.families.older_parts import PARTS_57
 from tuner.servers.mysql import MySQLServer
@@ -85,3 +87,21 @@ def test_an_answer_is_not_believed_after_a_later_one_failed() -> None:
 
     with pytest.raises(ServerError, match="gave no ages"):
         engine.read(session, SECONDS + 1.0)
+
+
+def with_lwm(name: str, lwm: str) -> tuple[Sample, int]:
+    """Return a fixture's reading with another low-water mark of dirty pages, and what the server exports."""
+    server, session, _ = opened(name)
+    session.reading.variables["innodb_max_dirty_pages_pct_lwm"] = lwm
+    server.facts()
+    return good(server), int(session.reading.metrics["buffer_flush_pct_for_lsn"][1])
+
+
+def test_too_few_dirty_pages_make_the_age_count_for_nothing() -> None:
+    """MariaDB flushes for all of C then, and the percentage that it exports is no proof of its law."""
+    found, exported = with_lwm("mariadb-10.6.22", "0.001")
+    assert found.flush_percentage == exported
+
+    found, exported = with_lwm("mariadb-10.6.22", "60")
+    assert 100.0 * found.pages_dirty / found.pages_total < 60.0
+    assert found.flush_percentage == 100 != exported
