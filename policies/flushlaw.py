@@ -133,7 +133,8 @@ HIGH_CHECKPOINT_57 = FlushLaw(name="high_checkpoint-57", exponent=2.5, divisor=7
 MARIADB = FlushLaw(name="mariadb", exponent=1.5, divisor=7.5, whole=True, need_cap=1.0 / 3.0)
 """MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later, with ``innodb_max_dirty_pages_pct_lwm`` above 0.
 
-The scan for p ends at M pages, before it is divided by 3 (``af_needed_for_redo``).
+The scan for p ends at M pages, before it is divided by 3 (``af_needed_for_redo``). With fewer dirty pages
+than that variable says they flush for all of C whatever the age.
 """
 
 SOFT_LIMIT = FlushLaw(
@@ -161,7 +162,8 @@ AGE_BLIND = FlushLaw(
     remedy="MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later with innodb_max_dirty_pages_pct_lwm = 0.001 "
     "let M move it",
 )
-"""MariaDB with MDEV-31939: 10.6.13 to 10.6.16, 10.11.3 to 10.11.6, and 11.x before 11.4.1.
+"""MariaDB with MDEV-31939: 10.6.13 to 10.6.16, 10.11.3 to 10.11.6, 11.x before 11.4.1, and the last of 10.8
+to 10.10.
 
 There n = (C + F' + min(p, M / 3)) / 3 at any age. C alone would have authority, as an integrator that rests
 nowhere: ``C = 2 * P - min(P, M / 3)`` holds an age, anything above drives it down and anything below drives

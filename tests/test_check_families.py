@@ -50,6 +50,42 @@ def test_a_managed_server_is_for_advice(server: Odd) -> None:
     assert server.applied == []
 
 
+def test_no_line_of_a_managed_server_offers_set_global(server: Odd) -> None:
+    """Every fix is one that the provider takes."""
+    server.changed_facts = {"managed": "Amazon RDS", "disabled_counters": ("log_lsn_current",)}
+    server.changed_sample = {"flush_sync": False, "adaptive_flushing": False, "io_capacity_max": 451}
+    found = [one for one in look(server).lines if one.sql]
+
+    assert {one.name for one in found} >= {"counters", "adaptive_flushing", "flush_sync", "ratio"}
+    assert not any("SET GLOBAL" in statement for one in found for statement in one.sql)
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, "only where this version matched before"),
+        ({"ages_need_counters": True}, "active mode writes nothing"),
+        ({"flush_law": "soft-limit"}, "active mode writes all the same"),
+    ],
+)
+def test_what_counters_that_are_off_cost_is_said_by_family(
+    server: Odd, facts: dict[str, object], said: str
+) -> None:
+    """Whether active mode writes without them is not the same everywhere."""
+    server.changed_facts = {"disabled_counters": ("log_lsn_current",), **facts}
+
+    assert said in line(look(server), "counters").message
+
+
+def test_a_law_without_a_percentage_waits_for_no_proof(server: Odd) -> None:
+    """Where no M moves the age, active mode is not said to wait for counters that verify something."""
+    server.changed_facts = {"flush_law": "soft-limit"}
+    found = line(look(server), "verified")
+
+    assert found.outcome == "ok"
+    assert "nothing is to be verified" in found.message
+
+
 def test_a_redo_log_that_needs_a_restart_is_said_to(server: Odd) -> None:
     """No statement is offered where the redo log's size is in my.cnf alone; the variables are named."""
     server.changed_facts = {"redo_variable": "innodb_log_file_size", "redo_dynamic": False}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from tests.factory import FACTS
+from tuner.advice import counters_off, without_authority
 from tuner.findings import Finding
 from tuner.managed import in_its_way
 
@@ -53,3 +56,21 @@ def test_other_advice_stays(finding: Finding) -> None:
     """Where SET GLOBAL works, and where nothing is to be set, the advice stays what it is."""
     assert in_its_way(finding, "") is finding
     assert in_its_way(Finding(id="x", severity="info", title="t", reason="r"), "Amazon RDS").sql == ()
+
+
+def test_a_variable_that_is_set_twice_is_one_list() -> None:
+    """Two statements that add up, as for counters, are one parameter: of two the second would win."""
+    finding = counters_off(replace(FACTS, disabled_counters=("log_lsn_current",)))
+    (rds,), (google,) = (in_its_way(finding, one).sql for one in ("Amazon RDS", "Google Cloud SQL"))
+
+    assert rds.count("ParameterName=innodb_monitor_enable") == 1
+    assert "ParameterValue='module_log,module_buffer'," in rds
+    assert google.endswith("--database-flags=^:^innodb_monitor_enable=module_log,module_buffer")
+
+
+def test_a_fraction_is_advised_in_the_providers_way() -> None:
+    """What gives M authority on MariaDB is no SET GLOBAL on a managed one either."""
+    (finding,) = without_authority(replace(FACTS, family="mariadb", flush_law="soft-limit"))
+    found = in_its_way(finding, "Amazon RDS")
+
+    assert "ParameterName=innodb_max_dirty_pages_pct_lwm,ParameterValue=0.001," in found.sql[0]

@@ -55,11 +55,18 @@ def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding
 
 def counters_off(facts: Facts) -> Finding:
     """Return the finding for counters that the loop needs and that are off."""
+    left = "the age of the checkpoint, no model gate, no ledger of dirty pages"
+    writes = "active mode writes only where this version matched before"
+    if facts.ages_need_counters:
+        left = "an age every five seconds from SHOW ENGINE INNODB STATUS, no model gate"
+        writes = "active mode writes nothing"
+    elif not LAWS.get(facts.flush_law, LEGACY).authority:
+        writes = "active mode writes all the same, as no M moves the age"
     return Finding(
         id="counters-off",
         severity="warning",
         title=f"{len(facts.disabled_counters)} InnoDB counters are off, which leaves a weaker estimator "
-        "(the age of the checkpoint, no model gate, no ledger of dirty pages)",
+        f"({left}), and {writes}",
         reason=", ".join(facts.disabled_counters),
         effect="the age that the flush law looks at becomes visible; costs next to nothing",
         fix="turn them on now, and in my.cnf for the next start: "

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tuner.advice import counters_off
+from tuner.advice import counters_off, without_authority
+from tuner.managed import way_of
 from tuner.preconditions import PROBES, Line, read_only_variables, untested
 from tuner.records import Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError, Unreachable
@@ -100,10 +102,18 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
     lines += [probe(sample, facts, settings) for probe in PROBES]
     held = "" if settings.allow_read_only_writes else read_only_variables(sample)
     lines.append(_privilege(server, sample, facts, active=active, held=held))
-    return Report(tuple(lines), reachable=True)
+    return Report(tuple(_in_its_way(line, facts.managed) for line in lines), reachable=True)
+
+
+def _in_its_way(line: Line, provider: str) -> Line:
+    """Return a line whose statements a managed server's owner can carry out; unchanged elsewhere."""
+    way = way_of(line.sql, provider)
+    return line if way is None else replace(line, fix=way[0], sql=way[1])
 
 
 def _verified(facts: Facts) -> Line:
+    if not facts.unverified and without_authority(facts):
+        return Line("verified", "ok", f"nothing is to be verified: {facts.flush_law} goes by no percentage")
     if not facts.unverified:
         return Line("verified", "ok", "the server's counters can verify the law; active mode waits for that")
     found = f"nothing that this server exports can verify the law: {facts.unverified}"
@@ -114,8 +124,7 @@ def _counters(facts: Facts) -> Line:
     if not facts.disabled_counters:
         return Line("counters", "ok", "all InnoDB counters that a sample needs are on")
     finding = counters_off(facts)
-    found = f"{finding.title}: {finding.reason}; active mode writes only where this version matched before"
-    return Line("counters", "warning", found, finding.fix, finding.sql)
+    return Line("counters", "warning", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
 
 
 def _surroundings(facts: Facts) -> Line:

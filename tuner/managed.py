@@ -9,14 +9,15 @@ from msgspec.structs import replace
 
 from tuner.findings import Finding
 
-_SET = re.compile(r"SET GLOBAL (\w+) = '?([\w,]+)'?$")
+_SET = re.compile(r"SET GLOBAL (\w+) = '?([\w,.]+)'?$")
 
 Assignment = tuple[str, str]
 
 
 def _rds(assignments: Sequence[Assignment]) -> tuple[str, str]:
+    quoted = ((name, f"'{value}'" if "," in value else value) for name, value in assignments)
     parameters = " ".join(
-        f'"ParameterName={name},ParameterValue={value},ApplyMethod=immediate"' for name, value in assignments
+        f'"ParameterName={name},ParameterValue={value},ApplyMethod=immediate"' for name, value in quoted
     )
     return (
         "in the instance's own parameter group, as a default one cannot be changed; in force within minutes",
@@ -25,7 +26,9 @@ def _rds(assignments: Sequence[Assignment]) -> tuple[str, str]:
 
 
 def _cloud_sql(assignments: Sequence[Assignment]) -> tuple[str, str]:
-    flags = ",".join(f"{name}={value}" for name, value in assignments)
+    lists = any("," in value for _, value in assignments)
+    flags = (":" if lists else ",").join(f"{name}={value}" for name, value in assignments)
+    flags = f"^:^{flags}" if lists else flags
     how = (
         "as database flags: the command takes the place of all flags, so name those that are to stay too; "
         "one that Cloud SQL does not offer is refused, and some restart the instance"
@@ -47,8 +50,25 @@ def in_its_way(finding: Finding, provider: str) -> Finding:
         finding: with SQL to paste.
         provider: as ``Facts.managed``; empty for a server that takes SET GLOBAL.
     """
-    found = [match for match in map(_SET.match, finding.sql) if match is not None]
+    way = way_of(finding.sql, provider)
+    return finding if way is None else replace(finding, fix=way[0], sql=way[1])
+
+
+def way_of(sql: Sequence[str], provider: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return how a managed server's owner does what the statements do, in words and as a command.
+
+    Args:
+        sql: statements; one that sets a variable again adds to its list.
+        provider: as ``Facts.managed``.
+
+    Returns:
+        None where nothing is to be set, or SET GLOBAL works.
+    """
+    found = [match for match in map(_SET.match, sql) if match is not None]
     if not found or provider not in _WAYS:
-        return finding
-    how, command = _WAYS[provider]([(match[1], match[2]) for match in found])
-    return replace(finding, fix=f"{provider} takes no SET GLOBAL: {how}", sql=(command,))
+        return None
+    values: dict[str, list[str]] = {}
+    for match in found:
+        values.setdefault(match[1], []).append(match[2])
+    how, command = _WAYS[provider]([(name, ",".join(several)) for name, several in values.items()])
+    return f"{provider} takes no SET GLOBAL: {how}", (command,)

@@ -28,6 +28,9 @@ SERVED = 0.98
 HIGHEST_GUESS = 0.85
 """Age ratio up to which a row is brought by guess; the way beyond it is the setting's own."""
 
+HIGH_AGE = 0.5
+"""Age ratio from which on uneven throughput may come from the flushing."""
+
 LOWEST = 100
 MOST_ROWS = 14
 OURS = Settings()
@@ -60,6 +63,20 @@ def kept(row: Row) -> bool:
         and (figures.get("recovery_seconds_predicted") or 0.0) <= OURS.max_recovery_seconds
         and (figures.get("shutdown_seconds_predicted") or 0.0) <= OURS.max_shutdown_seconds
     )
+
+
+def too_low(row: Row) -> bool:
+    """Return whether a row is not acceptable because its M lets the age grow too far.
+
+    One that is uneven at a low age is so for another reason, and a lower M is still worth trying.
+    """
+    return not kept(row) and (not steady_but_uneven(row) or row["figures"]["age_ratio_mean"] >= HIGH_AGE)
+
+
+def steady_but_uneven(row: Row) -> bool:
+    """Return whether nothing but its first percentile keeps a row from being acceptable."""
+    even = {**row, "figures": {**row["figures"], "commits_p1": row["figures"]["commits_median"]}}
+    return kept(even)
 
 
 def anything(row: Row) -> bool:
@@ -103,8 +120,8 @@ def untried(rows: Sequence[Row]) -> int | None:
     Args:
         rows: what was tried, at least one.
     """
-    good = sorted(int(row["io_capacity_max"]) for row in rows if kept(row))
-    bad = sorted(int(row["io_capacity_max"]) for row in rows if not kept(row))
+    bad = sorted(int(row["io_capacity_max"]) for row in rows if too_low(row))
+    good = sorted(int(row["io_capacity_max"]) for row in rows if not too_low(row))
     if not good:
         return bad[-1] * 2
     below = [value for value in bad if value < good[0]]

@@ -11,10 +11,12 @@ from policies.pace import AIM, LEAST, PATIENCE_SECONDS
 from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.core.draining import drain
-from tests.factory import ACTIVE, DEFAULT, SAVED, A, codes, command, estimate, held, sample
+from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, A, codes, command, estimate, held, sample
 from tuner.core.degraded import unproven
 from tuner.core.gate import NEEDED, GateState, update
+from tuner.core.learned import learn
 from tuner.core.snapshot import decode_state, encode_state
+from tuner.core.step import start
 from tuner.records import Capacity, TickRecord
 from tuner.settings import Settings
 
@@ -90,6 +92,16 @@ def test_a_law_that_changed_with_a_restart_is_said_as_such(bench: Bench) -> None
     assert "flush_law" in seen
     assert "version" not in seen
     assert bench.state.facts.flush_law == "high_checkpoint"
+
+
+def test_a_proof_is_of_one_law_also_for_the_next_daemon() -> None:
+    """A law that came while no daemon ran has never matched, whatever the one before it did."""
+    learned = learn(Bench().state.estimator, proven=FACTS.version, law="legacy")
+    other = replace(FACTS, flush_law="high_checkpoint")
+
+    assert start(ACTIVE, FACTS, learned=learned).gate.proven == FACTS.version
+    assert start(ACTIVE, other, learned=learned).gate.proven == ""
+    assert unproven(start(ACTIVE, other, learned=learned))
 
 
 def test_a_snapshot_outlives_a_change_of_law(bench: Bench) -> None:

@@ -21,15 +21,21 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
         recovery_factor: crash recoveries measured over predicted.
         measured_on: server version that these were measured on; empty before the first.
         proven: server version whose flush law was verified last; empty before the first.
+        law: which law that was; empty in an older program's.
     """
 
     load: Load
     recovery_factor: float = 1.0
     measured_on: str = ""
     proven: str = ""
+    law: str = ""
+
+    def proof_of(self, law: str) -> str:
+        """Return the server version on which this law was verified; empty where it was another one."""
+        return self.proven if self.law in {"", law} else ""
 
 
-def learn(state: EstimatorState, *, proven: str = "") -> Learned:
+def learn(state: EstimatorState, *, proven: str = "", law: str = "") -> Learned:
     """Return what is worth keeping."""
     recovery = state.recovery
     return Learned(
@@ -37,6 +43,7 @@ def learn(state: EstimatorState, *, proven: str = "") -> Learned:
         recovery_factor=recovery.factor,
         measured_on=recovery.measured_on,
         proven=proven,
+        law=law,
     )
 
 

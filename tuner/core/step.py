@@ -55,7 +55,7 @@ def start(
         originals=kept,
         writes=Writes(left=left, known=known),
         estimator=recall(learned, version=facts.version),
-        gate=GateState(proven=learned.proven if learned is not None else ""),
+        gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
     )
 
 

@@ -230,7 +230,7 @@ def _require(path: Path, found: str | None, program: str | None) -> None:
     if found != RECORDS:
         raise JournalError(
             f"{path}: written by InnoBrim {program or '?'} with records {found or '?'}; "
-            f"this version reads {RECORDS}"
+            f"this version reads {RECORDS}; take the one that wrote it"
         )
 
 

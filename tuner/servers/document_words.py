@@ -38,7 +38,8 @@ def _before(release: tuple[int, ...]) -> str:
 
 
 def _builds() -> str:
-    return ", ".join(f"{_release(first)} to {_before(last)}" for first, last in BLIND)
+    pairs = ((_release(first), _before(last)) for first, last in BLIND)
+    return ", ".join(first if first == last else f"{first} to {last}" for first, last in pairs)
 
 
 def _share(law: FlushLaw) -> str:
@@ -88,6 +89,9 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
 - **MariaDB with MDEV-31939**: {_builds()} (`{AGE_BLIND.name}`). {_sentence(UNVERIFIED)} So active mode
   needs `loop.accept_unverified = true` there. Every other server exports what the model gate needs, or has
   no percentage that decides (`{SOFT_LIMIT.name}`).
+- **MariaDB with `{LWM}` above 0**, in builds without that bug: the age counts only while at least so much
+  of the buffer pool is dirty. Below, the server flushes for all of C and exports a percentage that it does
+  not use: the model gate takes that for a mismatch, and active mode holds. With 0.001 that does not happen.
 - **Writers that wait.** In MySQL 8.0 and later sync flushing goes on beside the writers, who wait from the
   stall point on. In MySQL 5.6 and 5.7 they wait from the sync point on, and in MariaDB the two are one:
   there the set-point keeps more distance.

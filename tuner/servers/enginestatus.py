@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from tuner.servers.connect import Session, text
+from tuner.servers.port import ServerError
 
 SECONDS = 5.0
 """Between two times that it is asked."""
@@ -40,10 +41,15 @@ class EngineStatus:
             Unreachable: nothing answers in time.
             pymysql.MySQLError: the server refused.
             ValueError: the answer has no such lines.
+            ServerError: there was no answer last time, and it is not time to ask again.
         """
         if now - self._at >= SECONDS:
+            self._said, self._at = {}, now
             self._said = parse(text(session.query("SHOW ENGINE INNODB STATUS")[0][2]))
-            self._at = now
+        if not self._said:
+            raise ServerError(
+                f"{session.endpoint}: SHOW ENGINE INNODB STATUS gave no ages; it is asked every {SECONDS:g} s"
+            )
         return self._said
 
 

@@ -140,3 +140,16 @@ def test_an_age_is_expected_of_the_next_value() -> None:
         min(statics.HIGHEST_GUESS, high * (400 / 360) ** (2 / 3))
     )
     assert statics.expected_ratio(rows, 100) == statics.HIGHEST_GUESS
+
+
+def test_a_row_that_is_uneven_at_a_low_age_does_not_send_the_search_upwards() -> None:
+    """Where something else held the load up for a second, a lower M is still tried."""
+    first = row(2000, edge=400.0)
+    first["figures"]["commits_p1"] = 400.0
+    assert first["figures"]["age_ratio_mean"] < statics.HIGH_AGE
+
+    following = statics.following([first], 0)
+
+    assert following is not None
+    assert following < 2000
+    assert statics.best([first]) is None

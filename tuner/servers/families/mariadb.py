@@ -103,6 +103,25 @@ class MariaDBAdapter(Adapter):
         """Return the current LSN and that of the last checkpoint, which is written about every second."""
         return int(answers["Innodb_lsn_current"]), int(answers["Innodb_lsn_last_checkpoint"])
 
+    def counted(self, answers: Answers) -> dict[str, Any]:
+        """Return what InnoDB's counters say, with the percentage that decides.
+
+        With fewer dirty pages than the low-water mark asks for the server flushes for all of C, and exports
+        a percentage that it does not use.
+        """
+        found = super().counted(answers)
+        age = found["lsn_current"] - found["lsn_oldest"]
+        awake = age >= low_water(self._limits(answers).low_water_base, answers)
+        if self.law(answers) == "mariadb" and awake and self._too_clean(answers):
+            found["flush_percentage"] = 100
+        return found
+
+    def _too_clean(self, answers: Answers) -> bool:
+        """Tell whether there are too few dirty pages for the age to count; builds before do not ask that."""
+        dirty, total = (int(answers[f"Innodb_buffer_pool_pages_{what}"]) for what in ("dirty", "total"))
+        below = 100.0 * dirty / max(1, total) < float(answers["innodb_max_dirty_pages_pct_lwm"])
+        return below and any(first <= self.release < last for first, last in HEEDING)
+
     def uncounted(self, answers: Answers) -> dict[str, Any]:
         """Return what is known in place of the counters; flush lists and LRU tail are told apart."""
         lru = int(answers["Innodb_buffer_pool_pages_lru_flushed"])
@@ -113,8 +132,26 @@ class MariaDBAdapter(Adapter):
         return _limits(int(answers["innodb_log_file_size"]), self.release, self.page_size)
 
 
-BLIND = (((10, 6, 13), (10, 6, 17)), ((10, 11, 3), (10, 11, 7)), ((11, 0), (11, 4, 1)))
-"""Releases, the last of each pair excluded, that flush at C whatever the age (MDEV-31939)."""
+BLIND = (
+    ((10, 6, 13), (10, 6, 17)),
+    ((10, 8, 8), (10, 8, 9)),
+    ((10, 9, 6), (10, 9, 9)),
+    ((10, 10, 4), (10, 10, 8)),
+    ((10, 11, 3), (10, 11, 7)),
+    ((11, 0), (11, 4, 1)),
+)
+"""Releases, the last of each pair excluded, that flush at C whatever the age (MDEV-31939).
+
+10.8 to 10.10 ended before they were mended.
+"""
+
+HEEDING = (
+    ((10, 5, 24), (10, 6)),
+    ((10, 6, 17), (10, 7)),
+    ((10, 11, 7), (10, 12)),
+    ((11, 4, 1), (100, 0)),
+)
+"""Releases, likewise, in which the age counts from ``innodb_max_dirty_pages_pct_lwm`` of dirty pages on."""
 
 
 def law_of(release: tuple[int, ...], lwm: float) -> str:

@@ -25,7 +25,7 @@ _SLAVES = (
 PARTS_57: Mapping[str, Part] = {
     "replica": Part(
         "SELECT 'replica', COUNT(*), NULL FROM performance_schema.replication_applier_status"
-        " WHERE SERVICE_STATE = 'ON'",
+        " WHERE SERVICE_STATE = 'ON' AND CHANNEL_NAME NOT LIKE 'group_replication%'",
         _replica,
         _FIELDS,
     ),

@@ -1,0 +1,107 @@
+"""What a family's answers come to, where a plausible reading of them would be the wrong one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.servers.scripted import Scripted, good
+from tests.servers.test_fixtures import opened
+from tuner.records import Sample
+from tuner.servers.enginestatus import SECONDS, EngineStatus
+from tuner.servers.families.older_parts import PARTS_57
+from tuner.servers.mysql import MySQLServer
+from tuner.servers.port import ServerError
+
+LOG = "Log sequence number 300\nLog flushed up to 300\nPages flushed up to 200\nLast checkpoint at 100\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "on"), [("OFF", False), ("ON", True), ("NO_LOCK", True), ("NO_LOCK_NO_ADMIN", True)]
+)
+def test_every_kind_of_read_only_counts(
+    server: MySQLServer, session: Scripted, said: str, *, on: bool
+) -> None:
+    """MariaDB 12 has four values for read_only; all but one of them make the server one not to be written."""
+    session.variables["read_only"] = said
+
+    assert good(server).read_only is on
+
+
+def test_a_group_of_57_has_one_primary() -> None:
+    """The applier that every member of a group has makes no replica of the primary."""
+    database = sqlite3.connect(":memory:")
+    database.execute("ATTACH ':memory:' AS performance_schema")
+    table = "performance_schema.replication_applier_status"
+    database.execute(f"CREATE TABLE {table} (CHANNEL_NAME, SERVICE_STATE)")
+    part = PARTS_57["replica"]
+
+    def replica() -> bool:
+        rows = {name: (first, second) for name, first, second in database.execute(part.statement)}
+        found: bool = part.found(rows)["replica"]
+        return found
+
+    database.execute(f"INSERT INTO {table} VALUES ('group_replication_applier', 'ON')")
+    assert not replica()
+    database.execute(f"INSERT INTO {table} VALUES ('', 'ON')")
+    assert replica()
+
+
+class Engine(Scripted):
+    """A server whose SHOW ENGINE INNODB STATUS says what it is told to, or fails."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__()
+        self.said = said
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Answer."""
+        self.asked.append(statement)
+        return [("InnoDB", "", self.said)]
+
+
+def test_the_last_resort_is_asked_seldom_also_where_it_fails() -> None:
+    """What holds statements up is not asked at every reading because its answer is of no use."""
+    engine, session = EngineStatus(), Engine("nothing of a log")
+    with pytest.raises(ValueError, match="Log sequence number"):
+        engine.read(session, 0.0)
+    for second in (1.0, SECONDS - 0.1):
+        with pytest.raises(ServerError, match="is asked every 5 s"):
+            engine.read(session, second)
+
+    assert len(session.asked) == 1
+    session.said = LOG
+    assert engine.read(session, SECONDS)["engine_oldest"] == "200"
+
+
+def test_an_answer_is_not_believed_after_a_later_one_failed() -> None:
+    """Ages of an answer that is older than its pace are no reading."""
+    engine, session = EngineStatus(), Engine(LOG)
+    engine.read(session, 0.0)
+    session.said = "cut off"
+    with pytest.raises(ValueError, match="Log sequence number"):
+        engine.read(session, SECONDS)
+
+    with pytest.raises(ServerError, match="gave no ages"):
+        engine.read(session, SECONDS + 1.0)
+
+
+def with_lwm(name: str, lwm: str) -> tuple[Sample, int]:
+    """Return a fixture's reading with another low-water mark of dirty pages, and what the server exports."""
+    server, session, _ = opened(name)
+    session.reading.variables["innodb_max_dirty_pages_pct_lwm"] = lwm
+    server.facts()
+    return good(server), int(session.reading.metrics["buffer_flush_pct_for_lsn"][1])
+
+
+def test_too_few_dirty_pages_make_the_age_count_for_nothing() -> None:
+    """MariaDB flushes for all of C then, and the percentage that it exports is no proof of its law."""
+    found, exported = with_lwm("mariadb-10.6.22", "0.001")
+    assert found.flush_percentage == exported
+
+    found, exported = with_lwm("mariadb-10.6.22", "60")
+    assert 100.0 * found.pages_dirty / found.pages_total < 60.0
+    assert found.flush_percentage == 100 != exported
