@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
 from lab.servers.base import LabServer, ServerSpec
-from lab.servers.choose import Choice
+from lab.servers.choose import Choice, Family
 from lab.servers.flavour import product
 from lab.servers.warm import warm
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
@@ -22,7 +22,13 @@ WRITE_IOPS = 1200
 SIMULATED_SPEED = 10.0
 """Simulated seconds in one real second."""
 
-SPEC = ServerSpec()
+LWM = "innodb_max_dirty_pages_pct_lwm"
+SPECS: Mapping[Family, ServerSpec] = {
+    "mysql": ServerSpec(),
+    "mariadb": ServerSpec(io_capacity=200, io_capacity_max=2000).with_parameters({LWM: "0.001"}),
+}
+"""MariaDB with what lets M move the age, and with its own default of C and M."""
+
 HEADER_EVERY = 20
 HEADER = (
     "  time  mode      age ratio  set-point       C       M"
@@ -173,17 +179,24 @@ def changes(records: list[TickRecord]) -> int:
 
 
 @contextlib.contextmanager
-def real_server(choice: Choice, say: Callable[[str], None]) -> Iterator[LabServer]:
+def real_server(choice: Choice, family: Family, say: Callable[[str], None]) -> Iterator[LabServer]:
     """Start the chosen server, fill it, limit its disk and put it under load; all gone on exit.
+
+    Args:
+        choice: which.
+        family: what it is.
+        say: told what is done.
 
     Raises:
         LabServerError: it could not be had after all.
     """
     load = Load()
-    with choice.server(SPEC) as server:
+    with choice.server(SPECS[family]) as server:
         version, comment = server.query("SELECT VERSION(), @@version_comment")[0]
         say(f"{product(version, comment)} {version} is up; filling {load.tables} tables of {load.rows} rows")
         prepare(server, load)
+        if family == "mariadb":
+            say(f"it runs with {LWM} = 0.001: with its default of 0 no M would move its age")
         refusal = server.limit_write_iops(WRITE_IOPS)
         if refusal is None:
             say(f"its disk is limited to {WRITE_IOPS} writes per second, as a cloud volume is")

@@ -13,7 +13,7 @@ import click
 
 from lab import demo as show
 from lab.servers.base import LabServerError
-from lab.servers.choose import choose
+from lab.servers.choose import Family, choose
 from lab.servers.dsn import parse_dsn
 from tuner.board import ApiFailure, Board
 from tuner.cli.exits import NO, UNREACHABLE
@@ -64,13 +64,11 @@ def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: in
     Example: innobrim demo --server simulated --seconds 60
     """
     configure_logs(level="error", style="auto")
-    if kind == "mariadb":
-        fail("MariaDB is not supported yet; take --server mysql or --server simulated", NO)
     with contextlib.ExitStack() as stack:
         try:
             if dsn is not None:
                 stack.enter_context(_own(dsn, yes=yes, seconds=seconds, port=port))
-            elif kind != "simulated" and _real(stack, must=kind == "mysql", seconds=seconds, port=port):
+            elif kind != "simulated" and _real(stack, kind, seconds=seconds, port=port):
                 return
             else:
                 _simulated(seconds or DEFAULT_SECONDS["simulated"], port)
@@ -84,18 +82,20 @@ def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: in
             fail(str(error), NO)
 
 
-def _real(stack: contextlib.ExitStack, *, must: bool, seconds: int | None, port: int) -> bool:
+def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: int) -> bool:
     """Run beside a real throw-away server; False where none can be had and the simulated one may do."""
-    choice = choose(family="mysql")
+    family: Family = "mariadb" if kind == "mariadb" else "mysql"
+    name = "MariaDB" if family == "mariadb" else "MySQL"
+    choice = choose(family=family)
     for refusal in choice.refusals:
         click.echo(f"not taken: {refusal}")
     if choice.kind == "none":
-        if must:
-            fail(f"no real MySQL can be had here: {choice.why}", NO)
+        if kind != "auto":
+            fail(f"no real {name} can be had here: {choice.why}", NO)
         click.echo(f"no real MySQL can be had here ({choice.why}); taking the simulated one")
         return False
-    click.echo(f"server: MySQL, because {choice.why}")
-    server = stack.enter_context(show.real_server(choice, click.echo))
+    click.echo(f"server: {name}, because {choice.why}")
+    server = stack.enter_context(show.real_server(choice, family, click.echo))
     clock = SystemClock()
     endpoint = Endpoint(
         user=server.daemon.user, password=server.daemon.password, host=server.host, port=server.port
