@@ -79,8 +79,8 @@ def short(member: LabServer, member_work: Work, tmp_path_factory: pytest.TempPat
         closed, last = time.monotonic(), time.time()
         assert daemon.terminate().code == 0, daemon.log()
         verdict = judge(member, daemon)
-        member_work.at(None)
         assert Witness(member).writes(), "the server's books are empty"
+        member_work.at(None)
         return Short(
             runs(daemon.state)[-1].facts.flush_law,
             opened - began,
