@@ -10,7 +10,7 @@ from lab.servers.flavour import Flavour
 from lab.servers.spec import LabServerError
 from lab.servers.version import read_version
 from tuner.records import ENABLE_COUNTERS, Capacity, Facts
-from tuner.servers.adapter import Adapter
+from tuner.servers.adapter import OFF, Adapter
 from tuner.servers.connect import Session, text
 from tuner.servers.detect import detect
 from tuner.servers.writerlock import WRITER_LOCK
@@ -26,8 +26,6 @@ _MEMBER = (
 _VALUES = f"SELECT @@GLOBAL.innodb_buffer_pool_size, IS_USED_LOCK('{WRITER_LOCK}')"
 _SLAVES = {Flavour.MYSQL_56: "SHOW SLAVE STATUS", Flavour.MARIADB: "SHOW ALL SLAVES STATUS"}
 """Where no table tells what channels there are; a row is one."""
-
-_ON = frozenset({"1", "ON"})
 
 
 class Found(NamedTuple):
@@ -121,7 +119,7 @@ def _ask(session: Session, facts: Facts, adapter: Adapter) -> Found:
         started=facts.started,
         redo_capacity=int(adapter.redo(answers)["redo_capacity"]),
         buffer_pool=int(buffer_pool),
-        read_only=not _ON.isdisjoint((answers["read_only"], answers.get("super_read_only", "0"))),
+        read_only=not OFF.issuperset((answers["read_only"], answers.get("super_read_only", "0"))),
         channels=_channels(session, flavour),
         group_role=_group_role(session) if flavour is Flavour.MYSQL else "",
         writer=None if writer is None else int(writer),

@@ -50,7 +50,8 @@ FACTOR = "innodb_cleaner_lsn_age_factor"
 
 _POOL_LOADING = re.compile(r"Loading buffer pool|Loaded \d")
 _ON = frozenset({"1", "ON"})
-_OFF = frozenset({"0", "OFF"})
+OFF = frozenset({"0", "OFF"})
+"""What a variable says that is off; MariaDB 12 has more words than ON for one that is not."""
 
 
 class Adapter(ABC):
@@ -186,8 +187,8 @@ class Adapter(ABC):
             row_changes=self.row_changes(answers),
             commits=int(answers["Handler_commit"]),
             writer=answers["writer"] == "1" and moment.writer,
-            read_only=answers["read_only"] not in _OFF,
-            super_read_only=answers.get("super_read_only", "0") not in _OFF,
+            read_only=answers["read_only"] not in OFF,
+            super_read_only=answers.get("super_read_only", "0") not in OFF,
             dirty_limit=float(answers["innodb_max_dirty_pages_pct"]),
             ddl_statements=sum(int(answers[name]) for name in DDL),
             drop_statements=sum(int(answers[name]) for name in DROPS),
