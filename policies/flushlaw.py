@@ -16,7 +16,7 @@ mean is of two terms.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 TERMS_WITH_NEED = 3
 """A mean of so many terms has p among them."""
@@ -137,12 +137,9 @@ The scan for p ends at M pages, before it is divided by 3 (``af_needed_for_redo`
 than that variable says they flush for all of C whatever the age.
 """
 
-SOFT_LIMIT = FlushLaw(
+SOFT_LIMIT = replace(
+    MARIADB,
     name="soft-limit",
-    exponent=1.5,
-    divisor=7.5,
-    whole=True,
-    need_cap=1.0 / 3.0,
     authority=False,
     remedy="SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
 )
@@ -152,13 +149,9 @@ The page cleaner sleeps until the checkpoint age is at the flush limit (``log_cl
 and flushes up to M pages a second from there.
 """
 
-AGE_BLIND = FlushLaw(
+AGE_BLIND = replace(
+    SOFT_LIMIT,
     name="age-blind",
-    exponent=1.5,
-    divisor=7.5,
-    whole=True,
-    need_cap=1.0 / 3.0,
-    authority=False,
     remedy="MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later with innodb_max_dirty_pages_pct_lwm = 0.001 "
     "let M move it",
 )

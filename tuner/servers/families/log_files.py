@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Answers, first_mismatch, low_water
-from tuner.servers.families.older_parts import PARTS_56, PARTS_57
+from tuner.servers.families.older_parts import PARTS_56, PARTS_57, STARTED
 from tuner.servers.limits import LogGroupLimits, RedoLimits, log_group_limits, log_group_limits_5
 from tuner.servers.parts import PARTS
 
@@ -96,10 +96,7 @@ class MySQL56Adapter(MySQL57Adapter):
     """MySQL 5.6."""
 
     parts = PARTS_56
-    started = (
-        "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM information_schema.global_status"
-        " WHERE variable_name = 'UPTIME'"
-    )
+    started = STARTED
     lru = "buffer_LRU_batch_total_pages"
     by_age = None
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Answers, first_mismatch, low_water
-from tuner.servers.families.older_parts import PARTS_MARIADB
+from tuner.servers.families.older_parts import PARTS_MARIADB, STARTED
 from tuner.servers.limits import MariaDBLimits, mariadb_limits
 
 MAX_AGE = "Innodb_checkpoint_max_age"
@@ -37,17 +37,13 @@ class MariaDBAdapter(Adapter):
         "Handler_write",
         "Handler_update",
         "Handler_delete",
-        "Slaves_running",
     )
     limit_status = f"SHOW GLOBAL STATUS LIKE '{MAX_AGE}'"
     identity = "CONCAT(@@GLOBAL.hostname, ':', @@GLOBAL.port, ':', @@GLOBAL.datadir)"
     counter_on = "enabled = 1"
     names_setters = False
     parts = PARTS_MARIADB
-    started = (
-        "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM information_schema.global_status"
-        " WHERE variable_name = 'UPTIME'"
-    )
+    started = STARTED
 
     def __init__(
         self, page_size: int = 16_384, absent: Collection[str] = (), *, release: tuple[int, ...] = (11, 8)

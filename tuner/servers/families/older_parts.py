@@ -16,6 +16,12 @@ def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
     return {"replica": whole(rows["replica"][0]) > 0, "replica_lag": None}
 
 
+STARTED = (
+    "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM information_schema.global_status"
+    " WHERE variable_name = 'UPTIME'"
+)
+"""When mysqld started, as ``Adapter.started``, of those whose status variables are not in another schema."""
+
 _FIELDS = ("replica", "replica_lag")
 _SLAVES = (
     "SELECT 'replica', SUM(variable_value {on}), NULL FROM information_schema.global_status"

@@ -7,9 +7,13 @@ of the oldest page.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-from tuner.servers.limits.loggroup import EXTRA_PAGES, PAGES_PER_THREAD, THREADS, margins_of_5
+from tuner.servers.limits.loggroup import (
+    EXTRA_PAGES,
+    PAGES_PER_THREAD,
+    THREADS,
+    LogGroupLimits,
+    margins_of_5,
+)
 
 ONE_FILE = (10, 8)
 """The release from which on the log has one header of its own size."""
@@ -19,36 +23,17 @@ HEADER = 12_288
 """``LOG_FILE_HDR_SIZE`` before, ``log_t::START_OFFSET`` since, bytes."""
 
 
-class MariaDBLimits(Struct, frozen=True):
+class MariaDBLimits(LogGroupLimits, frozen=True):
     """All the limits that one ``innodb_log_file_size`` implies, bytes.
 
-    Attributes:
-        capacity: ``log_sys.log_capacity``, what ``innodb_adaptive_flushing_lwm`` is a percentage of.
-        max_checkpoint_age: ``Innodb_checkpoint_max_age`` as exported.
+    The flush limit is the soft limit: beyond it M pages/s are flushed. ``max_checkpoint_age`` is
+    ``Innodb_checkpoint_max_age`` as exported.
     """
-
-    capacity: int
-    max_checkpoint_age: int
-
-    @property
-    def flush_limit(self) -> int:
-        """Return A, the soft limit: the flush law divides by it; beyond it M pages/s are flushed."""
-        return self.max_checkpoint_age - self.max_checkpoint_age // 8
 
     @property
     def sync_point(self) -> int:
         """Return the checkpoint age from which flushing is furious, and writers wait."""
         return self.max_checkpoint_age
-
-    @property
-    def stall_point(self) -> int:
-        """Return the checkpoint age from which writers wait."""
-        return self.max_checkpoint_age
-
-    @property
-    def low_water_base(self) -> int:
-        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of."""
-        return self.capacity
 
 
 def mariadb_limits(file_size: int, *, release: tuple[int, ...], page_size: int = 16_384) -> MariaDBLimits:
