@@ -11,7 +11,7 @@ from lab.servers.spec import LabServerError
 from lab.servers.version import read_version
 from tuner.records import ENABLE_COUNTERS, Capacity, Facts
 from tuner.servers.adapter import OFF, Adapter
-from tuner.servers.connect import Session, text
+from tuner.servers.connect import Session
 from tuner.servers.detect import detect
 from tuner.servers.writerlock import WRITER_LOCK
 
@@ -112,7 +112,7 @@ def _ask(session: Session, facts: Facts, adapter: Adapter) -> Found:
     version = read_version(f"Ver {facts.version}")
     flavour = Flavour.MYSQL if version is None else version.flavour
     statements = (adapter.counter_query, adapter.status_query)
-    answers = {text(name): text(value) for one in statements for name, value in session.query(one)}
+    answers = {name: value for one in statements for name, value in session.pairs(one).items()}
     buffer_pool, writer = session.query(_VALUES)[0]
     return Found(
         in_force=Capacity(int(answers["innodb_io_capacity"]), int(answers["innodb_io_capacity_max"])),

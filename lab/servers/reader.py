@@ -9,7 +9,7 @@ import pymysql
 
 from lab.servers.spec import LabServerError
 from tuner.servers.answers import Moment
-from tuner.servers.connect import Endpoint, Session, text
+from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import detect
 from tuner.servers.parts import Around
 from tuner.servers.port import ServerError
@@ -58,9 +58,9 @@ class Reader:
         adapter = self._recognised()[1]
         began = time.monotonic()
         try:
-            answers = self._ask(adapter.counter_query)
+            answers = self._session.pairs(adapter.counter_query)
             now, wall = time.monotonic(), time.time()
-            answers |= self._ask(adapter.status_query)
+            answers |= self._session.pairs(adapter.status_query)
             off = adapter.off(answers)
             if off:
                 raise LabServerError(f"InnoDB counters are off: {', '.join(off)}")
@@ -106,6 +106,3 @@ class Reader:
         """
         self._session.close()
         self._session = Session(self._endpoint)
-
-    def _ask(self, statement: str) -> dict[str, str]:
-        return {text(name): text(value) for name, value in self._session.query(statement)}

@@ -10,7 +10,7 @@ import pytest
 from lab.servers import reader as module
 from lab.servers.client import SqlClient
 from lab.servers.spec import LabServerError
-from tuner.servers.connect import Endpoint
+from tuner.servers.connect import Endpoint, Session
 from tuner.servers.port import Unreachable
 
 
@@ -18,15 +18,13 @@ def test_a_lost_connection_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     """Its number is another client's once mysqld has restarted, so no later session may know it."""
     made: list[Endpoint] = []
 
-    class Lost:
+    class Lost(Session):
         def __init__(self, endpoint: Endpoint) -> None:
+            super().__init__(endpoint)
             made.append(endpoint)
 
         def query(self, _statement: str) -> Sequence[tuple[Any, ...]]:
             raise Unreachable("connection refused")
-
-        def close(self) -> None:
-            pass
 
     monkeypatch.setattr(module, "Session", Lost)
     server = SqlClient()

@@ -121,6 +121,10 @@ class Session:
             self.drop()
             raise Unreachable(f"{self.endpoint}: {in_words(error)}") from error
 
+    def pairs(self, statement: str) -> dict[str, str]:
+        """Run one statement whose rows are a name and a value each; raises what ``query`` raises."""
+        return {text(name): text(value) for name, value in self.query(statement)}
+
     def drop(self) -> None:
         """Forget the connection without talking to the server; the next one ends it there."""
         if self._connection is not None:

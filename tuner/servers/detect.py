@@ -84,17 +84,17 @@ def _blockers(
     exported: dict[str, str] = {}
     if exporting:
         names = quoted(exporting)
-        exported = _ask(
-            session, f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({names})"
+        exported = session.pairs(
+            f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN ({names})"
         )
-    status = _ask(session, family.adapter.limit_status) if family.adapter.limit_status else {}
+    status = session.pairs(family.adapter.limit_status) if family.adapter.limit_status else {}
     mismatch = family.adapter.limits_mismatch({**variables, **exported, **status})
     return [*found, mismatch] if mismatch else found
 
 
 def _variables(session: Session) -> dict[str, str]:
     try:
-        return _ask(session, f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted(ASKED)})")
+        return session.pairs(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted(ASKED)})")
     except pymysql.MySQLError as error:
         raise Unsupported(f"{session.endpoint} does not show its variables: {error.args[-1]}") from error
 
@@ -113,7 +113,3 @@ def _states(session: Session, adapter: Adapter) -> dict[str, bool]:
             f"GRANT PROCESS ON *.* TO '{session.endpoint.user}'@'…'"
         ) from error
     return {text(name): text(state) == "1" for name, state in rows}
-
-
-def _ask(session: Session, statement: str) -> dict[str, str]:
-    return {text(name): text(value) for name, value in session.query(statement)}

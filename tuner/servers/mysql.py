@@ -108,11 +108,11 @@ class MySQLServer:
                 _facts, self._adapter = detect(self._session)
                 self._doubted = False
             adapter = self._adapter
-            answers = self._ask(adapter.counter_query)
+            answers = self._session.pairs(adapter.counter_query)
             now, wall = self._clock.monotonic(), self._clock.wall()
             off = adapter.off(answers)
             self._turn_on(off)
-            answers |= self._ask(adapter.status_query)
+            answers |= self._session.pairs(adapter.status_query)
             if off and adapter.ages_need_counters:
                 answers |= self._engine.read(self._session, now)
             if off:
@@ -228,9 +228,6 @@ class MySQLServer:
     def _enable_counters(self) -> None:
         for statement in ENABLE_COUNTERS:
             self._session.query(statement)
-
-    def _ask(self, statement: str) -> dict[str, str]:
-        return {text(name): text(value) for name, value in self._session.query(statement)}
 
 
 def _must_be_writable(name: str) -> None:
