@@ -81,7 +81,7 @@ def sample(seconds: float = 0.0, *, age: float | None = None, **changes: Any) ->
         pages_background=10,
         pages_lru=20,
         pages_neighbour=0,
-        pages_dirty=20_000,
+        pages_dirty=round(4e-4 * bytes_old),
         pages_total=65_536,
         flush_percentage=0,
         flush_requested=400,

@@ -145,6 +145,31 @@ def test_pages_in_the_oldest_bytes_are_counted() -> None:
     assert age_ahead(state, last, flushing, 10.0) == pytest.approx(60e6 + 10e6 - 20e6, rel=0.03)
 
 
+def test_pages_that_went_before_their_turn_cost_nothing() -> None:
+    """Where three quarters of the ledger's pages are flushed already, the tail costs a quarter of them."""
+    fifo = Fifo(120, density_at={0: 0.0008}, residence=60)
+    readings = [replace(one, pages_dirty=one.pages_dirty // 4) for one in fifo.readings]
+    bulk = [*fifo.readings[:100], *readings[100:]]
+    state, found = follow(bulk)
+
+    assert found.demand == pytest.approx(200.0, rel=0.03)
+    assert pages_ahead(state, bulk[-1], 30e6) == pytest.approx(30 * 200.0, rel=0.03)
+    flushing = replace(found, flush_rate=400.0, authority=1.0)
+    assert age_ahead(state, bulk[-1], flushing, 10.0) == pytest.approx(60e6 + 10e6 - 20e6, rel=0.03)
+
+
+def test_neighbours_that_go_with_every_page_save_nothing() -> None:
+    """Where each page takes another one with it all the time, the demand is still all pages dirtied."""
+    fifo = Fifo(120, density_at={0: 0.0008}, residence=60)
+    readings = [
+        replace(one, pages_dirty=one.pages_dirty * 3 // 4, pages_neighbour=one.pages_adaptive // 2)
+        for one in fifo.readings
+    ]
+    _, found = follow(readings)
+
+    assert found.demand == pytest.approx(800.0, rel=0.03)
+
+
 def test_without_a_ledger_the_slope_is_drawn_out() -> None:
     """Before the ledger reaches the tail, the age ahead follows from how it grows now."""
     readings = [sample(float(s), age=0.5 * A + 2e5 * s, pages_adaptive=1_000 + 320 * s) for s in range(10)]

@@ -27,6 +27,10 @@ CAPPED_SHARE = 0.97
 """The law asks for all that M allows when it asks for this share of M."""
 
 
+LEAST_DUE = 0.01
+"""Share of the ledger that is believed in at least, so that it stays one to divide by."""
+
+
 class Quality(StrEnum):
     """What a reading is good for."""
 
@@ -37,10 +41,22 @@ class Quality(StrEnum):
 
 
 class EstimatorState(Struct, frozen=True):
-    """All that is remembered of earlier readings."""
+    """All that is remembered of earlier readings.
+
+    Attributes:
+        window: the readings of the last seconds.
+        ledger: pages by the redo position at which they were dirtied.
+        due: share of the ledger's pages that are flushed still when the tail passes them.
+        last: the newest reading; None before the first.
+        density: dirty pages per redo byte at the tail.
+        load: what is known of write combining.
+        trends: what minutes and hours have shown.
+        recovery: model of crash recovery and shutdown.
+    """
 
     window: Window = ()
     ledger: Ledger = Ledger()
+    due: float = 1.0
     last: Sample | None = None
     density: float = 0.0
     load: Load = Load()
@@ -85,7 +101,8 @@ def update(
         lsn=sample.lsn_current, new_pages=dirtied, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
     )
     window = readings.extend(state.window, sample, newly_dirtied=dirtied)
-    state = replace(state, window=window, ledger=ledger, last=sample)
+    due = _due(ledger, window, sample)
+    state = replace(state, window=window, ledger=ledger, due=due, last=sample)
     if len(window) < 2:  # noqa: PLR2004 - a rate needs two readings
         return state, None, Quality.FIRST
     estimated = _estimate(
@@ -105,7 +122,7 @@ def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
         return 0.0
     if not state.ledger.covers(sample.lsn_oldest):
         return state.density * span
-    return state.ledger.between(sample.lsn_oldest, sample.lsn_oldest + span)
+    return state.due * state.ledger.between(sample.lsn_oldest, sample.lsn_oldest + span)
 
 
 def age_ahead(state: EstimatorState, sample: Sample, found: Estimate, seconds: float) -> float:
@@ -120,11 +137,25 @@ def age_ahead(state: EstimatorState, sample: Sample, found: Estimate, seconds: f
     full = float(sample.io_capacity_max) * min(1.0, found.authority)
     rate = full if capped else min(full, found.flush_rate)
     pages, written = rate * seconds, found.redo_rate * seconds
-    tail = state.ledger.after(sample.lsn_oldest, pages)
-    beyond = pages - state.ledger.between(sample.lsn_oldest, sample.lsn_current)
+    tail = state.ledger.after(sample.lsn_oldest, pages / state.due)
+    beyond = pages - state.due * state.ledger.between(sample.lsn_oldest, sample.lsn_current)
     if beyond > 0:
         tail += min(written, beyond / found.new_density) if found.new_density > 0 else written
     return max(0.0, sample.lsn_current + written - tail)
+
+
+def _due(ledger: Ledger, window: Window, sample: Sample) -> float:
+    """Return the share of the ledger's pages that are still to be flushed.
+
+    Neighbours and the LRU's pages leave before their turn, and may enter again at once: after a bulk load
+    into few extents the ledger has several times the pages that are dirty. Where neighbours go all the time
+    that is no saving: each page flushed in its turn takes so many more with it.
+    """
+    known = ledger.between(sample.lsn_oldest, sample.lsn_current)
+    if known <= 0.0:
+        return 1.0
+    ahead = sample.pages_dirty * (1.0 + readings.neighbours(window))
+    return min(1.0, max(LEAST_DUE, ahead / known))
 
 
 def _restart(state: EstimatorState, sample: Sample) -> EstimatorState:
@@ -134,6 +165,7 @@ def _restart(state: EstimatorState, sample: Sample) -> EstimatorState:
         ledger=Ledger().add(
             lsn=sample.lsn_current, new_pages=0.0, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
         ),
+        due=1.0,
         last=sample,
         density=0.0,
         trends=state.trends.restarted(),

@@ -30,6 +30,7 @@ class Point(Struct, frozen=True):
     flushed: int
     synced: int
     lru: int
+    neighbours: int
     rows: int
     requested: int
     dirtied: float
@@ -64,6 +65,7 @@ def point_of(sample: Sample, *, dirtied: float) -> Point:
         flushed=list_flushed(sample),
         synced=sample.pages_sync,
         lru=sample.pages_lru,
+        neighbours=sample.pages_neighbour,
         rows=sample.row_changes,
         requested=sample.flush_requested,
         dirtied=dirtied,
@@ -142,6 +144,14 @@ def checkpoint_interval(window: Window) -> float | None:
 def idled(window: Window) -> bool:
     """Tell whether the server flushed as an idle one does since the reading before the last."""
     return len(window) > 1 and window[-1].idle != window[-2].idle
+
+
+def neighbours(window: Window) -> float:
+    """Return pages flushed as neighbours per page flushed in its own turn."""
+    new, old = window[-1], since(window, RATE_SECONDS)
+    beside = new.neighbours - old.neighbours
+    own = new.flushed + new.lru - old.flushed - old.lru - beside
+    return beside / max(1, own) if beside > 0 else 0.0
 
 
 def authority(window: Window) -> float:
