@@ -36,6 +36,7 @@ class FlushLaw:
         alone: from the flush limit on n is PCT alone.
         authority: M moves the age; False where the age rests at the flush limit whatever M.
         remedy: what would give M authority, for people; empty where it has it.
+        beyond: why M brings no age back from the flush limit on, for people; empty where it does.
     """
 
     name: str
@@ -47,6 +48,7 @@ class FlushLaw:
     alone: bool = False
     authority: bool = True
     remedy: str = ""
+    beyond: str = ""
 
     def percentage(self, *, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
         """Return the LSN part of the flush percentage, in percent of C, as the server computes it.
@@ -130,23 +132,37 @@ HIGH_CHECKPOINT_WHOLE = FlushLaw(name="high_checkpoint-whole", exponent=2.5, div
 HIGH_CHECKPOINT_57 = FlushLaw(name="high_checkpoint-57", exponent=2.5, divisor=700.5, whole=True, alone=True)
 """Percona Server 5.7 with the same: at the flush limit the averages no longer count."""
 
-MARIADB = FlushLaw(name="mariadb", exponent=1.5, divisor=7.5, whole=True, need_cap=1.0 / 3.0)
+MARIADB = FlushLaw(
+    name="mariadb",
+    exponent=1.5,
+    divisor=7.5,
+    whole=True,
+    need_cap=1.0 / 3.0,
+    beyond="from the flush limit on only what lies beyond it is flushed: no M brings the age back, a pause "
+    "of the writing does",
+)
 """MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later, with ``innodb_max_dirty_pages_pct_lwm`` above 0.
 
 The scan for p ends at M pages, before it is divided by 3 (``af_needed_for_redo``). With fewer dirty pages
 than that variable says they flush for all of C whatever the age.
+
+While the checkpoint age is beyond the flush limit, ``buf_flush_page_cleaner`` flushes up to M of the pages
+that lie beyond it and does not come to this law: the age stays there until writers pause for a second.
 """
 
 SOFT_LIMIT = replace(
     MARIADB,
     name="soft-limit",
     authority=False,
+    beyond="",
     remedy="SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
 )
 """MariaDB with ``innodb_max_dirty_pages_pct_lwm`` = 0, its default.
 
 The page cleaner sleeps until the checkpoint age is at the flush limit (``log_close``, ``buf_flush_ahead``),
-and flushes up to M pages a second from there.
+and flushes up to M pages a second from there. Once awake it goes on at the mean of C, F' and p, whatever
+the age, until that is below the low-water mark: with C at or above ``2 * P - min(P, M / 3)`` the age swings
+between the two.
 """
 
 AGE_BLIND = replace(

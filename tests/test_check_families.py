@@ -104,6 +104,15 @@ def test_writers_that_wait_at_the_sync_point_are_said_to(server: Odd) -> None:
     assert line(look(server), "flush_sync").outcome == "warning"
 
 
+def test_an_age_that_no_m_brings_back_is_said_to(server: Odd) -> None:
+    """Where M decides the age on MariaDB, check says that it does so below the flush limit only."""
+    server.changed_facts = {"flush_law": "mariadb", "sync_stalls": True}
+    message = line(look(server), "flush_sync").message
+
+    assert "no M brings the age back" in message
+    assert "writers wait from 87417344 bytes of age on" in message
+
+
 def test_an_unverified_law_is_not_acted_on_unless_accepted() -> None:
     """Active mode holds, with the key that lets it write, until the operator has set it."""
     facts = replace(FACTS, unverified="why")

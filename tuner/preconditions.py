@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from policies.registry import LAWS
 from tuner.advice import broken_budgets, statements, without_authority
 from tuner.core.budgets import at_first_sight
 from tuner.records import Capacity, Facts, Sample
@@ -122,6 +123,11 @@ def flush_sync(sample: Sample, facts: Facts, _settings: Settings) -> Line:
             "when it is too low",
             "turn it on unless the device must be protected",
             ("SET GLOBAL innodb_flush_sync = ON",),
+        )
+    law = LAWS.get(facts.flush_law)
+    if law is not None and law.beyond:
+        return Line(
+            "flush_sync", "ok", f"{law.beyond}; writers wait from {sample.stall_point} bytes of age on"
         )
     past = "writers wait while the server flushes" if facts.sync_stalls else "the server saves itself"
     return Line("flush_sync", "ok", f"past the sync point {past}, whatever M")

@@ -8,17 +8,18 @@ import pytest
 
 from tests.bench import Bench, FakeServer
 from tests.core.draining import age_of, drain
-from tests.factory import ACTIVE, MEBIBYTE, REDO, sample
+from tests.factory import ACTIVE, LIMITS, MEBIBYTE, REDO, sample
 from tuner.core.estimator import EstimatorState, update
 from tuner.settings import Settings
 
 RATE = 2e6
 
 
-def held(*, alarm: float, **shows: Any) -> float:  # noqa: ANN401 - any field of the facts
-    """Return the set-point beside a busy server with these facts."""
+def held(*, alarm: float, at: dict[str, int] | None = None, **told: Any) -> float:  # noqa: ANN401 - any fact
+    """Return the set-point beside a busy server with these facts, and these fields in its readings."""
     server = FakeServer(redo_rate=RATE)
-    server.told = shows
+    server.told = told
+    server.shows = at or {}
     bench = Bench(Settings(mode=ACTIVE.mode, max_checkpoint_age_ratio=alarm), server).in_control()
     found = bench.turns(30).decision.set_point
     assert found is not None
@@ -28,6 +29,14 @@ def held(*, alarm: float, **shows: Any) -> float:  # noqa: ANN401 - any field of
 def test_where_writers_wait_at_the_sync_point_the_age_is_held_lower() -> None:
     """Seconds of reaction count twice on a server that stalls its writers there."""
     assert held(alarm=0.84, sync_stalls=True) < held(alarm=0.84) - 0.05
+
+
+def test_a_point_that_stalls_nobody_is_no_reason_for_that() -> None:
+    """On MariaDB whose sync point is the flush limit, where no writer waits, they count once."""
+    limit = LIMITS.flush_limit
+    waits, once = (held(alarm=0.84, at={"sync_point": limit}, sync_stalls=stalls) for stalls in (True, False))
+
+    assert waits == once < held(alarm=0.84)
 
 
 def test_checkpoints_every_second_leave_more_to_the_age() -> None:

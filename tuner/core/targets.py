@@ -83,7 +83,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         flush_order_lag=state.facts.flush_order_lag,
         sawtooth_seconds=state.facts.sawtooth_seconds,
-        sync_stalls=state.facts.sync_stalls,
+        sync_stalls=state.facts.sync_stalls and sample.sync_point > sample.flush_limit,
     )
 
 

@@ -95,6 +95,7 @@ def _policys(
     x, f = found.age_ratio, situation.set_point
     law = LAWS[state.facts.flush_law]
     remark = without_authority(law)
+    remark = remark or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
     why = _idle(state, sample, found)

@@ -77,13 +77,15 @@ class MariaDBAdapter(Adapter):
         """Return what the answers say of the redo log and its limits.
 
         Writers wait from ``Innodb_checkpoint_max_age`` on, where also furious flushing begins; from 7/8 of it
-        on the page cleaner flushes for the soft target.
+        on the page cleaner flushes for the soft target. Where M decides the age, it does so up to there only:
+        an age that has come so far stays, and is to be kept away from it as from a sync point.
         """
         most = int(answers[MAX_AGE])
+        soft = most - most // 8
         return {
             "redo_capacity": int(answers["innodb_log_file_size"]),
-            "flush_limit": most - most // 8,
-            "sync_point": most,
+            "flush_limit": soft,
+            "sync_point": soft if self.law(answers) == "mariadb" else most,
             "stall_point": most,
             "low_water": low_water(self._limits(answers).low_water_base, answers),
             "redo_logical_size": int(answers["Innodb_checkpoint_age"]),
