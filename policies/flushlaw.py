@@ -36,6 +36,7 @@ class FlushLaw:
         alone: from the flush limit on n is PCT alone.
         authority: M moves the age; False where the age rests at the flush limit whatever M.
         remedy: what would give M authority, for people; empty where it has it.
+        stops_early: a batch goes no further than the pages of the next second's redo, whatever is asked for.
         beyond: why M brings no age back from the flush limit on, for people; empty where it does.
     """
 
@@ -48,6 +49,7 @@ class FlushLaw:
     alone: bool = False
     authority: bool = True
     remedy: str = ""
+    stops_early: bool = False
     beyond: str = ""
 
     def percentage(self, *, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
@@ -120,8 +122,14 @@ LEGACY = FlushLaw(name="legacy", exponent=1.5, divisor=7.5)
 LEGACY_WHOLE = FlushLaw(name="legacy-whole", exponent=1.5, divisor=7.5, whole=True)
 """MySQL 5.7 and 8.0 before 8.0.30, and Percona Server of these releases with ``legacy``."""
 
-LEGACY_56 = FlushLaw(name="legacy-56", exponent=1.5, divisor=7.5, whole=True, terms=2, need_cap=0.0)
-"""MySQL 5.6: n is the mean of PCT and F'."""
+LEGACY_56 = FlushLaw(
+    name="legacy-56", exponent=1.5, divisor=7.5, whole=True, terms=2, need_cap=0.0, stops_early=True
+)
+"""MySQL 5.6: n is the mean of PCT and F'.
+
+A batch ends at ``oldest + lsn_avg_rate * (1 + n / F)``, with n and F of the loop before in whole numbers:
+beyond one second's redo at the mean rate only in the loop after one that fell short.
+"""
 
 HIGH_CHECKPOINT = FlushLaw(name="high_checkpoint", exponent=2.5, divisor=700.5)
 """Percona Server 8.0 and later with ``innodb_cleaner_lsn_age_factor = high_checkpoint``, its default."""

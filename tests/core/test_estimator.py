@@ -246,6 +246,17 @@ def limited(seconds: int, *, asked: int = 1_000) -> list[Sample]:
     return steady(seconds, flush_requested=asked)
 
 
+def test_what_a_batch_does_not_get_to_is_not_the_devices_fault() -> None:
+    """MySQL 5.6 asked for 1000 pages/s where a second's redo has 400 flushes those: the device is no limit."""
+    state, found = EstimatorState(), None
+    for reading in limited(60):
+        state, found, _ = update(state, reading, stops_early=True)
+
+    assert found is not None
+    assert found.authority == pytest.approx(1.0, abs=0.02)
+    assert found.sustained_capacity is None
+
+
 def test_authority_is_what_the_device_gives() -> None:
     """Asked for 1000 pages/s and flushing 400, authority is 0.4, and 400 is what the device sustains."""
     _, found = follow(limited(60))

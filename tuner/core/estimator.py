@@ -71,6 +71,7 @@ def update(
     learns: bool = True,
     flush_order_lag: int = FLUSH_ORDER_LAG,
     sawtooth_seconds: float = SAWTOOTH_SECONDS,
+    stops_early: bool = False,
 ) -> tuple[EstimatorState, Estimate | None, Quality]:
     """Take one reading in.
 
@@ -81,6 +82,7 @@ def update(
             what is known of load and device stays as it is.
         flush_order_lag: redo that this server's checkpoints stay behind the oldest modification, bytes.
         sawtooth_seconds: time between two of them that is reckoned with.
+        stops_early: a batch of this server goes no further than a second's redo.
 
     Returns:
         The next state, the estimate (None for a first or reversed reading), and what the
@@ -112,6 +114,7 @@ def update(
         learns=learns,
         flush_order_lag=flush_order_lag,
         sawtooth_seconds=sawtooth_seconds,
+        stops_early=stops_early,
     )
     return *estimated, Quality.GOOD
 
@@ -189,6 +192,7 @@ def _estimate(
     learns: bool,
     flush_order_lag: int,
     sawtooth_seconds: float,
+    stops_early: bool,
 ) -> tuple[EstimatorState, Estimate]:
     window = state.window
     new, old = window[-1], readings.since(window, RATE_SECONDS)
@@ -210,7 +214,7 @@ def _estimate(
         if half_residence > 0
         else demand
     )
-    authority = readings.authority(window)
+    authority = readings.authority(window, density if stops_early else None)
     new_density = max(0.0, new.dirtied - old.dirtied) / max(1.0, new.lsn - old.lsn)
     load, trends = state.load, state.trends
     if learns and not sample.degraded:

@@ -33,6 +33,7 @@ class Point(Struct, frozen=True):
     neighbours: int
     rows: int
     requested: int
+    mean_rate: int
     dirtied: float
     checkpoint_age: int
     idle: int
@@ -68,6 +69,7 @@ def point_of(sample: Sample, *, dirtied: float) -> Point:
         neighbours=sample.pages_neighbour,
         rows=sample.row_changes,
         requested=sample.flush_requested,
+        mean_rate=sample.lsn_average_rate,
         dirtied=dirtied,
         checkpoint_age=sample.checkpoint_age,
         idle=sample.pages_background,
@@ -154,17 +156,27 @@ def neighbours(window: Window) -> float:
     return beside / max(1, own) if beside > 0 else 0.0
 
 
-def authority(window: Window) -> float:
+def _reached(point: Point, density: float | None) -> float:
+    """Return the pages that a batch gets to of those asked for."""
+    return point.requested if density is None else min(point.requested, density * point.mean_rate)
+
+
+def authority(window: Window, density: float | None = None) -> float:
     """Return pages flushed per page asked for; 1 when next to nothing was asked.
 
     An idle server flushes at a pace of its own and leaves what the law asked for last in the counter, so
     the time in which it was idle does not count.
+
+    Args:
+        window: the readings.
+        density: dirty pages per redo byte at the tail, where a batch gets no further than a second's redo at
+            the server's mean rate; None where it gets to all that is asked for.
     """
     busy = [(old, new) for old, new in itertools.pairwise(window) if new.idle == old.idle]
     if not busy:
         return 1.0
     seconds = sum(new.at - old.at for old, new in busy)
-    asked = sum(new.requested for _, new in busy) * seconds / len(busy)
+    asked = sum(_reached(new, density) for _, new in busy) * seconds / len(busy)
     if asked < LITTLE_ASKED:
         return 1.0
     return min(1.5, sum(new.flushed - old.flushed for old, new in busy) / asked)
