@@ -247,7 +247,7 @@ def limited(seconds: int, *, asked: int = 1_000) -> list[Sample]:
 
 
 def test_what_a_batch_does_not_get_to_is_not_the_devices_fault() -> None:
-    """MySQL 5.6 asked for 1000 pages/s where a second's redo has 400 flushes those: the device is no limit."""
+    """MySQL 5.6, asked for 1000 pages/s where a second has 400, flushes those: the device is no limit."""
     state, found = EstimatorState(), None
     for reading in limited(60):
         state, found, _ = update(state, reading, stops_early=True)
