@@ -9,6 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from lab.plant.clock import SimClock
+from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
+from lab.plant.flavour import FlavourName
 from lab.plant.server import SimulatedServer
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
 from lab.scenarios.static import BestStatic, caps_of, search
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from tuner.core.state import State
     from tuner.records import Facts, Receipt, Sample, TickRecord
 
-FLAVOURS = ("mysql-9.7",)
+FLAVOURS = tuple(PLANT_FLAVOURS)
 """The servers that the plant can be, default first."""
 
 INTERVAL = 1.0
@@ -62,6 +64,8 @@ class Result(Struct, frozen=True):
     sync_flush_seconds: int
     stall_seconds: float
     pages_per_commit: float
+    latency_p50: float
+    latency_p99: float
     settling_seconds: float | None
     knob_changes: int
     io_capacity_max_final: int
@@ -108,7 +112,8 @@ class WatchedServer:
     def read(self) -> Sample:
         """Return one reading, noted in the trace."""
         sample = self._server.read()
-        self._trace.add(sample, self._server.engine.stalled)
+        engine = self._server.engine
+        self._trace.add(sample, engine.stalled, engine.latencies)
         return sample
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
@@ -140,17 +145,25 @@ class PolicyRun(Struct, frozen=True):
     wall_seconds: float
 
 
-def resized(scenario: Scenario, *, seed: int | None, seconds: int | None) -> Scenario:
-    """Return the scenario with another seed or length.
+def resized(
+    scenario: Scenario, *, seed: int | None, seconds: int | None, flavour: FlavourName | None = None
+) -> Scenario:
+    """Return the scenario with another seed, length or server.
 
     Raises:
-        SimulateError: too short to count anything, or shorter than its own changes.
+        SimulateError: too short to count anything, shorter than its own changes, or a server that cannot be
+            what the scenario asks for.
     """
     chosen = msgspec.structs.replace(
         scenario,
         seed=scenario.seed if seed is None else seed,
         seconds=scenario.seconds if seconds is None else seconds,
+        server=scenario.server
+        if flavour is None
+        else msgspec.structs.replace(scenario.server, flavour=flavour),
     )
+    if flavour is not None and (wrong := chosen.server_problems()):
+        raise SimulateError(f"--flavour {flavour}: {'; '.join(wrong)}")
     if seconds is not None and chosen.problems():
         least = max(
             scenario.measured_from + SHORTEST_WINDOW, *(int(at) + 1 for at in (0.0, *scenario.changes))
@@ -173,7 +186,7 @@ def run_policy(
         publish: told every tick's record.
     """
     clock = SimClock()
-    trace = Trace()
+    trace = Trace(scenario.measured_from)
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
     watched = WatchedServer(server, trace)
     inbox = SimInbox(clock, Command(name="originals_saved", who="simulate"))
@@ -205,7 +218,6 @@ def simulate(
     scenario: Scenario,
     policy: PolicyName,
     *,
-    flavour: str = FLAVOURS[0],
     oracle: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Result:
@@ -214,15 +226,9 @@ def simulate(
     Args:
         scenario: what it goes through.
         policy: the decision law.
-        flavour: which server, one of ``FLAVOURS``.
         oracle: look for the best static setting as well.
         progress: told now and then how far it is, one short line.
-
-    Raises:
-        SimulateError: a flavour that there is not.
     """
-    if flavour not in FLAVOURS:
-        raise SimulateError(f"no flavour is called {flavour!r}; there is {', '.join(FLAVOURS)}")
     settings = Settings(mode=Mode.ACTIVE, policy=policy)
 
     def ticked(record: TickRecord) -> None:
@@ -247,7 +253,7 @@ def simulate(
     return Result(
         policy=policy,
         scenario=scenario.name,
-        flavour=flavour,
+        flavour=scenario.server.flavour,
         seed=scenario.seed,
         seconds=scenario.seconds,
         measured_from=scenario.measured_from,
@@ -259,6 +265,8 @@ def simulate(
         sync_flush_seconds=outcome.sync_flush_seconds,
         stall_seconds=round(outcome.stall_seconds, 3),
         pages_per_commit=round(outcome.pages_per_commit, 4),
+        latency_p50=round(outcome.latency_p50, 5),
+        latency_p99=round(outcome.latency_p99, 5),
         settling_seconds=None if scenario.changes else outcome.settling_seconds,
         knob_changes=run.knob_changes,
         io_capacity_max_final=run.final.io_capacity_max,

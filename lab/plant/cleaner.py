@@ -1,9 +1,10 @@
-"""The page cleaner: how many pages are flushed in which round.
+"""The page cleaner of MySQL and Percona Server: how many pages are flushed in which round.
 
 Source: storage/innobase/buf/buf0flu.cc of MySQL 8.0.44 and 9.7: namespace ``Adaptive_flush``
 (``initialize``, ``set_average``, ``get_pct_for_dirty``, ``get_pct_for_lsn``,
-``set_flush_target_by_lsn``, ``page_recommendation``) and ``buf_flush_page_coordinator_thread``;
-one buffer pool instance. Integer arithmetic where the server's is.
+``set_flush_target_by_lsn``, ``page_recommendation``) and ``buf_flush_page_coordinator_thread``; of 5.7
+``buf_flush_request_force``, of 5.6 ``page_cleaner_flush_pages_if_needed``, and log/log0log.cc of both,
+``log_checkpoint_margin``. One buffer pool instance. Integer arithmetic where the server's is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from lab.plant.averages import Averages
+from lab.plant.flavour import Sync
 
 if TYPE_CHECKING:
     from lab.plant.pages import Ledger
@@ -23,6 +27,9 @@ LSN_SCAN_FACTOR = 3
 
 SPREAD_ABOVE_PCT = 30
 """LSN percentage above which the request is spread by age."""
+
+OVERSHOOT = 131_072
+"""Redo that mini-transactions have added when the first writer finds the sync point passed, bytes."""
 
 
 class Batch(IntEnum):
@@ -42,33 +49,31 @@ class Cleaner:
         wake_at: when the thread looks again, simulated seconds; infinite while a batch runs.
         batch: what the running batch is for.
         left: pages that the running batch has still to write; 0 when none runs.
+        holds_writers: writers wait until the running batch ends.
         pct_for_lsn: ``buffer_flush_pct_for_lsn``, percent of C.
         requested: ``buffer_flush_n_to_flush_requested``, pages.
         by_age: ``buffer_flush_n_to_flush_by_age``, pages.
-        lsn_avg_rate: ``buffer_flush_lsn_avg_rate``, bytes/s.
-        page_avg_rate: ``buffer_flush_avg_page_rate``, pages/s.
+        averages: page and redo rate as the law sees them.
         totals: pages flushed so far, one number per kind of batch.
     """
 
     __slots__ = (
         "_active",
         "_activity",
-        "_age_lwm",
-        "_average_lsn",
-        "_average_since",
-        "_iterations",
         "_last_pages",
+        "_law",
         "_loop_start",
+        "_low_water",
         "_parameters",
         "_size",
-        "_sum_pages",
+        "_sync",
+        "averages",
         "batch",
         "by_age",
+        "holds_writers",
         "io_capacity",
         "io_capacity_max",
         "left",
-        "lsn_avg_rate",
-        "page_avg_rate",
         "pct_for_lsn",
         "requested",
         "totals",
@@ -77,27 +82,26 @@ class Cleaner:
 
     def __init__(self, parameters: ServerParameters, redo: Redo, *, now: float) -> None:
         """Start asleep, to wake within a second."""
-        self._parameters = parameters
-        self.io_capacity = min(parameters.io_capacity, parameters.io_capacity_max)
-        self.io_capacity_max = parameters.io_capacity_max
-        self._age_lwm = parameters.adaptive_flushing_lwm * redo.limits.stall_point / 100.0
+        filled = parameters.filled()
+        self._parameters = filled
+        self._law = filled.kind.law
+        self._sync = filled.kind.sync
+        self.io_capacity_max = filled.io_capacity_max or 0
+        self.io_capacity = min(filled.io_capacity or 0, self.io_capacity_max)
+        self._low_water = filled.adaptive_flushing_lwm / 100.0
         self._loop_start = now
         self.wake_at = now + LOOP_SECONDS
-        self._average_since = now
-        self._average_lsn = redo.lsn
-        self._iterations = 0
-        self._sum_pages = 0
+        self.averages = Averages(filled.flushing_avg_loops, now=now, lsn=redo.lsn)
         self._last_pages = 0
         self._active = True
         self._activity = 0.0
         self._size = 0.0
         self.batch = Batch.ADAPTIVE
         self.left = 0.0
+        self.holds_writers = False
         self.pct_for_lsn = 0
         self.requested = 0
         self.by_age = 0
-        self.lsn_avg_rate = 0
-        self.page_avg_rate = 0
         self.totals = [0.0, 0.0, 0.0]
 
     def wake(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
@@ -115,11 +119,10 @@ class Cleaner:
             self._loop_start = now
             self._active = activity != self._activity
             self._activity = activity
-        oldest = ledger.oldest(redo.lsn)
-        limit = redo.sync_flush_lsn(oldest) if self._parameters.flush_sync else None
+        limit = self._rounds_to(redo, ledger)
         size = 0.0
         if limit is not None:
-            limit += self.lsn_avg_rate * LSN_SCAN_FACTOR
+            limit += self.averages.lsn_rate * LSN_SCAN_FACTOR
             wanted = self._recommend(now, redo, ledger, sync_limit=limit)
             # the batch ends early where the limit is reached
             size = min(float(wanted), math.ceil(ledger.count_to(limit, wanted + 1.0)))
@@ -131,80 +134,120 @@ class Cleaner:
         elif slept:
             size = float(self.io_capacity * self._parameters.idle_flush_pct // 100)
             self.batch = Batch.BACKGROUND
-        self._size = min(size, ledger.dirty)
-        self.left = self._size
-        self.wake_at = math.inf if self.left > 0.0 else self._loop_start + LOOP_SECONDS
+        self._begin(size, ledger)
+
+    def out_of_room(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
+        """Act on writers that find no room in the log."""
+        if self.wake_at <= now:
+            self.wake(now, redo, ledger, activity)
+
+    def hold_writers(self, redo: Redo, ledger: Ledger) -> None:
+        """Begin the batch that all writers wait for, beyond the sync point of MySQL 5.6 and 5.7.
+
+        5.6: one of the writers flushes up to twice the bytes that are too many. 5.7: the page cleaner flushes
+        those, and three seconds' redo more, in one batch.
+        """
+        oldest = ledger.oldest(redo.lsn)
+        beyond = max(float(OVERSHOOT), redo.lsn - oldest - redo.sync_trigger)
+        more = beyond if self._sync is Sync.WRITERS else self.averages.lsn_rate * LSN_SCAN_FACTOR
+        self._last_pages = 0
+        self.batch = Batch.SYNC
+        self.holds_writers = True
+        self._begin(math.ceil(ledger.count_to(oldest + beyond + more, math.inf)), ledger)
+
+    def waits_for_sync(self) -> bool:
+        """Tell whether writers wait beyond the sync point."""
+        return self._sync in {Sync.BATCH, Sync.WRITERS}
+
+    def stopped_early(self) -> bool:
+        """Tell whether a checkpoint that finds the age too high wakes the thread."""
+        return self.left <= 0.0 and self._sync is Sync.ROUNDS
 
     def wrote(self, pages: float) -> None:
         """Count pages that the running batch has written."""
         self.totals[self.batch] += pages
         self.left -= pages
 
-    def finish(self, now: float) -> None:
+    def finish(self, now: float, redo: Redo | None = None, ledger: Ledger | None = None) -> None:  # noqa: ARG002 - MariaDB's
         """End the running batch: sleep out the second, but for sync flushing, which goes on at once."""
-        if self.batch is not Batch.BACKGROUND:
+        if self.batch is Batch.ADAPTIVE or (self.batch is Batch.SYNC and not self.holds_writers):
             self._last_pages = int(self._size)
+        goes_on = self.batch is Batch.SYNC and not self.holds_writers
         self.left = 0.0
-        self.wake_at = now if self.batch is Batch.SYNC else max(now, self._loop_start + LOOP_SECONDS)
+        self.holds_writers = False
+        self.wake_at = now if goes_on else max(now, self._loop_start + LOOP_SECONDS)
+
+    def _begin(self, size: float, ledger: Ledger) -> None:
+        """Begin a batch of so many pages, or sleep where there are none."""
+        self._size = min(size, ledger.dirty)
+        self.left = self._size
+        self.wake_at = math.inf if self.left > 0.0 else self._loop_start + LOOP_SECONDS
+        if self.left <= 0.0:
+            self.holds_writers = False
+
+    def _rounds_to(self, redo: Redo, ledger: Ledger) -> float | None:
+        """Return the LSN up to which rounds without sleep go; None where they are not called for."""
+        if self._sync is not Sync.ROUNDS or not self._parameters.flush_sync:
+            return None
+        return redo.sync_flush_lsn(ledger.oldest(redo.lsn))
 
     def _recommend(self, now: float, redo: Redo, ledger: Ledger, *, sync_limit: float | None) -> int:
         """Return the pages to flush in this round, after ``page_recommendation``."""
-        moved = redo.lsn != self._average_lsn
-        self._set_average(now, redo.lsn)
+        averages = self.averages
+        moved = averages.moved(redo.lsn)
+        averages.loop(now, redo.lsn, self._last_pages)
         self._last_pages = 0
         if not moved and sync_limit is None:
             self.requested = 0
             return 0
         age = redo.lsn - ledger.oldest(redo.lsn)
-        self.pct_for_lsn = self._pct_for_lsn(age, redo.flush_limit)
+        self.pct_for_lsn = self._pct_for_lsn(age, redo)
         most = 2 * self.io_capacity_max
+        found, factor = self._needed(redo, ledger, age, most, sync_limit)
+        by_age = min(self.by_age, most)
+        if sync_limit is not None:
+            pages = max(by_age, self.io_capacity)
+        else:
+            share = int(self.io_capacity * max(self._pct_for_dirty(ledger.dirty), self.pct_for_lsn) / 100.0)
+            if self._law.alone and age >= redo.flush_limit:
+                pages = share
+            elif self._law.terms > 2:  # noqa: PLR2004 - a mean of three or of two
+                pages = (share + averages.page_rate + by_age) // 3
+            else:
+                pages = (share + averages.page_rate) // 2
+            pages = min(pages, self.io_capacity_max)
+        self.requested = pages
+        if self.pct_for_lsn > SPREAD_ABOVE_PCT and self._law.terms > 2:  # noqa: PLR2004 - as above
+            return (found // factor + 1) * pages // self.by_age + 1
+        return pages + 1
+
+    def _needed(
+        self, redo: Redo, ledger: Ledger, age: float, most: int, sync_limit: float | None
+    ) -> tuple[int, int]:
+        """Count the pages that the redo rate needs; return those found, and over how many seconds."""
         if sync_limit is None:
-            target = redo.lsn - age + self.lsn_avg_rate * LSN_SCAN_FACTOR
+            target = redo.lsn - age + self.averages.lsn_rate * LSN_SCAN_FACTOR
             factor = LSN_SCAN_FACTOR
         else:
             target = sync_limit
             factor = 1
         found = int(ledger.count_to(target, 2.0 * most * factor))
         self.by_age = max(1, found // factor)
-        by_age = min(self.by_age, most)
-        if sync_limit is None:
-            share = int(self.io_capacity * max(self._pct_for_dirty(ledger.dirty), self.pct_for_lsn) / 100.0)
-            pages = min((share + self.page_avg_rate + by_age) // 3, self.io_capacity_max)
-        else:
-            pages = max(by_age, self.io_capacity)
-        self.requested = pages
-        if self.pct_for_lsn > SPREAD_ABOVE_PCT:
-            return (found // factor + 1) * pages // self.by_age + 1
-        return pages + 1
+        return found, factor
 
-    def _set_average(self, now: float, lsn: float) -> None:
-        """Renew both averages every ``innodb_flushing_avg_loops`` loops or seconds."""
-        self._iterations += 1
-        self._sum_pages += self._last_pages
-        elapsed = max(1.0, now - self._average_since)
-        loops = self._parameters.flushing_avg_loops
-        if self._iterations < loops and elapsed < loops:
-            return
-        self.page_avg_rate = int((self._sum_pages / elapsed + self.page_avg_rate) / 2)
-        self.lsn_avg_rate = (self.lsn_avg_rate + int((lsn - self._average_lsn) / elapsed)) // 2
-        self._average_lsn = lsn
-        self._average_since = now
-        self._iterations = 0
-        self._sum_pages = 0
-
-    def _pct_for_lsn(self, age: float, flush_limit: float) -> int:
+    def _pct_for_lsn(self, age: float, redo: Redo) -> int:
         """Return the flush percentage that the age asks for, percent of C."""
-        if age < self._age_lwm:
+        if age < self._low_water * redo.low_water_base:
             return 0
-        percent = age * 100.0 / flush_limit
-        return int(self.io_capacity_max // self.io_capacity * (percent * math.sqrt(percent)) / 7.5)
+        return self._law.percentage(age, redo.flush_limit, self.io_capacity, self.io_capacity_max)
 
     def _pct_for_dirty(self, dirty: float) -> int:
         """Return the flush percentage that the share of dirty pages asks for, percent of C."""
         parameters = self._parameters
         percent = 100.0 * dirty / parameters.buffer_pool_pages
-        if parameters.max_dirty_pages_pct_lwm == 0.0:
-            return 100 if percent >= parameters.max_dirty_pages_pct and percent > 0.0 else 0
-        if percent < parameters.max_dirty_pages_pct_lwm:
+        low, high = parameters.max_dirty_pages_pct_lwm or 0.0, parameters.max_dirty_pages_pct or 0.0
+        if low == 0.0:
+            return 100 if percent >= high and percent > 0.0 else 0
+        if percent < low:
             return 0
-        return int(percent * 100.0 / (parameters.max_dirty_pages_pct + 1.0))
+        return int(percent * 100.0 / (high + 1.0))

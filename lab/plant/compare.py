@@ -20,6 +20,7 @@ from lab.bench.statistics import percentile
 from lab.plant.clock import SimClock
 from lab.plant.parameters import DiskChange, DiskParameters, PlantParameters, ServerParameters
 from lab.plant.server import SimulatedServer
+from tuner.servers.limits import redo_limits
 
 
 class Row(NamedTuple):
@@ -92,7 +93,7 @@ def run(parameters: PlantParameters, *, seconds: int, skipped: int, seed: int) -
     """Return what one setting gives, counted after the skipped seconds."""
     clock = SimClock()
     server = SimulatedServer(parameters, clock, seed=seed)
-    raw_async = server.engine.redo.limits.raw_async
+    raw_async = redo_limits(parameters.server.redo_capacity).raw_async
     samples = [server.read()]
     for second in range(1, seconds + 1):
         clock.advance_to(float(second))

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
+from lab.plant.access import streams
 from lab.plant.cleaner import Cleaner
 from lab.plant.disk import Disk
-from lab.plant.load import ClosedLoad
+from lab.plant.flavour import Sync
+from lab.plant.latency import Latencies
+from lab.plant.load import Clients
+from lab.plant.lru import Lru
+from lab.plant.mariadb import MariaDBCleaner
 from lab.plant.pages import Ledger
+from lab.plant.pool import pool
 from lab.plant.redo import Redo
+from lab.plant.timeline import Timeline
 
 if TYPE_CHECKING:
-    from lab.plant.parameters import PlantParameters
+    from lab.plant.parameters import LoadChange, PlantParameters
 
 FIRST_LSN = 20_000_000
 CLEANER_PHASE = 0.37
@@ -32,25 +40,31 @@ class Engine:
     """One server, its disk and its load, from event to event.
 
     An event is the end of a flush batch, the page cleaner's waking, a checkpoint that is due,
-    the log running full, a whole second, a change of load or disk, or the end of the step.
-    Between two events all rates are constant.
+    the log running full, a whole second, a change of load, disk or redo size, the end of a queue, or
+    the end of the step. Between two events all rates are constant.
 
     Attributes:
         now: simulated seconds since the start.
         commits: commits so far.
-        stalled: seconds in which all writers waited for redo space.
+        stalled: seconds in which all writers waited for redo space or for sync flushing.
         waits: writers that waited for redo space so far (``log_on_file_space_waits``).
+        latencies: how long commits took.
     """
 
     __slots__ = (
-        "_changes",
+        "_commit_bytes",
+        "_own",
         "_redo_per_commit",
         "_second",
+        "_timeline",
+        "_waits_for_sync",
         "cleaner",
         "commits",
         "disk",
+        "latencies",
         "ledger",
         "load",
+        "lru",
         "now",
         "redo",
         "stalled",
@@ -59,18 +73,52 @@ class Engine:
 
     def __init__(self, parameters: PlantParameters, *, seed: int) -> None:
         """Start with an empty flush list at time 0."""
+        server = parameters.server
+        touched = streams(parameters.load)
         self.now = 0.0
-        self.redo = Redo(capacity=parameters.server.redo_capacity, lsn=float(FIRST_LSN), now=0.0)
-        self.ledger = Ledger(hot_pages=parameters.load.hot_pages, lsn=float(FIRST_LSN))
-        self.cleaner = Cleaner(parameters.server, self.redo, now=CLEANER_PHASE - 1.0)
-        self.disk = Disk(parameters.disk)
-        self.load = ClosedLoad(parameters.load, seed=seed)
-        self._redo_per_commit = parameters.load.redo_bytes_per_commit
-        self._changes = _changes(parameters)
+        self.redo = Redo(capacity=server.redo_capacity, lsn=float(FIRST_LSN), now=0.0, flavour=server.kind)
+        self.ledger = Ledger(touched, lsn=float(FIRST_LSN))
+        kind = MariaDBCleaner if server.kind.sync is Sync.FURIOUS else Cleaner
+        self.cleaner = kind(server, self.redo, now=CLEANER_PHASE - 1.0)
+        self.disk = Disk(parameters.disk, doublewrite_pages=server.doublewrite_pages)
+        self.load = Clients(parameters.load, seed=seed, latency=self.disk.commit_latency)
+        found = pool(server.buffer_pool_pages, touched)
+        depth, reads = server.lru_scan_depth, parameters.disk.read_iops
+        self.lru = None if found is None else Lru(found, depth, reads, lsn=float(FIRST_LSN))
+        self._own = parameters.load
+        self._redo_per_commit = 0.0
+        self._change(parameters.load.timeline[0])
+        self._commit_bytes = parameters.load.commit_bytes
+        self._timeline = self._planned(parameters)
+        self._waits_for_sync = self.cleaner.waits_for_sync()
         self._second = 0.0
         self.commits = 0.0
         self.stalled = 0.0
         self.waits = 0
+        self.latencies = Latencies()
+
+    def _planned(self, parameters: PlantParameters) -> Timeline:
+        """Return what changes by itself."""
+        timeline = Timeline()
+        disk, load = parameters.disk, parameters.load
+        timeline.add([(one.at, partial(self._change, one)) for one in load.timeline], repeat=load.repeat)
+        timeline.add(
+            [(one.at, partial(self.disk.limit, one.write_iops)) for one in disk.timeline], repeat=disk.repeat
+        )
+        timeline.add(
+            [(one.at, partial(self._resize, one.redo_capacity)) for one in parameters.server.resizes]
+        )
+        return timeline
+
+    def _change(self, now: LoadChange) -> None:
+        own = self._own
+        self.load.change(now)
+        self.ledger.appends(own.appended_pages if now.appended_pages is None else now.appended_pages)
+        redo = now.redo_bytes_per_commit
+        self._redo_per_commit = own.redo_bytes_per_commit if redo is None else redo
+
+    def _resize(self, capacity: int) -> None:
+        self.redo.resize(capacity, self.ledger.oldest(self.redo.lsn))
 
     def advance_to(self, until: float) -> None:
         """Let time pass up to ``until``, seconds since the start."""
@@ -82,84 +130,105 @@ class Engine:
         """Do all that is due now."""
         now = self.now + INSTANT
         if now >= self._second:
-            self._second = math.floor(now) + 1.0
-            self.load.next_second()
-        while self._changes and now >= self._changes[-1][0]:
-            _, threads, write_iops = self._changes.pop()
-            if threads is not None:
-                self.load.change(threads)
-            if write_iops is not None:
-                self.disk.write_iops = write_iops
+            self._whole_second(now)
+        if now >= self._timeline.next:
+            self._timeline.pass_to(now)
         if now >= self.redo.due:
             self._checkpoint()
         if now >= self.cleaner.wake_at:
             self.cleaner.wake(self.now, self.redo, self.ledger, self.commits)
 
+    def _whole_second(self, now: float) -> None:
+        """Do what happens once a second."""
+        self._second = math.floor(now) + 1.0
+        self.load.next_second()
+        if self.lru is not None:
+            self.lru.next_second(self.ledger, self.commits, self.redo.lsn)
+        if self.redo.resizing:
+            self.redo.shrink(self.ledger.oldest(self.redo.lsn))
+
     def _checkpoint(self) -> bool:
         """Let the checkpointer ask for sync flushing and write what is available; False when nothing is."""
-        redo = self.redo
+        redo, cleaner = self.redo, self.cleaner
         oldest = self.ledger.oldest(redo.lsn)
         redo.make_available(oldest)
-        if self.cleaner.left <= 0.0 and redo.sync_flush_lsn(oldest) is not None:
-            self.cleaner.wake_at = min(self.cleaner.wake_at, self.now)
+        if cleaner.stopped_early() and redo.sync_flush_lsn(oldest) is not None:
+            cleaner.wake_at = min(cleaner.wake_at, self.now)
         return redo.write_checkpoint(self.now)
 
     def _blocked(self) -> bool:
-        """Return whether writers find no room in the log although the checkpointer was woken."""
-        redo = self.redo
-        if redo.room() > NO_ROOM or not self.load.threads:
+        """Return whether writers wait: for a batch of sync flushing, or for room in the log.
+
+        Those that find no room have woken the checkpointer first.
+        """
+        redo, cleaner = self.redo, self.cleaner
+        if not self.load.threads:
+            return False
+        if self._waits_for_sync:
+            if not cleaner.holds_writers and redo.sync_flush_lsn(self.ledger.oldest(redo.lsn)) is not None:
+                self.waits += self.load.threads
+                cleaner.hold_writers(redo, self.ledger)
+            if cleaner.holds_writers:
+                return True
+        if redo.room() > NO_ROOM:
             return False
         self.waits += self.load.threads
         freed = self._checkpoint()
-        if self.cleaner.wake_at <= self.now:
-            self.cleaner.wake(self.now, redo, self.ledger, self.commits)
-        return not freed or redo.room() <= NO_ROOM
+        if freed and redo.room() > NO_ROOM:
+            return False
+        cleaner.out_of_room(self.now, redo, self.ledger, self.commits)
+        return redo.room() <= NO_ROOM
 
     def _phase(self, until: float) -> None:
         """Move to the next event."""
-        redo, load, cleaner = self.redo, self.load, self.cleaner
+        redo, load, cleaner, disk = self.redo, self.load, self.cleaner, self.disk
         blocked = self._blocked()
-        end = min(until, self._second, redo.due)
-        if self._changes:
-            end = min(end, self._changes[-1][0])
+        end = min(until, self._second, redo.due, self._timeline.next)
         most = 0.0 if blocked else load.most_commits
+        operations = load.operations_per_commit
+        if self.lru is not None:
+            operations += self.lru.pages_per_commit * disk.page_operations()
+            most = min(most, self.lru.most_commits)
+        cost = disk.commit_seconds(operations, self._commit_bytes)
         batch_end = math.inf
         if cleaner.left > 0.0:
-            commits, pages = self.disk.shared(
-                operations_per_commit=load.operations_per_commit, most_commits=most, waiting=load.waiting
-            )
+            commits, pages = disk.shared(commit_seconds=cost, most_commits=most, waiting=load.waiting)
             batch_end = self.now + cleaner.left / pages
             end = min(end, batch_end)
         else:
             pages = 0.0
-            commits = self.disk.alone(operations_per_commit=load.operations_per_commit, most_commits=most)
+            commits = disk.alone(commit_seconds=cost, most_commits=most)
             end = min(end, cleaner.wake_at)
         if blocked:
-            end = min(end, self.now + POLL_SECONDS)
+            if not cleaner.holds_writers:
+                end = min(end, self.now + POLL_SECONDS)
         elif commits > 0.0:
-            end = min(end, self.now + redo.room() / (commits * self._redo_per_commit))
+            end = min(end, self.now + self._until_full(commits), self.now + load.until_served(commits))
         seconds = max(0.0, end - self.now)
-        if blocked:
-            self.stalled += seconds
         flushed = 0.0
         if pages > 0.0:
             written = cleaner.left if end >= batch_end else pages * seconds
             flushed = self.ledger.take(written)
             cleaner.wrote(flushed)
         done = commits * seconds
+        if blocked:
+            self.stalled += seconds
+        self.latencies.add(load.latency(end, seconds, done), done)
         if done > 0.0:
             self.commits += done
             redo.lsn += done * self._redo_per_commit
-            self.ledger.update(updates=done, lsn=redo.lsn, flushed_meanwhile=flushed)
+            self.ledger.update(commits=done, lsn=redo.lsn, flushing=flushed > 0.0)
+        load.queue(commits, seconds)
+        disk.used(done * operations + flushed * disk.page_operations(), seconds)
         self.now = max(self.now, end)
         if end >= batch_end:
-            cleaner.finish(self.now)
+            cleaner.finish(self.now, redo, self.ledger)
 
-
-def _changes(parameters: PlantParameters) -> list[tuple[float, int | None, float | None]]:
-    """Return the changes of load and disk after the start, latest first."""
-    found: list[tuple[float, int | None, float | None]] = [
-        (load.at, load.threads, None) for load in parameters.load.timeline[1:]
-    ]
-    found += [(disk.at, None, disk.write_iops) for disk in parameters.disk.timeline[1:]]
-    return sorted(found, key=lambda change: -change[0])
+    def _until_full(self, commits: float) -> float:
+        """Return the seconds until the log is full, or the sync point is reached where writers wait there."""
+        redo = self.redo
+        room = redo.room()
+        if self._waits_for_sync:
+            age = redo.lsn - self.ledger.oldest(redo.lsn)
+            room = min(room, redo.sync_trigger - age + NO_ROOM)
+        return max(INSTANT, room / (commits * self._redo_per_commit))

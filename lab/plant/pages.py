@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lab.plant.access import Stream
 
 CRUMB = 1e-9
 """Less than this of a page is rounding, not a page."""
 
 
 class Ledger:
-    """Dirty pages in buckets of LSN, oldest first, and the clean hot pages beside them.
+    """Dirty pages in buckets of LSN, oldest first, and the clean pages of each stream beside them.
 
     A page is in the flush list once, under its oldest modification
     (``buf_flush_insert_into_flush_list``), however often it is changed after that: that is
@@ -20,66 +26,146 @@ class Ledger:
     Attributes:
         dirty: pages in the flush list.
         dirtied: pages ever put into it.
-        flushed: pages ever taken out of it.
+        flushed: pages ever taken out of it in order.
+        evicted: pages ever taken out of it by the LRU.
     """
 
-    __slots__ = ("_buckets", "_end", "_hot", "_start", "dirtied", "dirty", "flushed")
+    __slots__ = (
+        "_buckets",
+        "_dirty",
+        "_end",
+        "_single",
+        "_start",
+        "_streams",
+        "_taken",
+        "dirtied",
+        "dirty",
+        "evicted",
+        "flushed",
+    )
 
-    def __init__(self, *, hot_pages: float, lsn: float) -> None:
-        """Start with every one of the hot pages clean at an LSN."""
-        self._hot = hot_pages
-        self._buckets: deque[tuple[float, float]] = deque()  # end LSN, pages
+    def __init__(self, streams: Sequence[Stream], *, lsn: float) -> None:
+        """Start with every page clean at an LSN."""
+        self._streams = tuple((stream.pages, stream.touches) for stream in streams)
+        self._single = len(self._streams) == 1
+        # end LSN, pages, and of which stream they are; no third where there is one stream
+        self._buckets: deque[tuple[float, float, tuple[float, ...]]] = deque()
+        self._dirty = [0.0] * len(self._streams)
+        self._taken = [0.0] * len(self._streams)
         self._start = lsn  # LSN where the oldest bucket begins
         self._end = lsn
         self.dirty = 0.0
         self.dirtied = 0.0
         self.flushed = 0.0
+        self.evicted = 0.0
 
     def oldest(self, lsn: float) -> float:
         """Return the oldest modification; ``lsn`` when nothing is dirty."""
         return self._start if self._buckets else lsn
 
-    def update(self, *, updates: float, lsn: float, flushed_meanwhile: float = 0.0) -> None:
-        """Spread updates evenly over the hot pages while the log grows to ``lsn``.
+    def appends(self, pages: float) -> None:
+        """Let one commit fill so many new pages from now on."""
+        self._streams = tuple(
+            (held, pages if held == math.inf else touches) for held, touches in self._streams
+        )
 
-        The share that hits a clean page makes it dirty: with u updates over N pages of which
-        c are clean, c * (1 - exp(-u / N)). ``flushed_meanwhile`` pages become clean evenly
-        during the same time.
+    def of_stream(self, stream: int) -> float:
+        """Return the dirty pages of one stream."""
+        return self._dirty[stream]
+
+    def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
+        """Spread the changes of so many commits over their pages while the log grows to ``lsn``.
+
+        The share that hits a clean page makes it dirty: with u touches over N pages of which
+        c are clean, c * (1 - exp(-u / N)). With ``flushing`` what was taken last became clean
+        evenly during the same time.
         """
-        clean = self._hot - self.dirty - 0.5 * flushed_meanwhile
-        pages = clean * -math.expm1(-updates / self._hot) if clean > 0.0 else 0.0
+        fresh = []
+        dirty, taken = self._dirty, self._taken
+        for stream, (pages, touches) in enumerate(self._streams):
+            u = commits * touches
+            if pages == math.inf:
+                found = u
+            else:
+                clean = pages - dirty[stream] - (0.5 * taken[stream] if flushing else 0.0)
+                found = clean * -math.expm1(-u / pages) if clean > 0.0 else 0.0
+            dirty[stream] += found
+            fresh.append(found)
+        pages = fresh[0] if self._single else sum(fresh)
         if not self._buckets:
             self._start = self._end
         self._end = lsn
         if pages > 0.0 or self._buckets:
-            self._buckets.append((lsn, pages))
+            self._buckets.append((lsn, pages, () if self._single else tuple(fresh)))
             self.dirty += pages
             self.dirtied += pages
 
     def take(self, pages: float) -> float:
         """Flush that many of the oldest pages; return how many there were."""
         left = pages
-        buckets = self._buckets
+        buckets, taken = self._buckets, self._taken
+        for stream in range(len(taken)):
+            taken[stream] = 0.0
         while buckets:
-            end, held = buckets[0]
+            end, held, parts = buckets[0]
             if held > left + CRUMB:
-                self._start += (end - self._start) * left / held
-                buckets[0] = (end, held - left)
+                share = left / held
+                self._start += (end - self._start) * share
+                buckets[0] = (end, held - left, tuple([part * (1.0 - share) for part in parts]))
+                for stream, part in enumerate(parts):
+                    taken[stream] += part * share
                 left = 0.0
                 break
             left = max(0.0, left - held)  # an empty bucket goes as well: it is nobody's oldest modification
             self._start = end
+            for stream, part in enumerate(parts):
+                taken[stream] += part
             buckets.popleft()
-        taken = pages - left
-        self.dirty = self.dirty - taken if buckets else 0.0
-        self.flushed += taken
-        return taken
+        found = pages - left
+        if self._single:
+            taken[0] = found
+        for stream, part in enumerate(taken):
+            self._dirty[stream] = max(0.0, self._dirty[stream] - part) if buckets else 0.0
+        self.dirty = self.dirty - found if buckets else 0.0
+        self.flushed += found
+        return found
+
+    def evict(self, wanted: Sequence[float], *, before: float) -> float:
+        """Take pages of each stream out that were dirtied before an LSN; return how many.
+
+        That is what flushing at the end of the LRU list does: it heeds no order of the flush list.
+        """
+        held = [0.0] * len(wanted)
+        for end, pages, parts in self._buckets:
+            if end > before:
+                break
+            for stream, part in enumerate(parts or (pages,)):
+                held[stream] += part
+        shares = [
+            min(1.0, want / have) if have > 0.0 else 0.0 for want, have in zip(wanted, held, strict=True)
+        ]
+        gone = [have * share for have, share in zip(held, shares, strict=True)]
+        if sum(gone) <= CRUMB:
+            return 0.0
+        for index, (end, pages, parts) in enumerate(self._buckets):
+            if end > before:
+                break
+            if self._single:
+                self._buckets[index] = (end, pages * (1.0 - shares[0]), ())
+            else:
+                left = tuple([part * (1.0 - share) for part, share in zip(parts, shares, strict=True)])
+                self._buckets[index] = (end, sum(left), left)
+        for stream, lost in enumerate(gone):
+            self._dirty[stream] = max(0.0, self._dirty[stream] - lost)
+        self.dirty = max(0.0, self.dirty - sum(gone))
+        self.evicted += sum(gone)
+        return sum(gone)
 
     def count_to(self, lsn: float, most: float) -> float:
         """Return how many pages have their oldest modification at or before ``lsn``, at most ``most``."""
         total = 0.0
         start = self._start
-        for end, held in self._buckets:
+        for end, held, _ in self._buckets:
             if end > lsn:
                 if lsn > start:
                     total += held * (lsn - start) / (end - start)

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from lab.plant.cleaner import Batch
 from lab.plant.engine import Engine
+from lab.plant.flavour import Sync
 from tuner.records import Capacity, Facts, Receipt, Sample
 
 if TYPE_CHECKING:
     from lab.plant.parameters import PlantParameters
     from tuner.clock import Clock
 
-VERSION = "9.7 (simulated)"
 CAPACITY_MINIMUM = 100
-CAPACITY_MAXIMUM = 4_294_967_295
 PAGE_SIZE = 16_384
+NO_LAW = "soft-limit"
+"""The flush law of a MariaDB whose page cleaner sleeps until the flush limit."""
+
 READ_SECONDS = 0.001
 """What one reading is said to take; the simulated clock does not move meanwhile."""
 
@@ -24,7 +26,7 @@ ROOT = uuid.UUID("6a7e8f32-6f1b-5c86-9a54-0d2f5f4f1b1d")
 
 
 class SimulatedServer:
-    """A MySQL 9.7 behind the port of ``tuner.servers.port``.
+    """A MySQL, Percona Server or MariaDB behind the port of ``tuner.servers.port``.
 
     It lives up to the clock's time whenever it is read or written, so it can stand beside a
     simulated clock as well as a real one.
@@ -42,36 +44,47 @@ class SimulatedServer:
             seed: decides the identity and every random number.
         """
         self.engine = Engine(parameters, seed=seed)
-        self._parameters = parameters
         self._clock = clock
         self._zero = clock.monotonic()
         self._started = clock.wall()
         self._identity = str(uuid.uuid5(ROOT, f"seed {seed}"))
-        self._limits = self.engine.redo.limits
+        self._server = parameters.server.filled()
+        self._kind = self._server.kind
 
     def facts(self) -> Facts:
         """Return what does not change while the server runs."""
         return Facts(
             identity=self._identity,
             endpoint="simulated",
-            version=VERSION,
-            version_comment="simulated MySQL, no real server",
+            version=self._kind.version,
+            version_comment=f"simulated {self._kind.name}, no real server",
             family="simulated",
-            flush_law="legacy",
+            flush_law=self._law(),
             page_size=PAGE_SIZE,
             capacity_minimum=CAPACITY_MINIMUM,
-            capacity_maximum=CAPACITY_MAXIMUM,
+            capacity_maximum=self._kind.capacity_maximum,
             started=self._started,
+            flush_order_lag=self._kind.order_lag,
+            sawtooth_seconds=self._kind.checkpoint_seconds + 1.0,
+            sync_stalls=self._kind.sync is not Sync.ROUNDS,
+            redo_dynamic=self._kind.resizes,
         )
+
+    def _law(self) -> str:
+        """Return the name of the flush law in force."""
+        if self._kind.sync is Sync.FURIOUS and self._server.max_dirty_pages_pct_lwm == 0.0:
+            return NO_LAW
+        return self._kind.law.name
 
     def read(self) -> Sample:
         """Live up to now and return the counters as MySQL 9.7 exports them."""
         now = self._settle()
         engine = self.engine
-        redo, cleaner, limits = engine.redo, engine.cleaner, self._limits
+        redo, cleaner, lru = engine.redo, engine.cleaner, engine.lru
+        limits = redo.limits
         totals = cleaner.totals
         lsn, checkpoint, commits = int(redo.lsn), int(redo.checkpoint), int(engine.commits)
-        parameters = self._parameters.server
+        parameters = self._server
         return Sample(
             monotonic=now,
             wall=self._clock.wall(),
@@ -80,7 +93,7 @@ class SimulatedServer:
             uptime=engine.now,
             io_capacity=cleaner.io_capacity,
             io_capacity_max=cleaner.io_capacity_max,
-            redo_capacity=parameters.redo_capacity,
+            redo_capacity=redo.capacity,
             flush_limit=limits.flush_limit,
             sync_point=limits.sync_point,
             stall_point=limits.stall_point,
@@ -89,25 +102,26 @@ class SimulatedServer:
             lsn_checkpoint=checkpoint,
             redo_logical_size=lsn - checkpoint,
             redo_enabled=True,
-            resizing=False,
+            resizing=redo.resizing,
             adaptive_flushing=True,
             adaptive_flushing_lwm=parameters.adaptive_flushing_lwm,
             flush_sync=parameters.flush_sync,
             pages_adaptive=int(totals[Batch.ADAPTIVE]),
             pages_sync=int(totals[Batch.SYNC]),
             pages_background=int(totals[Batch.BACKGROUND]),
-            pages_lru=0,
+            pages_lru=0 if lru is None else int(lru.flushed),
             pages_neighbour=0,
             pages_dirty=int(engine.ledger.dirty),
             pages_total=parameters.buffer_pool_pages,
             flush_percentage=cleaner.pct_for_lsn,
             flush_requested=cleaner.requested,
             flush_by_age=cleaner.by_age,
-            lsn_average_rate=cleaner.lsn_avg_rate,
-            free_page_waits=0,
+            lsn_average_rate=cleaner.averages.lsn_rate,
+            free_page_waits=0 if lru is None else lru.waits,
             redo_space_waits=engine.waits,
             row_changes=commits,
             commits=commits,
+            dirty_limit=parameters.max_dirty_pages_pct or 0.0,
             low_water=int(limits.low_water_base * parameters.adaptive_flushing_lwm / 100.0),
         )
 
@@ -115,8 +129,8 @@ class SimulatedServer:
         """Carry out SET GLOBAL statements as MySQL does: what does not fit is clamped, with no error.
 
         ``innodb_io_capacity_update`` and ``innodb_io_capacity_max_update``: C above M becomes
-        M, M below C becomes C, and a value outside the variable's range its bound. The page
-        cleaner sees a new value in its next loop.
+        M, M below C becomes C, and a value outside the variable's range its bound. In MariaDB C above M
+        raises M to 2 C, and M below C lowers C. The page cleaner sees a new value in its next loop.
 
         Args:
             steps: variable name and value, in order.
@@ -127,9 +141,14 @@ class SimulatedServer:
         done = 0
         error = ""
         for variable, value in steps:
-            bounded = max(CAPACITY_MINIMUM, min(value, CAPACITY_MAXIMUM))
+            bounded = max(CAPACITY_MINIMUM, min(value, self._kind.capacity_maximum))
             if variable == "innodb_io_capacity":
+                if bounded > cleaner.io_capacity_max and self._kind.raises_max:
+                    cleaner.io_capacity_max = min(2 * bounded, self._kind.capacity_maximum)
                 cleaner.io_capacity = min(bounded, cleaner.io_capacity_max)
+            elif variable == "innodb_io_capacity_max" and self._kind.raises_max:
+                cleaner.io_capacity_max = bounded
+                cleaner.io_capacity = min(cleaner.io_capacity, bounded)
             elif variable == "innodb_io_capacity_max":
                 cleaner.io_capacity_max = max(bounded, cleaner.io_capacity)
             else:

@@ -28,7 +28,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         description: one line for people.
         seconds: length of the run.
         measured_from: second from which everything is counted, to the end; before the first
-            change where load or disk move.
+            change where load or disk move once.
         seed: decides every random number; ``--seed`` goes before it.
         server: the server's settings.
         disk: the device and its limit over time.
@@ -54,28 +54,38 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         """Return when load or disk change, in order; empty where the scenario is steady."""
         disk = [change.at for change in self.disk.timeline[1:]]
         load = [change.at for change in self.load.timeline[1:]]
-        return tuple(sorted(disk + load))
+        return tuple(sorted(disk + load + [change.at for change in self.server.resizes]))
+
+    @property
+    def repeats(self) -> bool:
+        """Tell whether load or disk do the same again and again."""
+        return self.disk.repeat is not None or self.load.repeat is not None
 
     def problems(self) -> list[str]:
         """Return what does not fit together, one line each; empty when all is well."""
         found = [
-            *self._wrong_moments("disk.timeline", [change.at for change in self.disk.timeline]),
-            *self._wrong_moments("load.timeline", [change.at for change in self.load.timeline]),
+            *self._wrong_moments("disk.timeline", [one.at for one in self.disk.timeline], self.disk.repeat),
+            *self._wrong_moments("load.timeline", [one.at for one in self.load.timeline], self.load.repeat),
+            *self._wrong_moments("server.resizes", [0.0, *(one.at for one in self.server.resizes)], None),
         ]
         if self.measured_from > self.seconds - SHORTEST_WINDOW:
             found.append(
                 f"measured_from = {self.measured_from}: leaves less than {SHORTEST_WINDOW} s of "
                 f"seconds = {self.seconds} to count"
             )
-        if self.changes and self.measured_from >= self.changes[0]:
+        if self.changes and not self.repeats and self.measured_from >= self.changes[0]:
             found.append(
                 f"measured_from = {self.measured_from}: must lie before the first change, "
                 f"at {self.changes[0]:g}"
             )
-        found.extend(self._wrong_settings())
+        found.extend(self.server_problems())
         return found
 
-    def _wrong_moments(self, key: str, moments: list[float]) -> Iterator[str]:
+    def server_problems(self) -> list[str]:
+        """Return what this kind of server cannot be, one line each; empty when all is well."""
+        return [*self._wrong_settings(), *self._wrong_redo()]
+
+    def _wrong_moments(self, key: str, moments: list[float], repeat: float | None) -> Iterator[str]:
         """Yield what is wrong with the moments of a timeline, seconds."""
         if moments[0] != 0:
             yield f"{key}: the first entry is at {moments[0]:g}; it must be at 0"
@@ -84,22 +94,30 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
                 yield f"{key}: {later:g} comes after {earlier:g}; the moments must rise"
         if moments[-1] >= self.seconds:
             yield f"{key}: {moments[-1]:g} is not before the end, seconds = {self.seconds}"
+        if repeat is not None and moments[-1] >= repeat:
+            yield f"{key}: {moments[-1]:g} is not before the repetition, repeat = {repeat:g}"
 
     def _wrong_settings(self) -> Iterator[str]:
-        """Yield settings of the server and the load that cannot stand together."""
+        """Yield settings of the server that cannot stand together."""
+        server = self.server.filled()
+        least, most = server.io_capacity or 0, server.io_capacity_max or 0
+        if least > most:
+            yield f"server.io_capacity = {least}: is above server.io_capacity_max = {most}"
+        low, high = server.max_dirty_pages_pct_lwm or 0.0, server.max_dirty_pages_pct or 0.0
+        if low > high:
+            yield (
+                f"server.max_dirty_pages_pct_lwm = {low:g}: is above server.max_dirty_pages_pct = {high:g}"
+            )
+
+    def _wrong_redo(self) -> Iterator[str]:
+        """Yield sizes of the redo log that this kind of server cannot have."""
         server = self.server
-        if server.io_capacity > server.io_capacity_max:
-            yield (
-                f"server.io_capacity = {server.io_capacity}: is above "
-                f"server.io_capacity_max = {server.io_capacity_max}"
-            )
-        if server.max_dirty_pages_pct_lwm > server.max_dirty_pages_pct:
-            yield (
-                f"server.max_dirty_pages_pct_lwm = {server.max_dirty_pages_pct_lwm:g}: is above "
-                f"server.max_dirty_pages_pct = {server.max_dirty_pages_pct:g}"
-            )
-        if self.load.hot_pages > server.buffer_pool_pages:
-            yield (
-                f"load.hot_pages = {self.load.hot_pages:g}: does not fit into server.buffer_pool_pages = "
-                f"{server.buffer_pool_pages}; this plant never flushes for want of free pages"
-            )
+        sizes = [("server.redo_capacity", server.redo_capacity)]
+        sizes += [("server.resizes", change.redo_capacity) for change in server.resizes]
+        for key, size in sizes:
+            try:
+                server.kind.limits(size)
+            except ValueError as error:
+                yield f"{key} = {size}: {error}"
+        if server.resizes and not server.kind.resizes:
+            yield f"server.resizes: {server.flavour} has one size of its redo log until it is restarted"

@@ -57,7 +57,8 @@ class Caps(Struct, frozen=True):
 def caps_of(settings: Settings, scenario: Scenario) -> Caps:
     """Return the caps of a policy's run; a shutdown flushes at the slowest rate that the disk has."""
     disk = scenario.disk
-    rate = min(change.write_iops for change in disk.timeline) / disk.operations_per_page
+    operations = disk.page_operations(scenario.server.doublewrite_pages)
+    rate = min(change.write_iops for change in disk.timeline) / operations
     return Caps(
         checkpoint_age=settings.max_checkpoint_age_ratio,
         recovery_seconds=settings.max_recovery_seconds,
@@ -98,15 +99,16 @@ def run_static(scenario: Scenario, ratio: int, io_capacity_max: int) -> Outcome:
     """Return the outcome of a scenario with one value of M, set in its first second."""
     clock = SimClock()
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
-    trace = Trace()
+    trace = Trace(scenario.measured_from)
+    engine = server.engine
     sample = server.read()
     wanted = pair(io_capacity_max, ratio)
     steps = (("innodb_io_capacity", wanted.io_capacity), ("innodb_io_capacity_max", wanted.io_capacity_max))
     server.apply(steps[::-1] if wanted.io_capacity > sample.io_capacity_max else steps, wanted)
-    trace.add(sample, 0.0)
+    trace.add(sample, 0.0, engine.latencies)
     for second in range(1, scenario.seconds + 1):
         clock.advance_to(float(second))
-        trace.add(server.read(), server.engine.stalled)
+        trace.add(server.read(), engine.stalled, engine.latencies)
     return trace.outcome(scenario.measured_from)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from lab.bench.statistics import percentile
+from lab.plant.latency import Latencies
 from tuner.core.budgets import Recovery
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Outcome(Struct, frozen=True):
         sync_flush_seconds: seconds in which a page was sync-flushed.
         stall_seconds: seconds that all writers waited for redo space.
         pages_per_commit: flush-list pages written per commit.
+        latency_p50: median of a commit's time, seconds.
+        latency_p99: 99th percentile of it, seconds.
         settling_seconds: when the age ratio's 30-second mean comes within 0.03 of the mean
             over the last third of the whole run, for good; None when it never does.
         redo_rate_before: redo bytes/s from the start to ``measured_from``.
@@ -56,6 +59,8 @@ class Outcome(Struct, frozen=True):
     sync_flush_seconds: int
     stall_seconds: float
     pages_per_commit: float
+    latency_p50: float
+    latency_p99: float
     settling_seconds: float | None
     redo_rate_before: float
 
@@ -63,8 +68,15 @@ class Outcome(Struct, frozen=True):
 class Trace:
     """The few numbers of every reading that the outcome is made of."""
 
-    def __init__(self) -> None:
-        """Start without a reading."""
+    def __init__(self, counted_from: float = 0.0) -> None:
+        """Start without a reading.
+
+        Args:
+            counted_from: seconds after the first reading from which on times of commits count.
+        """
+        self._counted_from = counted_from
+        self._before: Latencies | None = None
+        self._latencies = Latencies()
         self._moment = array("d")
         self._commits = array("q")
         self._pages = array("q")
@@ -80,13 +92,19 @@ class Trace:
         """Return the number of readings."""
         return len(self._moment)
 
-    def add(self, sample: Sample, stalled: float) -> None:
+    def add(self, sample: Sample, stalled: float, latencies: Latencies | None = None) -> None:
         """Note one reading.
 
         Args:
             sample: the reading.
             stalled: seconds that writers have waited for redo space so far.
+            latencies: how long commits took so far.
         """
+        if latencies is not None:
+            self._latencies = latencies
+            began = self._moment[0] if self._moment else sample.monotonic
+            if self._before is None and sample.monotonic - began >= self._counted_from:
+                self._before = latencies.copy()
         self._moment.append(sample.monotonic)
         self._commits.append(sample.commits)
         self._pages.append(sample.pages_adaptive + sample.pages_sync + sample.pages_background)
@@ -121,6 +139,7 @@ class Trace:
         done = commits[last] - commits[first]
         ratios = self._age_ratio[first + 1 :]
         before = moment[first] - moment[0]
+        latencies = self._latencies.since(self._before or Latencies())
         return Outcome(
             throughput_mean=done / (moment[last] - moment[first]),
             throughput_median=statistics.median(rates),
@@ -133,6 +152,8 @@ class Trace:
             sync_flush_seconds=sum(sync[i] > sync[i - 1] for i in range(first + 1, last + 1)),
             stall_seconds=self._stalled[last] - self._stalled[first],
             pages_per_commit=(self._pages[last] - self._pages[first]) / done if done else 0.0,
+            latency_p50=latencies.percentile(50),
+            latency_p99=latencies.percentile(99),
             settling_seconds=self.settling(),
             redo_rate_before=(self._lsn[first] - self._lsn[0]) / before if before > 0.0 else 0.0,
         )

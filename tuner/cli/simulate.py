@@ -15,6 +15,7 @@ from lab.simulate import simulate as run_simulation
 from tuner.settings import PolicyName
 
 if TYPE_CHECKING:
+    from lab.plant.flavour import FlavourName
     from lab.scenarios.static import BestStatic
 
 QUIET_SECONDS = 2.0
@@ -31,6 +32,8 @@ ROWS = (
     ("sync flush", "sync_flush_seconds", "s"),
     ("stall", "stall_seconds", "s"),
     ("pages per commit", "pages_per_commit", ""),
+    ("commit latency, median", "latency_p50", "s"),
+    ("commit latency, 99th perc.", "latency_p99", "s"),
     ("settled after", "settling_seconds", "s"),
     ("changes of M", "knob_changes", ""),
     ("M at the end", "io_capacity_max_final", "pages/s"),
@@ -79,10 +82,8 @@ class Progress:
 )
 @click.option(
     "--flavour",
-    default=FLAVOURS[0],
-    show_default=True,
     type=click.Choice(FLAVOURS),
-    help="Which server is simulated.",
+    help="Which server is simulated; default: the scenario's.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Decides every random number; default: the scenario's."
@@ -97,7 +98,7 @@ class Progress:
 def simulate(
     scenario_name: str,
     policy: str,
-    flavour: str,
+    flavour: FlavourName | None,
     seed: int | None,
     seconds: int | None,
     *,
@@ -110,10 +111,8 @@ def simulate(
     """
     progress = Progress()
     try:
-        scenario = resized(load_scenario(scenario_name), seed=seed, seconds=seconds)
-        result = run_simulation(
-            scenario, cast("PolicyName", policy), flavour=flavour, oracle=oracle, progress=progress.say
-        )
+        scenario = resized(load_scenario(scenario_name), seed=seed, seconds=seconds, flavour=flavour)
+        result = run_simulation(scenario, cast("PolicyName", policy), oracle=oracle, progress=progress.say)
     except (ScenarioError, SimulateError) as error:
         raise click.UsageError(str(error)) from error
     finally:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.plant.access import Stream
 from lab.plant.cleaner import Batch, Cleaner
 from lab.plant.clock import SimClock
 from lab.plant.pages import Ledger
@@ -35,9 +36,9 @@ def _cleaner(
     parameters = ServerParameters(io_capacity=io_capacity, io_capacity_max=io_capacity_max)
     redo = Redo(capacity=parameters.redo_capacity, lsn=1e9, now=0.0)
     cleaner = Cleaner(parameters, redo, now=0.0)
-    ledger = Ledger(hot_pages=1e9, lsn=1e9)
+    ledger = Ledger([Stream(1e9, 1.0)], lsn=1e9)
     redo.lsn += age_ratio * redo.flush_limit
-    ledger.update(updates=pages, lsn=redo.lsn)
+    ledger.update(commits=pages, lsn=redo.lsn)
     return cleaner, redo, ledger
 
 

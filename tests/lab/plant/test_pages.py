@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.plant.access import Stream
 from lab.plant.pages import Ledger
 
 MOVES = st.lists(
@@ -22,12 +23,12 @@ MOVES = st.lists(
 @given(moves=MOVES, hot=st.floats(1.0, 1e5))
 def test_pages_are_conserved(moves: list[tuple[str, float]], hot: float) -> None:
     """Every page that was dirtied is dirty still or was flushed once, and none is dirty twice."""
-    ledger = Ledger(hot_pages=hot, lsn=1000.0)
+    ledger = Ledger([Stream(hot, 1.0)], lsn=1000.0)
     lsn = 1000.0
     for kind, amount in moves:
         if kind == "update":
             lsn += amount * 500.0
-            ledger.update(updates=amount, lsn=lsn)
+            ledger.update(commits=amount, lsn=lsn)
         else:
             assert ledger.take(amount) <= amount + 1e-6
         assert ledger.dirtied == pytest.approx(ledger.flushed + ledger.dirty, rel=1e-9, abs=1e-6)
@@ -38,12 +39,12 @@ def test_pages_are_conserved(moves: list[tuple[str, float]], hot: float) -> None
 @given(moves=MOVES)
 def test_the_oldest_modification_never_goes_back(moves: list[tuple[str, float]]) -> None:
     """The oldest modification only moves forward and never passes the current LSN."""
-    ledger = Ledger(hot_pages=1000.0, lsn=0.0)
+    ledger = Ledger([Stream(1000.0, 1.0)], lsn=0.0)
     lsn = oldest = 0.0
     for kind, amount in moves:
         if kind == "update":
             lsn += amount * 500.0
-            ledger.update(updates=amount, lsn=lsn)
+            ledger.update(commits=amount, lsn=lsn)
         else:
             ledger.take(amount)
         assert oldest <= ledger.oldest(lsn) <= lsn
@@ -52,8 +53,8 @@ def test_the_oldest_modification_never_goes_back(moves: list[tuple[str, float]])
 
 def test_flushing_everything_leaves_no_age() -> None:
     """A server whose pages are all flushed has its oldest modification at the current LSN."""
-    ledger = Ledger(hot_pages=100.0, lsn=0.0)
-    ledger.update(updates=300.0, lsn=150_000.0)
+    ledger = Ledger([Stream(100.0, 1.0)], lsn=0.0)
+    ledger.update(commits=300.0, lsn=150_000.0)
     taken = ledger.take(1e9)
     assert taken == pytest.approx(ledger.dirtied)
     assert ledger.dirty == 0.0
@@ -64,7 +65,7 @@ def test_flushing_everything_leaves_no_age() -> None:
 def test_demand_falls_with_age_by_write_combining(residence: float) -> None:
     """Held at an age of T seconds, U updates/s over N hot pages cost U / (1 + U * T / N) pages/s."""
     updates, hot, step = 2000.0, 20_000.0, 0.05
-    ledger = Ledger(hot_pages=hot, lsn=0.0)
+    ledger = Ledger([Stream(hot, 1.0)], lsn=0.0)
     lsn, flushed = 0.0, 0.0
     total, counted = round(20 * residence / step), round(5 * residence / step)
     for number in range(total):
@@ -72,6 +73,6 @@ def test_demand_falls_with_age_by_write_combining(residence: float) -> None:
         if number >= total - counted:
             flushed += taken
         lsn += updates * step * 500.0
-        ledger.update(updates=updates * step, lsn=lsn, flushed_meanwhile=taken)
+        ledger.update(commits=updates * step, lsn=lsn, flushing=taken > 0.0)
     rate = flushed / (counted * step)
     assert rate == pytest.approx(updates / (1.0 + updates * residence / hot), rel=0.02)

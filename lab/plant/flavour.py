@@ -1,0 +1,228 @@
+"""The servers that the plant can be: what of InnoDB's checkpointing differs between them."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct
+
+from tuner.servers.limits import (
+    FLUSH_ORDER_LAG,
+    log_group_limits,
+    log_group_limits_5,
+    mariadb_limits,
+    redo_limits,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FlavourName = Literal[
+    "mysql-9.7",
+    "mysql-8.0.28",
+    "mysql-5.7",
+    "mysql-5.6",
+    "percona-8.4",
+    "percona-5.7",
+    "mariadb-11.8",
+]
+
+FILES = 2
+"""``innodb_log_files_in_group`` of the servers that have it."""
+
+
+class Limits(Protocol):
+    """What a redo capacity implies, bytes; ``tuner.servers.limits`` says where each comes from."""
+
+    @property
+    def flush_limit(self) -> int:
+        """Return A."""
+
+    @property
+    def sync_point(self) -> int:
+        """Return the modified age above which the server flushes in earnest."""
+
+    @property
+    def stall_point(self) -> int:
+        """Return the checkpoint age above which writers wait."""
+
+    @property
+    def low_water_base(self) -> int:
+        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of."""
+
+
+class Sync(Enum):
+    """What happens beyond the sync point."""
+
+    ROUNDS = "rounds"
+    """The page cleaner flushes rounds of C to 2 M pages without sleep; writers go on (from 8.0.19 on)."""
+
+    BATCH = "batch"
+    """All writers wait while the page cleaner flushes one batch of any size (5.7)."""
+
+    WRITERS = "writers"
+    """All writers wait while one of them flushes what is just enough (5.6)."""
+
+    FURIOUS = "furious"
+    """From the stall point on writers wait, and the page cleaner flushes rounds of M pages (MariaDB)."""
+
+
+class Law(Struct, frozen=True):
+    """The server's flush percentage by age, and what its request is the mean of.
+
+    Source: ``Adaptive_flush::get_pct_for_lsn`` of 9.7 and ``af_get_pct_for_lsn`` before and elsewhere
+    (storage/innobase/buf/buf0flu.cc).
+
+    Attributes:
+        name: what the daemon calls it.
+        exponent: power of the age, 1.5 or 2.5.
+        divisor: what that is divided by.
+        whole: the age percentage is an integer.
+        terms: 3 with the pages that the redo rate needs, 2 without.
+        alone: from the flush limit on nothing but this percentage counts.
+    """
+
+    name: str
+    exponent: float = 1.5
+    divisor: float = 7.5
+    whole: bool = False
+    terms: int = 3
+    alone: bool = False
+
+    def percentage(self, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
+        """Return the percentage of C that an age asks for, in the server's integer arithmetic."""
+        percent = age * 100.0 / flush_limit
+        if self.whole:
+            percent = float(int(percent))
+        power = percent * math.sqrt(percent)
+        if self.exponent > 2.0:  # noqa: PLR2004 - the two exponents there are
+            power *= percent
+        return int(io_capacity_max // io_capacity * power / self.divisor)
+
+
+class Flavour(Struct, frozen=True):
+    """One kind of server.
+
+    Attributes:
+        name: how scenarios call it.
+        version: what it says of itself.
+        law: its flush law, where it has one that acts on age.
+        sync: what it does beyond the sync point.
+        limits: its limits for a redo capacity, bytes.
+        order_lag: bytes by which its flush lists may be out of order.
+        checkpoint_seconds: time between two checkpoints under load.
+        resizes: the redo log can be given another size while it runs.
+        raises_max: a C above M raises M to 2 C, where others lower C to M.
+        io_capacity: default of C, pages/s.
+        io_capacity_max: default of M, pages/s.
+        max_dirty_pages_pct: default, percent.
+        max_dirty_pages_pct_lwm: default, percent.
+        capacity_maximum: largest C and M, pages/s.
+    """
+
+    name: FlavourName
+    version: str
+    law: Law
+    sync: Sync
+    limits: Callable[[int], Limits]
+    order_lag: int = 0
+    checkpoint_seconds: float = 7.0
+    resizes: bool = False
+    raises_max: bool = False
+    io_capacity: int = 200
+    io_capacity_max: int = 2000
+    max_dirty_pages_pct: float = 90.0
+    max_dirty_pages_pct_lwm: float = 10.0
+    capacity_maximum: int = 2**63 - 1
+
+
+def _group_5(capacity: int) -> Limits:
+    return log_group_limits_5(capacity // FILES, FILES)
+
+
+def _group_8(capacity: int) -> Limits:
+    return log_group_limits(capacity // FILES, FILES)
+
+
+def _mariadb(capacity: int) -> Limits:
+    return mariadb_limits(capacity, release=(11, 8))
+
+
+_ALL = (
+    Flavour(
+        name="mysql-9.7",
+        version="9.7 (simulated)",
+        law=Law("legacy"),
+        sync=Sync.ROUNDS,
+        limits=redo_limits,
+        order_lag=FLUSH_ORDER_LAG,
+        resizes=True,
+        io_capacity=10_000,
+        io_capacity_max=20_000,
+        capacity_maximum=4_294_967_295,
+    ),
+    Flavour(
+        name="mysql-8.0.28",
+        version="8.0.28 (simulated)",
+        law=Law("legacy-whole", whole=True),
+        sync=Sync.ROUNDS,
+        limits=_group_8,
+        order_lag=FLUSH_ORDER_LAG,
+    ),
+    Flavour(
+        name="mysql-5.7",
+        version="5.7 (simulated)",
+        law=Law("legacy-whole", whole=True),
+        sync=Sync.BATCH,
+        limits=_group_5,
+        max_dirty_pages_pct=75.0,
+        max_dirty_pages_pct_lwm=0.0,
+    ),
+    Flavour(
+        name="mysql-5.6",
+        version="5.6 (simulated)",
+        law=Law("legacy-56", whole=True, terms=2),
+        sync=Sync.WRITERS,
+        limits=_group_5,
+        max_dirty_pages_pct=75.0,
+        max_dirty_pages_pct_lwm=0.0,
+    ),
+    Flavour(
+        name="percona-8.4",
+        version="8.4 (simulated)",
+        law=Law("high_checkpoint", exponent=2.5, divisor=700.5),
+        sync=Sync.ROUNDS,
+        limits=redo_limits,
+        order_lag=FLUSH_ORDER_LAG,
+        resizes=True,
+        io_capacity=10_000,
+        io_capacity_max=20_000,
+        capacity_maximum=4_294_967_295,
+    ),
+    Flavour(
+        name="percona-5.7",
+        version="5.7 (simulated)",
+        law=Law("high_checkpoint-57", exponent=2.5, divisor=700.5, whole=True, alone=True),
+        sync=Sync.BATCH,
+        limits=_group_5,
+        max_dirty_pages_pct=75.0,
+        max_dirty_pages_pct_lwm=0.0,
+    ),
+    Flavour(
+        name="mariadb-11.8",
+        version="11.8 (simulated)",
+        law=Law("mariadb", whole=True),
+        sync=Sync.FURIOUS,
+        limits=_mariadb,
+        checkpoint_seconds=1.0,
+        resizes=True,
+        raises_max=True,
+        max_dirty_pages_pct_lwm=0.0,
+        capacity_maximum=4_294_967_295,
+    ),
+)
+
+FLAVOURS = {flavour.name: flavour for flavour in _ALL}
+"""All of them by name, default first."""

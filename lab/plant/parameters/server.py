@@ -1,0 +1,81 @@
+"""The simulated server's own settings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from lab.plant.flavour import FLAVOURS, Flavour, FlavourName
+
+Capacity = Annotated[int, Meta(ge=100, le=4_294_967_295)]
+Redo = Annotated[int, Meta(ge=8_388_608, le=549_755_813_888)]
+Percent = Annotated[float, Meta(ge=0, le=99.999)]
+
+
+class RedoChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """Another size of the redo log from a moment on.
+
+    Attributes:
+        at: seconds after the start.
+        redo_capacity: bytes.
+    """
+
+    at: Annotated[float, Meta(gt=0)]
+    redo_capacity: Redo
+
+
+class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The server's own settings; None is the flavour's default.
+
+    Attributes:
+        flavour: which server.
+        redo_capacity: size of the redo log at the start, bytes.
+        resizes: later sizes of it.
+        buffer_pool_pages: pages in the buffer pool.
+        io_capacity: ``innodb_io_capacity`` at the start, pages/s.
+        io_capacity_max: ``innodb_io_capacity_max`` at the start, pages/s.
+        adaptive_flushing_lwm: ``innodb_adaptive_flushing_lwm``, percent.
+        max_dirty_pages_pct: ``innodb_max_dirty_pages_pct``, percent.
+        max_dirty_pages_pct_lwm: ``innodb_max_dirty_pages_pct_lwm``, percent.
+        flushing_avg_loops: ``innodb_flushing_avg_loops``.
+        idle_flush_pct: ``innodb_idle_flush_pct``, percent of C.
+        flush_sync: ``innodb_flush_sync``.
+        lru_scan_depth: ``innodb_lru_scan_depth`` over all buffer-pool instances, pages.
+        doublewrite_pages: pages that go to the doublewrite file in one batch.
+    """
+
+    flavour: FlavourName = "mysql-9.7"
+    redo_capacity: Redo = 104_857_600
+    resizes: tuple[RedoChange, ...] = ()
+    buffer_pool_pages: Annotated[int, Meta(ge=320)] = 131_072
+    io_capacity: Capacity | None = None
+    io_capacity_max: Capacity | None = None
+    adaptive_flushing_lwm: Annotated[float, Meta(ge=0, le=70)] = 10.0
+    max_dirty_pages_pct: Percent | None = None
+    max_dirty_pages_pct_lwm: Percent | None = None
+    flushing_avg_loops: Annotated[int, Meta(ge=1, le=1000)] = 30
+    idle_flush_pct: Annotated[int, Meta(ge=0, le=100)] = 100
+    flush_sync: bool = True
+    lru_scan_depth: Annotated[int, Meta(ge=100)] = 1024
+    doublewrite_pages: Annotated[int, Meta(ge=1, le=512)] = 128
+
+    @property
+    def kind(self) -> Flavour:
+        """Return what kind of server it is."""
+        return FLAVOURS[self.flavour]
+
+    def filled(self) -> ServerParameters:
+        """Return the same with the flavour's defaults in place of None."""
+        kind = self.kind
+        most = kind.io_capacity_max if self.io_capacity_max is None else self.io_capacity_max
+        dirty = kind.max_dirty_pages_pct if self.max_dirty_pages_pct is None else self.max_dirty_pages_pct
+        low = self.max_dirty_pages_pct_lwm
+        return replace(
+            self,
+            io_capacity=min(kind.io_capacity, most) if self.io_capacity is None else self.io_capacity,
+            io_capacity_max=most,
+            max_dirty_pages_pct=dirty,
+            max_dirty_pages_pct_lwm=min(kind.max_dirty_pages_pct_lwm, dirty) if low is None else low,
+        )
