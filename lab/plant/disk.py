@@ -29,6 +29,7 @@ class Disk:
 
     __slots__ = (
         "_apart",
+        "_bursts",
         "_bytes",
         "_credits",
         "_most_pages",
@@ -54,6 +55,7 @@ class Disk:
         self._credits = parameters.credits
         self._apart = parameters.redo_apart
         self.saved = 0.0 if self._credits is None else self._credits.most
+        self._bursts = self._credits is not None
         self.write_iops = 0.0
         self.limit(parameters.timeline[0].write_iops)
 
@@ -70,7 +72,7 @@ class Disk:
     def _rate_now(self) -> None:
         """Work out what one page costs at the rate that credits allow."""
         self._rate = self.write_iops
-        if self._credits is not None and self.saved > 0.0:
+        if self._credits is not None and self._bursts:
             self._rate = max(self.write_iops, self._credits.burst_iops)
         self.page_seconds = max(self._operations / self._rate, PAGE_BYTES * self._bytes)
 
@@ -105,14 +107,24 @@ class Disk:
             commits = min(most_commits, left / commit_seconds)
         return commits, pages
 
+    def until_spent(self) -> float:
+        """Return the seconds for which the credits last at least; infinite where none are being spent."""
+        if not self._bursts or self._rate <= self.write_iops:
+            return math.inf
+        return self.saved / (self._rate - self.write_iops)
+
     def used(self, operations: float, seconds: float) -> None:
-        """Book operations against the credits; below the baseline they are saved up again."""
+        """Book operations against the credits; below the baseline they are saved up again.
+
+        Once they are spent the disk stays at its baseline until a second's burst is saved up.
+        """
         if self._credits is None:
             return
-        before = self.saved > 0.0
         saved = self.saved + self.write_iops * seconds - operations
         self.saved = min(self._credits.most, max(0.0, saved))
-        if before != (self.saved > 0.0):
+        bursts = self.saved > 1.0 if self._bursts else self.saved >= self._credits.burst_iops
+        if bursts != self._bursts:
+            self._bursts = bursts
             self._rate_now()
 
     def page_operations(self) -> float:

@@ -183,7 +183,7 @@ class Engine:
         """Move to the next event."""
         redo, load, cleaner, disk = self.redo, self.load, self.cleaner, self.disk
         blocked = self._blocked()
-        end = min(until, self._second, redo.due, self._timeline.next)
+        end = min(until, self._second, redo.due, self._timeline.next, self.now + disk.until_spent())
         most = 0.0 if blocked else load.most_commits
         operations = load.operations_per_commit
         if self.lru is not None:
@@ -231,4 +231,4 @@ class Engine:
         if self._waits_for_sync:
             age = redo.lsn - self.ledger.oldest(redo.lsn)
             room = min(room, redo.sync_trigger - age + NO_ROOM)
-        return max(INSTANT, room / (commits * self._redo_per_commit))
+        return room / (commits * self._redo_per_commit)

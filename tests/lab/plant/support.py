@@ -1,0 +1,46 @@
+"""Runs of a simulated server, as several test files need them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lab.plant.clock import SimClock
+from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
+from lab.plant.server import SimulatedServer
+
+if TYPE_CHECKING:
+    from tuner.records import Sample
+
+
+def plant(
+    *,
+    disk: DiskParameters | None = None,
+    load: LoadParameters | None = None,
+    **server: Any,  # noqa: ANN401 - any field of the server
+) -> PlantParameters:
+    """Return the measured machine with some of it changed."""
+    return PlantParameters(
+        server=ServerParameters(**server), disk=disk or DiskParameters(), load=load or LoadParameters()
+    )
+
+
+def run(parameters: PlantParameters, seconds: int, *, seed: int = 1) -> tuple[SimulatedServer, list[Sample]]:
+    """Return a server and its readings, one a second."""
+    clock = SimClock()
+    server = SimulatedServer(parameters, clock, seed=seed)
+    samples = [server.read()]
+    for second in range(1, seconds + 1):
+        clock.advance_to(float(second))
+        samples.append(server.read())
+    return server, samples
+
+
+def rate(samples: list[Sample], name: str) -> float:
+    """Return the growth of a counter over the readings, 1/s."""
+    first, last = samples[0], samples[-1]
+    return float((getattr(last, name) - getattr(first, name)) / (last.monotonic - first.monotonic))
+
+
+def mean_ratio(samples: list[Sample]) -> float:
+    """Return the mean age ratio."""
+    return sum(sample.age_ratio for sample in samples) / len(samples)

@@ -1,0 +1,149 @@
+"""What the simulated servers do that MySQL 9.7 does not."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from lab.plant.flavour import FLAVOURS, FlavourName
+from lab.plant.parameters import LoadChange, LoadParameters, RedoChange
+from policies.registry import LAWS
+from tests.lab.plant.support import mean_ratio, plant, rate, run
+from tuner.records import Capacity, Sample
+
+
+def stalls(flavour: FlavourName, io_capacity_max: int) -> tuple[float, list[Sample]]:
+    """Return the seconds that writers waited with an M, and the readings of the last five minutes."""
+    server, samples = run(
+        plant(flavour=flavour, io_capacity=io_capacity_max // 2, io_capacity_max=io_capacity_max), 600
+    )
+    return server.engine.stalled, samples[300:]
+
+
+@pytest.mark.parametrize("flavour", list(FLAVOURS))
+def test_a_server_says_which_it_is(flavour: FlavourName) -> None:
+    """The daemon knows the flush law of every simulated server, and sees that it is none."""
+    server, _ = run(plant(flavour=flavour), 1)
+    facts = server.facts()
+    assert facts.flush_law in LAWS
+    assert facts.family == "simulated"
+    assert flavour in facts.version_comment
+
+
+@pytest.mark.parametrize("flavour", ["mysql-5.6", "mysql-5.7"])
+def test_before_8_0_writers_wait_for_sync_flushing(flavour: FlavourName) -> None:
+    """With M far below the demand MySQL 5 stops its writers again and again, at the sync point."""
+    seconds, samples = stalls(flavour, 200)
+    assert seconds > 30.0
+    assert mean_ratio(samples) == pytest.approx(1.05, abs=0.05)
+    assert rate(samples, "pages_sync") > 100.0
+    assert max(sample.modified_age for sample in samples) <= samples[0].stall_point
+
+
+def test_5_7_flushes_more_at_once_than_5_6() -> None:
+    """5.7 flushes three seconds' redo beyond what is too much, 5.6 next to nothing: the one's age swings."""
+    swing = {}
+    for flavour in ("mysql-5.6", "mysql-5.7"):
+        _, samples = stalls(flavour, 200)
+        ratios = [sample.age_ratio for sample in samples]
+        swing[flavour] = max(ratios) - min(ratios)
+    assert swing["mysql-5.7"] > 2.0 * swing["mysql-5.6"]
+
+
+def test_from_8_0_on_writers_go_on_while_it_sync_flushes() -> None:
+    """MySQL 8.0 sync-flushes with the same M and lets nobody wait."""
+    seconds, samples = stalls("mysql-8.0.28", 200)
+    assert seconds == 0.0
+    assert rate(samples, "pages_sync") > 100.0
+
+
+@pytest.mark.parametrize("io_capacity_max", [600, 1200, 2000])
+def test_mariadb_rests_at_the_flush_limit_whatever_m(io_capacity_max: int) -> None:
+    """With innodb_max_dirty_pages_pct_lwm = 0 and M above the demand the age is the flush limit."""
+    seconds, samples = stalls("mariadb-11.8", io_capacity_max)
+    assert mean_ratio(samples) == pytest.approx(1.01, abs=0.02)
+    assert seconds < 0.1
+    assert rate(samples, "pages_adaptive") == 0.0
+
+
+def test_mariadb_with_m_below_the_demand_is_furious() -> None:
+    """With M below the demand the age goes on to where writers wait, and rounds of M pages follow."""
+    seconds, samples = stalls("mariadb-11.8", 200)
+    assert seconds > 0.0
+    assert max(sample.age_ratio for sample in samples) > 1.1
+    assert rate(samples, "pages_sync") > 50.0
+
+
+def test_mariadb_with_a_low_water_mark_heeds_the_age() -> None:
+    """With innodb_max_dirty_pages_pct_lwm above 0 the age rests lower the larger M is."""
+    ratios = []
+    for io_capacity_max in (1200, 1600, 2000):
+        parameters = plant(
+            flavour="mariadb-11.8",
+            max_dirty_pages_pct_lwm=0.001,
+            io_capacity=200,
+            io_capacity_max=io_capacity_max,
+        )
+        ratios.append(mean_ratio(run(parameters, 600)[1][300:]))
+    assert all(after < before for before, after in itertools.pairwise(ratios))
+    assert ratios[0] < 0.9
+
+
+def test_mariadb_keeps_an_age_that_has_reached_the_flush_limit() -> None:
+    """Once there, MariaDB only flushes what lies beyond the flush limit: no larger M brings the age down."""
+    parameters = plant(
+        flavour="mariadb-11.8", max_dirty_pages_pct_lwm=0.001, io_capacity=150, io_capacity_max=300
+    )
+    server, samples = run(parameters, 300)
+    assert samples[-1].age_ratio > 1.0
+    clock = server._clock
+    server.apply((("innodb_io_capacity_max", 2400), ("innodb_io_capacity", 200)), Capacity(200, 2400))
+    for second in range(301, 401):
+        clock.advance_to(float(second))
+        last = server.read()
+    assert last.age_ratio > 0.99
+
+
+def test_mariadb_writes_a_checkpoint_every_second() -> None:
+    """The checkpoint of MariaDB stays within two seconds' redo of the oldest modification."""
+    _, samples = run(plant(flavour="mariadb-11.8"), 300)
+    for sample in samples[200:]:
+        assert sample.lsn_oldest - sample.lsn_checkpoint <= 2 * rate(samples[200:], "lsn_current")
+
+
+def test_mariadb_raises_m_with_c() -> None:
+    """A C above M makes M twice the C, and an M below C lowers C, as MariaDB does."""
+    server, _ = run(plant(flavour="mariadb-11.8"), 1)
+    raised = server.apply((("innodb_io_capacity", 5_000),), Capacity(5_000, 10_000))
+    assert raised.in_force == Capacity(5_000, 10_000)
+    lowered = server.apply((("innodb_io_capacity_max", 300),), Capacity(300, 300))
+    assert lowered.in_force == Capacity(300, 300)
+
+
+def test_a_larger_log_is_there_at_once() -> None:
+    """When the redo log grows all limits grow with it, and the age ratio falls in the same second."""
+    _, samples = run(
+        plant(io_capacity=300, io_capacity_max=600, resizes=(RedoChange(200.0, 209_715_200),)), 260
+    )
+    assert samples[202].redo_capacity == 209_715_200
+    assert samples[202].age_ratio < 0.55 * samples[199].age_ratio
+    assert not samples[202].resizing
+
+
+def test_a_log_shrinks_as_the_age_allows() -> None:
+    """A log that shrinks says so, sync-flushes until its age fits, and never lets the age out of it."""
+    parameters = plant(io_capacity=300, io_capacity_max=600, resizes=(RedoChange(300.0, 33_554_432),))
+    _, samples = run(parameters, 600)
+    shrinking = [sample for sample in samples if sample.resizing]
+    assert len(shrinking) >= 2
+    assert shrinking[-1].pages_sync > shrinking[0].pages_sync
+    assert samples[-1].redo_capacity == 33_554_432
+    assert all(sample.checkpoint_age <= sample.redo_capacity for sample in samples)
+
+
+def test_an_idle_mariadb_without_low_water_mark_flushes_nothing() -> None:
+    """With its defaults MariaDB leaves dirty pages alone when the load has gone."""
+    load = LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(20.0, 0)))
+    _, samples = run(plant(flavour="mariadb-11.8", load=load), 60)
+    assert samples[-1].pages_dirty == samples[25].pages_dirty > 0
