@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from lab.plant.fits import FitError, load_fit
 from lab.scenarios.schema import Scenario
 
 if TYPE_CHECKING:
@@ -78,13 +79,31 @@ def parse_scenario(text: str, *, source: str) -> Scenario:
     if unknown:
         raise ScenarioError("\n".join(unknown))
     try:
-        scenario = msgspec.convert(raw, Scenario)
+        scenario = msgspec.convert(_fitted(raw), Scenario)
+    except FitError as error:
+        raise ScenarioError(f"{source}: {error}") from error
     except msgspec.ValidationError as error:
         raise ScenarioError(f"{source}: {_in_words(str(error))}") from error
     problems = [f"{source}: {problem}" for problem in scenario.problems()]
     if problems:
         raise ScenarioError("\n".join(problems))
     return scenario
+
+
+def _fitted(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return a scenario's tables with the fitted parameters that it names under its own.
+
+    Raises:
+        FitError: there are none of that name, or their file is wrong.
+    """
+    name = raw.get("fit", "")
+    if not isinstance(name, str) or not name:
+        return raw
+    fit = load_fit(name)
+    own = {table: raw.get(table, {}) for table in ("load", "disk")}
+    if not all(isinstance(given, dict) for given in own.values()):
+        return raw
+    return raw | {"load": fit.load | own["load"], "disk": fit.disk | own["disk"]}
 
 
 def _in_words(message: str) -> str:

@@ -1,61 +1,161 @@
-"""The plant against the measured tables."""
+"""The error of the plant is worked out rightly: against servers whose difference from it is known."""
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
 
-from lab.plant import compare
-from lab.plant.parameters import PlantParameters
+from lab.bench.contenders import parse_contender
+from lab.bench.plan import load_suite
+from lab.plant.compare import files
+from lab.plant.compare.__main__ import main
+from lab.plant.compare.judge import PROMISES, Compared
+from lab.plant.compare.page import document
+from lab.plant.compare.suites import SUITES, compared
+from lab.plant.compare.twin import began_at
+from lab.plant.fits import FittedOn, load_fits
+from lab.plant.fits.rows import fitted_on
+from tests.lab.plant.real import TRUTH, VARIANT, asked, bench, conditions, measured
 
-DOCS = Path(__file__).parents[3] / "docs" / "simulate.md"
-
-
-@pytest.mark.parametrize("row", compare.STEADY, ids=lambda row: f"M={row.io_capacity_max}")
-def test_a_static_setting_gives_what_was_measured(row: compare.Row) -> None:
-    """For every measured M the plant is within 6 % of the throughput and 0.06 of the age."""
-    found = compare.steady(row)
-    assert found.mean == pytest.approx(row.mean, rel=0.06)
-    assert found.age == pytest.approx(row.age, abs=0.06)
-    assert found.pages == pytest.approx(row.pages, rel=0.06)
-    assert found.sync == pytest.approx(row.sync, abs=60)
-
-
-def test_age_and_throughput_follow_m_as_measured() -> None:
-    """The lower M, the higher the age; throughput rises with it as long as no page is sync-flushed."""
-    found = [compare.steady(row) for row in compare.STEADY]
-    assert all(later.age > earlier.age for earlier, later in itertools.pairwise(found))
-    calm = [counted.mean for counted in found if counted.sync == 0]
-    assert calm == sorted(calm)
+ROOT = Path(__file__).parents[3]
+AGE, THROUGHPUT, RESPONSE = PROMISES
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_below_the_demand_throughput_comes_in_waves(seed: int) -> None:
-    """M = 100 has a fine mean and seconds far below it, more than three times as uneven as M = 480."""
-    waves = compare.steady(compare.STEADY[-1], seed=seed)
-    calm = compare.steady(compare.STEADY[5], seed=seed)
-    assert waves.mean > calm.mean
-    assert waves.lowest < 0.7 * waves.mean
-    assert waves.deviation > 3 * calm.deviation
+def rows_of(root: Path, settings: tuple[int, ...], **changes: float) -> tuple[Compared, ...]:
+    """Return the comparison of real rows with a plant whose parameters are off by these factors."""
+    directory = bench(root, [measured(most, place=place) for place, most in enumerate(settings)])
+    load = {name: value * changes.get(name, 1.0) for name, value in TRUTH.load.items()}
+    (found,) = compared(directory, [replace(TRUTH, load=load)])
+    return found.rows
 
 
-@pytest.mark.parametrize("row", compare.ALTERNATING, ids=lambda row: f"M={row.io_capacity_max}")
-def test_a_changing_disk_gives_what_was_measured(row: compare.Moving) -> None:
-    """On the disk that changes every 150 s the plant is within 8 % of the throughput, and starves alike."""
-    found = compare.alternating(row)
-    assert found.mean == pytest.approx(row.mean, rel=0.08)
-    assert found.p5 == pytest.approx(row.p5, abs=150)
+def test_a_server_that_is_the_plant_has_no_error_but_the_dice(tmp_path: Path) -> None:
+    """The same parameters under another seed keep every promise, by far."""
+    rows = rows_of(tmp_path, (20_000, 1200, 500, 100))
+
+    for promise in PROMISES:
+        assert promise.kept(rows) == len(promise.errors(rows))
+    assert max(map(abs, AGE.errors(rows))) < 0.02
+    assert max(map(abs, THROUGHPUT.errors(rows))) < 0.03
 
 
-def test_the_report_has_every_row() -> None:
-    """The command prints each measured setting beside the plant's numbers."""
-    lines = "\n".join(compare.report())
-    assert "10000/20000" in lines
-    assert "500/1000" in lines
+def test_a_commit_that_costs_too_much_shows_as_throughput_that_lacks(tmp_path: Path) -> None:
+    """Half as much again for a commit on the device: the error has its sign, and the promise is broken."""
+    rows = rows_of(tmp_path, (1000, 700, 500), group_operations=1.5)
+
+    assert THROUGHPUT.kept(rows) == 0
+    assert all(-0.35 < error < -0.10 for error in THROUGHPUT.errors(rows))
 
 
-def test_the_published_error_is_of_this_plant() -> None:
-    """docs/simulate.md prints the comparison of the parameters in force, not of older ones."""
-    assert f"Plant {PlantParameters().fingerprint()}," in DOCS.read_text(encoding="utf-8")
+def test_a_redo_rate_that_is_too_high_shortens_the_step(tmp_path: Path) -> None:
+    """Twice the redo from each commit fills the log in about half the time."""
+    (first, row) = rows_of(tmp_path, (20_000, 100), redo_bytes_per_commit=2.0)
+
+    assert first.response.share is None
+    assert row.response.share == pytest.approx(-0.5, abs=0.15)
+    assert RESPONSE.kept([row]) == 0
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.2, 0.6])
+def test_the_simulated_server_begins_at_the_real_ones_age(ratio: float) -> None:
+    """A step is timed from the same place, wherever the reset had come to."""
+    row = measured(700, ratio=ratio)
+
+    assert began_at(row) == pytest.approx(ratio, abs=0.06)
+
+
+def test_what_was_fitted_on_does_not_judge_and_is_named(tmp_path: Path) -> None:
+    """Nobody is told an error that was fitted away."""
+    directory = bench(tmp_path, [measured(most, place=place) for place, most in enumerate((1200, 500, 700))])
+    fit = replace(TRUTH, fitted_on=(FittedOn(VARIANT, 500),))
+
+    (found,) = compared(directory, [fit])
+    text = document([found], state="x")
+
+    assert [row.setting for row in found.rows if row.judges] == ["350/700"]
+    assert f"fitted on {VARIANT}, M = 500." in text
+    assert "| 250/500 | *fitted* |" in text
+    assert "| 600/1200 | *first* |" in text
+
+
+def test_the_first_row_after_a_pause_is_on_a_server_that_has_just_been_filled(tmp_path: Path) -> None:
+    """Each part of a bench has a server of its own; its averages still hold the filling."""
+    directory = bench(tmp_path, [measured(most, place=p) for p, most in ((0, 1200), (1, 700), (9, 500))])
+
+    (found,) = compared(directory, [TRUTH])
+
+    assert [row.setting for row in found.rows if row.fresh] == ["600/1200", "250/500"]
+
+
+def test_rows_that_cannot_be_simulated_are_named_with_the_reason(tmp_path: Path) -> None:
+    """They are not passed over in silence, and keep nobody from the others."""
+    other = asked(500, conditions(set={"innodb_adaptive_hash_index": "ON"}), place=1)
+    directory = bench(tmp_path, [measured(700, place=0), other])
+
+    text = document(compared(directory, [TRUTH]), state="x")
+
+    assert "Not compared:\n- the plant has no innodb_adaptive_hash_index" in text
+    assert "| 350/700 |" in text
+
+
+def test_the_page_has_the_sync_regimes_mean_and_spread(tmp_path: Path) -> None:
+    """M = 100: mean, deviation, 5th percentile and slowest second of both, with the error."""
+    directory = bench(tmp_path, [measured(most, place=place) for place, most in enumerate((700, 100))])
+
+    text = document(compared(directory, [TRUTH]), state="x")
+
+    _, _, table = text.partition("| at M = 100 |")
+    for title in ("mean, commits/s", "standard deviation", "5th percentile", "slowest second"):
+        assert f"| {title} |" in table
+
+
+@pytest.mark.parametrize("server", ["MySQL 5.6.24", "MariaDB 11.8.6-MariaDB"])
+def test_every_family_has_its_twin(tmp_path: Path, server: str) -> None:
+    """The plant stands beside a row of MySQL 5.6 and MariaDB as of 9.7."""
+    given = conditions(server, set={"innodb_max_dirty_pages_pct_lwm": "0.001"})
+    rows = [measured(most, given=given, ratio=0.6, place=place) for place, most in enumerate((700, 500))]
+    directory = bench(tmp_path, rows)
+
+    (found,) = compared(directory, [TRUTH])
+
+    assert AGE.kept(found.rows) == THROUGHPUT.kept(found.rows) == 1
+
+
+def test_the_command_prints_the_page_of_any_bench(tmp_path: Path) -> None:
+    """One that was measured for another reason as well; the older measurements stand below it."""
+    directory = bench(tmp_path, [measured(700)], suite="contenders")
+
+    found = CliRunner().invoke(main, [str(directory)], prog_name="lab.plant.compare")
+
+    assert found.exit_code == 0, found.output
+    assert "## MySQL 9.7.4, 1200 writes/s" in found.output
+    assert "the plant's own, fitted on none of these rows" in found.output
+    assert "| 10000/20000 | 1333 / 1289 |" in found.output
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_each_disk_has_eight_values_of_m_that_judge_and_the_sync_regime(suite: str) -> None:
+    """Eight besides those fitted on, and besides one that is the first on its server, at 1200 and 3000."""
+    plans = {plan.variant: plan for plan in load_suite(suite).plans}
+    for variant in (VARIANT, "3000 writes/s"):
+        pairs = [parse_contender(word).pair for word in plans[variant].contenders]
+        settings = {pair.io_capacity_max for pair in pairs if pair is not None}
+        fitted = {one.io_capacity_max for one in fitted_on(suite) if one.variant == variant}
+        assert fitted < settings
+        assert 100 in settings - fitted
+        assert len(settings - fitted) >= 8 + 1
+
+
+def test_the_published_page_is_of_these_rows_and_this_plant() -> None:
+    """Whoever adds rows, fits anew or changes the plant writes docs/results/plant.md again."""
+    text = (ROOT / files.PAGE).read_text(encoding="utf-8")
+
+    assert files.state_of(text) == files.state(files.found(ROOT)), "run: python -m lab.plant.compare --write"
+
+
+def test_the_fits_that_come_along_can_be_read() -> None:
+    """A fit that was written by hand or by the command is one that the comparison takes."""
+    assert all(fit.suite for fit in load_fits())

@@ -1,4 +1,4 @@
-"""The plant against what was measured: ``python -m lab.plant.compare``.
+"""Twelve settings that were measured before there was a bench: figures only, no series.
 
 Measured on MySQL 9.7.4 with 1200 write operations per second, 100 MiB of redo, a 2 GiB
 buffer pool, ``oltp_update_non_index`` with 16 threads on 4 tables of 400,000 rows, uniform;
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import sys
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -160,7 +159,3 @@ def report() -> list[str]:
             f"| {found.pages / found.mean:.3f} / {moving.pages_per_commit:.3f} |"
         )
     return lines
-
-
-if __name__ == "__main__":
-    sys.stdout.write("\n".join(report()) + "\n")

@@ -1,0 +1,1 @@
+"""The simulated server against real ones: ``python -m lab.plant.compare``."""

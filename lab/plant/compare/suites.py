@@ -1,0 +1,113 @@
+"""The benches that the plant is held against: their rows, each with its twin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.plant.compare.conditions import parameters_of
+from lab.plant.compare.fresh import first_on_server
+from lab.plant.compare.judge import Compared
+from lab.plant.compare.twin import simulated
+from lab.plant.fits import Fit, fit_for
+from lab.report.rows import FILE_NAME, Row, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SUITES = ("plant-mysql97", "plant-mariadb", "plant-mysql56")
+"""Those that were made for it, in the order of the page."""
+
+BENCH = Path("docs/results/bench")
+"""Where the published benches lie in a checkout."""
+
+MEASURED = ("block", "search")
+"""Stages whose rows may have a C and M that stay."""
+
+
+class Variant(Struct, frozen=True):
+    """The rows of one variant of a bench.
+
+    Attributes:
+        suite: the bench's directory.
+        name: of the variant; empty where there is one only.
+        fit: the parameters fitted for it, None for the plant's own.
+        plant: hash of server, disk and load.
+        rows: with their twins, from the highest M down.
+        left_out: why other rows could not be compared, each reason once.
+    """
+
+    suite: str
+    name: str
+    fit: Fit | None = None
+    plant: str = ""
+    rows: tuple[Compared, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def suite_of(directory: Path) -> str:
+    """Return the name of the bench in a directory."""
+    return directory.resolve().name
+
+
+def static_rows(directory: Path) -> list[Row]:
+    """Return the rows of a bench whose C and M stay as they are; none where nothing was measured yet.
+
+    Raises:
+        ReportError: they cannot be read.
+    """
+    path = directory / FILE_NAME
+    if not path.exists() or not path.stat().st_size:
+        return []
+    return [row for row in read_rows(path) if row.stage in MEASURED and row.io_capacity_max is not None]
+
+
+def compared(
+    directory: Path,
+    fits: Sequence[Fit],
+    *,
+    seed: int = 1,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Variant]:
+    """Return every variant of a bench with the twins of its rows.
+
+    Args:
+        directory: of the bench.
+        fits: fitted parameters; those for this bench are used.
+        seed: of the plant.
+        progress: told each row that is being simulated.
+
+    Raises:
+        ReportError: the rows cannot be read.
+    """
+    suite = suite_of(directory)
+    by: dict[str, list[Row]] = {}
+    for row in static_rows(directory):
+        by.setdefault(row.variant, []).append(row)
+    found: list[Variant] = []
+    for name, rows in by.items():
+        one = Variant(suite, name, fit=fit_for(fits, suite, name))
+        found.append(_with_twins(one, rows, seed, progress))
+    return found
+
+
+def _with_twins(variant: Variant, rows: Sequence[Row], seed: int, progress: Callable[[str], None]) -> Variant:
+    fit, plant = variant.fit, ""
+    pairs: list[Compared] = []
+    left_out: list[str] = []
+    marked = zip(rows, first_on_server(rows), strict=True)
+    for row, fresh in sorted(marked, key=lambda one: -(one[0].io_capacity_max or 0)):
+        progress(f"{variant.suite} {variant.name} {row.contender}")
+        try:
+            parameters = parameters_of(row, fit)
+            twin = simulated(row, parameters, seed=seed)
+        except ValueError as error:  # conditions that the plant has not, or a row without a series
+            left_out.append(str(error))
+            continue
+        plant = plant or parameters.fingerprint()
+        fitted = fit is not None and fit.saw(variant.name, row.io_capacity_max)
+        pairs.append(Compared(row, twin, fitted=fitted, fresh=fresh))
+    return replace(variant, plant=plant, rows=tuple(pairs), left_out=tuple(dict.fromkeys(left_out)))

@@ -1,0 +1,137 @@
+"""The simulated twin of a real row: the same way to the same start, the same seconds, the same figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from lab.bench.figures import figures, series
+from lab.bench.sampler import Reading, reading
+from lab.plant.clock import SimClock
+from lab.plant.compare.conditions import default_of
+from lab.plant.server import CAPACITY_MINIMUM, SimulatedServer
+from lab.report.rows import Series
+from lab.workloads.sysbench import Second
+from tuner.records import Capacity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab.plant.parameters import PlantParameters
+    from lab.report.rows import Row
+    from tuner.records import Sample
+
+LOWEST = Capacity(CAPACITY_MINIMUM, CAPACITY_MINIMUM)
+LOW, HIGH = 0.1, 0.3
+"""Age ratios below which no reset comes, and above which a row that was brought near its age begins."""
+
+HIGHER, FULL = 0.3, 0.98
+"""So far above its start, and at most so high, the age was before a reset."""
+
+RISE_SECONDS = 300
+FALL_SECONDS = 60
+"""Most that the way to the start takes."""
+
+LOOK_SECONDS = 0.25
+"""How often is looked whether the start is reached: an age falls by 0.05 in a second."""
+
+HALF = 0.5
+"""Readings lie between two whole seconds, as those of the bench do."""
+
+
+def began_at(row: Row) -> float:
+    """Return the age ratio with which a row began: of its first reading.
+
+    Raises:
+        ValueError: it has no age.
+    """
+    limit = row.series.flush_limit
+    first = next((age for age in row.series.modified_age if age is not None), None)
+    if not limit or first is None:
+        raise ValueError(f"{row.contender}: the row has no age second by second")
+    return first / limit
+
+
+def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1) -> Row:
+    """Return what the plant makes of a row: figures and series as the bench would have written them.
+
+    The plant begins at the row's own age, with the row's own C and M from then on, and is counted in the same
+    seconds. What the bench did before is done here too: the age comes down to there under the default's C and
+    M, unless the row was brought near the age that it would settle at, or was the first on an empty log.
+
+    Args:
+        row: the real one, with a fixed C and M.
+        parameters: the plant's, for the conditions of that row.
+        seed: of the plant.
+
+    Raises:
+        ValueError: the row has no fixed C and M, or no series.
+    """
+    if row.io_capacity is None or row.io_capacity_max is None:
+        raise ValueError(f"{row.contender}: has no C and M of its own")
+    clock = SimClock()
+    server = SimulatedServer(parameters, clock, seed=seed)
+    _bring(server, clock, row)
+    _set(server, Capacity(row.io_capacity, row.io_capacity_max))
+    began = clock.monotonic()
+    counted_from = began + row.series.counted_from
+    last = server.read()
+    readings: list[Reading] = []
+    seconds: list[Second] = []
+    for number in range(len(row.series.at)):
+        clock.advance_to(began + number + HALF)
+        sample = server.read()
+        now = sample.monotonic
+        rate = (sample.commits - last.commits) / (now - last.monotonic)
+        readings.append(reading(sample, now=now, cpu_idle=0.0))
+        seconds.append(Second(monotonic=now, commits=rate, latency=None, errors=0.0))
+        last = sample
+    found = series(
+        seconds,
+        readings,
+        began=began,
+        counted_from=counted_from,
+        capacity=parameters.server.redo_capacity,
+    )
+    return replace(
+        row,
+        figures=figures(
+            [one for one in seconds if one.monotonic > counted_from],
+            [one for one in readings if one.monotonic > counted_from],
+        ),
+        series=msgspec.convert(found, Series),
+        events=[],
+    )
+
+
+def _bring(server: SimulatedServer, clock: SimClock, row: Row) -> None:
+    """Let the age come to where a row began: up under the lowest C and M, and down again after a reset."""
+    ratio = began_at(row)
+    brought = (row.stage != "block" or row.block > 1) and ratio >= HIGH
+    reset = ratio >= LOW and not brought
+    above = max(ratio, min(FULL, ratio + HIGHER)) if reset else ratio
+    _set(server, LOWEST)
+    _until(server, clock, RISE_SECONDS, lambda sample: sample.age_ratio >= above)
+    if reset:
+        _set(server, default_of(str(row.conditions["server"])))
+        _until(server, clock, FALL_SECONDS, lambda sample: sample.age_ratio <= ratio)
+
+
+def _until(server: SimulatedServer, clock: SimClock, seconds: int, there: Callable[[Sample], bool]) -> None:
+    """Let seconds pass until a reading is as wanted, at most so many."""
+    for _ in range(round(seconds / LOOK_SECONDS)):
+        if there(server.read()):
+            return
+        clock.advance_to(clock.monotonic() + LOOK_SECONDS)
+
+
+def _set(server: SimulatedServer, pair: Capacity) -> None:
+    """Set C and M, in the order that clamps neither: M to the higher of both values first."""
+    steps = (
+        ("innodb_io_capacity", CAPACITY_MINIMUM),
+        ("innodb_io_capacity_max", pair.io_capacity_max),
+        ("innodb_io_capacity", pair.io_capacity),
+    )
+    server.apply(steps, pair)
