@@ -19,6 +19,9 @@ PAGE_SIZE = 16_384
 NO_LAW = "soft-limit"
 """The flush law of a MariaDB whose page cleaner sleeps until the flush limit."""
 
+ENDS_AT_A = "mariadb"
+"""The flush law that has no turn from the flush limit on; the daemon takes that for the sync point."""
+
 READ_SECONDS = 0.001
 """What one reading is said to take; the simulated clock does not move meanwhile."""
 
@@ -95,7 +98,7 @@ class SimulatedServer:
             io_capacity_max=cleaner.io_capacity_max,
             redo_capacity=redo.capacity,
             flush_limit=limits.flush_limit,
-            sync_point=limits.sync_point,
+            sync_point=limits.flush_limit if self._law() == ENDS_AT_A else limits.sync_point,
             stall_point=limits.stall_point,
             lsn_current=lsn,
             lsn_oldest=int(engine.ledger.oldest(redo.lsn)),
@@ -113,6 +116,7 @@ class SimulatedServer:
             pages_neighbour=0,
             pages_dirty=int(engine.ledger.dirty),
             pages_total=parameters.buffer_pool_pages,
+            flush_law=self._law(),
             flush_percentage=cleaner.pct_for_lsn,
             flush_requested=cleaner.requested,
             flush_by_age=cleaner.by_age,
