@@ -3,8 +3,8 @@
 Source: storage/innobase/buf/buf0flu.cc of MySQL 8.0.44 and 9.7: namespace ``Adaptive_flush``
 (``initialize``, ``set_average``, ``get_pct_for_dirty``, ``get_pct_for_lsn``,
 ``set_flush_target_by_lsn``, ``page_recommendation``) and ``buf_flush_page_coordinator_thread``; of 5.7
-``buf_flush_request_force``, of 5.6 ``page_cleaner_flush_pages_if_needed``, and log/log0log.cc of both,
-``log_checkpoint_margin``. One buffer pool instance. Integer arithmetic where the server's is.
+``buf_flush_request_force``, and log/log0log.cc of 5.6 and 5.7, ``log_checkpoint_margin``. One buffer
+pool instance. Integer arithmetic where the server's is.
 """
 
 from __future__ import annotations
@@ -211,13 +211,11 @@ class Cleaner:
             share = int(self.io_capacity * max(self._pct_for_dirty(ledger.dirty), self.pct_for_lsn) / 100.0)
             if self._law.alone and age >= redo.flush_limit:
                 pages = share
-            elif self._law.terms > 2:  # noqa: PLR2004 - a mean of three or of two
-                pages = (share + averages.page_rate + by_age) // 3
             else:
-                pages = (share + averages.page_rate) // 2
+                pages = (share + averages.page_rate + by_age) // 3
             pages = min(pages, self.io_capacity_max)
         self.requested = pages
-        if self.pct_for_lsn > SPREAD_ABOVE_PCT and self._law.terms > 2:  # noqa: PLR2004 - as above
+        if self.pct_for_lsn > SPREAD_ABOVE_PCT:
             return (found // factor + 1) * pages // self.by_age + 1
         return pages + 1
 

@@ -14,6 +14,7 @@ from lab.plant.latency import Latencies
 from lab.plant.load import Clients
 from lab.plant.lru import Lru
 from lab.plant.mariadb import MariaDBCleaner
+from lab.plant.mysql56 import OldCleaner
 from lab.plant.pages import Ledger
 from lab.plant.pool import pool
 from lab.plant.redo import Redo
@@ -34,6 +35,10 @@ INSTANT = 1e-6
 
 NO_ROOM = 1.0
 """Bytes of redo that are too few for any writer."""
+
+
+_CLEANERS = {Sync.WRITERS: OldCleaner, Sync.FURIOUS: MariaDBCleaner}
+"""Page cleaners other than that of MySQL from 5.7 on."""
 
 
 class Engine:
@@ -78,8 +83,7 @@ class Engine:
         self.now = 0.0
         self.redo = Redo(capacity=server.redo_capacity, lsn=float(FIRST_LSN), now=0.0, flavour=server.kind)
         self.ledger = Ledger(touched, lsn=float(FIRST_LSN))
-        kind = MariaDBCleaner if server.kind.sync is Sync.FURIOUS else Cleaner
-        self.cleaner = kind(server, self.redo, now=CLEANER_PHASE - 1.0)
+        self.cleaner = _CLEANERS.get(server.kind.sync, Cleaner)(server, self.redo, now=CLEANER_PHASE - 1.0)
         self.disk = Disk(parameters.disk, doublewrite_pages=server.doublewrite_pages)
         self.load = Clients(parameters.load, seed=seed, latency=self.disk.commit_latency)
         found = pool(server.buffer_pool_pages, touched)

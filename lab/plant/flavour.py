@@ -80,7 +80,6 @@ class Law(Struct, frozen=True):
         exponent: power of the age, 1.5 or 2.5.
         divisor: what that is divided by.
         whole: the age percentage is an integer.
-        terms: 3 with the pages that the redo rate needs, 2 without.
         alone: from the flush limit on nothing but this percentage counts.
     """
 
@@ -88,7 +87,6 @@ class Law(Struct, frozen=True):
     exponent: float = 1.5
     divisor: float = 7.5
     whole: bool = False
-    terms: int = 3
     alone: bool = False
 
     def percentage(self, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
@@ -183,7 +181,7 @@ _ALL = (
     Flavour(
         name="mysql-5.6",
         version="5.6 (simulated)",
-        law=Law("legacy-56", whole=True, terms=2),
+        law=Law("legacy-56", whole=True),
         sync=Sync.WRITERS,
         limits=_group_5,
         max_dirty_pages_pct=75.0,
