@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lab.plant.compare.conditions import ConditionsError, flavour_of
-from lab.plant.compare.fresh import first_on_server
-from lab.plant.compare.suites import BENCH, static_rows, suite_of
+from lab.plant.compare.suites import BENCH, Static, static_rows, suite_of
 from lab.plant.fits import SUFFIX, FitError, FittedOn
 from lab.plant.fits.fitting import SEARCHED, fit_rows
 from lab.plant.fits.rows import fitted_on
@@ -78,11 +77,11 @@ def main(
         raise click.ClickException(str(error)) from error
 
 
-def chosen(rows: Sequence[Row], wanted: Sequence[FittedOn]) -> list[Row]:
+def chosen(rows: Sequence[Static], wanted: Sequence[FittedOn]) -> list[Row]:
     """Return the rows to fit on, without those that were the first on their server.
 
     Args:
-        rows: of a bench, in the order in which they were measured.
+        rows: of a bench.
         wanted: variant and M of each.
 
     Raises:
@@ -90,17 +89,10 @@ def chosen(rows: Sequence[Row], wanted: Sequence[FittedOn]) -> list[Row]:
     """
     if not wanted:
         raise FitError("which rows are fitted on is not said: name them, --on VARIANT:M")
-    found: list[Row] = []
-    for variant in dict.fromkeys(one.variant for one in wanted):
-        settings = {one.io_capacity_max for one in wanted if one.variant == variant}
-        there = [row for row in rows if row.variant == variant]
-        fresh = first_on_server(there)
-        found += [
-            row
-            for row, first in zip(there, fresh, strict=True)
-            if row.io_capacity_max in settings and not first
-        ]
-    return found
+    settings = {(one.variant, one.io_capacity_max) for one in wanted}
+    return [
+        one.row for one in rows if (one.row.variant, one.row.io_capacity_max) in settings and not one.fresh
+    ]
 
 
 def _setting(words: str) -> FittedOn:

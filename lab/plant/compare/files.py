@@ -58,9 +58,9 @@ def state(directories: Sequence[Path]) -> str:
         FitError: fitted parameters cannot be read.
     """
     rows = [
-        (path.resolve().name, row.variant, row.contender, row.block, row.when)
+        (path.resolve().name, one.row.variant, one.row.contender, one.row.block, one.row.when)
         for path in directories
-        for row in static_rows(path)
+        for one in static_rows(path)
     ]
     encoded = msgspec.json.encode((PlantParameters().fingerprint(), load_fits(), rows), order="deterministic")
     return hashlib.sha256(encoded).hexdigest()[:12]

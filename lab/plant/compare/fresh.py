@@ -35,7 +35,7 @@ def _gap(before: Row, row: Row) -> bool:
         ended, next_ended = (datetime.fromisoformat(one.when) for one in (before, row))
         timing: dict[str, Any] = row.plan.get("timing") or {}
         between = float(timing.get("reset", 0.0)) + SLACK_SECONDS
-        if row.stage != "block" or row.block > 1:
+        if row.stage != "block" or row.block > 1 or row.kind == "best static":
             between += float(timing.get("settle_most", 0.0)) / 2.0
         return (next_ended - ended).total_seconds() - len(row.series.at) > between
     return False

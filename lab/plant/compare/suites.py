@@ -28,6 +28,13 @@ MEASURED = ("block", "search")
 """Stages whose rows may have a C and M that stay."""
 
 
+class Static(Struct, frozen=True):
+    """A row with a C and M that stay, and whether it was the first on its server."""
+
+    row: Row
+    fresh: bool
+
+
 class Variant(Struct, frozen=True):
     """The rows of one variant of a bench.
 
@@ -53,7 +60,7 @@ def suite_of(directory: Path) -> str:
     return directory.resolve().name
 
 
-def static_rows(directory: Path) -> list[Row]:
+def static_rows(directory: Path) -> list[Static]:
     """Return the rows of a bench whose C and M stay as they are; none where nothing was measured yet.
 
     Raises:
@@ -62,7 +69,17 @@ def static_rows(directory: Path) -> list[Row]:
     path = directory / FILE_NAME
     if not path.exists() or not path.stat().st_size:
         return []
-    return [row for row in read_rows(path) if row.stage in MEASURED and row.io_capacity_max is not None]
+    rows = [row for row in read_rows(path) if row.series.at]
+    found: list[Static] = []
+    for variant in dict.fromkeys(row.variant for row in rows):
+        there = [row for row in rows if row.variant == variant]
+        marked = zip(there, first_on_server(there), strict=True)
+        found += [Static(row, fresh) for row, fresh in marked if _stays(row)]
+    return found
+
+
+def _stays(row: Row) -> bool:
+    return row.stage in MEASURED and row.io_capacity_max is not None
 
 
 def compared(
@@ -84,26 +101,28 @@ def compared(
         ReportError: the rows cannot be read.
     """
     suite = suite_of(directory)
-    by: dict[str, list[Row]] = {}
-    for row in static_rows(directory):
-        by.setdefault(row.variant, []).append(row)
+    by: dict[str, list[Static]] = {}
+    for one in static_rows(directory):
+        by.setdefault(one.row.variant, []).append(one)
     found: list[Variant] = []
     for name, rows in by.items():
-        one = Variant(suite, name, fit=fit_for(fits, suite, name))
-        found.append(_with_twins(one, rows, seed, progress))
+        variant = Variant(suite, name, fit=fit_for(fits, suite, name))
+        found.append(_with_twins(variant, rows, seed, progress))
     return found
 
 
-def _with_twins(variant: Variant, rows: Sequence[Row], seed: int, progress: Callable[[str], None]) -> Variant:
+def _with_twins(
+    variant: Variant, rows: Sequence[Static], seed: int, progress: Callable[[str], None]
+) -> Variant:
     fit, plant = variant.fit, ""
     pairs: list[Compared] = []
     left_out: list[str] = []
-    marked = zip(rows, first_on_server(rows), strict=True)
-    for row, fresh in sorted(marked, key=lambda one: -(one[0].io_capacity_max or 0)):
+    for one in sorted(rows, key=lambda one: -(one.row.io_capacity_max or 0)):
+        row, fresh = one.row, one.fresh
         progress(f"{variant.suite} {variant.name} {row.contender}")
         try:
             parameters = parameters_of(row, fit)
-            twin = simulated(row, parameters, seed=seed)
+            twin = simulated(row, parameters, seed=seed, fresh=fresh)
         except ValueError as error:  # conditions that the plant has not, or a row without a series
             left_out.append(str(error))
             continue

@@ -34,6 +34,9 @@ RISE_SECONDS = 300
 FALL_SECONDS = 60
 """Most that the way to the start takes."""
 
+FILLED_AT = 20_000_000
+"""Redo rate that filling the tables is taken to leave in the averages, bytes/s; it was not measured."""
+
 LOOK_SECONDS = 0.25
 """How often is looked whether the start is reached: an age falls by 0.05 in a second."""
 
@@ -54,7 +57,7 @@ def began_at(row: Row) -> float:
     return first / limit
 
 
-def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1) -> Row:
+def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1, fresh: bool = False) -> Row:
     """Return what the plant makes of a row: figures and series as the bench would have written them.
 
     The plant begins at the row's own age, with the row's own C and M from then on, and is counted in the same
@@ -65,6 +68,7 @@ def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1) -> Row:
         row: the real one, with a fixed C and M.
         parameters: the plant's, for the conditions of that row.
         seed: of the plant.
+        fresh: the server's averages still hold the redo rate of filling the tables.
 
     Raises:
         ValueError: the row has no fixed C and M, or no series.
@@ -74,6 +78,8 @@ def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1) -> Row:
     clock = SimClock()
     server = SimulatedServer(parameters, clock, seed=seed)
     _bring(server, clock, row)
+    if fresh:
+        server.engine.cleaner.averages.lsn_rate = FILLED_AT
     _set(server, Capacity(row.io_capacity, row.io_capacity_max))
     began = clock.monotonic()
     counted_from = began + row.series.counted_from

@@ -12,10 +12,11 @@ from lab.bench.contenders import parse_contender
 from lab.bench.plan import load_suite
 from lab.plant.compare import files
 from lab.plant.compare.__main__ import main
+from lab.plant.compare.conditions import parameters_of
 from lab.plant.compare.judge import PROMISES, Compared
 from lab.plant.compare.page import document
 from lab.plant.compare.suites import SUITES, compared
-from lab.plant.compare.twin import began_at
+from lab.plant.compare.twin import began_at, simulated
 from lab.plant.fits import FittedOn, load_fits
 from lab.plant.fits.rows import fitted_on
 from tests.lab.plant.real import TRUTH, VARIANT, asked, bench, conditions, measured
@@ -81,6 +82,16 @@ def test_what_was_fitted_on_does_not_judge_and_is_named(tmp_path: Path) -> None:
     assert "| 600/1200 | *first* |" in text
 
 
+def test_a_policys_row_between_two_settings_is_no_pause(tmp_path: Path) -> None:
+    """The bench had the same server all along, though only the settings are compared."""
+    policy = replace(measured(900, place=1), kind="policy", io_capacity=None, io_capacity_max=None)
+    directory = bench(tmp_path, [measured(1200, place=0), policy, measured(700, place=2)])
+
+    (found,) = compared(directory, [TRUTH])
+
+    assert [row.setting for row in found.rows if row.judges] == ["350/700"]
+
+
 def test_the_first_row_after_a_pause_is_on_a_server_that_has_just_been_filled(tmp_path: Path) -> None:
     """Each part of a bench has a server of its own; its averages still hold the filling."""
     directory = bench(tmp_path, [measured(most, place=p) for p, most in ((0, 1200), (1, 700), (9, 500))])
@@ -88,6 +99,19 @@ def test_the_first_row_after_a_pause_is_on_a_server_that_has_just_been_filled(tm
     (found,) = compared(directory, [TRUTH])
 
     assert [row.setting for row in found.rows if row.fresh] == ["600/1200", "250/500"]
+
+
+def test_a_server_that_has_just_been_filled_flushes_at_m_whatever_its_age() -> None:
+    """The look-ahead over the filling's redo rate keeps the age down for minutes, as on real servers."""
+    row = measured(1200)
+    parameters = parameters_of(row, TRUTH)
+
+    filled = simulated(row, parameters, fresh=True).figures
+    usual = simulated(row, parameters).figures
+
+    assert filled["age_ratio_mean"] < 0.1
+    assert usual["age_ratio_mean"] > 0.4
+    assert filled["commits_mean"] < 0.7 * usual["commits_mean"]
 
 
 def test_rows_that_cannot_be_simulated_are_named_with_the_reason(tmp_path: Path) -> None:

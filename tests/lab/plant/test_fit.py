@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from lab.plant import fits
+from lab.plant.compare.suites import Static
 from lab.plant.fit import chosen, main
 from lab.plant.fits import Fit, FitError, FittedOn, fit_for, load_fit
 from lab.plant.fits.fitting import fit_rows
@@ -119,7 +120,7 @@ def test_a_fit_for_one_variant_goes_before_one_for_all() -> None:
 
 def test_rows_that_were_first_on_their_server_are_not_fitted_on() -> None:
     """Their averages still hold the filling of the tables."""
-    rows = [measured(most, place=place) for place, most in enumerate((1000, 500))]
+    rows = [Static(measured(1000), fresh=True), Static(measured(500), fresh=False)]
 
     found = chosen(rows, [FittedOn(VARIANT, 1000), FittedOn(VARIANT, 500)])
 
