@@ -20,7 +20,7 @@ BUDGET_MINUTES = 55
 
 SERVERS = {
     "plant-mariadb": "innobrim/mariadb:11.8",
-    "plant-mysql56": ".cache/mysql-5.6.24/mysqld",
+    "plant-mysql56": "./.cache/mysql-5.6.24/mysqld",
 }
 """Suites that need another server than the others; ``lab/setup/servers.sh`` makes both."""
 

@@ -20,6 +20,7 @@ from lab.prove import suites
 from lab.prove.__main__ import main
 from lab.results.suites import SUITES
 from lab.servers.base import LabServerError
+from lab.servers.named import Kind, kind_of
 from tuner.cli import exits
 
 Program = Callable[[str], None]
@@ -130,6 +131,22 @@ def test_the_real_servers_of_the_plant_are_measured_one_after_the_other(
     assert said[1][4] == "innobrim/mariadb:11.8"
     assert "to be measured for the plant: plant-mysql97, plant-mariadb, plant-mysql56" in first.output
     assert "to be measured for the plant: plant-mariadb, plant-mysql56" in second.output
+
+
+def test_the_servers_of_the_plants_suites_are_named_as_the_bench_takes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images by their names, and MySQL 5.6 by the path where it is set up."""
+    monkeypatch.chdir(tmp_path)
+    for place in suites.SERVERS.values():
+        if "mysqld" in place:
+            Path(place).parent.mkdir(parents=True)
+            Path(place).write_text("#!/bin/sh\n")
+            Path(place).chmod(0o755)
+
+    kinds = {name: kind_of(place) for name, place in suites.SERVERS.items()}
+
+    assert kinds == {"plant-mariadb": Kind.IMAGE, "plant-mysql56": Kind.PROGRAM}
 
 
 def test_a_suite_with_a_row_to_do_is_not_finished(tmp_path: Path) -> None:
