@@ -12,6 +12,7 @@ from lab.plant.clock import SimClock
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
 from lab.plant.server import SimulatedServer
+from lab.scenarios.progress import Progress, nobody
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
 from lab.scenarios.static import BestStatic, caps_of, search
 from lab.scenarios.trace import Outcome, Trace
@@ -23,6 +24,7 @@ from tuner.settings import Mode, PolicyName, Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lab.scenarios.progress import Told
     from tuner.core.state import State
     from tuner.records import Facts, Receipt, Sample, TickRecord
 
@@ -32,7 +34,7 @@ FLAVOURS = tuple(PLANT_FLAVOURS)
 INTERVAL = 1.0
 """Simulated seconds between two ticks."""
 
-PROGRESS_EVERY = 1000
+PROGRESS_EVERY = 50
 """Ticks between two reports of progress."""
 
 
@@ -219,7 +221,8 @@ def simulate(
     policy: PolicyName,
     *,
     oracle: bool = False,
-    progress: Callable[[str], None] = lambda _: None,
+    publish: Callable[[TickRecord], None] = lambda _: None,
+    progress: Told = nobody,
 ) -> Result:
     """Return everything about one policy on one scenario.
 
@@ -227,13 +230,15 @@ def simulate(
         scenario: what it goes through.
         policy: the decision law.
         oracle: look for the best static setting as well.
-        progress: told now and then how far it is, one short line.
+        publish: told every tick's record.
+        progress: told now and then how far it is.
     """
     settings = Settings(mode=Mode.ACTIVE, policy=policy)
 
     def ticked(record: TickRecord) -> None:
+        publish(record)
         if record.tick.number % PROGRESS_EVERY == 0:
-            progress(f"{policy}: {min(100, 100 * record.tick.number // scenario.seconds)} %")
+            progress(Progress(f"policy {policy}", record.tick.number / (scenario.seconds + 1)))
 
     run = run_policy(scenario, settings, publish=ticked)
     outcome = run.outcome
@@ -243,7 +248,7 @@ def simulate(
             scenario,
             ratio=settings.ratio,
             caps=caps_of(settings, scenario),
-            progress=lambda runs: progress(f"static settings: {runs} tried"),
+            progress=progress,
         )
         found = {
             "best_static": best.best or NoStatic(),

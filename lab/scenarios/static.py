@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,23 +11,25 @@ from msgspec import Struct
 
 from lab.plant.clock import SimClock
 from lab.plant.server import CAPACITY_MINIMUM, SimulatedServer
+from lab.scenarios.grid import between, coarse, most_left
+from lab.scenarios.progress import Progress, nobody
+from lab.scenarios.runs import Runs
 from lab.scenarios.trace import Outcome, Trace
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from lab.scenarios.progress import Told
+    from lab.scenarios.runs import Beat
     from lab.scenarios.schema import Scenario
     from tuner.settings import Settings
 
-LOWEST = 100
-HIGHEST = 20_000
-COARSE_FACTOR = 1.25
-FINEST_STEP = 0.01
-"""Relative distance of two values of M below which looking closer is not worth a run."""
-
 PARALLEL_FROM = 10_000
 """Simulated seconds from which a second process pays for its start."""
+
+BEAT_SECONDS = 100
+"""Simulated seconds after which a run says that it got on."""
 
 
 class Caps(Struct, frozen=True):
@@ -95,8 +95,15 @@ def pair(io_capacity_max: int, ratio: int) -> Capacity:
     return Capacity(max(CAPACITY_MINIMUM, io_capacity_max // ratio), io_capacity_max)
 
 
-def run_static(scenario: Scenario, ratio: int, io_capacity_max: int) -> Outcome:
-    """Return the outcome of a scenario with one value of M, set in its first second."""
+def run_static(scenario: Scenario, ratio: int, io_capacity_max: int, beat: Beat = lambda _: None) -> Outcome:
+    """Return the outcome of a scenario with one value of M, set in its first second.
+
+    Args:
+        scenario: what it is tried on.
+        ratio: k, M = k * C.
+        io_capacity_max: M, pages/s.
+        beat: called with the simulated seconds since the last call, at its end too.
+    """
     clock = SimClock()
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
     trace = Trace(scenario.measured_from)
@@ -109,6 +116,9 @@ def run_static(scenario: Scenario, ratio: int, io_capacity_max: int) -> Outcome:
     for second in range(1, scenario.seconds + 1):
         clock.advance_to(float(second))
         trace.add(server.read(), engine.stalled, engine.latencies)
+        if second % BEAT_SECONDS == 0:
+            beat(float(BEAT_SECONDS))
+    beat(float(scenario.seconds % BEAT_SECONDS))
     return trace.outcome(scenario.measured_from)
 
 
@@ -117,20 +127,14 @@ def calm(outcome: Outcome) -> bool:
     return outcome.sync_flush_seconds == 0 and outcome.throughput_p1 >= 0.5 * outcome.throughput_median
 
 
-def search(
-    scenario: Scenario,
-    *,
-    ratio: int,
-    caps: Caps,
-    progress: Callable[[int], None] = lambda _: None,
-) -> Search:
+def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobody) -> Search:
     """Return the static settings with the highest throughput.
 
     Args:
         scenario: what they are tried on, from the same state and with the same seed.
         ratio: k, M = k * C.
         caps: what the contender keeps to.
-        progress: called with the number of runs done.
+        progress: told how many runs are done, of how many at most.
     """
     rules: tuple[Callable[[Outcome], bool], ...] = (
         lambda outcome: calm(outcome) and caps.keep(outcome),
@@ -138,57 +142,45 @@ def search(
         lambda _: True,
     )
     known: dict[int, Outcome] = {}
-    run = partial(run_static, scenario, ratio)
+    most = 0
+
+    def told(done: int, seconds: float) -> None:
+        tried = len(known) + done
+        progress(
+            Progress(
+                stage="static settings",
+                share=seconds / (most * scenario.seconds),
+                detail=f"{tried} tried of at most {most}",
+                at_least=True,
+            )
+        )
+
     workers = min(2, os.cpu_count() or 1) if scenario.seconds >= PARALLEL_FROM else 1
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with Runs(partial(run_static, scenario, ratio), workers=workers, told=told) as runs:
 
         def try_all(values: Iterable[int]) -> None:
+            nonlocal most
             fresh = sorted(set(values) - known.keys())
-            outcomes = pool.map(run, fresh) if workers > 1 else map(run, fresh)
-            for value, outcome in zip(fresh, outcomes, strict=True):
-                known[value] = outcome
-                progress(len(known))
+            winners = {_winner(known, accept) for accept in rules}
+            most = len(known) + max(len(fresh), most_left(known, winners, rules=len(rules)))
+            known.update(zip(fresh, runs.outcomes(fresh), strict=True))
 
-        try_all(_coarse(ratio))
+        try_all(coarse(ratio))
         while True:
             before = len(known)
             for accept in rules:
-                try_all(_between(known, _winner(known, accept), ratio))
+                winner = _winner(known, accept)
+                try_all(() if winner is None else between(known, winner, ratio))
             if len(known) == before:
                 break
     best, without_cap, unconstrained = (_answer(known, _winner(known, accept)) for accept in rules)
     return Search(best=best, without_cap=without_cap, unconstrained=unconstrained, runs=len(known))
 
 
-def _coarse(ratio: int) -> list[int]:
-    """Return values of M from lowest to highest, each by a factor above the one before."""
-    count = math.ceil(math.log(HIGHEST / LOWEST) / math.log(COARSE_FACTOR))
-    return [_rounded(LOWEST * (HIGHEST / LOWEST) ** (i / count), ratio) for i in range(count + 1)]
-
-
-def _rounded(value: float, ratio: int) -> int:
-    """Return the next M that is a whole multiple of the ratio, where C leaves room for one."""
-    whole = round(value / ratio) * ratio
-    return max(LOWEST, whole)
-
-
 def _winner(known: dict[int, Outcome], accept: Callable[[Outcome], bool]) -> int | None:
     """Return the acceptable M with the highest throughput; None when none is acceptable."""
     fit = [value for value, outcome in known.items() if accept(outcome)]
     return max(fit, key=lambda value: known[value].throughput_mean, default=None)
-
-
-def _between(known: dict[int, Outcome], winner: int | None, ratio: int) -> list[int]:
-    """Return values between the winner and its neighbours; none when these are close enough."""
-    if winner is None:
-        return []
-    ordered = sorted(known)
-    place = ordered.index(winner)
-    found: list[int] = []
-    for neighbour in ordered[max(0, place - 1) : place + 2]:
-        if neighbour != winner and abs(math.log(neighbour / winner)) > FINEST_STEP:
-            found += [_rounded(winner * (neighbour / winner) ** share, ratio) for share in (0.25, 0.5, 0.75)]
-    return [value for value in found if value not in known]
 
 
 def _answer(known: dict[int, Outcome], winner: int | None) -> BestStatic | None:

@@ -371,3 +371,12 @@ def test_a_simulated_day_is_quick() -> None:
         taken.append((time.process_time() - began) / 3000 * 86_400)
 
     assert min(taken) < 30.0
+
+
+def test_the_scenarios_can_be_listed() -> None:
+    """--list prints each named scenario with its description, a line each, and asks for nothing else."""
+    found = _command("--list")
+    assert found.exit_code == 0
+    lines = found.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(scenario_names())
+    assert all(line.endswith(load_scenario(line.split()[0]).description) for line in lines)

@@ -40,14 +40,13 @@ from tuner.cli.bench_server import (
     refuse_beside_own,
     refuse_for_own,
 )
-from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
+from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
 from tuner.cli.quantities import Duration
 
 Say = Callable[[str], None]
 
-INTERRUPTED = 130
 WEEK = 7 * 86_400
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 import click
@@ -12,16 +11,19 @@ import msgspec
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
 from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, resized
 from lab.simulate import simulate as run_simulation
+from tuner.cli.bar import Bar
+from tuner.cli.exits import INTERRUPTED, NO
+from tuner.cli.options import fail
 from tuner.settings import PolicyName
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lab.plant.flavour import FlavourName
+    from lab.plot import Course
+    from lab.scenarios import Scenario
     from lab.scenarios.static import BestStatic
-
-QUIET_SECONDS = 2.0
-"""How long nothing is said about progress."""
-
-LINE = "\r\033[K"
+    from tuner.records import TickRecord
 
 ROWS = (
     ("throughput", "throughput_mean", "commits/s"),
@@ -41,26 +43,15 @@ ROWS = (
 )
 
 
-class Progress:
-    """One line on a terminal, from two seconds on."""
-
-    def __init__(self) -> None:
-        """Start the clock."""
-        self._began = time.monotonic()
-        self._shown = False
-
-    def say(self, text: str) -> None:
-        """Show a short line, in place of the one before."""
-        if sys.stderr.isatty() and time.monotonic() - self._began > QUIET_SECONDS:
-            sys.stderr.write(f"{LINE}{text}")
-            sys.stderr.flush()
-            self._shown = True
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            sys.stderr.write(LINE)
-            sys.stderr.flush()
+def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
+    """Print the named scenarios, and do nothing else."""
+    if not wanted or context.resilient_parsing:
+        return
+    names = scenario_names()
+    width = max(len(name) for name in names)
+    for name in names:
+        click.echo(f"{name:<{width}}  {load_scenario(name).description}")
+    context.exit()
 
 
 @click.command(
@@ -71,7 +62,15 @@ class Progress:
     "scenario_name",
     required=True,
     metavar="NAME|FILE",
-    help=f"One of {', '.join(scenario_names())}, or a TOML file.",
+    help="One that --list prints, or a TOML file.",
+)
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list,
+    help="Print the named scenarios with a line about each, and end.",
 )
 @click.option(
     "--policy",
@@ -94,6 +93,12 @@ class Progress:
     help="Length in simulated seconds; default: the scenario's.",
 )
 @click.option("--oracle", is_flag=True, help="Look for the best static setting as well.")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE.svg",
+    help="Draw the policy's run into this file, in place of what is there.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def simulate(
     scenario_name: str,
@@ -103,26 +108,69 @@ def simulate(
     seconds: int | None,
     *,
     oracle: bool,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """Run a policy on a simulated server, as fast as the machine goes.
 
-    Nothing is written anywhere. docs/simulate.md says what the simulated server is good for.
+    Nothing is written but the plot, where one is asked for. docs/simulate.md says what the simulated server
+    is good for.
     """
-    progress = Progress()
     try:
         scenario = resized(load_scenario(scenario_name), seed=seed, seconds=seconds, flavour=flavour)
-        result = run_simulation(scenario, cast("PolicyName", policy), oracle=oracle, progress=progress.say)
+        course = None if plot is None else _course(plot, scenario)
+        with Bar() as bar:
+            result = run_simulation(
+                scenario,
+                cast("PolicyName", policy),
+                oracle=oracle,
+                publish=_noted(course),
+                progress=bar.show,
+            )
     except (ScenarioError, SimulateError) as error:
         raise click.UsageError(str(error)) from error
-    finally:
-        progress.clear()
+    except KeyboardInterrupt as error:
+        click.echo("interrupted", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from error
+    # before the figures: a reader that takes only the first of these ends the program
+    lost = "" if plot is None or course is None else _draw(plot, course, scenario, result)
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
         click.echo(msgspec.json.encode(result))
     else:
         _table(result)
+    if lost:
+        fail(lost, NO)
+
+
+def _course(plot: Path, scenario: Scenario) -> Course:
+    """Return what notes a run for its plot; exit 2 where the plot cannot be written."""
+    from lab.plot import Course, PlotError, ready  # noqa: PLC0415 - most runs need no templates
+
+    try:
+        ready(plot)
+    except PlotError as error:
+        raise click.UsageError(f"--plot {error}") from error
+    return Course(scenario.seconds)
+
+
+def _noted(course: Course | None) -> Callable[[TickRecord], None]:
+    """Return what tells a plot's course of every tick; without one, nothing is told."""
+    if course is None:
+        return lambda _: None
+    return lambda record: course.add(record.tick.reading, record.decision.set_point)
+
+
+def _draw(plot: Path, course: Course, scenario: Scenario, result: Result) -> str:
+    """Write the plot; return why that failed after all, empty where it did not."""
+    from lab.plot import PlotError, write_plot  # noqa: PLC0415 - as above
+
+    try:
+        write_plot(plot, course.series(), scenario, result)
+    except PlotError as error:
+        return f"--plot {error}"
+    return ""
 
 
 def _table(result: Result) -> None:

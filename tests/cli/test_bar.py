@@ -1,0 +1,210 @@
+"""The bar of ``innobrim simulate``: what it shows, where it does not, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lab.scenarios import load_scenario
+from lab.scenarios.load import parse_scenario
+from lab.scenarios.progress import Progress
+from lab.scenarios.static import Caps, search
+from lab.simulate import resized, simulate
+from tuner.cli import bar
+from tuner.cli.bar import CLEAR, Bar, drawn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POLICY = Progress("policy pid", 0.25)
+SEARCH = Progress("static settings", 0.5, "12 tried of at most 67", at_least=True)
+SHORT = """
+name = "short"
+description = "for tests"
+seconds = 420
+measured_from = 240
+"""
+
+
+class Terminal(io.StringIO):
+    """A stderr that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True
+
+
+@pytest.fixture
+def moved(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Return a way to let time pass."""
+    now = [100.0]
+    monkeypatch.setattr(bar.time, "monotonic", lambda: now[0])
+
+    def move(seconds: float) -> None:
+        now[0] += seconds
+
+    return move
+
+
+def test_a_line_has_share_words_and_time_left() -> None:
+    """Percent, what goes on and the time left; at most so much where the stage may turn out shorter."""
+    assert drawn(POLICY, 0.25, 30.0, 100) == "[######------------------]  25 %  policy pid  1m 30s left"
+    assert drawn(SEARCH, 0.5, 90.0, 110) == (
+        "[############------------]  50 %  static settings, 12 tried of at most 67  at most about 1m 30s left"
+    )
+    assert "left" not in drawn(POLICY, 0.0, 30.0, 100)
+
+
+@pytest.mark.parametrize("columns", [10, 40, 79, 200])
+def test_a_narrow_terminal_has_one_line(columns: int) -> None:
+    """Nothing is longer than the terminal is wide, and the percent is the last to go."""
+    line = drawn(SEARCH, 0.5, 90.0, columns)
+    assert len(line) <= columns
+    assert "50 %" in line
+
+
+def test_a_bar_comes_late_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, moved: Callable[[float], None]
+) -> None:
+    """Within two seconds nothing is shown, later a line that never goes back, and at the end none."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Bar() as shown:
+        moved(1.9)
+        shown.show(POLICY)
+        assert terminal.getvalue() == ""
+        for share in (0.5, 0.4):
+            moved(0.2)
+            shown.show(Progress("policy pid", share))
+    lines = terminal.getvalue().split(CLEAR)
+    assert [line for line in lines if "50 %" in line] == lines[1:3]
+    assert terminal.getvalue().endswith(CLEAR)
+
+
+def test_a_quick_run_writes_nothing_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal stays as it is where nothing took two seconds."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Bar() as shown:
+        shown.show(POLICY)
+    assert terminal.getvalue() == ""
+
+
+def test_a_pipe_hears_nothing(monkeypatch: pytest.MonkeyPatch, moved: Callable[[float], None]) -> None:
+    """Where stderr is no terminal there is no bar, however long it takes."""
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    with Bar() as shown:
+        moved(60.0)
+        shown.show(POLICY)
+    assert pipe.getvalue() == ""
+
+
+def test_a_run_tells_how_far_it_is() -> None:
+    """The policy's run and then the search tell their shares, rising to the end, within single runs too."""
+    told: list[Progress] = []
+    simulate(parse_scenario(SHORT, source="test"), "fixed", oracle=True, progress=told.append)
+    policy = [one.share for one in told if one.stage == "policy fixed"]
+    tried = [one for one in told if one.stage == "static settings"]
+    assert policy == sorted(policy)
+    assert 0.9 < policy[-1] <= 1.0
+    assert len(tried) > 4 * len({one.detail for one in tried if one.share < 0.2})
+    assert all(0.0 <= one.share <= 1.0 and one.at_least for one in tried)
+    assert tried[-1].share > 0.75
+
+
+def test_a_search_keeps_to_the_runs_that_it_speaks_of() -> None:
+    """The runs that a search needs are no more than it said at its beginning."""
+    told: list[Progress] = []
+    found = search(load_scenario("steady-1200iops"), ratio=2, caps=Caps(0.78), progress=told.append)
+    first = int(told[0].detail.rsplit(" ", 1)[1])
+    assert 25 < found.runs <= first
+    assert told[-1].share > 0.75
+
+
+def test_two_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search in two processes tells of every run as it goes, and finds the same settings."""
+    scenario = parse_scenario(SHORT, source="test")
+    alone = search(scenario, ratio=2, caps=Caps(0.78))
+    monkeypatch.setattr("lab.scenarios.static.PARALLEL_FROM", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    told: list[Progress] = []
+    assert search(scenario, ratio=2, caps=Caps(0.78), progress=told.append) == alone
+    assert told[-1].detail.startswith(f"{alone.runs} tried")
+
+
+RUN = """
+import signal
+
+from tuner.cli.main import main
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    main()
+"""
+
+
+@pytest.mark.parametrize(("seconds", "stage"), [(2_678_400, "policy fixed"), (10_000, "static settings")])
+def test_ctrl_c_ends_with_130_and_a_clean_line(
+    tmp_path_factory: pytest.TempPathFactory, seconds: int, stage: str
+) -> None:
+    """On a terminal Ctrl-C takes the bar away and ends every process, with one word and no traceback."""
+    assert resized(load_scenario("steady-1200iops"), seed=None, seconds=seconds)
+    script = tmp_path_factory.mktemp("c") / "run.py"  # a file, so that other processes can be started from it
+    script.write_text(RUN, encoding="utf-8")
+    ours, theirs = pty.openpty()
+    words = ["--scenario", "steady-1200iops", "--policy", "fixed", "--seconds", str(seconds), "--oracle"]
+    path = os.pathsep.join(one for one in sys.path if one)
+    with subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, str(script), "simulate", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as process:
+        os.close(theirs)
+        seen = _until(ours, lambda seen: stage in seen)
+        os.killpg(process.pid, signal.SIGINT)
+        seen += _until(ours, lambda _: False)
+        assert process.wait(60.0) == 130
+    os.close(ours)
+    assert "Traceback" not in seen
+    assert seen.endswith(f"{CLEAR}interrupted\r\n")
+    _gone(process.pid)
+
+
+def _until(terminal: int, enough: Callable[[str], bool]) -> str:
+    """Return what is written until it is enough, or until nobody writes any more."""
+    seen = ""
+    deadline = time.monotonic() + 300.0
+    while not enough(seen):
+        assert time.monotonic() < deadline, seen
+        if not select.select([terminal], [], [], 1.0)[0]:
+            continue
+        try:
+            seen += os.read(terminal, 65_536).decode()
+        except OSError:
+            break
+    return seen
+
+
+def _gone(group: int) -> None:
+    """Return once no process of a group is left."""
+    deadline = time.monotonic() + 30.0
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("a process is left")
