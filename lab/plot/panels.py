@@ -26,9 +26,9 @@ LIMITS = (
 CHECKPOINT = ("checkpoint_age", "checkpoint", "checkpoint age")
 MODIFIED = ("modified_age", "modified", "modified age")
 PAGES = (
-    ("adaptive", "adaptive", "adaptive"),
-    ("background", "background", "background"),
     ("lru", "lru", "LRU"),
+    ("background", "background", "background"),
+    ("adaptive", "adaptive", "adaptive"),
     ("sync", "sync", "sync"),
 )
 
@@ -127,8 +127,9 @@ def capacity(series: Series, result: Result, frame: Frame) -> Panel:
         curves.append(Curve(kind, _line(series, name, frame, axis, steps=True)))
         last = _last(series, name)
         labels.append(Label(kind, f"{title}, {plain(last)} at the end", frame.y(axis, last)))
-    times = "once" if result.knob_changes == 1 else f"{result.knob_changes} times"
-    return _panel(f"C and M, pages/s, logarithmic: changed {times}", frame, axis, curves, labels)
+    times = result.knob_changes
+    changed = "never changed" if times == 0 else f"changed {'once' if times == 1 else f'{times} times'}"
+    return _panel(f"C and M, pages/s, logarithmic: {changed}", frame, axis, curves, labels)
 
 
 def pages(series: Series, result: Result, frame: Frame) -> Panel:

@@ -71,7 +71,7 @@ def test_the_plot_says_what_was_run_and_names_every_line(tmp_path: Path) -> None
         "M, 2\u202f000 at the end",
         "C, 1\u202f000 at the end",
         "adaptive",
-        "none: background, LRU, sync",
+        "none: LRU, background, sync",
         "counted from 4 min",
         "dotted: load, disk or redo change",
     ):
