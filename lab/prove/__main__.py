@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from lab.bench.ledger import Ledger, read_rows
-from lab.plant.compare import files as compared
-from lab.plant.compare.suites import SUITES as PLANT_SUITES
 from lab.prove import blocks, hold, recovery, report, safety, search, soak, suites, surge
 from lab.results import files
 from lab.results.suites import SUITES
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 RESULTS = Path("docs/results")
-PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak", "bench", "plant")
+PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak", "bench")
 
 
 @click.command()
@@ -32,7 +30,7 @@ PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak", "bench", "plan
 )
 @click.option(
     "--suite",
-    type=click.Choice([*SUITES, *PLANT_SUITES]),
+    type=click.Choice(SUITES),
     help="Of the part bench only this one; it goes on where it stopped. Default: an hour of each.",
 )
 @click.option("--resume", is_flag=True, help="Skip the rows that are finished.")
@@ -49,7 +47,7 @@ PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak", "bench", "plan
 @click.option(
     "--trial", is_flag=True, help="surge, recovery: only see that it works, in a few minutes; rows say so."
 )
-@click.option("--image", help=f"Container image of the server.  [default: {PLAIN_IMAGE}, or a suite's own]")
+@click.option("--image", default=PLAIN_IMAGE, show_default=True, help="Container image of the server.")
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
@@ -62,7 +60,7 @@ def main(
     part: str | None,
     suite: str | None,
     best_static: int | None,
-    image: str | None,
+    image: str,
     results: Path,
     minutes: int,
     seed: int | None,
@@ -82,17 +80,16 @@ def main(
     results.mkdir(parents=True, exist_ok=True)
     try:
         for name in PARTS if part == "all" else (part,):
-            if name in {"bench", "plant"}:
-                _suites(name, suite, results, image)
+            if name == "bench":
+                _bench(results, image, SUITES if suite is None else (suite,))
             elif name is not None:
                 ledger = Ledger(results / f"{name}.jsonl", resume=resume)
-                server = image or PLAIN_IMAGE
                 if name == "soak":
-                    _soak(ledger, server, minutes, seed)
+                    _soak(ledger, image, minutes, seed)
                 elif name == "blocks":
-                    blocks.run(ledger, server, best_static or _best_static(results))
+                    blocks.run(ledger, image, best_static or _best_static(results))
                 else:
-                    _run(name, ledger, server, trial=trial)
+                    _run(name, ledger, image, trial=trial)
     except LabServerError as error:
         raise click.ClickException(str(error)) from error
     finally:
@@ -111,14 +108,7 @@ def _run(part: str, ledger: Ledger, image: str, *, trial: bool) -> None:
         recovery.run(ledger, image, trial=trial)
 
 
-def _suites(part: str, suite: str | None, results: Path, image: str | None) -> None:
-    if part == "plant":
-        _plant(results, image)
-    else:
-        _bench(results, image, SUITES if suite is None else (suite,))
-
-
-def _bench(results: Path, image: str | None, names: Sequence[str]) -> None:
+def _bench(results: Path, image: str, names: Sequence[str]) -> None:
     try:
         for name in names:
             if not suites.run(name, results, image):
@@ -127,18 +117,6 @@ def _bench(results: Path, image: str | None, names: Sequence[str]) -> None:
         if results == RESULTS:
             for made in files.write(Path()):
                 click.echo(f"wrote {made}")
-
-
-def _plant(results: Path, image: str | None) -> None:
-    """Measure an hour of the next suite that the plant is held against, and write the page of its error."""
-    open_ones = [name for name in PLANT_SUITES if not suites.finished(name, results)]
-    try:
-        _bench(results, image, open_ones[:1])
-    finally:
-        if results == RESULTS:
-            click.echo(f"wrote {compared.write(Path())}")
-    if left := [name for name in PLANT_SUITES if not suites.finished(name, results)]:
-        click.echo(f"to be measured for the plant: {', '.join(left)}; the same command goes on with it")
 
 
 def _soak(ledger: Ledger, image: str, minutes: int, seed: int | None) -> None:

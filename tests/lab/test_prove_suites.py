@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 from click.testing import CliRunner
 
-from lab.bench.folder import Asked
-from lab.bench.order import turns
-from lab.bench.plan import load_suite
 from lab.prove import suites
 from lab.prove.__main__ import main
 from lab.results.suites import SUITES
 from lab.servers.base import LabServerError
-from lab.servers.named import Kind, kind_of
 from tuner.cli import exits
 
 Program = Callable[[str], None]
@@ -112,71 +106,6 @@ def test_an_hour_of_each_suite_where_none_is_named(tmp_path: Path, program: Prog
     said = (tmp_path / "said").read_text().splitlines()
     assert [line.split()[2] for line in said] == list(SUITES)
     assert "the suite seeds is not finished" in found.output
-
-
-def test_the_real_servers_of_the_plant_are_measured_one_after_the_other(
-    tmp_path: Path, program: Program
-) -> None:
-    """``--part plant`` is an hour of the first suite that is not finished, on that suite's own server."""
-    program(f'echo "$*" >> {tmp_path}/said; exit 4')
-    words = ["--part", "plant", "--results", str(tmp_path)]
-
-    first = CliRunner().invoke(main, words, prog_name="lab.prove")
-    finish(tmp_path, "plant-mysql97")
-    second = CliRunner().invoke(main, words, prog_name="lab.prove")
-
-    assert first.exit_code == second.exit_code == 0, first.output + second.output
-    said = [line.split() for line in (tmp_path / "said").read_text().splitlines()]
-    assert [line[2] for line in said] == ["plant-mysql97", "plant-mariadb"]
-    assert said[1][4] == "innobrim/mariadb:11.8"
-    assert "to be measured for the plant: plant-mysql97, plant-mariadb, plant-mysql56" in first.output
-    assert "to be measured for the plant: plant-mariadb, plant-mysql56" in second.output
-
-
-def test_the_servers_of_the_plants_suites_are_named_as_the_bench_takes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Images by their names, and MySQL 5.6 by the path where it is set up."""
-    monkeypatch.chdir(tmp_path)
-    for place in suites.SERVERS.values():
-        if "mysqld" in place:
-            Path(place).parent.mkdir(parents=True)
-            Path(place).write_text("#!/bin/sh\n")
-            Path(place).chmod(0o755)
-
-    kinds = {name: kind_of(place) for name, place in suites.SERVERS.items()}
-
-    assert kinds == {"plant-mariadb": Kind.IMAGE, "plant-mysql56": Kind.PROGRAM}
-
-
-def test_a_suite_with_a_row_to_do_is_not_finished(tmp_path: Path) -> None:
-    """Every contender of every block and variant has to be there."""
-    finish(tmp_path, "plant-mysql56", without=1)
-
-    assert not suites.finished("plant-mysql56", tmp_path)
-    assert not suites.finished("plant-mariadb", tmp_path)
-
-
-def finish(root: Path, name: str, *, without: int = 0) -> None:
-    """Write what a finished bench leaves in its directory, but for so many rows."""
-    suite = load_suite(name)
-    directory = root / "bench" / name
-    directory.mkdir(parents=True)
-    asked = Asked(name=name, about="", seed=7, server="a-server", plans=suite.plans)
-    (directory / "bench.json").write_bytes(msgspec.json.encode(asked))
-    rows = [
-        {
-            "variant": plan.variant,
-            "stage": "block",
-            "block": turn.block,
-            "contender": turn.contender.name,
-            "plan_hash": suite.digest,
-        }
-        for plan in suite.plans
-        for turn in turns(plan, 7)
-    ]
-    lines = [json.dumps(row) + "\n" for row in rows[: len(rows) - without]]
-    (directory / "rows.jsonl").write_text("".join(lines))
 
 
 def test_a_suite_of_another_part_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from lab.report.rows import ReportError
 def main(*, directories: tuple[Path, ...], to_file: bool, only_earlier: bool, seed: int) -> None:
     """Run the simulated server under the conditions of a bench's rows and say how far off it is.
 
-    Without a DIRECTORY: of the benches plant-* under docs/results/bench. Each row with a C and M that stay is
+    Without a DIRECTORY: of the published benches that the page names. Each row with a C and M that stay is
     compared; nothing real is started.
 
     Example: python -m lab.plant.compare --write
@@ -35,7 +35,7 @@ def main(*, directories: tuple[Path, ...], to_file: bool, only_earlier: bool, se
         click.echo("\n".join(earlier.report()))
         return
     if directories and to_file:
-        raise click.UsageError(f"--write: {PAGE} is of the benches plant-* alone; leave the directories out")
+        raise click.UsageError(f"--write: {PAGE} is of the published benches alone; leave directories out")
     try:
         if to_file:
             click.echo(f"wrote {write(Path(), progress=_say)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from lab.plant.parameters import (
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lab.plant.fits import Fit
     from lab.plant.flavour import FlavourName
@@ -73,6 +74,14 @@ def default_of(server: str) -> Capacity:
     """Return C and M that a real server has by itself, which is where the bench resets it to, pages/s."""
     maker, numbers = _maker_and_numbers(server)
     return version_default("mariadb" if maker == "MariaDB" else ".".join(map(str, numbers)))
+
+
+def fit_for(row: Row, fits: Iterable[Fit]) -> Fit | None:
+    """Return the fit of the simulated server that stands for a row's, or None."""
+    with contextlib.suppress(ConditionsError):
+        flavour = flavour_of(str(row.conditions.get("server", "")))
+        return next((fit for fit in fits if fit.name == flavour), None)
+    return None
 
 
 def parameters_of(row: Row, fit: Fit | None = None) -> PlantParameters:

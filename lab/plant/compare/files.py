@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lab.plant.compare.page import MARK, document
-from lab.plant.compare.suites import BENCH, SUITES, compared, static_rows
+from lab.plant.compare.suites import BENCH, BENCHES, compared, static_rows
 from lab.plant.fits import load_fits
 from lab.plant.parameters import PlantParameters
 from lab.report.files import replace_text
@@ -21,8 +21,8 @@ PAGE = Path("docs/results/plant.md")
 
 
 def found(root: Path) -> list[Path]:
-    """Return the directories of the benches that were made for the plant, as far as they were begun."""
-    return [path for name in SUITES if (path := root / BENCH / name).is_dir()]
+    """Return the directories of the benches that the plant is held against, as far as they were begun."""
+    return [path for name in BENCHES if (path := root / BENCH / name).is_dir()]
 
 
 def write(root: Path, *, progress: Callable[[str], None] = lambda _: None) -> Path:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lab.plant.compare import earlier
 from lab.plant.compare.judge import PROMISES, SYNC_M, Both, Compared
-from lab.plant.compare.suites import SUITES, Variant
+from lab.plant.compare.suites import BENCHES, Variant
 from lab.report.figures import UNKNOWN
 from lab.report.markdown import bullets, table
 from lab.report.words import conditions_short
@@ -20,20 +20,28 @@ MARK = f"<!-- Generated: {COMMAND}; state "
 INTRODUCTION = f"""\
 # The simulated server against real ones
 
-Written by `{COMMAND}`, nothing by hand. `make prove PART=plant` measures the real servers with
-[the bench](../bench.md), an hour at a time, runs the simulated ones under the same conditions, and writes
-this page.
+Written by `{COMMAND}`, nothing by hand, from rows of the published
+[benches](../bench.md) that have a C and M that stay; the simulated servers run under the same conditions.
 
-- Each row is a static C/M. It begins at a low age, the default's where that is higher; C and M are set; it is
-  counted when the age has settled. The simulated server begins at the real one's age, gets C and M in the
-  same second and is counted in the same seconds. The same code works both out.
+- Real side: {", ".join(f"`{name}`" for name in BENCHES)}: a closed load that
+  changes pages evenly, on a disk whose limit stays. Left out are `open`, whose throughput is the rate that
+  is offered; `alternating`, whose disk changes, so that no age settles; `nothing-to-gain`, where processors,
+  buffer pool or redo log are the limit; `seeds`, some of whose settings the plant has not: the articles that
+  they are from are in [plant-seeds.md](plant-seeds.md).
+- Each row is a static C/M. It begins at a low age, or near its own where that is known or guessed; C and M
+  are set; it is counted when the age has settled. The simulated server begins at the real one's age, gets C
+  and M in the same second and is counted in the same seconds. The same code works both out.
 - Cells are real / simulated; an error is the simulated one's. x is the modified age over the flush limit.
   "To 63 %" is how many seconds the age took for 63 % of its way from the first second to its mean in the
-  counted ones: the answer to a step of M. There is none where it went less than 0.15.
-- Rows marked *fitted* are those that parameters of load and disk were fitted on. Rows marked *first* were the
-  first on their server, whose averages over 30 s still held the filling of the tables: for some three minutes
-  it flushes as fast as M allows, whatever the age. Their twins begin with 20 MB/s of redo in the averages,
-  which is a guess. Both judge nothing. Rows marked † had not settled when counting began."""
+  counted ones: the answer to a step of M. There is none where it went less than 0.15,
+  as in most rows that began near their own age.
+- Parameters of load and disk are fitted on one bench of a server; its other values of M judge, and the
+  server's other benches. Fitted on are the values of M at the quartiles of those that were tried, in each
+  variant, first rows aside: what was tried decides, nothing that came out. Their rows are marked *fitted*.
+- Rows marked *first* were the first on their server, whose averages over 30 s still held the filling of the
+  tables: for some three minutes it flushes as fast as M allows, whatever the age. Their twins begin with
+  20 MB/s of redo in the averages, which is a guess. Rows marked *fitted* or *first* judge nothing. Rows
+  marked † had not settled when counting began."""
 
 HEAD = (
     "C/M",
@@ -51,7 +59,6 @@ HEAD = (
 SCARCE = 0.1
 """Processors idle below which there may have been too few."""
 
-SYNC_HEAD = ("at M = 100", "real", "simulated", "error")
 SPREAD = (
     ("mean, commits/s", "commits_mean"),
     ("standard deviation", "commits_sd"),
@@ -65,7 +72,7 @@ MySQL 9.7.4 at 1200 writes/s, figures only: one run each, 240 s, the last 120 co
 of load and disk were fitted on the first table; of the second only the lowest seconds were looked at."""
 
 
-def document(variants: Sequence[Variant], *, state: str, expected: Sequence[str] = SUITES) -> str:
+def document(variants: Sequence[Variant], *, state: str, expected: Sequence[str] = BENCHES) -> str:
     """Return the page.
 
     Args:
@@ -98,14 +105,14 @@ def _kept(variants: Sequence[Variant]) -> str:
 
 
 def _title(one: Variant) -> str:
-    server = next((str(row.real.conditions.get("server", "")) for row in one.rows), one.suite)
-    return f"{server}, {one.name}" if one.name else server
+    server = next((str(row.real.conditions.get("server", "")) for row in one.rows), "")
+    return ", ".join(word for word in (server, f"`{one.suite}`", one.name) if word)
 
 
 def _variant(one: Variant) -> Iterable[str]:
     yield f"## {_title(one)}"
     if one.rows:
-        yield f"{conditions_short(one.rows[0].real.conditions)}; bench `{one.suite}`; plant {one.plant}."
+        yield f"{conditions_short(one.rows[0].real.conditions)}; plant {one.plant}."
         yield _fitted(one)
         yield table(HEAD, [_row(row) for row in one.rows])
         yield from _idle(one.rows)
@@ -125,7 +132,8 @@ def _fitted(one: Variant) -> str:
     for variant in dict.fromkeys(one.variant for one in fit.fitted_on):
         settings = [str(one.io_capacity_max) for one in fit.fitted_on if one.variant == variant]
         seen.append(f"{variant}, M = {', '.join(settings)}".removeprefix(", "))
-    return f"Parameters of load and disk: `{fit.name}` ({values}); fitted on {'; '.join(seen)}."
+    on = "; ".join(seen)
+    return f"Parameters of load and disk: `{fit.name}` ({values}); fitted on `{fit.suite}`: {on}."
 
 
 def _idle(rows: Sequence[Compared]) -> Iterable[str]:
@@ -162,7 +170,7 @@ def _spread(row: Compared) -> str:
     for title, name in SPREAD:
         both = row.figure(name)
         lines.append((title, _one(both.real), _one(both.plant), _error(both.share, share=True)))
-    return table(SYNC_HEAD, lines)
+    return table((f"at M = {SYNC_M}, block {row.real.block}", "real", "simulated", "error"), lines)
 
 
 def _both(both: Both, digits: int = 0) -> str:

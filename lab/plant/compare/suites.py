@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.plant.compare.conditions import parameters_of
+from lab.plant.compare.conditions import fit_for, parameters_of
 from lab.plant.compare.fresh import first_on_server
 from lab.plant.compare.judge import Compared
 from lab.plant.compare.twin import simulated
-from lab.plant.fits import Fit, fit_for
+from lab.plant.fits import Fit
 from lab.report.rows import FILE_NAME, Row, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-SUITES = ("plant-mysql97", "plant-mariadb", "plant-mysql56")
-"""Those that were made for it, in the order of the page."""
+BENCHES = ("contenders", "disks", "mariadb-11.8", "mariadb-10.11", "old-mysql")
+"""Directories of the published benches with a closed load that changes pages evenly, on a disk whose limit
+stays, in the order of the page; a suite on two servers has two.
+"""
 
 BENCH = Path("docs/results/bench")
 """Where the published benches lie in a checkout."""
@@ -39,9 +41,9 @@ class Variant(Struct, frozen=True):
     """The rows of one variant of a bench.
 
     Attributes:
-        suite: the bench's directory.
+        suite: name of the bench's directory.
         name: of the variant; empty where there is one only.
-        fit: the parameters fitted for it, None for the plant's own.
+        fit: the parameters fitted for its server, None for the plant's own.
         plant: hash of server, disk and load.
         rows: with their twins, from the highest M down.
         left_out: why other rows could not be compared, each reason once.
@@ -93,7 +95,7 @@ def compared(
 
     Args:
         directory: of the bench.
-        fits: fitted parameters; those for this bench are used.
+        fits: fitted parameters; those of its server are used.
         seed: of the plant.
         progress: told each row that is being simulated.
 
@@ -106,7 +108,7 @@ def compared(
         by.setdefault(one.row.variant, []).append(one)
     found: list[Variant] = []
     for name, rows in by.items():
-        variant = Variant(suite, name, fit=fit_for(fits, suite, name))
+        variant = Variant(suite, name, fit=fit_for(rows[0].row, fits))
         found.append(_with_twins(variant, rows, seed, progress))
     return found
 
@@ -127,6 +129,6 @@ def _with_twins(
             left_out.append(str(error))
             continue
         plant = plant or parameters.fingerprint()
-        fitted = fit is not None and fit.saw(variant.name, row.io_capacity_max)
+        fitted = fit is not None and fit.saw(variant.suite, variant.name, row.io_capacity_max)
         pairs.append(Compared(row, twin, fitted=fitted, fresh=fresh))
     return replace(variant, plant=plant, rows=tuple(pairs), left_out=tuple(dict.fromkeys(left_out)))

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from importlib.resources.abc import Traversable
 
     from lab.plant.parameters import DiskParameters, LoadParameters
@@ -29,7 +28,7 @@ class FitError(Exception):
 
 
 class FittedOn(Struct, frozen=True, forbid_unknown_fields=True):
-    """One row that parameters were fitted on: a variant of the suite, and M in pages/s."""
+    """What parameters were fitted on: the rows of a variant of the bench with one M, in pages/s."""
 
     variant: str
     io_capacity_max: int
@@ -39,12 +38,11 @@ class Fit(Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of load and disk, and the rows that they are from.
 
     Attributes:
-        name: of the file, and as scenarios call it.
-        suite: of the bench, whose rows they are for.
-        fitted_on: its rows that were looked at; all others judge.
+        name: of the file, and as scenarios call it: the simulated server's.
+        suite: directory of the bench that they are from.
+        fitted_on: its rows that were looked at; all others judge, and those of other benches.
         load: parameters of the load by name.
         disk: parameters of the disk by name.
-        variants: of the suite, which they are for; all of them where none is named.
         left: root mean square of what was left of the error, in units of what is promised.
     """
 
@@ -53,7 +51,6 @@ class Fit(Struct, frozen=True, forbid_unknown_fields=True):
     fitted_on: tuple[FittedOn, ...]
     load: dict[str, float]
     disk: dict[str, float]
-    variants: tuple[str, ...] = ()
     left: float = 0.0
 
     def load_over(self, base: LoadParameters) -> LoadParameters:
@@ -64,13 +61,11 @@ class Fit(Struct, frozen=True, forbid_unknown_fields=True):
         """Return the disk with its fitted parameters."""
         return replace(base, **self.disk)
 
-    def is_for(self, suite: str, variant: str) -> bool:
-        """Tell whether it is for a variant of a suite."""
-        return self.suite == suite and (not self.variants or variant in self.variants)
-
-    def saw(self, variant: str, io_capacity_max: int | None) -> bool:
+    def saw(self, suite: str, variant: str, io_capacity_max: int | None) -> bool:
         """Tell whether it was fitted on a row."""
-        return any((one.variant, one.io_capacity_max) == (variant, io_capacity_max) for one in self.fitted_on)
+        return self.suite == suite and any(
+            (one.variant, one.io_capacity_max) == (variant, io_capacity_max) for one in self.fitted_on
+        )
 
     def problems(self) -> list[str]:
         """Return what cannot be fitted, a line each."""
@@ -87,10 +82,7 @@ class Fit(Struct, frozen=True, forbid_unknown_fields=True):
         lines = [
             f"# Written by python -m lab.plant.fit {self.suite}; in a scenario: fit = {_text(self.name)}",
             f"suite = {_text(self.suite)}",
-        ]
-        lines += [f"variants = [{', '.join(map(_text, self.variants))}]"] if self.variants else []
-        lines.append(f"left = {self.left:.4g}")
-        lines += [
+            f"left = {self.left:.4g}",
             "fitted_on = [",
             *(
                 f"  {{ variant = {_text(one.variant)}, io_capacity_max = {one.io_capacity_max} }},"
@@ -139,12 +131,6 @@ def load_fits(directory: Traversable | None = None) -> tuple[Fit, ...]:
         FitError: the file of one of them is wrong.
     """
     return tuple(load_fit(name, directory) for name in fit_names(directory))
-
-
-def fit_for(fits: Iterable[Fit], suite: str, variant: str) -> Fit | None:
-    """Return the fit for a variant of a suite, one that names it before one for all variants, or None."""
-    found = [fit for fit in fits if fit.is_for(suite, variant)]
-    return max(found, key=lambda fit: bool(fit.variants), default=None)
 
 
 def _folder(directory: Traversable | None) -> Traversable:

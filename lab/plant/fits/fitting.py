@@ -34,7 +34,6 @@ def fit_rows(
     name: str,
     suite: str,
     names: Sequence[str] = SEARCHED,
-    variants: Sequence[str] = (),
     progress: Callable[[float], None] = lambda _: None,
 ) -> Fit:
     """Return the parameters with which the plant comes nearest to some rows.
@@ -47,9 +46,8 @@ def fit_rows(
     Args:
         rows: with a fixed C and M, of one server.
         name: of the fit.
-        suite: of the bench.
+        suite: directory of the bench.
         names: parameters that are searched for.
-        variants: that the fit is for; all where none is named.
         progress: told every error that is the least so far.
 
     Raises:
@@ -75,7 +73,6 @@ def fit_rows(
             fitted_on=tuple(dict.fromkeys(seen)),
             load={key: both[key] for key in LOAD if key in both},
             disk={key: both[key] for key in DISK if key in both},
-            variants=tuple(variants),
             left=left,
         )
 

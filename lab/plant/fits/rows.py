@@ -1,18 +1,34 @@
-"""Which rows of the benches made for the plant its parameters are fitted on; all others judge."""
+"""Which values of M the plant's parameters are fitted on; all others judge. Pure."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lab.plant.fits import FittedOn
 
-_ROWS = {
-    "1200 writes/s": (5000, 1000, 500),
-    "3000 writes/s": (5000, 2500, 1100),
-}
-"""M, pages/s, by variant: a low, a middle and a high age on each disk; the rest lies between and beyond."""
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PARTS = 4
+"""The values of M are parted into quarters; those at the three ends between them are fitted on."""
 
 
-def fitted_on(suite: str) -> tuple[FittedOn, ...]:
-    """Return the rows for a bench made for the plant; none for another bench, whose rows have to be named."""
-    if not suite.startswith("plant-"):
-        return ()
-    return tuple(FittedOn(variant, most) for variant, settings in _ROWS.items() for most in settings)
+def fitted_on(tried: Iterable[FittedOn]) -> tuple[FittedOn, ...]:
+    """Return the quartiles of the values of M that were tried, each the next tried one below, by variant.
+
+    Only what was tried decides, nothing that was measured or simulated. The lowest and the highest M are
+    never among them where there are five or more.
+
+    Args:
+        tried: of one bench, with or without repetitions.
+    """
+    by: dict[str, set[int]] = {}
+    for one in tried:
+        by.setdefault(one.variant, set()).add(one.io_capacity_max)
+    return tuple(
+        FittedOn(variant, most)
+        for variant, values in by.items()
+        for most in dict.fromkeys(
+            sorted(values)[(len(values) - 1) * part // PARTS] for part in range(1, PARTS)
+        )
+    )

@@ -16,7 +16,7 @@ from lab.plant.compare.twin import simulated
 from lab.plant.fits import Fit
 from lab.report.rows import Row, Series
 
-SUITE = "plant-mysql97"
+SUITE = "contenders"
 VARIANT = "1200 writes/s"
 REDO = 104_857_600
 SETTLED, COUNTED = 60, 40
@@ -24,7 +24,7 @@ ROW_SECONDS = 120.0
 """From the end of one row to the end of the next: the seconds above and a reset."""
 
 TRUTH = Fit(
-    name="truth",
+    name="mysql-9.7",
     suite=SUITE,
     fitted_on=(),
     load={

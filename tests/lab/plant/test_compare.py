@@ -8,18 +8,15 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from lab.bench.contenders import parse_contender
-from lab.bench.plan import load_suite
 from lab.plant.compare import files
 from lab.plant.compare.__main__ import main
-from lab.plant.compare.conditions import parameters_of
+from lab.plant.compare.conditions import flavour_of, parameters_of
 from lab.plant.compare.judge import PROMISES, Compared
 from lab.plant.compare.page import document
-from lab.plant.compare.suites import SUITES, compared
+from lab.plant.compare.suites import BENCHES, compared
 from lab.plant.compare.twin import began_at, simulated
 from lab.plant.fits import FittedOn, load_fits
-from lab.plant.fits.rows import fitted_on
-from tests.lab.plant.real import TRUTH, VARIANT, asked, bench, conditions, measured
+from tests.lab.plant.real import SUITE, TRUTH, VARIANT, asked, bench, conditions, measured
 
 ROOT = Path(__file__).parents[3]
 AGE, THROUGHPUT, RESPONSE = PROMISES
@@ -77,7 +74,7 @@ def test_what_was_fitted_on_does_not_judge_and_is_named(tmp_path: Path) -> None:
     text = document([found], state="x")
 
     assert [row.setting for row in found.rows if row.judges] == ["350/700"]
-    assert f"fitted on {VARIANT}, M = 500." in text
+    assert f"fitted on `{SUITE}`: {VARIANT}, M = 500." in text
     assert "| 250/500 | *fitted* |" in text
     assert "| 600/1200 | *first* |" in text
 
@@ -131,7 +128,7 @@ def test_the_page_has_the_sync_regimes_mean_and_spread(tmp_path: Path) -> None:
 
     text = document(compared(directory, [TRUTH]), state="x")
 
-    _, _, table = text.partition("| at M = 100 |")
+    _, _, table = text.partition("| at M = 100, block ")
     for title in ("mean, commits/s", "standard deviation", "5th percentile", "slowest second"):
         assert f"| {title} |" in table
 
@@ -143,34 +140,47 @@ def test_every_family_has_its_twin(tmp_path: Path, server: str) -> None:
     rows = [measured(most, given=given, ratio=0.6, place=place) for place, most in enumerate((700, 500))]
     directory = bench(tmp_path, rows)
 
-    (found,) = compared(directory, [TRUTH])
+    (found,) = compared(directory, [replace(TRUTH, name=flavour_of(server))])
 
     assert AGE.kept(found.rows) == THROUGHPUT.kept(found.rows) == 1
 
 
 def test_the_command_prints_the_page_of_any_bench(tmp_path: Path) -> None:
     """One that was measured for another reason as well; the older measurements stand below it."""
-    directory = bench(tmp_path, [measured(700)], suite="contenders")
+    directory = bench(tmp_path, [measured(700)], suite="mine")
 
     found = CliRunner().invoke(main, [str(directory)], prog_name="lab.plant.compare")
 
     assert found.exit_code == 0, found.output
-    assert "## MySQL 9.7.4, 1200 writes/s" in found.output
-    assert "the plant's own, fitted on none of these rows" in found.output
+    assert "## MySQL 9.7.4, `mine`, 1200 writes/s" in found.output
     assert "| 10000/20000 | 1333 / 1289 |" in found.output
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_each_disk_has_eight_values_of_m_that_judge_and_the_sync_regime(suite: str) -> None:
-    """Eight besides those fitted on, and besides one that is the first on its server, at 1200 and 3000."""
-    plans = {plan.variant: plan for plan in load_suite(suite).plans}
-    for variant in (VARIANT, "3000 writes/s"):
-        pairs = [parse_contender(word).pair for word in plans[variant].contenders]
-        settings = {pair.io_capacity_max for pair in pairs if pair is not None}
-        fitted = {one.io_capacity_max for one in fitted_on(suite) if one.variant == variant}
-        assert fitted < settings
-        assert 100 in settings - fitted
-        assert len(settings - fitted) >= 8 + 1
+def test_the_fit_of_one_bench_is_judged_by_all_rows_of_another(tmp_path: Path) -> None:
+    """Load and disk are the server's: the same parameters, and no row of it was fitted away."""
+    fit = replace(TRUTH, fitted_on=(FittedOn(VARIANT, 500),))
+    directory = bench(
+        tmp_path, [measured(most, place=place) for place, most in enumerate((700, 500))], "disks"
+    )
+
+    (found,) = compared(directory, [fit])
+    (without,) = compared(directory, [replace(fit, name="mysql-5.6")])
+
+    assert [row.setting for row in found.rows if row.judges] == ["250/500"]
+    assert (found.fit, without.fit) == (fit, None)
+    assert "the plant's own, fitted on none of these rows" in document([without], state="x")
+
+
+def test_the_published_benches_are_held_against_the_plant_in_one_order(tmp_path: Path) -> None:
+    """Those that are there, whatever else lies beside them; the others are said to be missing."""
+    for name in ("seeds", "disks", "contenders"):
+        (tmp_path / "docs/results/bench" / name).mkdir(parents=True)
+
+    found = [path.name for path in files.found(tmp_path)]
+
+    assert found == ["contenders", "disks"]
+    missing = ", ".join(f"`{name}`" for name in BENCHES)
+    assert f"**Not measured yet:** {missing}." in document([], state="x")
 
 
 def test_the_published_page_is_of_these_rows_and_this_plant() -> None:

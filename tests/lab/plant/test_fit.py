@@ -11,13 +11,17 @@ from click.testing import CliRunner
 from lab.plant import fits
 from lab.plant.compare.suites import Static
 from lab.plant.fit import chosen, main
-from lab.plant.fits import Fit, FitError, FittedOn, fit_for, load_fit
+from lab.plant.fits import Fit, FitError, FittedOn, load_fit
 from lab.plant.fits.fitting import fit_rows
+from lab.plant.fits.rows import fitted_on
 from lab.plant.fits.search import lowest
 from lab.scenarios.load import ScenarioError, parse_scenario
-from tests.lab.plant.real import SUITE, TRUTH, VARIANT, bench, measured
+from tests.lab.plant.real import SUITE, TRUTH, VARIANT, asked, bench, measured
 
 SETTINGS = (5000, 1000, 500)
+CONTENDERS = (100, 306, 366, 382, 400, 418, 436, 622, 888, 2000, 2400, 4000, 20_000)
+"""What the suite ``contenders`` tries at 1200 writes/s."""
+
 SCENARIO = """
 name = "mine"
 description = "fitted"
@@ -93,7 +97,6 @@ def test_a_fit_is_written_as_it_is_read(folder: Path) -> None:
         fitted_on=(FittedOn('a "quoted" disk', 500),),
         load={"hot_pages": 23_456.0},
         disk={"operations_per_page": 1.0625},
-        variants=('a "quoted" disk',),
         left=0.25,
     )
     (folder / "mine.toml").write_text(fit.toml(), encoding="utf-8")
@@ -109,33 +112,44 @@ def test_a_fit_of_something_that_cannot_be_fitted_is_refused(folder: Path) -> No
         load_fit("mine")
 
 
-def test_a_fit_for_one_variant_goes_before_one_for_all() -> None:
-    """A disk may have costs of its own."""
-    one = Fit(name="one", suite=SUITE, fitted_on=(), load={}, disk={}, variants=(VARIANT,))
+def test_what_was_tried_decides_what_is_fitted_on() -> None:
+    """The quartiles of M, in any order and however often each was measured; ten values judge."""
+    tried = [FittedOn(VARIANT, most) for most in CONTENDERS]
 
-    assert fit_for([TRUTH, one], SUITE, VARIANT) == one
-    assert fit_for([TRUTH, one], SUITE, "3000 writes/s") == TRUTH
-    assert fit_for([TRUTH, one], "contenders", VARIANT) is None
+    found = fitted_on([*reversed(tried), *tried[:5]])
+
+    assert [one.io_capacity_max for one in found] == [382, 436, 2000]
+    assert fitted_on(tried) == found
+    assert len(set(tried) - set(found)) == 10
+
+
+def test_every_variant_has_its_own_quartiles() -> None:
+    """One that has a single value is fitted on it, and does not lose it to another."""
+    found = fitted_on([FittedOn("a", 500), *(FittedOn("b", most) for most in (100, 200, 300, 400, 500))])
+
+    assert found == (FittedOn("a", 500), FittedOn("b", 200), FittedOn("b", 300), FittedOn("b", 400))
 
 
 def test_rows_that_were_first_on_their_server_are_not_fitted_on() -> None:
     """Their averages still hold the filling of the tables."""
-    rows = [Static(measured(1000), fresh=True), Static(measured(500), fresh=False)]
+    rows = [Static(asked(1000), fresh=True), Static(asked(500), fresh=False)]
 
-    found = chosen(rows, [FittedOn(VARIANT, 1000), FittedOn(VARIANT, 500)])
+    found = chosen(rows)
 
     assert [row.io_capacity_max for row in found] == [500]
 
 
 def test_the_command_prints_what_a_scenario_can_take(tmp_path: Path, folder: Path) -> None:
-    """From a bench's directory, by variant and M, to a named fit."""
-    directory = bench(tmp_path, [measured(most, place=place) for place, most in enumerate((700, 1000, 500))])
-    words = ["--on", f"{VARIANT}:1000", "--on", f"{VARIANT}:500", "--parameter", "hot_pages"]
+    """From a bench's directory to a fit that is named after the server, with the rows that it is from."""
+    settings = (1200, 5000, 1000, 700, 500, 100)
+    directory = bench(tmp_path, [measured(most, place=place) for place, most in enumerate(settings)])
 
-    found = CliRunner().invoke(main, [str(directory), *words, "--name", "truth"], prog_name="lab.plant.fit")
+    found = CliRunner().invoke(main, [str(directory), "--parameter", "hot_pages"], prog_name="lab.plant.fit")
 
     assert found.exit_code == 0, found.output
+    assert 'in a scenario: fit = "mysql-9.7"' in found.output
     (folder / "truth.toml").write_text(found.output, encoding="utf-8")
+    assert load_fit("truth").fitted_on == tuple(FittedOn(VARIANT, most) for most in (1000, 700, 500))
     scenario = parse_scenario(SCENARIO, source="mine")
     assert scenario.load.hot_pages == 5000.0
     assert scenario.load.redo_bytes_per_commit == pytest.approx(600.0, rel=0.01)
