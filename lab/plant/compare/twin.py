@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lab.bench.figures import figures, series
 from lab.bench.sampler import Reading, reading
+from lab.bench.settling import RESET_RATIO
 from lab.plant.clock import SimClock
 from lab.plant.compare.conditions import default_of
 from lab.plant.server import CAPACITY_MINIMUM, SimulatedServer
@@ -28,7 +29,15 @@ LOW, HIGH = 0.1, 0.3
 """Age ratios below which no reset comes, and above which a row that was brought near its age begins."""
 
 HIGHER, FULL = 0.3, 0.98
-"""So far above its start, and at most so high, the age was before a reset."""
+"""So far above where it ends, and at most so high, the age was before a reset."""
+
+BEFORE_SECONDS = 180
+"""What the server was at work before: as long as the flush list takes to be that of a server at work, and no
+longer the one of an empty log that filled up.
+"""
+
+BEYOND = 0.6
+"""M of the bench's way up over the row's own, as ``lab.bench.row.approach`` sets it."""
 
 RISE_SECONDS = 300
 FALL_SECONDS = 60
@@ -61,8 +70,9 @@ def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1, fresh: bo
     """Return what the plant makes of a row: figures and series as the bench would have written them.
 
     The plant begins at the row's own age, with the row's own C and M from then on, and is counted in the same
-    seconds. What the bench did before is done here too: the age comes down to there under the default's C and
-    M, unless the row was brought near the age that it would settle at, or was the first on an empty log.
+    seconds. What the bench did before is done here too, on a server that was at work: the age comes down
+    under the default's C and M, and up again where the row was brought near the age that it would settle at.
+    An age that no reset leaves is reached from an empty log.
 
     Args:
         row: the real one, with a fixed C and M.
@@ -77,7 +87,7 @@ def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1, fresh: bo
         raise ValueError(f"{row.contender}: has no C and M of its own")
     clock = SimClock()
     server = SimulatedServer(parameters, clock, seed=seed)
-    _bring(server, clock, row)
+    _bring(server, clock, row, fresh=fresh)
     if fresh:
         server.engine.cleaner.averages.lsn_rate = FILLED_AT
     _set(server, Capacity(row.io_capacity, row.io_capacity_max))
@@ -112,17 +122,26 @@ def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1, fresh: bo
     )
 
 
-def _bring(server: SimulatedServer, clock: SimClock, row: Row) -> None:
-    """Let the age come to where a row began: up under the lowest C and M, and down again after a reset."""
+def _bring(server: SimulatedServer, clock: SimClock, row: Row, *, fresh: bool) -> None:
+    """Let the age come to where a row began, on the bench's own way: a reset, then up by a setting beyond."""
     ratio = began_at(row)
-    brought = (row.stage != "block" or row.block > 1) and ratio >= HIGH
-    reset = ratio >= LOW and not brought
-    above = max(ratio, min(FULL, ratio + HIGHER)) if reset else ratio
+    default = default_of(str(row.conditions["server"]))
+    brought = ratio >= HIGH and (row.stage != "block" or row.block > 1 or row.kind == "best static")
+    low = min(ratio, RESET_RATIO) if brought else ratio
+    reset = low >= LOW
+    if reset and not fresh:
+        _set(server, default)
+        clock.advance_to(clock.monotonic() + BEFORE_SECONDS)
     _set(server, LOWEST)
+    above = max(low, min(FULL, low + HIGHER)) if reset else low
     _until(server, clock, RISE_SECONDS, lambda sample: sample.age_ratio >= above)
     if reset:
-        _set(server, default_of(str(row.conditions["server"])))
-        _until(server, clock, FALL_SECONDS, lambda sample: sample.age_ratio <= ratio)
+        _set(server, default)
+        _until(server, clock, FALL_SECONDS, lambda sample: sample.age_ratio <= low)
+    if brought:
+        most = max(CAPACITY_MINIMUM, round((row.io_capacity_max or 0) * BEYOND))
+        _set(server, Capacity(max(CAPACITY_MINIMUM, most // 2), most))
+        _until(server, clock, RISE_SECONDS, lambda sample: sample.age_ratio >= ratio)
 
 
 def _until(server: SimulatedServer, clock: SimClock, seconds: int, there: Callable[[Sample], bool]) -> None:

@@ -58,7 +58,14 @@ def conditions(server: str = "MySQL 9.7.4", write_iops: int = 1200, **others: An
     }
 
 
-def asked(most: int, given: dict[str, Any] | None = None, *, ratio: float = 0.2, place: int = 1) -> Row:
+def asked(
+    most: int,
+    given: dict[str, Any] | None = None,
+    *,
+    ratio: float = 0.2,
+    place: int = 1,
+    seconds: int = SETTLED + COUNTED,
+) -> Row:
     """Return a row before anything was measured: C/M, conditions, when it ended, the age it begins with."""
     least = 100 if most == 100 else most // 2
     limit = 73_000_000.0
@@ -73,9 +80,9 @@ def asked(most: int, given: dict[str, Any] | None = None, *, ratio: float = 0.2,
         conditions=given or conditions(),
         settled=True,
         series=Series(
-            at=[float(one) for one in range(SETTLED + COUNTED)],
-            counted_from=float(SETTLED),
-            modified_age=[ratio * limit, *([None] * (SETTLED + COUNTED - 1))],
+            at=[float(one) for one in range(seconds)],
+            counted_from=float(seconds - COUNTED),
+            modified_age=[ratio * limit, *([None] * (seconds - 1))],
             flush_limit=limit,
         ),
         when=time.strftime("%Y-%m-%dT%H:%M:%S+0000", time.gmtime(1_800_000_000 + ROW_SECONDS * place)),

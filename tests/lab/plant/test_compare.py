@@ -65,6 +65,18 @@ def test_the_simulated_server_begins_at_the_real_ones_age(ratio: float) -> None:
     assert began_at(row) == pytest.approx(ratio, abs=0.06)
 
 
+@pytest.mark.parametrize("most", [2400, 1200, 700])
+def test_a_row_that_begins_where_it_stays_is_simulated_at_rest(most: int) -> None:
+    """The plant was at work before, as the server was: its flush list is not that of an empty log."""
+    long = asked(most, seconds=400)
+    rest = simulated(long, parameters_of(long, TRUTH)).figures["age_ratio_mean"]
+    row = replace(asked(most, ratio=rest), stage="search")
+
+    found = simulated(row, parameters_of(row, TRUTH)).figures["age_ratio_mean"]
+
+    assert found == pytest.approx(rest, abs=0.025)
+
+
 def test_what_was_fitted_on_does_not_judge_and_is_named(tmp_path: Path) -> None:
     """Nobody is told an error that was fitted away."""
     directory = bench(tmp_path, [measured(most, place=place) for place, most in enumerate((1200, 500, 700))])
