@@ -1,6 +1,6 @@
 # make demo      see the loop at work within two minutes; installs nothing outside .venv
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing
-# make prove     the long measurements; PART=search|blocks|hold|surge|recovery|soak|bench|all, RESUME=1 goes on where it
+# make prove     the long measurements; PART=hold|surge|recovery|soak|bench|all, RESUME=1 goes on where it
 #                stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it
 # make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
 # make setup     .venv with everything for development

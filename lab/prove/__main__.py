@@ -1,4 +1,4 @@
-"""``python -m lab.prove --part search``: the long proofs, resumable, each within an hour."""
+"""``python -m lab.prove --part hold``: the long proofs, resumable, each within an hour."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lab.bench.ledger import Ledger, read_rows
-from lab.prove import blocks, hold, recovery, report, safety, search, soak, suites, surge
+from lab.bench.ledger import Ledger
+from lab.prove import hold, recovery, report, safety, soak, suites, surge
 from lab.results import files
 from lab.results.suites import SUITES
 from lab.servers.base import LabServerError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 RESULTS = Path("docs/results")
-PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak", "bench")
+PARTS = ("hold", "surge", "recovery", "soak", "bench")
 
 
 @click.command()
@@ -35,7 +35,6 @@ PARTS = ("search", "blocks", "hold", "surge", "recovery", "soak", "bench")
 )
 @click.option("--resume", is_flag=True, help="Skip the rows that are finished.")
 @click.option("--report", "page", is_flag=True, help="Only write the page from the finished rows.")
-@click.option("--best-static", type=int, help="M for the blocks instead of the search's winner, pages/s.")
 @click.option(
     "--minutes",
     type=click.IntRange(min=1),
@@ -59,7 +58,6 @@ def main(
     *,
     part: str | None,
     suite: str | None,
-    best_static: int | None,
     image: str,
     results: Path,
     minutes: int,
@@ -70,7 +68,7 @@ def main(
 ) -> None:
     """Run the long proofs and write their pages.
 
-    Example: python -m lab.prove --part search --resume
+    Example: python -m lab.prove --part hold
     """
     signal.signal(signal.SIGTERM, _terminated)
     if part is None and not page:
@@ -86,8 +84,6 @@ def main(
                 ledger = Ledger(results / f"{name}.jsonl", resume=resume)
                 if name == "soak":
                     _soak(ledger, image, minutes, seed)
-                elif name == "blocks":
-                    blocks.run(ledger, image, best_static or _best_static(results))
                 else:
                     _run(name, ledger, image, trial=trial)
     except LabServerError as error:
@@ -98,9 +94,7 @@ def main(
 
 
 def _run(part: str, ledger: Ledger, image: str, *, trial: bool) -> None:
-    if part == "search":
-        search.run(ledger, image)
-    elif part == "hold":
+    if part == "hold":
         hold.run(ledger, image)
     elif part == "surge":
         surge.run(ledger, image, trial=trial)
@@ -122,13 +116,6 @@ def _bench(results: Path, image: str, names: Sequence[str]) -> None:
 def _soak(ledger: Ledger, image: str, minutes: int, seed: int | None) -> None:
     if not soak.run(ledger, image, minutes=minutes, seed=seed):
         click.echo("the soak is not finished; go on with --resume")
-
-
-def _best_static(results: Path) -> int:
-    found = search.best(read_rows(results / "search.jsonl"))
-    if found is None:
-        raise LabServerError("no acceptable static value is known: run --part search first")
-    return int(found["io_capacity_max"])
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the handler's signature

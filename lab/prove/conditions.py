@@ -86,12 +86,6 @@ class Bench(Site):
             "processors": os.cpu_count(),
         }
 
-    def count(self, seconds: float) -> Figures:
-        """Count for so many seconds and return the window's figures."""
-        began = time.monotonic()
-        self.watch(seconds)
-        return self.window(began, time.monotonic())
-
     def window(self, since: float, until: float) -> Figures:
         """Return the figures of a window that has passed, monotonic seconds."""
         return figures(self.load.seconds(since, until), self.sampler.readings(since, until))
