@@ -37,7 +37,7 @@ class FlushLaw:
         authority: M moves the age; False where the age rests at the flush limit whatever M.
         remedy: what would give M authority, for people; empty where it has it.
         stops_early: a batch goes no further than the pages of the next second's redo, whatever is asked for.
-        beyond: why M brings no age back from the flush limit on, for people; empty where it does.
+        beyond: why M may bring no age back from the flush limit on, for people; empty where it does.
     """
 
     name: str
@@ -146,8 +146,8 @@ MARIADB = FlushLaw(
     divisor=7.5,
     whole=True,
     need_cap=1.0 / 3.0,
-    beyond="from the flush limit on only what lies beyond it is flushed: no M brings the age back, a pause "
-    "of the writing does",
+    beyond="from the flush limit on it flushes at M what lies beyond, and heeds the age late: M may not bring "
+    "it back before writers wait",
 )
 """MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later, with ``innodb_max_dirty_pages_pct_lwm`` above 0.
 
@@ -155,7 +155,7 @@ The scan for p ends at M pages, before it is divided by 3 (``af_needed_for_redo`
 than that variable says they flush for all of C whatever the age.
 
 While the checkpoint age is beyond the flush limit, ``buf_flush_page_cleaner`` flushes up to M of the pages
-that lie beyond it and does not come to this law: the age stays there until writers pause for a second.
+that lie beyond it and does not come to this law, until a loop finds none.
 """
 
 SOFT_LIMIT = replace(

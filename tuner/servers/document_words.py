@@ -92,8 +92,8 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
 - **MariaDB with `{LWM}` above 0**, in builds without that bug: the age counts only while at least so much
   of the buffer pool is dirty. Below, the server flushes for all of C and exports a percentage that it does
   not use: the model gate takes that for a mismatch, and active mode holds. With 0.001 that does not happen.
-  M decides the age below the flush limit only: one that has come there stays until the writing pauses, so the
-  loop keeps it away from there as from a sync point ([why](decisions/mariadb-flush-limit.md)).
+  M decides the age below the flush limit; beyond it does so late, and little lies between there and where
+  writers wait. So the loop keeps away from it as from a sync point ([why](decisions/mariadb-flush-limit.md)).
 - **Writers that wait.** In MySQL 8.0 and later sync flushing goes on beside the writers, who wait from the
   stall point on. In MySQL 5.6 and 5.7 they wait from the sync point on, and in MariaDB the two are one:
   there the set-point keeps more distance.

@@ -77,8 +77,8 @@ class MariaDBAdapter(Adapter):
         """Return what the answers say of the redo log and its limits.
 
         Writers wait from ``Innodb_checkpoint_max_age`` on, where also furious flushing begins; from 7/8 of it
-        on the page cleaner flushes for the soft target. Where M decides the age, it does so up to there only:
-        an age that has come so far stays, and is to be kept away from it as from a sync point.
+        on the page cleaner flushes for the soft target. Where M decides the age, it does so up to there, and
+        late beyond it: the age is to be kept away from there as from a sync point.
         """
         most = int(answers[MAX_AGE])
         soft = most - most // 8
