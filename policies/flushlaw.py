@@ -146,8 +146,8 @@ MARIADB = FlushLaw(
     divisor=7.5,
     whole=True,
     need_cap=1.0 / 3.0,
-    beyond="from the flush limit on it flushes at M what lies beyond, and heeds the age late: M may not bring "
-    "it back before writers wait",
+    beyond="from the flush limit on it flushes at M what lies beyond, and heeds the age late: M may not "
+    "bring it back before writers wait",
 )
 """MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later, with ``innodb_max_dirty_pages_pct_lwm`` above 0.
 
