@@ -24,7 +24,8 @@ class MariaDBCleaner(Cleaner):
     With ``innodb_max_dirty_pages_pct_lwm`` = 0 it sleeps until the checkpoint age is at the flush limit,
     flushes up to M pages there, and goes on at its own pace, whatever the age, until that is below the low
     water mark. With more than 0, and so many dirty pages, the age decides as in MySQL. From the stall point
-    on writers wait, and it flushes rounds of M pages without sleep.
+    on writers wait, and it flushes rounds of M pages without sleep, until nothing is left of what was
+    dirty then.
     """
 
     __slots__ = ("_asleep", "_furious")
@@ -55,8 +56,8 @@ class MariaDBCleaner(Cleaner):
         self._begin(size, ledger)
 
     def out_of_room(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
-        """Become furious: writers wait until the age is back at the flush limit."""
-        self._furious = redo.lsn - redo.flush_limit
+        """Become furious: writers wait, and all that was dirty when they began to is flushed."""
+        self._furious = redo.lsn
         if self.left <= 0.0:
             self.wake_at = now
             self.wake(now, redo, ledger, activity)
