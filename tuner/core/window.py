@@ -156,11 +156,6 @@ def neighbours(window: Window) -> float:
     return beside / max(1, own) if beside > 0 else 0.0
 
 
-def _reached(point: Point, density: float | None) -> float:
-    """Return the pages that a batch gets to of those asked for."""
-    return point.requested if density is None else min(point.requested, density * point.mean_rate)
-
-
 def authority(window: Window, density: float | None = None) -> float:
     """Return pages flushed per page asked for; 1 when next to nothing was asked.
 
@@ -176,7 +171,10 @@ def authority(window: Window, density: float | None = None) -> float:
     if not busy:
         return 1.0
     seconds = sum(new.at - old.at for old, new in busy)
-    asked = sum(_reached(new, density) for _, new in busy) * seconds / len(busy)
+    if density is None:
+        asked = sum(new.requested for _, new in busy) * seconds / len(busy)
+    else:
+        asked = sum(min(new.requested, density * new.mean_rate) for _, new in busy) * seconds / len(busy)
     if asked < LITTLE_ASKED:
         return 1.0
     return min(1.5, sum(new.flushed - old.flushed for old, new in busy) / asked)
