@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tuner.servers.limits import (
     FLUSH_ORDER_LAG,
@@ -148,19 +149,31 @@ def _mariadb(capacity: int) -> Limits:
     return mariadb_limits(capacity, release=(11, 8))
 
 
+_MYSQL_97 = Flavour(
+    name="mysql-9.7",
+    version="9.7 (simulated)",
+    law=Law("legacy"),
+    sync=Sync.ROUNDS,
+    limits=redo_limits,
+    order_lag=FLUSH_ORDER_LAG,
+    resizes=True,
+    io_capacity=10_000,
+    io_capacity_max=20_000,
+    capacity_maximum=4_294_967_295,
+)
+
+_MYSQL_57 = Flavour(
+    name="mysql-5.7",
+    version="5.7 (simulated)",
+    law=Law("legacy-whole", whole=True),
+    sync=Sync.BATCH,
+    limits=_group_5,
+    max_dirty_pages_pct=75.0,
+    max_dirty_pages_pct_lwm=0.0,
+)
+
 _ALL = (
-    Flavour(
-        name="mysql-9.7",
-        version="9.7 (simulated)",
-        law=Law("legacy"),
-        sync=Sync.ROUNDS,
-        limits=redo_limits,
-        order_lag=FLUSH_ORDER_LAG,
-        resizes=True,
-        io_capacity=10_000,
-        io_capacity_max=20_000,
-        capacity_maximum=4_294_967_295,
-    ),
+    _MYSQL_97,
     Flavour(
         name="mysql-8.0.28",
         version="8.0.28 (simulated)",
@@ -169,44 +182,25 @@ _ALL = (
         limits=_group_8,
         order_lag=FLUSH_ORDER_LAG,
     ),
-    Flavour(
-        name="mysql-5.7",
-        version="5.7 (simulated)",
-        law=Law("legacy-whole", whole=True),
-        sync=Sync.BATCH,
-        limits=_group_5,
-        max_dirty_pages_pct=75.0,
-        max_dirty_pages_pct_lwm=0.0,
-    ),
-    Flavour(
+    _MYSQL_57,
+    replace(
+        _MYSQL_57,
         name="mysql-5.6",
         version="5.6 (simulated)",
         law=Law("legacy-56", whole=True),
         sync=Sync.WRITERS,
-        limits=_group_5,
-        max_dirty_pages_pct=75.0,
-        max_dirty_pages_pct_lwm=0.0,
     ),
-    Flavour(
+    replace(
+        _MYSQL_97,
         name="percona-8.4",
         version="8.4 (simulated)",
         law=Law("high_checkpoint", exponent=2.5, divisor=700.5),
-        sync=Sync.ROUNDS,
-        limits=redo_limits,
-        order_lag=FLUSH_ORDER_LAG,
-        resizes=True,
-        io_capacity=10_000,
-        io_capacity_max=20_000,
-        capacity_maximum=4_294_967_295,
     ),
-    Flavour(
+    replace(
+        _MYSQL_57,
         name="percona-5.7",
         version="5.7 (simulated)",
         law=Law("high_checkpoint-57", exponent=2.5, divisor=700.5, whole=True, alone=True),
-        sync=Sync.BATCH,
-        limits=_group_5,
-        max_dirty_pages_pct=75.0,
-        max_dirty_pages_pct_lwm=0.0,
     ),
     Flavour(
         name="mariadb-11.8",
