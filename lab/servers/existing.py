@@ -57,7 +57,6 @@ class DsnServer(LabServer):
     """
 
     begins = "looking at the server, which is taken as it is"
-    borrowed = True
 
     def __init__(
         self,
