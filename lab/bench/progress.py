@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 SEARCH_ROWS = 9
 """How many rows the search for the best static setting usually takes."""
 
-START_SECONDS = 8.0
-"""Starting a server."""
+START_SECONDS = 25.0
+"""Starting a server, and letting it forget how it was filled."""
 
 FILL_ROWS = 50_000.0
 """Rows that are filled in a second, about."""

@@ -57,6 +57,7 @@ class DsnServer(LabServer):
     """
 
     begins = "looking at the server, which is taken as it is"
+    borrowed = True
 
     def __init__(
         self,

@@ -20,6 +20,15 @@ class Server:
     """A server whose disk takes limits of a thousand writes a second and more."""
 
     spec = ServerSpec()
+    borrowed = False
+
+    def __init__(self) -> None:
+        self.loops = [30]
+
+    def query(self, statement: str) -> list[tuple[int]]:
+        if statement.startswith("SET"):
+            self.loops.append(int(statement.rpartition("=")[2]))
+        return [(self.loops[-1],)]
 
     def set_capacity(self, *_pair: int) -> None:
         pass
@@ -122,3 +131,19 @@ def test_large_tables_have_the_time_that_they_need() -> None:
     """A hundred million rows may take hours, where 5000 a second go in; small tables end in minutes."""
     assert fill_seconds(Load(tables=4, rows=25_000_000)) >= 100_000_000 / 5000
     assert fill_seconds(Load(tables=1, rows=1000)) <= 600.0
+
+
+@pytest.mark.parametrize(("borrowed", "loops"), [(False, [30, 1, 30]), (True, [30])])
+def test_the_first_row_is_not_flushed_as_the_filling_was(
+    clock: Clock, *, borrowed: bool, loops: list[int]
+) -> None:
+    """Before the first row the server's mean rates become the load's: at once, or where borrowed in time."""
+    site, _ = site_of(Plan(), clock)
+    server = Server()
+    server.borrowed = borrowed
+    site.server = server  # type: ignore[assignment]  # all that is asked of it
+    site.start_load = lambda: None  # type: ignore[method-assign]  # it is at work already
+    began = clock.now
+    site.forget_filling()
+    assert server.loops == loops
+    assert clock.now - began == (150.0 if borrowed else 12.0)
