@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from lab.bench.plan import Plan, Suite
 
-SEARCH_ROWS = 9
+SEARCH_ROWS = 7
 """How many rows the search for the best static setting usually takes."""
 
 START_SECONDS = 25.0

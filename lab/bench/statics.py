@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-COARSE = 0.7
-"""Each coarse step takes M down by this factor: the age ratio rises, throughput with it."""
+LEAST_STEP, MOST_STEP = 0.85, 0.5
+"""A coarse step takes M down by a factor between these: the age ratio rises, throughput with it."""
 
-FINE = 0.955
+AIM = 0.93
+"""Age ratio that a coarse step goes for, by the flush law: where the edge is looked for."""
+
+FINE = 0.95
 """Two values nearer to each other than this are not told apart."""
 
 NEAR = 1.0 + (1.0 - FINE) / 2.0
@@ -113,7 +116,7 @@ def following(rows: Sequence[Row], first: int) -> int | None:
 def untried(rows: Sequence[Row]) -> int | None:
     """Return the M, pages/s, that is still to try before the best of these rows is known for the best.
 
-    Downwards by ``COARSE`` until a row is not acceptable, or to the lowest M there is; then the middle, on
+    Downwards in coarse steps until a row is not acceptable, or to the lowest M there is; then the middle, on
     logarithms, between the lowest acceptable value and the highest unacceptable one below it until they are
     ``FINE`` apart; then the sides of the winner until it beats a neighbour on both.
 
@@ -126,7 +129,7 @@ def untried(rows: Sequence[Row]) -> int | None:
         return bad[-1] * 2
     below = [value for value in bad if value < good[0]]
     if not below:
-        lower = max(LOWEST, _even(good[0] * COARSE))
+        lower = max(LOWEST, _even(good[0] * _step(rows, good[0])))
         if lower / good[0] < FINE:
             return lower
     elif below[-1] / good[0] < FINE:
@@ -134,6 +137,13 @@ def untried(rows: Sequence[Row]) -> int | None:
         if below[-1] < middle < good[0]:
             return middle
     return _beside(rows)
+
+
+def _step(rows: Sequence[Row], value: int) -> float:
+    """Return the factor of the coarse step down from a value that was tried."""
+    ratio = next(row["figures"]["age_ratio_mean"] for row in rows if row["io_capacity_max"] == value)
+    by_law = math.pow(max(0.0, ratio) / AIM, LEGACY.exponent)
+    return min(LEAST_STEP, max(MOST_STEP, by_law))
 
 
 def _beside(rows: Sequence[Row]) -> int | None:
@@ -152,8 +162,8 @@ def _beside(rows: Sequence[Row]) -> int | None:
 
 
 def first(flushed: float) -> int:
-    """Return where the search begins, pages/s: twice what is flushed at the default, where ages are low."""
-    return max(2 * LOWEST, _even(2.0 * flushed))
+    """Return where the search begins, pages/s: a little above what is flushed at the default, at low ages."""
+    return max(2 * LOWEST, _even(1.2 * flushed))
 
 
 def expected_ratio(rows: Sequence[Row], value: int) -> float | None:
