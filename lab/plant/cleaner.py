@@ -60,6 +60,7 @@ class Cleaner:
     __slots__ = (
         "_active",
         "_activity",
+        "_in_force",
         "_last_pages",
         "_law",
         "_loop_start",
@@ -82,16 +83,16 @@ class Cleaner:
 
     def __init__(self, parameters: ServerParameters, redo: Redo, *, now: float) -> None:
         """Start asleep, to wake within a second."""
-        filled = parameters.filled()
-        self._parameters = filled
-        self._law = filled.kind.law
-        self._sync = filled.kind.sync
-        self.io_capacity_max = filled.io_capacity_max or 0
-        self.io_capacity = min(filled.io_capacity or 0, self.io_capacity_max)
-        self._low_water = filled.adaptive_flushing_lwm / 100.0
+        self._parameters = parameters
+        self._in_force = parameters.in_force
+        self._law = parameters.kind.law
+        self._sync = parameters.kind.sync
+        self.io_capacity_max = self._in_force.io_capacity_max
+        self.io_capacity = min(self._in_force.io_capacity, self.io_capacity_max)
+        self._low_water = parameters.adaptive_flushing_lwm / 100.0
         self._loop_start = now
         self.wake_at = now + LOOP_SECONDS
-        self.averages = Averages(filled.flushing_avg_loops, now=now, lsn=redo.lsn)
+        self.averages = Averages(parameters.flushing_avg_loops, now=now, lsn=redo.lsn)
         self._last_pages = 0
         self._active = True
         self._activity = 0.0
@@ -159,7 +160,7 @@ class Cleaner:
         """Tell whether writers wait beyond the sync point."""
         return self._sync in {Sync.BATCH, Sync.WRITERS}
 
-    def stopped_early(self) -> bool:
+    def wakes_for_sync(self) -> bool:
         """Tell whether a checkpoint that finds the age too high wakes the thread."""
         return self.left <= 0.0 and self._sync is Sync.ROUNDS
 
@@ -168,7 +169,7 @@ class Cleaner:
         self.totals[self.batch] += pages
         self.left -= pages
 
-    def finish(self, now: float, redo: Redo | None = None, ledger: Ledger | None = None) -> None:  # noqa: ARG002 - MariaDB's
+    def finish(self, now: float, redo: Redo, ledger: Ledger) -> None:  # noqa: ARG002 - only MariaDB ends a batch with a checkpoint
         """End the running batch: sleep out the second, but for sync flushing, which goes on at once."""
         if self.batch is Batch.ADAPTIVE or (self.batch is Batch.SYNC and not self.holds_writers):
             self._last_pages = int(self._size)
@@ -241,9 +242,8 @@ class Cleaner:
 
     def _pct_for_dirty(self, dirty: float) -> int:
         """Return the flush percentage that the share of dirty pages asks for, percent of C."""
-        parameters = self._parameters
-        percent = 100.0 * dirty / parameters.buffer_pool_pages
-        low, high = parameters.max_dirty_pages_pct_lwm or 0.0, parameters.max_dirty_pages_pct or 0.0
+        percent = 100.0 * dirty / self._parameters.buffer_pool_pages
+        low, high = self._in_force.max_dirty_pages_pct_lwm, self._in_force.max_dirty_pages_pct
         if low == 0.0:
             return 100 if percent >= high and percent > 0.0 else 0
         if percent < low:

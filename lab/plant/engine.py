@@ -156,7 +156,7 @@ class Engine:
         redo, cleaner = self.redo, self.cleaner
         oldest = self.ledger.oldest(redo.lsn)
         redo.make_available(oldest)
-        if cleaner.stopped_early() and redo.sync_flush_lsn(oldest) is not None:
+        if cleaner.wakes_for_sync() and redo.sync_flush_lsn(oldest) is not None:
             cleaner.wake_at = min(cleaner.wake_at, self.now)
         return redo.write_checkpoint(self.now)
 

@@ -62,13 +62,12 @@ class MariaDBCleaner(Cleaner):
             self.wake_at = now
             self.wake(now, redo, ledger, activity)
 
-    def finish(self, now: float, redo: Redo | None = None, ledger: Ledger | None = None) -> None:
+    def finish(self, now: float, redo: Redo, ledger: Ledger) -> None:
         """End the running batch with a checkpoint; only a furious round is followed by the next at once."""
         if self.batch is Batch.ADAPTIVE:
             self._last_pages = int(self._size)
         self.left = 0.0
-        if redo is not None and ledger is not None:
-            self._checkpoint(now, redo, ledger)
+        self._checkpoint(now, redo, ledger)
         self.wake_at = now if self.batch is Batch.SYNC else max(now, self._loop_start + LOOP_SECONDS)
 
     def _checkpoint(self, now: float, redo: Redo, ledger: Ledger) -> None:
@@ -77,9 +76,8 @@ class MariaDBCleaner(Cleaner):
 
     def _paced(self, now: float, redo: Redo, ledger: Ledger, *, busy: bool) -> float:
         """Return the pages of a loop that is not furious; 0 where the thread sleeps on."""
-        parameters = self._parameters
-        dirty = 100.0 * ledger.dirty / parameters.buffer_pool_pages
-        low, high = parameters.max_dirty_pages_pct_lwm or 0.0, parameters.max_dirty_pages_pct or 0.0
+        dirty = 100.0 * ledger.dirty / self._parameters.buffer_pool_pages
+        low, high = self._in_force.max_dirty_pages_pct_lwm, self._in_force.max_dirty_pages_pct
         target = redo.lsn - redo.flush_limit
         if redo.checkpoint < target:
             self._asleep = False

@@ -69,10 +69,6 @@ class Ledger:
             (held, pages if held == math.inf else touches) for held, touches in self._streams
         )
 
-    def of_stream(self, stream: int) -> float:
-        """Return the dirty pages of one stream."""
-        return self._dirty[stream]
-
     def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
         """Spread the changes of so many commits over their pages while the log grows to ``lsn``.
 

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.plant.clock import SimClock
-from lab.plant.server import SimulatedServer
+from lab.plant.readings import watched
 from lab.scenarios import Scenario, load_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.plant.parameters import PlantParameters
     from tuner.records import Sample
 
 GIB = 2.0**30
@@ -101,17 +99,6 @@ class Fit(Struct, frozen=True):
     errors: tuple[float, ...]
 
 
-def readings(plant: PlantParameters, *, seconds: int, seed: int = 1) -> list[Sample]:
-    """Return one reading a second of a server that starts with an empty flush list."""
-    clock = SimClock()
-    server = SimulatedServer(plant, clock, seed=seed)
-    found = [server.read()]
-    for second in range(1, seconds + 1):
-        clock.advance_to(float(second))
-        found.append(server.read())
-    return found
-
-
 def counted(samples: Sequence[Sample]) -> Counted:
     """Return what a run came to from the first to the last of some readings."""
     first, last = samples[0], samples[-1]
@@ -166,7 +153,7 @@ def static(scenario: Scenario, io_capacity: int, io_capacity_max: int) -> Scenar
 
 def settled(scenario: Scenario) -> Counted:
     """Return what a scenario comes to in its counted seconds."""
-    samples = readings(scenario.plant, seconds=scenario.seconds, seed=scenario.seed)
+    _, samples = watched(scenario.plant, seconds=scenario.seconds, seed=scenario.seed)
     return counted(samples[scenario.measured_from :])
 
 

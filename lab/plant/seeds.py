@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from lab.plant import seedtext
 from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, PlantParameters, ServerParameters
+from lab.plant.readings import watched
 from lab.plant.seedruns import (
     BLOCK,
     GIB,
@@ -24,7 +25,6 @@ from lab.plant.seedruns import (
     fit,
     period,
     published_run,
-    readings,
     settled,
     static,
     waves,
@@ -148,7 +148,7 @@ def _other_rows() -> Iterator[str]:
 
 
 def _wave_row(row: WaveRow) -> str:
-    samples = readings(wave_scenario(row).plant, seconds=3 * HOUR)
+    _, samples = watched(wave_scenario(row).plant, seconds=3 * HOUR)
     means = block_means(samples)
     hours = [waves(means[max(START_UP, HOUR * i) // BLOCK : HOUR * (i + 1) // BLOCK]) for i in range(3)]
     run = counted(samples[START_UP : HOUR + 1])
@@ -168,7 +168,7 @@ def _doublewrite_rows() -> Iterator[str]:
         found = []
         for batch in (4, 128):
             plant = single_insert(batch, pages=pages)
-            run = counted(readings(plant, seconds=2400)[1200:])
+            run = counted(watched(plant, seconds=2400)[1][1200:])
             found.append((run.commits, operations_per_commit(plant, run)))
         (slow, many), (fast, few) = found
         yield (
@@ -181,7 +181,7 @@ def _ladder_rows() -> Iterator[str]:
     for least, most in ((200, 2000), (10_000, 20_000)):
         for name, redo in (("2 × 2000 MB", 4_194_304_000), ("2 × 4 GB", 2**33), ("2 × 8 GB", 2**34)):
             scenario = ladder(redo, least, most)
-            samples = readings(scenario.plant, seconds=scenario.seconds)
+            _, samples = watched(scenario.plant, seconds=scenario.seconds)
             run = counted(samples[scenario.measured_from :])
             whole = block_means(samples[60:])
             yield (

@@ -51,7 +51,8 @@ class SimulatedServer:
         self._zero = clock.monotonic()
         self._started = clock.wall()
         self._identity = str(uuid.uuid5(ROOT, f"seed {seed}"))
-        self._server = parameters.server.filled()
+        self._server = parameters.server
+        self._in_force = self._server.in_force
         self._kind = self._server.kind
 
     def facts(self) -> Facts:
@@ -75,7 +76,7 @@ class SimulatedServer:
 
     def _law(self) -> str:
         """Return the name of the flush law in force."""
-        if self._kind.sync is Sync.FURIOUS and self._server.max_dirty_pages_pct_lwm == 0.0:
+        if self._kind.sync is Sync.FURIOUS and self._in_force.max_dirty_pages_pct_lwm == 0.0:
             return NO_LAW
         return self._kind.law.name
 
@@ -125,7 +126,7 @@ class SimulatedServer:
             redo_space_waits=engine.waits,
             row_changes=commits,
             commits=commits,
-            dirty_limit=parameters.max_dirty_pages_pct or 0.0,
+            dirty_limit=self._in_force.max_dirty_pages_pct,
             low_water=int(limits.low_water_base * parameters.adaptive_flushing_lwm / 100.0),
         )
 

@@ -102,11 +102,11 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
     def _wrong_settings(self) -> Iterator[str]:
         """Yield settings of the server that cannot stand together."""
-        server = self.server.filled()
-        least, most = server.io_capacity or 0, server.io_capacity_max or 0
+        server = self.server.in_force
+        least, most = server.io_capacity, server.io_capacity_max
         if least > most:
             yield f"server.io_capacity = {least}: is above server.io_capacity_max = {most}"
-        low, high = server.max_dirty_pages_pct_lwm or 0.0, server.max_dirty_pages_pct or 0.0
+        low, high = server.max_dirty_pages_pct_lwm, server.max_dirty_pages_pct
         if low > high:
             yield (
                 f"server.max_dirty_pages_pct_lwm = {low:g}: is above server.max_dirty_pages_pct = {high:g}"

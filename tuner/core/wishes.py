@@ -94,8 +94,7 @@ def _policys(
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
     law = LAWS[state.facts.flush_law]
-    remark = without_authority(law)
-    remark = remark or (law.beyond if x >= 1.0 else "")
+    remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
     why = _idle(state, sample, found)

@@ -16,9 +16,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from lab.bench.statistics import percentile
-from lab.plant.clock import SimClock
 from lab.plant.parameters import DiskChange, DiskParameters, PlantParameters, ServerParameters
-from lab.plant.server import SimulatedServer
+from lab.plant.readings import watched
 from tuner.servers.limits import redo_limits
 
 
@@ -90,13 +89,8 @@ class Counted(Struct, frozen=True):
 
 def run(parameters: PlantParameters, *, seconds: int, skipped: int, seed: int) -> Counted:
     """Return what one setting gives, counted after the skipped seconds."""
-    clock = SimClock()
-    server = SimulatedServer(parameters, clock, seed=seed)
     raw_async = redo_limits(parameters.server.redo_capacity).raw_async
-    samples = [server.read()]
-    for second in range(1, seconds + 1):
-        clock.advance_to(float(second))
-        samples.append(server.read())
+    _, samples = watched(parameters, seconds=seconds, seed=seed)
     window = samples[skipped:]
     first, last = window[0], window[-1]
     rates = [float(after.commits - before.commits) for before, after in itertools.pairwise(window)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from lab.plant.flavour import FLAVOURS, Flavour, FlavourName
 
@@ -24,6 +23,22 @@ class RedoChange(Struct, frozen=True, forbid_unknown_fields=True):
 
     at: Annotated[float, Meta(gt=0)]
     redo_capacity: Redo
+
+
+class InForce(NamedTuple):
+    """The settings that a flavour has defaults of its own for, as they are when the server has started.
+
+    Attributes:
+        io_capacity: C, pages/s.
+        io_capacity_max: M, pages/s.
+        max_dirty_pages_pct: percent.
+        max_dirty_pages_pct_lwm: percent.
+    """
+
+    io_capacity: int
+    io_capacity_max: int
+    max_dirty_pages_pct: float
+    max_dirty_pages_pct_lwm: float
 
 
 class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,14 +81,14 @@ class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
         """Return what kind of server it is."""
         return FLAVOURS[self.flavour]
 
-    def filled(self) -> ServerParameters:
-        """Return the same with the flavour's defaults in place of None."""
+    @property
+    def in_force(self) -> InForce:
+        """Return what is in force where these say nothing."""
         kind = self.kind
         most = kind.io_capacity_max if self.io_capacity_max is None else self.io_capacity_max
         dirty = kind.max_dirty_pages_pct if self.max_dirty_pages_pct is None else self.max_dirty_pages_pct
         low = self.max_dirty_pages_pct_lwm
-        return replace(
-            self,
+        return InForce(
             io_capacity=min(kind.io_capacity, most) if self.io_capacity is None else self.io_capacity,
             io_capacity_max=most,
             max_dirty_pages_pct=dirty,

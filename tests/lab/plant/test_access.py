@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from lab.plant.access import Stream, streams
 from lab.plant.parameters import DiskParameters, LoadParameters
 from lab.plant.pool import pool
-from tests.lab.plant.support import plant, rate, run
+from lab.plant.readings import watched
+from tests.lab.plant.support import plant, rate
 
 
 @given(
@@ -48,7 +49,7 @@ def test_uneven_touches_combine_more_writes() -> None:
     """At the same setting a load on a hot set flushes fewer pages for a commit than an even one."""
     per_commit = {}
     for kind in ("uniform", "zipf", "hot_set"):
-        _, samples = run(
+        _, samples = watched(
             plant(load=LoadParameters(distribution=kind), io_capacity=300, io_capacity_max=600), 400
         )
         per_commit[kind] = rate(samples[200:], "pages_adaptive") / rate(samples[200:], "commits")
@@ -58,7 +59,7 @@ def test_uneven_touches_combine_more_writes() -> None:
 def test_new_pages_are_written_once_each() -> None:
     """A load that only fills new pages flushes in the end as many as it filled, at any age."""
     load = LoadParameters(pages_per_commit=0.0, appended_pages=0.02)
-    _, samples = run(plant(load=load, io_capacity=300, io_capacity_max=600), 600)
+    _, samples = watched(plant(load=load, io_capacity=300, io_capacity_max=600), 600)
     pages = rate(samples[300:], "pages_adaptive")
     assert pages == pytest.approx(0.02 * rate(samples[300:], "commits"), rel=0.03)
 
@@ -87,8 +88,8 @@ def test_hot_pages_stay_and_cold_ones_go() -> None:
 
 def test_a_small_pool_flushes_by_itself() -> None:
     """A pool that is too small writes dirty pages whatever M, keeps the age low, and costs commits."""
-    _, samples = run(plant(io_capacity=300, io_capacity_max=600, buffer_pool_pages=8_000), 400)
-    _, roomy = run(plant(io_capacity=300, io_capacity_max=600), 400)
+    _, samples = watched(plant(io_capacity=300, io_capacity_max=600, buffer_pool_pages=8_000), 400)
+    _, roomy = watched(plant(io_capacity=300, io_capacity_max=600), 400)
     assert rate(samples[200:], "pages_lru") > 100.0
     assert samples[-1].age_ratio < 0.3 * roomy[-1].age_ratio
     assert rate(samples[200:], "commits") < 0.8 * rate(roomy[200:], "commits")
@@ -99,5 +100,5 @@ def test_reads_limit_a_load_that_misses() -> None:
     disk = DiskParameters(read_iops=500.0)
     load = LoadParameters(hot_pages=20_000.0, noise=0.0)
     parameters = plant(disk=disk, load=load, buffer_pool_pages=12_000, io_capacity=300, io_capacity_max=600)
-    _, samples = run(parameters, 300)
+    _, samples = watched(parameters, 300)
     assert rate(samples[150:], "commits") <= 1_260.0

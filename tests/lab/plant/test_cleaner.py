@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from lab.plant.access import Stream
 from lab.plant.cleaner import Batch, Cleaner
-from lab.plant.clock import SimClock
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.pages import Ledger
 from lab.plant.parameters import (
@@ -22,13 +21,13 @@ from lab.plant.parameters import (
     PlantParameters,
     ServerParameters,
 )
+from lab.plant.readings import watched
 from lab.plant.redo import Redo
-from lab.plant.server import SimulatedServer
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
 
 if TYPE_CHECKING:
-    from tuner.records import Sample
+    pass
 
 
 def _cleaner(
@@ -42,17 +41,6 @@ def _cleaner(
     redo.lsn += age_ratio * redo.flush_limit
     ledger.update(commits=pages, lsn=redo.lsn)
     return cleaner, redo, ledger
-
-
-def _samples(parameters: PlantParameters, seconds: int) -> list[Sample]:
-    """Return one reading a second."""
-    clock = SimClock()
-    server = SimulatedServer(parameters, clock, seed=3)
-    found = [server.read()]
-    for second in range(1, seconds + 1):
-        clock.advance_to(float(second))
-        found.append(server.read())
-    return found
 
 
 @given(
@@ -105,7 +93,7 @@ def test_adaptive_flushing_never_asks_for_more_than_m(io_capacity: int, gain: in
         cleaner.wake(float(second), redo, ledger, float(second))
         assert cleaner.batch is Batch.ADAPTIVE
         assert cleaner.requested <= cleaner.io_capacity_max
-        cleaner.finish(second + 0.5)
+        cleaner.finish(second + 0.5, redo, ledger)
         redo.lsn += 1.0
 
 
@@ -120,7 +108,7 @@ def test_sync_rounds_follow_each_other_and_are_at_least_c() -> None:
         taken = ledger.take(cleaner.left)
         cleaner.wrote(taken)
         now += 0.01
-        cleaner.finish(now)
+        cleaner.finish(now, redo, ledger)
         assert cleaner.wake_at == now
         cleaner.wake(now, redo, ledger, 1.0)
         rounds += 1
@@ -144,7 +132,7 @@ def test_an_idle_server_flushes_c_pages_a_second() -> None:
         load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(20.0, 0)), noise=0.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 5000.0),)),
     )
-    samples = _samples(parameters, 400)
+    _, samples = watched(parameters, seconds=400, seed=3)
     rates = [b.pages_background - a.pages_background for a, b in itertools.pairwise(samples[25:60])]
     assert all(abs(rate - 200) <= 1 for rate in rates)
     assert samples[-1].pages_dirty == 0
@@ -179,7 +167,7 @@ def test_fixed_point_is_the_inverse_laws(flavour: FlavourName, io_capacity_max: 
         load=LoadParameters(timeline=(LoadChange(0.0, 16, 1000.0),), hot_pages=1e9, noise=0.0),
         disk=DiskParameters(timeline=(DiskChange(0.0, 50_000.0),)),
     )
-    samples = _samples(parameters, 900)
+    _, samples = watched(parameters, seconds=900, seed=3)
     window = samples[600:]
     settled = sum(sample.age_ratio for sample in window) / len(window)
     law = LAWS[FLAVOURS[flavour].law.name]
@@ -194,7 +182,7 @@ def test_fixed_point_holds_with_write_combining(io_capacity_max: int) -> None:
         server=ServerParameters(io_capacity=io_capacity_max // 2, io_capacity_max=io_capacity_max),
         load=LoadParameters(noise=0.0),
     )
-    samples = _samples(parameters, 1200)
+    _, samples = watched(parameters, seconds=1200, seed=3)
     window = samples[800:]
     demand = (window[-1].pages_adaptive - window[0].pages_adaptive) / (len(window) - 1)
     settled = sum(sample.age_ratio for sample in window) / len(window)

@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from lab.plant.latency import Begun, Latencies
 from lab.plant.parameters import Credits, DiskChange, DiskParameters, LoadChange, LoadParameters
+from lab.plant.readings import watched
 from lab.plant.timeline import Timeline
-from tests.lab.plant.support import plant, rate, run
+from tests.lab.plant.support import plant, rate
 
 STATIC = {"io_capacity": 300, "io_capacity_max": 600}
 
 
 def commits(disk: DiskParameters, load: LoadParameters | None = None, **server: int) -> float:
     """Return commits/s of the last two minutes of five."""
-    _, samples = run(plant(disk=disk, load=load, **(STATIC | server)), 300)
+    _, samples = watched(plant(disk=disk, load=load, **(STATIC | server)), 300)
     return rate(samples[180:], "commits")
 
 
@@ -33,7 +34,7 @@ def test_a_redo_log_of_its_own_device_commits_more() -> None:
 def test_bandwidth_limits_as_operations_do() -> None:
     """A disk of any number of operations but 10 MB/s writes at most 305 pages of twice 16 KiB a second."""
     disk = DiskParameters(timeline=(DiskChange(0.0, 1e6),), megabytes_per_second=10.0)
-    _, samples = run(plant(disk=disk, **STATIC), 300)
+    _, samples = watched(plant(disk=disk, **STATIC), 300)
     assert rate(samples[180:], "pages_adaptive") <= 306.0
 
 
@@ -49,7 +50,7 @@ def test_credits_end() -> None:
     disk = DiskParameters(
         timeline=(DiskChange(0.0, 600.0),), credits=Credits(burst_iops=3_000.0, most=400_000.0)
     )
-    _, samples = run(plant(disk=disk, **STATIC), 600)
+    _, samples = watched(plant(disk=disk, **STATIC), 600)
     assert rate(samples[60:150], "commits") > 2.0 * rate(samples[300:600], "commits")
     assert rate(samples[300:600], "commits") < 1.1 * commits(
         DiskParameters(timeline=(DiskChange(0.0, 600.0),))
@@ -62,17 +63,17 @@ def test_saved_credits_come_back_when_the_disk_is_idle() -> None:
         timeline=(DiskChange(0.0, 600.0),), credits=Credits(burst_iops=3_000.0, most=100_000.0)
     )
     load = LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(200.0, 0)))
-    server, _ = run(plant(disk=disk, load=load, **STATIC), 100)
+    server, _ = watched(plant(disk=disk, load=load, **STATIC), 100)
     assert server.engine.disk.saved < 1.0
-    server, _ = run(plant(disk=disk, load=load, **STATIC), 600)
+    server, _ = watched(plant(disk=disk, load=load, **STATIC), 600)
     assert server.engine.disk.saved == 100_000.0
 
 
 def test_an_offered_rate_is_served_where_the_disk_allows() -> None:
     """A load of 1000 transactions/s commits 1000/s, and its commits take less than a full disk's."""
     load = LoadParameters(timeline=(LoadChange(0.0, 16, 1_000.0),))
-    server, samples = run(plant(load=load, **STATIC), 300)
-    full, _ = run(plant(**STATIC), 300)
+    server, samples = watched(plant(load=load, **STATIC), 300)
+    full, _ = watched(plant(**STATIC), 300)
     assert rate(samples[60:], "commits") == pytest.approx(1_000.0, rel=0.005)
     assert server.engine.latencies.percentile(50) < full.engine.latencies.percentile(50)
 
@@ -80,7 +81,7 @@ def test_an_offered_rate_is_served_where_the_disk_allows() -> None:
 def test_a_rate_that_the_disk_does_not_serve_piles_up() -> None:
     """A load of twice what the disk serves waits longer and longer, and says so in its latency."""
     load = LoadParameters(timeline=(LoadChange(0.0, 16, 6_000.0),))
-    server, samples = run(plant(load=load, **STATIC), 300)
+    server, samples = watched(plant(load=load, **STATIC), 300)
     served = rate(samples[60:], "commits")
     assert served < 4_000.0
     waiting = 300.0 - samples[-1].commits / 6_000.0
@@ -89,7 +90,7 @@ def test_a_rate_that_the_disk_does_not_serve_piles_up() -> None:
 
 def test_a_closed_loads_latency_is_littles_law() -> None:
     """Threads over commits/s is the mean time of a commit, whatever the server did meanwhile."""
-    server, samples = run(plant(**STATIC), 300)
+    server, samples = watched(plant(**STATIC), 300)
     mean = 16.0 * 300.0 / samples[-1].commits
     assert server.engine.latencies.mean == pytest.approx(mean, rel=0.05)
 
@@ -97,7 +98,7 @@ def test_a_closed_loads_latency_is_littles_law() -> None:
 def test_a_stall_is_somebodys_latency() -> None:
     """The slowest commits of a server that stalls waited as long as it stalled."""
     parameters = plant(io_capacity=100, io_capacity_max=200, flush_sync=False)
-    server, _ = run(parameters, 300)
+    server, _ = watched(parameters, 300)
     assert server.engine.stalled > 10.0
     assert server.engine.latencies.percentile(99.9) > 0.2
 

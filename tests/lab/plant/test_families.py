@@ -8,14 +8,15 @@ import pytest
 
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.parameters import LoadChange, LoadParameters, RedoChange
+from lab.plant.readings import watched
 from policies.registry import LAWS
-from tests.lab.plant.support import mean_ratio, plant, rate, run
+from tests.lab.plant.support import mean_ratio, plant, rate
 from tuner.records import Capacity, Sample
 
 
 def stalls(flavour: FlavourName, io_capacity_max: int) -> tuple[float, list[Sample]]:
     """Return the seconds that writers waited with an M, and the readings of the last five minutes."""
-    server, samples = run(
+    server, samples = watched(
         plant(flavour=flavour, io_capacity=io_capacity_max // 2, io_capacity_max=io_capacity_max), 600
     )
     return server.engine.stalled, samples[300:]
@@ -24,7 +25,7 @@ def stalls(flavour: FlavourName, io_capacity_max: int) -> tuple[float, list[Samp
 @pytest.mark.parametrize("flavour", list(FLAVOURS))
 def test_a_server_says_which_it_is(flavour: FlavourName) -> None:
     """The daemon knows the flush law of every simulated server, and sees that it is none."""
-    server, _ = run(plant(flavour=flavour), 1)
+    server, _ = watched(plant(flavour=flavour), 1)
     facts = server.facts()
     assert facts.flush_law in LAWS
     assert facts.family == "simulated"
@@ -85,7 +86,7 @@ def test_mariadb_with_a_low_water_mark_heeds_the_age() -> None:
             io_capacity=200,
             io_capacity_max=io_capacity_max,
         )
-        ratios.append(mean_ratio(run(parameters, 600)[1][300:]))
+        ratios.append(mean_ratio(watched(parameters, 600)[1][300:]))
     assert all(after < before for before, after in itertools.pairwise(ratios))
     assert ratios[0] < 0.9
 
@@ -95,7 +96,7 @@ def test_mariadb_that_was_furious_has_flushed_everything() -> None:
     parameters = plant(
         flavour="mariadb-11.8", max_dirty_pages_pct_lwm=0.001, io_capacity=100, io_capacity_max=200
     )
-    _, samples = run(parameters, 300)
+    _, samples = watched(parameters, 300)
     ratios = [sample.age_ratio for sample in samples]
     peak = ratios.index(max(ratios))
     low = peak + ratios[peak : peak + 60].index(min(ratios[peak : peak + 60]))
@@ -106,14 +107,14 @@ def test_mariadb_that_was_furious_has_flushed_everything() -> None:
 
 def test_mariadb_writes_a_checkpoint_every_second() -> None:
     """The checkpoint of MariaDB stays within two seconds' redo of the oldest modification."""
-    _, samples = run(plant(flavour="mariadb-11.8"), 300)
+    _, samples = watched(plant(flavour="mariadb-11.8"), 300)
     for sample in samples[200:]:
         assert sample.lsn_oldest - sample.lsn_checkpoint <= 2 * rate(samples[200:], "lsn_current")
 
 
 def test_mariadb_raises_m_with_c() -> None:
     """A C above M makes M twice the C, and an M below C lowers C, as MariaDB does."""
-    server, _ = run(plant(flavour="mariadb-11.8"), 1)
+    server, _ = watched(plant(flavour="mariadb-11.8"), 1)
     raised = server.apply((("innodb_io_capacity", 5_000),), Capacity(5_000, 10_000))
     assert raised.in_force == Capacity(5_000, 10_000)
     lowered = server.apply((("innodb_io_capacity_max", 300),), Capacity(300, 300))
@@ -122,7 +123,7 @@ def test_mariadb_raises_m_with_c() -> None:
 
 def test_a_larger_log_is_there_at_once() -> None:
     """When the redo log grows all limits grow with it, and the age ratio falls in the same second."""
-    _, samples = run(
+    _, samples = watched(
         plant(io_capacity=300, io_capacity_max=600, resizes=(RedoChange(200.0, 209_715_200),)), 260
     )
     assert samples[202].redo_capacity == 209_715_200
@@ -133,7 +134,7 @@ def test_a_larger_log_is_there_at_once() -> None:
 def test_a_log_shrinks_as_the_age_allows() -> None:
     """A log that shrinks says so, sync-flushes until its age fits, and never lets the age out of it."""
     parameters = plant(io_capacity=300, io_capacity_max=600, resizes=(RedoChange(300.0, 33_554_432),))
-    _, samples = run(parameters, 600)
+    _, samples = watched(parameters, 600)
     shrinking = [sample for sample in samples if sample.resizing]
     assert len(shrinking) >= 2
     assert shrinking[-1].pages_sync > shrinking[0].pages_sync
@@ -144,5 +145,5 @@ def test_a_log_shrinks_as_the_age_allows() -> None:
 def test_an_idle_mariadb_without_low_water_mark_flushes_nothing() -> None:
     """With its defaults MariaDB leaves dirty pages alone when the load has gone."""
     load = LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(20.0, 0)))
-    _, samples = run(plant(flavour="mariadb-11.8", load=load), 60)
+    _, samples = watched(plant(flavour="mariadb-11.8", load=load), 60)
     assert samples[-1].pages_dirty == samples[25].pages_dirty > 0

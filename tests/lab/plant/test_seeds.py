@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.plant import seedruns, seeds
+from lab.plant.readings import watched
 from lab.scenarios import load_scenario
 from tuner.servers.limits import log_group_limits
 
@@ -64,7 +65,7 @@ def test_it_waves_at_2000_4000_and_not_when_mended() -> None:
     """In the first hour 20-second means swing by a tenth and more at 2000/4000, and by under 1 % at 7000."""
     swings = []
     for row in (seeds.WAVES[0], seeds.WAVES[4]):
-        samples = seedruns.readings(seeds.wave_scenario(row).plant, seconds=3600)
+        _, samples = watched(seeds.wave_scenario(row).plant, seconds=3600)
         swings.append(seedruns.waves(seedruns.block_means(samples[600:])).unevenness)
     assert swings[0] > 0.1
     assert swings[1] < 0.01
@@ -75,7 +76,7 @@ def test_larger_doublewrite_batches_cost_fewer_writes() -> None:
     cost = []
     for batch in (4, 128):
         plant = seeds.single_insert(batch, pages=10.0)
-        run = seedruns.counted(seedruns.readings(plant, seconds=900)[300:])
+        run = seedruns.counted(watched(plant, seconds=900)[1][300:])
         cost.append(seeds.operations_per_commit(plant, run))
     assert cost[1] < 0.6 * cost[0]
 

@@ -21,8 +21,8 @@ from lab.plant.parameters import (
     PlantParameters,
     ServerParameters,
 )
+from lab.plant.readings import watched
 from lab.plant.server import SimulatedServer
-from tests.lab.plant.support import run
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ PLANTS = st.builds(
 @given(parameters=PLANTS, seed=st.integers(0, 10))
 def test_no_load_or_setting_breaks_the_log(parameters: PlantParameters, seed: int) -> None:
     """Counters and LSNs never go back, ages stay inside the log, and no page is lost, whatever is asked."""
-    server, samples = run(parameters, 150, seed=seed)
+    server, samples = watched(parameters, 150, seed=seed)
     for before, after in itertools.pairwise(samples):
         for counter in COUNTERS:
             assert getattr(after, counter) >= getattr(before, counter), counter
@@ -112,9 +112,9 @@ def test_no_load_or_setting_breaks_the_log(parameters: PlantParameters, seed: in
 def test_same_seed_same_trace() -> None:
     """Two runs with one seed give the same readings to the last bit; another seed gives others."""
     parameters = PlantParameters(server=ServerParameters(io_capacity=175, io_capacity_max=350))
-    _, first = run(parameters, 300, seed=5)
-    _, second = run(parameters, 300, seed=5)
-    _, other = run(parameters, 300, seed=6)
+    _, first = watched(parameters, 300, seed=5)
+    _, second = watched(parameters, 300, seed=5)
+    _, other = watched(parameters, 300, seed=6)
     assert first == second
     assert [sample.commits for sample in first] != [sample.commits for sample in other]
     assert first[0].identity == second[0].identity != other[0].identity
@@ -191,7 +191,7 @@ def test_without_sync_flushing_a_low_m_stalls_writers() -> None:
         server=ServerParameters(io_capacity=100, io_capacity_max=200, flush_sync=False),
         load=LoadParameters(noise=0.0),
     )
-    server, samples = run(parameters, 400)
+    server, samples = watched(parameters, 400)
     last = samples[-1]
     assert last.pages_sync == 0
     assert last.redo_space_waits > 0
@@ -204,7 +204,7 @@ def test_without_sync_flushing_a_low_m_stalls_writers() -> None:
 def test_with_sync_flushing_a_low_m_makes_waves_but_no_stall() -> None:
     """With innodb_flush_sync on the same M costs sync-flushed pages; writers go on."""
     parameters = PlantParameters(server=ServerParameters(io_capacity=100, io_capacity_max=200))
-    server, samples = run(parameters, 400)
+    server, samples = watched(parameters, 400)
     assert samples[-1].pages_sync > 10_000
     assert server.engine.stalled == 0.0
     assert max(sample.age_ratio for sample in samples) < 1.12
@@ -212,7 +212,7 @@ def test_with_sync_flushing_a_low_m_makes_waves_but_no_stall() -> None:
 
 def test_checkpoints_are_seven_seconds_apart_and_two_mebibytes_behind() -> None:
     """Under load a checkpoint is written every 7 s, at the oldest modification less 2 MiB."""
-    _, samples = run(PlantParameters(server=ServerParameters(io_capacity=600, io_capacity_max=1200)), 200)
+    _, samples = watched(PlantParameters(server=ServerParameters(io_capacity=600, io_capacity_max=1200)), 200)
     moments = [
         after.monotonic
         for before, after in itertools.pairwise(samples)
@@ -231,7 +231,7 @@ def test_throughput_never_rises_when_the_disk_gets_slower(flavour: FlavourName) 
             server=ServerParameters(flavour=flavour, io_capacity=1000, io_capacity_max=2000),
             disk=DiskParameters(timeline=(DiskChange(0.0, write_iops),)),
         )
-        _, samples = run(parameters, 600)
+        _, samples = watched(parameters, 600)
         means.append((samples[-1].commits - samples[300].commits) / 300)
     assert all(slower <= 1.01 * faster for slower, faster in itertools.pairwise(means))
 
@@ -244,7 +244,7 @@ def test_more_threads_commit_more() -> None:
             server=ServerParameters(io_capacity=400, io_capacity_max=800),
             load=LoadParameters(timeline=(LoadChange(0.0, threads),)),
         )
-        _, samples = run(parameters, 300)
+        _, samples = watched(parameters, 300)
         means.append((samples[-1].commits - samples[100].commits) / 200)
     assert means == sorted(means)
 
@@ -258,5 +258,5 @@ def test_a_reading_costs_little() -> None:
 
 def _seconds_for(parameters: PlantParameters, seconds: int) -> float:
     began = time.perf_counter()
-    run(parameters, seconds)
+    watched(parameters, seconds)
     return time.perf_counter() - began
