@@ -99,9 +99,11 @@ def test_the_law_is_verified_and_the_set_point_held(family: Family, short: Short
     inside = sum(1 for one in errors if one is not None and abs(one) <= BANDS.get(short.law, BAND))
     writes = short.verdict.writes()
     at = [one.tick.reading.capacity for one in short.window if isinstance(one.tick.reading, Sample)]
+    known = [abs(one) for one in errors if one is not None]
     figures.append(
         f"{family.version} {family.law}: reached after {short.reached_after:.0f} s, {inside} of {len(errors)}"
-        f" seconds within {BANDS.get(short.law, BAND)}, {len(writes)} writes, at {at[0]} to {at[-1]}"
+        f" seconds within {BANDS.get(short.law, BAND)}, furthest {max(known):.3f}, {len(writes)} writes,"
+        f" at {at[0]} to {at[-1]}"
     )
     assert short.law == family.law
     assert "clear_model_mismatch" in short.verdict.events()
