@@ -149,7 +149,8 @@ MARIADB = FlushLaw(
     beyond="from the flush limit on it flushes at M what lies beyond, and heeds the age late: M may not "
     "bring it back before writers wait",
 )
-"""MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later, with ``innodb_max_dirty_pages_pct_lwm`` above 0.
+"""MariaDB 10.5.24, 10.6.17, 10.11.7, 11.x of February 2024 and later, with ``innodb_max_dirty_pages_pct_lwm``
+above 0.
 
 The scan for p ends at M pages, before it is divided by 3 (``af_needed_for_redo``). With fewer dirty pages
 than that variable says they flush for all of C whatever the age.
@@ -179,8 +180,8 @@ AGE_BLIND = replace(
     remedy="MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later with innodb_max_dirty_pages_pct_lwm = 0.001 "
     "let M move it",
 )
-"""MariaDB with MDEV-31939: 10.6.13 to 10.6.16, 10.11.3 to 10.11.6, 11.x before 11.4.1, and the last of 10.8
-to 10.10.
+"""MariaDB with MDEV-31939: 10.6.13 to 10.6.16, 10.11.3 to 10.11.6, 11.x before February 2024, and the last of
+10.8 to 10.10.
 
 There n = (C + F' + min(p, M / 3)) / 3 at any age. C alone would have authority, as an integrator that rests
 nowhere: ``C = 2 * P - min(P, M / 3)`` holds an age, anything above drives it down and anything below drives

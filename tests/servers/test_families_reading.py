@@ -89,10 +89,12 @@ def test_an_answer_is_not_believed_after_a_later_one_failed() -> None:
         engine.read(session, SECONDS + 1.0)
 
 
-def with_lwm(name: str, lwm: str) -> tuple[Sample, int]:
+def with_lwm(name: str, lwm: str, version: str = "") -> tuple[Sample, int]:
     """Return a fixture's reading with another low-water mark of dirty pages, and what the server exports."""
     server, session, _ = opened(name)
     session.reading.variables["innodb_max_dirty_pages_pct_lwm"] = lwm
+    if version:
+        session.reading.variables["version"] = version
     server.facts()
     return good(server), int(session.reading.metrics["buffer_flush_pct_for_lsn"][1])
 
@@ -104,4 +106,13 @@ def test_too_few_dirty_pages_make_the_age_count_for_nothing() -> None:
 
     found, exported = with_lwm("mariadb-10.6.22", "60")
     assert 100.0 * found.pages_dirty / found.pages_total < 60.0
+    assert found.flush_percentage == 100 != exported
+
+
+@pytest.mark.parametrize("version", ["11.0.5", "11.1.4", "11.2.3", "11.3.2", "11.4.1"])
+def test_every_mended_series_heeds_the_dirty_pages(version: str) -> None:
+    """The first release without MDEV-31939 counts dirty pages as well, in each series of MariaDB 11."""
+    found, exported = with_lwm("mariadb-10.6.22", "60", f"{version}-MariaDB")
+
+    assert found.flush_law == "mariadb"
     assert found.flush_percentage == 100 != exported

@@ -136,17 +136,25 @@ BLIND = (
     ((10, 9, 6), (10, 9, 9)),
     ((10, 10, 4), (10, 10, 8)),
     ((10, 11, 3), (10, 11, 7)),
-    ((11, 0), (11, 4, 1)),
+    ((11, 0), (11, 0, 5)),
+    ((11, 1), (11, 1, 4)),
+    ((11, 2), (11, 2, 3)),
+    ((11, 3), (11, 3, 2)),
+    ((11, 4), (11, 4, 1)),
 )
 """Releases, the last of each pair excluded, that flush at C whatever the age (MDEV-31939).
 
-10.8 to 10.10 ended before they were mended.
+10.8 to 10.10 ended before they were mended; the others were in February 2024, as their release notes say.
 """
 
 HEEDING = (
     ((10, 5, 24), (10, 6)),
     ((10, 6, 17), (10, 7)),
     ((10, 11, 7), (10, 12)),
+    ((11, 0, 5), (11, 1)),
+    ((11, 1, 4), (11, 2)),
+    ((11, 2, 3), (11, 3)),
+    ((11, 3, 2), (11, 4)),
     ((11, 4, 1), (100, 0)),
 )
 """Releases, likewise, in which the age counts from ``innodb_max_dirty_pages_pct_lwm`` of dirty pages on."""

@@ -44,7 +44,7 @@ MARIADB_NARROWER = {(10, 5): 30, (10, 6): 22, (10, 11): 12, (11, 4): 6, (11, 8):
 
 UNVERIFIED = (
     "builds with MDEV-31939 flush whatever the age, and the percentage that they export decides nothing; "
-    "10.6.17, 10.11.7, 11.4.1 and later have it mended"
+    "10.6.17, 10.11.7, 11.0.5, 11.1.4, 11.2.3, 11.3.2, 11.4.1 and later have it mended"
 )
 
 MAXIMUM_32, MAXIMUM_64 = 2**32 - 1, 2**63 - 1
