@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
+from tuner.servers.limits import Points
 from tuner.servers.parts import Around
 
 Answers = Mapping[str, str]
@@ -45,6 +46,16 @@ def low_water(base: int, answers: Answers) -> int:
         answers: what both statements said.
     """
     return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
+
+
+def points(limits: Points, answers: Answers) -> dict[str, int]:
+    """Return the limits of the redo log in force, as fields of a sample."""
+    return {
+        "flush_limit": limits.flush_limit,
+        "sync_point": limits.sync_point,
+        "stall_point": limits.stall_point,
+        "low_water": low_water(limits.low_water_base, answers),
+    }
 
 
 def first_mismatch(exported: Mapping[str, str], computed: Mapping[str, int], where: str) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from tuner.servers.adapter import Adapter
-from tuner.servers.answers import Answers, first_mismatch, low_water
+from tuner.servers.answers import Answers, first_mismatch, points
 from tuner.servers.families.older_parts import PARTS_56, PARTS_57, STARTED
 from tuner.servers.limits import LogGroupLimits, RedoLimits, log_group_limits, log_group_limits_5
 from tuner.servers.parts import PARTS
@@ -38,18 +38,14 @@ class LogFilesAdapter(Adapter):
 
     def redo(self, answers: Answers) -> dict[str, Any]:
         """Return what the answers say of the redo log and its limits."""
-        limits = self.limits_of(answers)
         current = int(answers.get("log_lsn_current", answers.get("engine_lsn", 0)))
         checkpoint = int(answers.get("log_lsn_last_checkpoint", answers.get("engine_checkpoint", 0)))
         return {
             "redo_capacity": int(answers["innodb_log_file_size"]) * int(answers["innodb_log_files_in_group"]),
-            "flush_limit": limits.flush_limit,
-            "sync_point": limits.sync_point,
-            "stall_point": limits.stall_point,
-            "low_water": low_water(limits.low_water_base, answers),
             "redo_logical_size": max(0, current - checkpoint),
             "redo_enabled": answers.get("Innodb_redo_log_enabled", "ON") == "ON",
             "resizing": False,
+            **points(self.limits_of(answers), answers),
         }
 
     def ages(self, answers: Answers) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from tuner.servers.adapter import Adapter
-from tuner.servers.answers import Answers, first_mismatch, low_water
+from tuner.servers.answers import Answers, first_mismatch, low_water, points
 from tuner.servers.families.older_parts import PARTS_MARIADB, STARTED
 from tuner.servers.limits import MariaDBLimits, mariadb_limits
 
@@ -80,17 +80,16 @@ class MariaDBAdapter(Adapter):
         on the page cleaner flushes for the soft target. Where M decides the age, it does so up to there, and
         late beyond it: the age is to be kept away from there as from a sync point.
         """
-        most = int(answers[MAX_AGE])
-        soft = most - most // 8
+        capacity = self._limits(answers).capacity
+        in_force = MariaDBLimits(capacity=capacity, max_checkpoint_age=int(answers[MAX_AGE]))
+        kept_away = {"sync_point": in_force.flush_limit} if self.law(answers) == "mariadb" else {}
         return {
             "redo_capacity": int(answers["innodb_log_file_size"]),
-            "flush_limit": soft,
-            "sync_point": soft if self.law(answers) == "mariadb" else most,
-            "stall_point": most,
-            "low_water": low_water(self._limits(answers).low_water_base, answers),
             "redo_logical_size": int(answers["Innodb_checkpoint_age"]),
             "redo_enabled": True,
             "resizing": False,
+            **points(in_force, answers),
+            **kept_away,
         }
 
     def law(self, answers: Answers) -> str:

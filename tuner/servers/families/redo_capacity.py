@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from tuner.servers.adapter import Adapter
-from tuner.servers.answers import Answers, first_mismatch, low_water
+from tuner.servers.answers import Answers, first_mismatch, points
 from tuner.servers.limits import RedoLimits, redo_limits
 
 
@@ -59,13 +59,10 @@ class RedoCapacityAdapter(Adapter):
         limits = _limits(capacity, self.page_size, int(answers["innodb_thread_concurrency"]))
         return {
             "redo_capacity": capacity,
-            "flush_limit": limits.flush_limit,
-            "sync_point": limits.sync_point,
-            "stall_point": limits.stall_point,
-            "low_water": low_water(limits.low_water_base, answers),
             "redo_logical_size": int(answers["Innodb_redo_log_logical_size"]),
             "redo_enabled": answers["Innodb_redo_log_enabled"] == "ON",
             "resizing": answers["Innodb_redo_log_resize_status"] != "OK",
+            **points(limits, answers),
         }
 
     def ages(self, answers: Answers) -> tuple[int, int]:

@@ -2,12 +2,14 @@
 
 from tuner.servers.limits.loggroup import LogGroupLimits, log_group_limits, log_group_limits_5
 from tuner.servers.limits.mariadb import MariaDBLimits, mariadb_limits
+from tuner.servers.limits.points import Points
 from tuner.servers.limits.redo import FLUSH_ORDER_LAG, RedoLimits, redo_limits
 
 __all__ = [
     "FLUSH_ORDER_LAG",
     "LogGroupLimits",
     "MariaDBLimits",
+    "Points",
     "RedoLimits",
     "log_group_limits",
     "log_group_limits_5",
