@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tests.servers.synthetic import FOLDER
-from tuner.servers.document import document, here, name_of
+from tuner.servers.document import document, here, name_of, results_of_the_loop
 from tuner.servers.families.every import ADAPTERS
 from tuner.servers.fixture import Fixture, load
 
@@ -45,6 +47,26 @@ def test_a_server_is_measured_where_a_page_of_results_names_it() -> None:
     assert "| recorded |" in row_of(document(fixtures, {"else.md": "MySQL 9.7.4"}), "MySQL 8.4.8")
     measured = row_of(document(fixtures, {"closed-loop.md": "on MySQL 8.4.8"}), "MySQL 8.4.8")
     assert "| measured: [closed-loop](results/closed-loop.md) |" in measured
+
+
+@pytest.mark.parametrize("said", ["MySQL 8.4.80", "MySQL 18.4.8", "MySQL 9.8.4.8"])
+def test_another_release_does_not_make_it_measured(said: str) -> None:
+    """A release is named as a whole: one whose name begins or ends alike is another."""
+    fixtures: dict[str, Fixture] = {"one": replace(FIXTURES["mysql-8.4.8"], synthetic=False)}
+
+    assert "| recorded |" in row_of(document(fixtures, {"closed-loop.md": said}), "MySQL 8.4.8")
+
+
+def test_only_what_the_loop_did_on_a_real_server_is_a_measurement(tmp_path: Path) -> None:
+    """The bench's page counts, by its directory; what was held against a simulated server does not."""
+    (tmp_path / "bench").mkdir()
+    for name in ("plant.md", "plant-seeds.md", "closed-loop.md", "bench/README.md"):
+        (tmp_path / name).write_text("on MySQL 8.4.8", encoding="utf-8")
+    fixtures: dict[str, Fixture] = {"one": replace(FIXTURES["mysql-8.4.8"], synthetic=False)}
+
+    row = row_of(document(fixtures, results_of_the_loop(tmp_path)), "MySQL 8.4.8")
+
+    assert "| measured: [bench](results/bench/README.md), [closed-loop](results/closed-loop.md) |" in row
 
 
 def test_a_documented_server_is_not_measured_by_being_mentioned() -> None:

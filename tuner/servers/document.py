@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,8 @@ COMMAND = "python -m tuner.servers.document > docs/servers.md"
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "servers"
 RESULTS = ROOT / "docs" / "results"
+SIMULATED = frozenset({"plant.md", "plant-seeds.md"})
+"""Pages of results that are about the simulated server: a real one in them ran without the loop."""
 
 PRODUCTS = {"mysql": "MySQL", "percona": "Percona Server", "mariadb": "MariaDB"}
 SHOWN_RATIO = 0.8
@@ -37,7 +40,7 @@ def document(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> str
 
     Args:
         fixtures: by name.
-        results: what each page of measurements says, by its name.
+        results: what each page of measurements says, by its path below docs/results.
     """
     made = {name: adapter() for name, adapter in ADAPTERS.items()}
     parts = [
@@ -109,11 +112,13 @@ def _order(fixture: Fixture) -> tuple[bool, int, tuple[int, int, int], str]:
 def _level(fixture: Fixture, results: Mapping[str, str]) -> str:
     if fixture.synthetic:
         return "source"
-    release = ".".join(map(str, release_of(fixture.version)))
-    pages = [name for name, said in sorted(results.items()) if release in said]
+    release = re.escape(".".join(map(str, release_of(fixture.version))))
+    named = re.compile(rf"(?<![\d.]){release}(?!\d)")
+    pages = [name for name, said in sorted(results.items()) if named.search(said)]
     if not pages:
         return "recorded"
-    return "measured: " + ", ".join(f"[{name.removesuffix('.md')}](results/{name})" for name in pages)
+    links = (f"[{name.removesuffix('.md').removesuffix('/README')}](results/{name})" for name in pages)
+    return f"measured: {', '.join(links)}"
 
 
 def _read(adapters: Sequence[Adapter]) -> list[tuple[str, ...]]:
@@ -238,8 +243,14 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def here() -> str:
     """Return the page for the source tree that this is in."""
     fixtures = {path.stem: load(path) for path in sorted(FIXTURES.glob("*.json"))}
-    results = {path.name: path.read_text(encoding="utf-8") for path in sorted(RESULTS.glob("*.md"))}
-    return document(fixtures, results)
+    return document(fixtures, results_of_the_loop(RESULTS))
+
+
+def results_of_the_loop(directory: Path) -> dict[str, str]:
+    """Return the pages with figures of the loop on real servers, by their path below the directory."""
+    pages = [path for path in sorted(directory.glob("*.md")) if path.name not in SIMULATED]
+    pages += sorted(directory.glob("*/README.md"))
+    return {path.relative_to(directory).as_posix(): path.read_text(encoding="utf-8") for path in pages}
 
 
 if __name__ == "__main__":
