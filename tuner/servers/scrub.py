@@ -25,7 +25,7 @@ ALWAYS = (
 """What never gets as far as this."""
 
 _SHAPES = (
-    ("a path", re.compile(r"(?<![\w/])/[^\s'\"`,;]+"), "/scrubbed"),
+    ("a path", re.compile(r"(?<![\w/])([A-Z]:)?[/\\][^\n'\"`]*", re.IGNORECASE), "/scrubbed"),
     (
         "a UUID",
         re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE),
@@ -35,6 +35,8 @@ _SHAPES = (
     ("an address", re.compile(r"\b[0-9a-f]{0,4}(:[0-9a-f]{0,4}){3,7}\b", re.IGNORECASE), "::"),
     ("an account", re.compile(r"\S+@\S+"), "scrubbed"),
 )
+"""A path ends with its quotes or its line, as names of directories may have spaces."""
+
 _LOG_SECTION = re.compile(r"^LOG\n-+\n(.*?)(?=^-{4,}$)", re.MULTILINE | re.DOTALL)
 _GRANT = re.compile(r"GRANT ([A-Z_, ]+) ON \*\.\* TO ")
 
