@@ -95,6 +95,21 @@ def test_a_redo_log_that_needs_a_restart_is_said_to(server: Odd) -> None:
     assert "innodb_log_file_size × innodb_log_files_in_group = 1073741824 in my.cnf and restart" in found.fix
 
 
+@pytest.mark.parametrize("provider", ["Amazon RDS", "Google Cloud SQL"])
+def test_a_managed_redo_log_that_needs_a_restart_is_no_matter_of_my_cnf(server: Odd, provider: str) -> None:
+    """Whose server is managed has no my.cnf and restarts no mysqld: the provider does both."""
+    server.changed_facts = {
+        "managed": provider,
+        "redo_variable": "innodb_log_file_size",
+        "redo_dynamic": False,
+    }
+    fix = line(look(server), "redo_capacity").fix
+
+    assert "my.cnf" not in fix
+    assert f"have {provider} set innodb_log_file_size × innodb_log_files_in_group = 1073741824" in fix
+    assert "restart the instance" in fix
+
+
 def test_writers_that_wait_at_the_sync_point_are_said_to(server: Odd) -> None:
     """On 5.6, 5.7 and MariaDB sync flushing stalls the writers, which is not called a rescue."""
     server.changed_facts = {"sync_stalls": True}

@@ -94,7 +94,10 @@ class Facts(Struct, frozen=True):
         wanted = f"innodb_log_file_size × innodb_log_files_in_group = {capacity}"
         if self.family == "mariadb":
             wanted = f"innodb_log_file_size = {capacity}"
-        return f"set {wanted} in my.cnf and restart mysqld; it costs disk space and recovery time", ()
+        way = f"set {wanted} in my.cnf and restart mysqld"
+        if self.managed:
+            way = f"have {self.managed} set {wanted} and restart the instance, as it sets other variables"
+        return f"{way}; it costs disk space and recovery time", ()
 
     flush_order_lag: Annotated[
         int, field("redo that a checkpoint stays behind the oldest modification", "bytes")
