@@ -80,8 +80,13 @@ class Pace:
         }
         return state, Proposal(wanted, terms, act=act)
 
-    def wrote(self, state: PaceState, io_capacity_max: int) -> PaceState:  # noqa: ARG002 - the protocol's
-        """Begin to wait anew: the next write that lowers M is as patient as this one."""
+    def wrote(self, state: PaceState, io_capacity_max: int) -> PaceState:
+        """Begin to wait anew: the next write that lowers M is as patient as this one.
+
+        Except where the limits of a step left M far above what was waited for: then the way goes on.
+        """
+        if 0.0 < MOST * state.highest < io_capacity_max:
+            return state
         return replace(state, above_since=None, highest=0.0)
 
     def _watch(self, state: PaceState, situation: Situation) -> PaceState:

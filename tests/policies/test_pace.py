@@ -15,16 +15,24 @@ WITHOUT = sorted(name for name, law in LAWS.items() if not law.authority)
 
 
 def live(
-    demands: list[float], *, io_capacity_max: int, begin: float = 1000.0, learns: bool = True
+    demands: list[float],
+    *,
+    io_capacity_max: int,
+    begin: float = 1000.0,
+    learns: bool = True,
+    step: float = 0.0,
 ) -> tuple[PaceState, list[tuple[float, int]]]:
-    """Live a second with each demand, carrying out what is asked for; return the writes by time and M."""
+    """Live a second with each demand, carrying out what is asked for; return the writes by time and M.
+
+    No write leaves less than ``step`` times the M before.
+    """
     state, writes = LAW.start(), []
     for second, demand in enumerate(demands):
         now = begin + second
         shown = situation(now=now, demand=demand, io_capacity_max=io_capacity_max, learns=learns)
         state, proposal = LAW.propose(state, shown)
         if proposal.act:
-            io_capacity_max = round(proposal.io_capacity_max)
+            io_capacity_max = round(max(proposal.io_capacity_max, step * io_capacity_max))
             state = LAW.wrote(state, io_capacity_max)
             writes.append((now - begin, io_capacity_max))
     return state, writes
@@ -51,6 +59,15 @@ def test_the_default_is_lowered_after_a_long_time() -> None:
     _, writes = live([340.0] * 900, io_capacity_max=2000)
 
     assert writes == [(PATIENCE_SECONDS, round(AIM * 340.0))]
+
+
+def test_a_way_down_in_steps_is_waited_for_once() -> None:
+    """Where a step may only halve M, the next one follows: the long time was for the demand."""
+    _, writes = live([340.0] * 330, io_capacity_max=6000, step=0.5)
+
+    assert [m for _, m in writes] == [3000, 1500, 750, round(AIM * 340.0)]
+    assert writes[0][0] == PATIENCE_SECONDS
+    assert writes[-1][0] <= PATIENCE_SECONDS + 5.0
 
 
 def test_one_high_demand_within_the_time_begins_it_anew() -> None:
