@@ -43,6 +43,23 @@ def test_thread_concurrency_widens_the_margin() -> None:
     assert limits.flush_limit < redo_limits(1_073_741_824).flush_limit
 
 
+@pytest.mark.parametrize(
+    ("capacity", "threads", "page_size", "margin"),
+    [
+        (100 * 1_048_576, 1000, 16_384, 49_494_352),
+        (100 * 1_048_576, 200, 65_536, 49_494_352),
+        (8 * 1_048_576, 100, 16_384, 3_868_304),
+    ],
+)
+def test_the_margin_of_very_many_threads_is_capped_as_the_server_does(
+    capacity: int, threads: int, page_size: int, margin: int
+) -> None:
+    """At 55 % of the soft capacity, counted in payload: 496 of each 512 bytes (log_concurrency_margin)."""
+    limits = redo_limits(capacity, thread_concurrency=threads, page_size=page_size)
+
+    assert limits.concurrency_margin == margin == limits.soft * 55 // 100 // 512 * 496
+
+
 def test_effective_points_have_the_margin_taken_off() -> None:
     """What the flush law and the writers really stop at is the server's own, not the raw counters."""
     limits = redo_limits(536_870_912)

@@ -72,6 +72,11 @@ def payload_to_lsn(payload: int) -> int:
     return payload // BLOCK_PAYLOAD * BLOCK + payload % BLOCK_PAYLOAD + (BLOCK - BLOCK_PAYLOAD - 4)
 
 
+def lsn_to_payload(lsn: int) -> int:
+    """Return the payload bytes of so many LSN bytes in whole blocks (log_translate_lsn_to_sn)."""
+    return lsn // BLOCK * BLOCK_PAYLOAD
+
+
 def redo_limits(capacity: int, *, page_size: int = 16_384, thread_concurrency: int = 0) -> RedoLimits:
     """Return the limits for a redo capacity in force.
 
@@ -90,7 +95,7 @@ def redo_limits(capacity: int, *, page_size: int = 16_384, thread_concurrency: i
     soft = aligned(hard * (100 - EXTRA_WRITER_PERCENT) // 100)
     concurrency_margin = min(
         aligned(4 * page_size * (thread_concurrency + 10) + 4096 + soft * EXTRA_WRITER_PERCENT // 100),
-        aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100),
+        lsn_to_payload(aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100)),
     )
     return RedoLimits(
         soft=soft,
