@@ -10,8 +10,9 @@ import pytest
 
 from tests.servers.scripted import Scripted, good
 from tests.servers.test_fixtures import opened
-from tuner.records import Sample
+from tuner.records import Facts, Sample
 from tuner.servers.enginestatus import SECONDS, EngineStatus
+from tuner.servers.families.log_files import MARGIN
 from tuner.servers.families.older_parts import PARTS_57
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
@@ -116,3 +117,31 @@ def test_every_mended_series_heeds_the_dirty_pages(version: str) -> None:
 
     assert found.flush_law == "mariadb"
     assert found.flush_percentage == 100 != exported
+
+
+def with_margin(times: float) -> tuple[Facts, Sample, int]:
+    """Return a MySQL 8.0.29 whose margin is so much of the usual one, a reading, and what it exports."""
+    server, session, _ = opened("mysql-8.0.29")
+    metrics = session.reading.metrics
+    margin = -(-int(int(metrics[MARGIN][1]) * times) // 512) * 512
+    metrics[MARGIN] = (metrics[MARGIN][0], str(margin))
+    facts = server.facts()
+    return facts, good(server), margin
+
+
+def test_a_margin_that_the_server_made_larger_is_gone_by() -> None:
+    """MySQL 8.0 before 8.0.30 that ran short of log space has lower limits from then on, and is no other build."""
+    before, usual, small = with_margin(1.0)
+    after, tight, large = with_margin(1.2)
+
+    assert before.blockers == after.blockers == ()
+    lost = large // 496 * 512 + large % 496 - (small // 496 * 512 + small % 496)
+    assert usual.stall_point - tight.stall_point == pytest.approx(lost, abs=512)
+    assert usual.flush_limit - tight.flush_limit == pytest.approx(lost, abs=512)
+
+
+def test_a_margin_below_ours_is_not_understood() -> None:
+    """No server comes to a smaller one: it is another build."""
+    (facts, _, _) = with_margin(0.8)
+
+    assert "log_concurrency_margin is" in facts.blockers[0]

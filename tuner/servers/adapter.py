@@ -64,6 +64,7 @@ class Adapter(ABC):
         waits: counter for the waits of writers for redo space.
         lru: counter for the pages flushed from the LRU tail.
         by_age: counter for the pages that the server expects to flush for age; None where there is none.
+        further: counters of a reading, beside those of all families.
         counters: InnoDB counters that a full sample is made of.
         percona_laws: flush laws of Percona Server by what ``innodb_cleaner_lsn_age_factor`` says.
         surroundings: the same in words.
@@ -87,6 +88,7 @@ class Adapter(ABC):
     waits: ClassVar[str] = "buffer_flush_sync_waits"
     lru: ClassVar[str] = "buffer_LRU_batch_flush_total_pages"
     by_age: ClassVar[str | None] = "buffer_flush_n_to_flush_by_age"
+    further: ClassVar[tuple[str, ...]] = ()
     surroundings: ClassVar[str] = "replication and latency"
     redo_variable: ClassVar[str] = "innodb_log_file_size"
     redo_dynamic: bool = False
@@ -129,6 +131,7 @@ class Adapter(ABC):
             *(() if self.by_age is None else (self.by_age,)),
             "buffer_flush_pct_for_lsn",
             "buffer_flush_lsn_avg_rate",
+            *self.further,
         )
         asked = (*VARIABLES, *self.variables, *([FACTOR] if percona else []))
         names = [name for name in asked if name not in absent]

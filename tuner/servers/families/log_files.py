@@ -97,19 +97,27 @@ class MySQL56Adapter(MySQL57Adapter):
     by_age = None
 
 
+MARGIN = "log_concurrency_margin"
+
+
 class MySQL80Adapter(LogFilesAdapter):
-    """MySQL and Percona Server 8.0 before 8.0.30."""
+    """MySQL and Percona Server 8.0 before 8.0.30.
+
+    Where the log writer ran short of room, it made the margin larger, by a fifth each time, until the next
+    restart (log/log0chkp.cc, ``log_increase_concurrency_margin``).
+    """
 
     parts = PARTS
     surroundings = "replication, locks, clones and latency"
     percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-whole"}
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"
-    limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", "log_concurrency_margin")
+    further = (MARGIN,)
+    limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", MARGIN)
 
     def limits_of(self, answers: Mapping[str, str]) -> RedoLimits:
-        """Return the limits that file size and number of files imply."""
-        return _limits_80(*self.sizes(answers))
+        """Return the limits that file size and number of files imply, with the margin where that is seen."""
+        return _limits_80(*self.sizes(answers)).grown(int(answers.get(MARGIN, 0)))
 
     def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
         """Return what the counters must say: the raw values, with no margin taken off."""

@@ -9,6 +9,7 @@ sync trigger really use is smaller by the margin.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 FILES = 32
 FILE_HEADER = 2048
@@ -36,6 +37,12 @@ class RedoLimits(Struct, frozen=True):
     raw_sync: int
     concurrency_margin: int
     margin: int
+
+    def grown(self, margin: int) -> RedoLimits:
+        """Return the limits with a larger margin, payload bytes, where the server has come to one."""
+        if margin <= self.concurrency_margin:
+            return self
+        return replace(self, concurrency_margin=margin, margin=payload_to_lsn(margin))
 
     @property
     def flush_limit(self) -> int:
