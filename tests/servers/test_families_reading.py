@@ -130,7 +130,7 @@ def with_margin(times: float) -> tuple[Facts, Sample, int]:
 
 
 def test_a_margin_that_the_server_made_larger_is_gone_by() -> None:
-    """MySQL 8.0 before 8.0.30 that ran short of log space has lower limits from then on, and is no other build."""
+    """MySQL 8.0 before 8.0.30 that ran short of log space has lower limits since, and is no other build."""
     before, usual, small = with_margin(1.0)
     after, tight, large = with_margin(1.2)
 
