@@ -120,7 +120,10 @@ LEGACY = FlushLaw(name="legacy", exponent=1.5, divisor=7.5)
 """MySQL 8.0.30 and later, and Percona Server with ``innodb_cleaner_lsn_age_factor = legacy``."""
 
 LEGACY_WHOLE = FlushLaw(name="legacy-whole", exponent=1.5, divisor=7.5, whole=True)
-"""MySQL 5.7 and 8.0 before 8.0.30, and Percona Server of these releases with ``legacy``."""
+"""MySQL 5.7 and 8.0 before 8.0.30, and Percona Server 8.0 before 8.0.30 with ``legacy``."""
+
+LEGACY_57 = FlushLaw(name="legacy-57", exponent=1.5, divisor=7.5, whole=True, alone=True)
+"""Percona Server 5.7 with ``legacy``: at the flush limit the averages no longer count."""
 
 LEGACY_56 = FlushLaw(
     name="legacy-56", exponent=1.5, divisor=7.5, whole=True, terms=2, need_cap=0.0, stops_early=True
@@ -138,7 +141,7 @@ HIGH_CHECKPOINT_WHOLE = FlushLaw(name="high_checkpoint-whole", exponent=2.5, div
 """The same before 8.0.30."""
 
 HIGH_CHECKPOINT_57 = FlushLaw(name="high_checkpoint-57", exponent=2.5, divisor=700.5, whole=True, alone=True)
-"""Percona Server 5.7 with the same: at the flush limit the averages no longer count."""
+"""Percona Server 5.7 with the same, and likewise alone at the flush limit."""
 
 MARIADB = FlushLaw(
     name="mariadb",

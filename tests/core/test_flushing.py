@@ -20,7 +20,7 @@ def asks(law: FlushLaw, cleaner: flushing.Cleaner, *, ratio: float, io_capacity_
     """Return n, written down a second time, without its rounding."""
     power = ratio**2.5 / 0.7005 if law.name.startswith("high_checkpoint") else ratio**1.5 / 0.75
     by_law = io_capacity_max * power
-    if law.name == "high_checkpoint-57" and ratio >= 1.0:
+    if law.name in {"legacy-57", "high_checkpoint-57"} and ratio >= 1.0:
         return min(io_capacity_max, by_law)
     if law.name == "legacy-56":
         return min(io_capacity_max, (by_law + cleaner.mean_rate) / 2.0)

@@ -47,7 +47,7 @@ def rest(name: str, *, demand: int, most: int, begin: float) -> float:
             pages = most if age > LIMIT else (capacity + average + min(3 * demand, most) // 3) // 3
         else:
             pages = (by_age + average + min(demand, 2 * most)) // 3
-        if name == "high_checkpoint-57" and age >= LIMIT:
+        if name in {"legacy-57", "high_checkpoint-57"} and age >= LIMIT:
             pages = by_age
         pages = min(pages, most)
         flushed += pages

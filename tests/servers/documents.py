@@ -25,7 +25,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "percona-5.7": (
         "storage/innobase/log/log0log.cc of Percona Server 5.7 (log_calc_max_ages)",
-        "storage/innobase/buf/buf0flu.cc of Percona Server 5.7 (af_get_pct_for_lsn)",
+        "storage/innobase/buf/buf0flu.cc of Percona Server 5.7 (page_cleaner_flush_pages_recommendation)",
         "Percona Server 5.7 manual: innodb_cleaner_lsn_age_factor, Innodb_checkpoint_max_age",
     ),
     "percona-8.0": (

@@ -89,6 +89,14 @@ SERVERS: dict[str, Server] = {
         SOURCES["percona-5.7"],
         variables=_HIGH,
     ),
+    "percona-5.7.44-legacy": Server(
+        "5.7",
+        "5.7.44-48-log",
+        _PERCONA.format(48),
+        files_5(256 * MEBIBYTE, 2),
+        SOURCES["percona-5.7"],
+        variables={_FACTOR: "legacy"},
+    ),
     "percona-8.0.28": Server(
         "8.0",
         "8.0.28-20",

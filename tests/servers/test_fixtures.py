@@ -32,6 +32,7 @@ LAW = {
     "mysql-5.7": "legacy-whole",
     "mysql-8.0.29": "legacy-whole",
     "mysql-": "legacy",
+    "percona-5.7.44-legacy": "legacy-57",
     "percona-5.7": "high_checkpoint-57",
     "percona-8.0.28": "high_checkpoint-whole",
     "percona-8.0": "high_checkpoint",

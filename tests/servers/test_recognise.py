@@ -38,6 +38,12 @@ MARIADB = {
         ({**NEW, "innodb_cleaner_lsn_age_factor": "high_checkpoint"}, "percona", "high_checkpoint"),
         ({**NEW, "innodb_cleaner_lsn_age_factor": "legacy"}, "percona", "legacy"),
         ({**OLD, "innodb_cleaner_lsn_age_factor": "high_checkpoint"}, "percona", "high_checkpoint-57"),
+        ({**OLD, "innodb_cleaner_lsn_age_factor": "legacy"}, "percona", "legacy-57"),
+        (
+            {**OLD, "version": "8.0.28-20", "innodb_cleaner_lsn_age_factor": "legacy"},
+            "percona",
+            "legacy-whole",
+        ),
         (
             {**OLD, "version": "8.0.28-20", "innodb_cleaner_lsn_age_factor": "high_checkpoint"},
             "percona",

@@ -66,6 +66,7 @@ class Adapter(ABC):
         by_age: counter for the pages that the server expects to flush for age; None where there is none.
         further: counters of a reading, beside those of all families.
         counters: InnoDB counters that a full sample is made of.
+        own_law: flush law where that is no variable.
         percona_laws: flush laws of Percona Server by what ``innodb_cleaner_lsn_age_factor`` says.
         surroundings: the same in words.
         redo_variable: the variable that says how large the redo log is.
@@ -94,6 +95,7 @@ class Adapter(ABC):
     redo_dynamic: bool = False
     names_setters: ClassVar[bool] = True
     ages_need_counters: ClassVar[bool] = False
+    own_law: ClassVar[str] = "legacy"
     percona_laws: ClassVar[Mapping[str, str]] = {"legacy": "legacy", "high_checkpoint": "high_checkpoint"}
     checkpoints: ClassVar[Mapping[str, Any]] = {}
     limit_counters: ClassVar[tuple[str, ...]] = ()
@@ -203,6 +205,10 @@ class Adapter(ABC):
             **self.redo(answers),
             **(self.uncounted(answers) if degraded else self.counted(answers)),
         )
+
+    def law_with(self, factor: str | None) -> str:
+        """Return the name of the flush law by Percona Server's factor; None is a server without one."""
+        return self.own_law if factor is None else self.percona_laws[factor]
 
     def law(self, answers: Answers) -> str:
         """Return the name of the flush law in force, where that is a variable; else empty."""

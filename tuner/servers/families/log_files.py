@@ -21,6 +21,7 @@ class LogFilesAdapter(Adapter):
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_redo_log_enabled")
     limit_counters: ClassVar[tuple[str, ...]] = ("log_max_modified_age_async", "log_max_modified_age_sync")
     ages_need_counters = True
+    own_law = "legacy-whole"
 
     @abstractmethod
     def limits_of(self, answers: Mapping[str, str]) -> LogGroupLimits | RedoLimits:
@@ -76,7 +77,7 @@ class MySQL57Adapter(LogFilesAdapter):
     checkpoints: ClassVar = {"flush_order_lag": 0, "sync_stalls": True}
     names_setters = False
     parts = PARTS_57
-    percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-57"}
+    percona_laws: ClassVar = {"legacy": "legacy-57", "high_checkpoint": "high_checkpoint-57"}
 
     def limits_of(self, answers: Mapping[str, str]) -> LogGroupLimits:
         """Return the limits that file size and number of files imply."""
@@ -92,6 +93,7 @@ class MySQL56Adapter(MySQL57Adapter):
     """MySQL 5.6."""
 
     parts = PARTS_56
+    own_law = "legacy-56"
     started = STARTED
     lru = "buffer_LRU_batch_total_pages"
     by_age = None

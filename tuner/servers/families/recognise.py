@@ -100,17 +100,16 @@ def recognise(variables: Mapping[str, str]) -> Family:
     maximum = MAXIMUM_32 if release >= RAISED else MAXIMUM_64
     if "innodb_redo_log_capacity" in variables:
         redo = RedoCapacityAdapter(page_size, absent, percona=factor is not None)
-        law = redo.percona_laws[factor or "legacy"]
-        return Family(family, law, redo, maximum, "SYSTEM_VARIABLES_ADMIN", managed)
+        return Family(family, redo.law_with(factor), redo, maximum, "SYSTEM_VARIABLES_ADMIN", managed)
     if release >= (8, 0):
         eight = MySQL80Adapter(page_size, absent, percona=factor is not None)
-        law = eight.percona_laws[factor or "legacy"]
-        return Family(family, law, eight, maximum, "SYSTEM_VARIABLES_ADMIN", managed)
+        return Family(family, eight.law_with(factor), eight, maximum, "SYSTEM_VARIABLES_ADMIN", managed)
     if release >= (5, 7):
         seven = MySQL57Adapter(page_size, absent, percona=factor is not None)
-        return Family(family, seven.percona_laws[factor or "legacy"], seven, maximum, managed=managed)
+        return Family(family, seven.law_with(factor), seven, maximum, managed=managed)
     if release >= (5, 6) and factor is None:
-        return Family(family, "legacy-56", MySQL56Adapter(page_size, absent), maximum, managed=managed)
+        six = MySQL56Adapter(page_size, absent)
+        return Family(family, six.law_with(None), six, maximum, managed=managed)
     raise Unsupported(f"{name} is too old; {SUPPORTED}")
 
 
