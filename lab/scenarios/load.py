@@ -6,17 +6,18 @@ import difflib
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import msgspec
 
 from lab.plant.fits import FitError, load_fit
+from lab.scenarios.keys import unknown_keys, wrong_values
 from lab.scenarios.schema import Scenario
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 SUFFIX = ".toml"
+
+COUNTS_WITH = {"zipf_exponent": "zipf", "hot_share": "hot_set", "hot_touches": "hot_set"}
+"""Keys of a load, and the only distribution with which each counts."""
 
 
 class ScenarioError(Exception):
@@ -75,19 +76,29 @@ def parse_scenario(text: str, *, source: str) -> Scenario:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{source}: not TOML: {error}") from error
-    unknown = [f"{source}: {problem}" for problem in _unknown_keys(raw, Scenario, "")]
-    if unknown:
-        raise ScenarioError("\n".join(unknown))
+    _refuse([*unknown_keys(raw, Scenario), *wrong_values(raw, Scenario)], source)
     try:
         scenario = msgspec.convert(_fitted(raw), Scenario)
-    except FitError as error:
+    except (FitError, msgspec.ValidationError) as error:
         raise ScenarioError(f"{source}: {error}") from error
-    except msgspec.ValidationError as error:
-        raise ScenarioError(f"{source}: {_in_words(str(error))}") from error
-    problems = [f"{source}: {problem}" for problem in scenario.problems()]
-    if problems:
-        raise ScenarioError("\n".join(problems))
+    _refuse([*_idle_keys(raw.get("load", {}), scenario), *scenario.problems()], source)
     return scenario
+
+
+def _refuse(problems: list[str], source: str) -> None:
+    """Raise ScenarioError with all problems, a line each, where there are any."""
+    if problems:
+        raise ScenarioError("\n".join(f"{source}: {problem}" for problem in problems))
+
+
+def _idle_keys(load: dict[str, Any], scenario: Scenario) -> list[str]:
+    """Return the keys of a load that count for nothing with its distribution, a line each."""
+    chosen = scenario.load.distribution
+    return [
+        f'load.{key}: counts for nothing with distribution = "{chosen}"; it belongs to "{needed}"'
+        for key, needed in COUNTS_WITH.items()
+        if key in load and chosen != needed
+    ]
 
 
 def _fitted(raw: dict[str, Any]) -> dict[str, Any]:
@@ -97,39 +108,7 @@ def _fitted(raw: dict[str, Any]) -> dict[str, Any]:
         FitError: there are none of that name, or their file is wrong.
     """
     name = raw.get("fit", "")
-    if not isinstance(name, str) or not name:
+    if not name:
         return raw
     fit = load_fit(name)
-    own = {table: raw.get(table, {}) for table in ("load", "disk")}
-    if not all(isinstance(given, dict) for given in own.values()):
-        return raw
-    return raw | {"load": fit.load | own["load"], "disk": fit.disk | own["disk"]}
-
-
-def _in_words(message: str) -> str:
-    """Turn msgspec's ``... - at `$.disk.x``` around, so that the key comes first."""
-    what, separator, where = message.partition(" - at `$")
-    if not separator:
-        return message
-    return f"{where.rstrip('`').lstrip('.')}: {what[:1].lower()}{what[1:]}"
-
-
-def _unknown_keys(value: object, kind: Any, where: str) -> Iterator[str]:  # noqa: ANN401 - a type expression
-    """Yield one line for each key that the schema does not know, with the nearest that it does."""
-    if get_origin(kind) is not None and hasattr(kind, "__metadata__"):
-        kind = get_args(kind)[0]
-    if get_origin(kind) is tuple and isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _unknown_keys(item, get_args(kind)[0], f"{where}[{number}]")
-        return
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(value, dict)):
-        return
-    hints = get_type_hints(kind, include_extras=True)
-    for key, item in value.items():
-        dotted = f"{where}.{key}".lstrip(".")
-        if key in hints:
-            yield from _unknown_keys(item, hints[key], dotted)
-            continue
-        near = difflib.get_close_matches(key, list(hints), n=1, cutoff=0.5)
-        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(hints)}"
-        yield f"{dotted}: unknown key; {known}"
+    return raw | {"load": fit.load | raw.get("load", {}), "disk": fit.disk | raw.get("disk", {})}

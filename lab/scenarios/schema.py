@@ -81,6 +81,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
                 f"measured_from = {self.measured_from}: must lie before the first change, "
                 f"at {self.changes[0]:g}"
             )
+        found.extend(self._wrong_amounts())
         found.extend(self.server_problems())
         return found
 
@@ -99,6 +100,21 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
             yield f"{key}: {moments[-1]:g} is not before the end, seconds = {self.seconds}"
         if repeat is not None and moments[-1] >= repeat:
             yield f"{key}: {moments[-1]:g} is not before the repetition, repeat = {repeat:g}"
+
+    def _wrong_amounts(self) -> Iterator[str]:
+        """Yield amounts of load and disk that cannot stand together."""
+        load, burst = self.load, self.disk.credits
+        if load.pages_per_commit > load.hot_pages:
+            yield (
+                f"load.pages_per_commit = {load.pages_per_commit:g}: is more than all the pages there are, "
+                f"load.hot_pages = {load.hot_pages:g}"
+            )
+        highest = max(change.write_iops for change in self.disk.timeline)
+        if burst is not None and burst.burst_iops <= highest:
+            yield (
+                f"disk.credits.burst_iops = {burst.burst_iops:g}: must be above write_iops = {highest:g}, "
+                "which the disk takes without credits"
+            )
 
     def _wrong_settings(self) -> Iterator[str]:
         """Yield settings of the server that cannot stand together."""

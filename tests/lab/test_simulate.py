@@ -105,8 +105,11 @@ def test_counting_starts_late_enough_and_before_the_first_change(name: str) -> N
             "[load]\ntimeline = [{ at = 0, thread = 4 }]",
             "x.toml: load.timeline[0].thread: unknown key; did you mean threads?",
         ),
-        ("[load]\nnoise = 7", "x.toml: load.noise: expected `float` <= 0.5"),
-        ("[load]\ntimeline = []", "x.toml: load.timeline: expected `array` of length >= 1"),
+        ("[load]\nnoise = 7", "x.toml: load.noise = 7: must be a number from 0 up to 0.5"),
+        (
+            "[load]\ntimeline = []",
+            "x.toml: load.timeline: must be a list of tables, such as [{ at = …, threads",
+        ),
         (
             "[load]\ntimeline = [{ at = 0, threads = 4 }, { at = 100, threads = 8 }]",
             "measured_from = 240: must lie before the first change, at 100",
@@ -123,7 +126,10 @@ def test_counting_starts_late_enough_and_before_the_first_change(name: str) -> N
             "[server]\nio_capacity = 500\nio_capacity_max = 400",
             "server.io_capacity = 500: is above server.io_capacity_max = 400",
         ),
-        ("[server]\nflavour = 'mysql-9.6'", "x.toml: server.flavour: invalid enum value 'mysql-9.6'"),
+        (
+            "[server]\nflavour = 'mysql-9.6'",
+            'x.toml: server.flavour = "mysql-9.6": must be one of mysql-9.7, ',
+        ),
         (
             "[server]\nflavour = 'mysql-5.7'\nresizes = [{ at = 100, redo_capacity = 209_715_200 }]",
             "server.resizes: mysql-5.7 has one size of its redo log until it is restarted",

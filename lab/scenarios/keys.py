@@ -1,0 +1,140 @@
+"""What is wrong with the keys and values of a scenario file: all at once, and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import msgspec
+
+from lab.scenarios.kinds import Kind, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from msgspec import Struct
+
+LARGEST = 1e18
+"""A number beyond this is a slip of the keyboard, and nothing can be reckoned with it."""
+
+SIZE = re.compile(r"\s*(\d+)\s*([kmgt])i?b?\s*", re.IGNORECASE)
+"""A size as my.cnf has it."""
+
+UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+PAGE = 16_384
+"""Bytes."""
+
+NAMED_SO = {
+    "innodb_redo_log_capacity": ("redo_capacity", "in bytes"),
+    "innodb_log_file_size": ("redo_capacity", "in bytes, all files together"),
+    "innodb_buffer_pool_size": ("buffer_pool_pages", f"in pages of {PAGE} bytes"),
+    "buffer_pool_size": ("buffer_pool_pages", f"in pages of {PAGE} bytes"),
+}
+"""Variables of the server that have another name or unit here."""
+
+
+def unknown_keys(value: object, table: type[Struct]) -> list[str]:
+    """Return one line for each key that a file has and the schema has not, with what may have been meant."""
+    return list(_unknown(value, Kind(table, listed=False, words=""), "", _all_hints(table)))
+
+
+def wrong_values(value: object, table: type[Struct]) -> list[str]:
+    """Return one line for each value that the schema refuses, and for each key that is missing.
+
+    Args:
+        value: what a file says; unknown keys in it are passed over.
+        table: the schema.
+    """
+    return list(_wrong(value, table, ""))
+
+
+def _unknown(value: object, kind: Kind, where: str, top: Mapping[str, Any]) -> Iterator[str]:
+    if kind.listed and isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _unknown(item, Kind(kind.type, listed=False, words=""), f"{where}[{number}]", top)
+    if kind.listed or not kind.table or not isinstance(value, dict):
+        return
+    hints = _all_hints(kind.type)
+    for key, item in value.items():
+        if key in hints:
+            yield from _unknown(item, kind_of(hints[key]), _dotted(where, key), top)
+        else:
+            yield f"{_dotted(where, key)}: unknown key; {_meant(key, where, hints, top)}"
+
+
+def _meant(key: str, where: str, hints: Mapping[str, Any], top: Mapping[str, Any]) -> str:
+    """Return what a key that a table has not may have meant."""
+    for name, hint in hints.items():
+        inner = kind_of(hint)
+        if inner.table and key in _all_hints(inner.type) and key != "at":
+            if not inner.listed:
+                return f"it belongs into [{name}]" if not where else f"it belongs into {name} = {{ … }}"
+            return f"it belongs into the list: {name} = [{{ at = 0, {key} = … }}]"
+    if where and key in top:
+        return "it belongs above the first table"
+    if (other := NAMED_SO.get(key)) and other[0] in hints:
+        return f"here it is {other[0]}, {other[1]}"
+    bare = key.removeprefix("innodb_")
+    near = difflib.get_close_matches(bare, list(hints), n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(hints)}"
+
+
+def _wrong(value: object, hint: Any, where: str) -> Iterator[str]:  # noqa: ANN401 - a type expression
+    kind = kind_of(hint)
+    if kind.listed and isinstance(value, list) and value:
+        for number, item in enumerate(value):
+            yield from _wrong(item, kind.type, f"{where}[{number}]")
+    elif kind.table and not kind.listed and isinstance(value, dict):
+        hints = _all_hints(kind.type)
+        yield from _missing(value, kind.type, where)
+        for key, item in value.items():
+            if key in hints:
+                yield from _wrong(item, hints[key], _dotted(where, key))
+    elif not _taken(value, hint):
+        shown = "" if isinstance(value, (dict, list)) else f" = {_shown(value)}"
+        yield f"{where}{shown}: must be {kind.words}{_hint(value, kind)}"
+
+
+def _missing(value: Mapping[str, object], table: type[Struct], where: str) -> Iterable[str]:
+    needed = [one.encode_name for one in msgspec.structs.fields(table) if one.required]
+    return (f"{_dotted(where, key)}: is missing" for key in needed if key not in value)
+
+
+def _taken(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type expression
+    """Tell whether a value that is no table may stand there."""
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        return False
+    return not isinstance(value, (int, float)) or abs(value) <= LARGEST
+
+
+def _hint(value: object, kind: Kind) -> str:
+    """Return what a refused value may have meant, or why it is refused."""
+    if isinstance(value, (int, float)) and abs(value) > LARGEST:
+        return f", at most {LARGEST:g}"
+    if not isinstance(value, str):
+        return ""
+    near = difflib.get_close_matches(value.lower(), kind.choices, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean {near[0]}?"
+    if kind.type is int and (size := SIZE.fullmatch(value)):
+        return f"; {value} is {int(size[1]) * UNITS[size[2].lower()]}"
+    return ""
+
+
+def _shown(value: object) -> str:
+    """Return a value as TOML has it."""
+    if isinstance(value, (bool, str)):
+        return msgspec.json.encode(value).decode()
+    return str(value)
+
+
+def _all_hints(table: type[Struct]) -> dict[str, Any]:
+    return get_type_hints(table, include_extras=True)
+
+
+def _dotted(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key

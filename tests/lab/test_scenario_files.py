@@ -1,0 +1,115 @@
+"""What is said about a scenario file of one's own that is wrong."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from lab.scenarios import ScenarioError
+from lab.scenarios.load import parse_scenario
+
+TOP = 'name = "x"\ndescription = "for tests"\nseconds = 1200\nmeasured_from = 600\n'
+
+
+def refused(text: str) -> list[str]:
+    """Return what is said about a file, line by line."""
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(text, source="x.toml")
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"{TOP}[disk]\nwrite_iops = 900",
+            "disk.write_iops: unknown key; it belongs into the list: timeline = ",
+        ),
+        (f"{TOP}[load]\nrate = 900", "load.rate: unknown key; it belongs into the list: timeline = "),
+        (f"{TOP}[disk]\nburst_iops = 900", "it belongs into credits = { … }"),
+        (f'{TOP}[server]\nfit = "mysql-9.7"', "server.fit: unknown key; it belongs above the first table"),
+        (f"{TOP}redo_capacity = 9", "redo_capacity: unknown key; it belongs into [server]"),
+        (f"{TOP}[server]\ninnodb_io_capacity = 200", "did you mean io_capacity?"),
+        (f"{TOP}[server]\ninnodb_redo_log_capacity = 9", "here it is redo_capacity, in bytes"),
+        (
+            f"{TOP}[server]\ninnodb_buffer_pool_size = 9",
+            "here it is buffer_pool_pages, in pages of 16384 bytes",
+        ),
+    ],
+)
+def test_a_key_in_the_wrong_place_is_told_its_own(text: str, message: str) -> None:
+    """A key that is known elsewhere, or to the server by another name, is told where it goes."""
+    (line,) = refused(text)
+    assert message in line
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f'{TOP}[server]\nredo_capacity = "8G"',
+            "must be a whole number from 8,388,608 up to 549,755,813,888; 8G is 8589934592",
+        ),
+        (f'{TOP}[load]\ndistribution = "zipff"', "must be one of uniform, zipf, hot_set; did you mean zipf?"),
+        (
+            f"{TOP}[load]\ntimeline = {{ at = 0, threads = 3 }}",
+            "must be a list of tables, such as [{ at = …, ",
+        ),
+        (f"{TOP}[load]\ntimeline = [{{ threads = 3 }}]", "load.timeline[0].at: is missing"),
+        (f"server = 3\n{TOP}", "server = 3: must be a table with keys of its own"),
+        (f"seed = true\n{TOP}", "seed = true: must be a whole number from 0"),
+    ],
+)
+def test_a_wrong_value_is_told_in_words(text: str, message: str) -> None:
+    """A value of the wrong kind is shown beside what the key takes, in words and with its limits."""
+    (line,) = refused(text)
+    assert message in line
+    assert "`" not in line
+
+
+@pytest.mark.parametrize("number", ["inf", "nan", "1e30"])
+@pytest.mark.parametrize("key", ["[load]\nhot_pages", "[disk]\npages_per_second"])
+def test_a_number_that_nothing_can_be_reckoned_with_is_refused(key: str, number: str) -> None:
+    """Infinity, what is no number, and what is beyond all measure are refused before the run."""
+    (line,) = refused(f"{TOP}{key} = {number}")
+    assert re.search(r"(hot_pages|pages_per_second) = \S+: must be a number above 0", line)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    """Unknown keys, wrong values and missing keys of all tables come in one message, a line each."""
+    said = refused('name = 3\nseconds = "x"\nfoo = 1\n[server]\nio_capacity = -1\n[disk]\nfsync_seconds = 2')
+    assert [line.split(": ")[1].split(" ")[0] for line in said] == [
+        "foo",
+        "description",
+        "measured_from",
+        "name",
+        "seconds",
+        "server.io_capacity",
+        "disk.fsync_seconds",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[load]\nhot_share = 0.2", 'load.hot_share: counts for nothing with distribution = "uniform"'),
+        ('[load]\ndistribution = "zipf"\nhot_touches = 0.2', 'it belongs to "hot_set"'),
+        ("[load]\nzipf_exponent = 1.2", 'it belongs to "zipf"'),
+        ("[load]\npages_per_commit = 9\nhot_pages = 5", "is more than all the pages there are"),
+        ("[disk]\ncredits = { burst_iops = 1200, most = 9 }", "must be above write_iops = 1200"),
+    ],
+)
+def test_keys_that_contradict_each_other_are_refused(text: str, message: str) -> None:
+    """A key that would count for nothing beside the others, or cannot be, is refused and not passed over."""
+    (line,) = refused(f"{TOP}{text}")
+    assert message in line
+
+
+def test_the_example_in_the_documents_runs() -> None:
+    """The scenario that docs/simulate.md shows is one that the command takes."""
+    page = (Path(__file__).parents[2] / "docs" / "simulate.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert tomllib.loads(example)["name"] == parse_scenario(example, source="x.toml").name
