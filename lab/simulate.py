@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
-from lab.plant.clock import SimClock
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
-from lab.plant.server import SimulatedServer
 from lab.scenarios.progress import Progress, nobody
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
-from lab.scenarios.static import BestStatic, caps_of, search
-from lab.scenarios.trace import Outcome, Trace
-from tuner.core.step import start
-from tuner.loop import drive
-from tuner.records import Capacity, Command
+from lab.scenarios.static import BestStatic, Untouched, caps_of, search
+from lab.simulate_loop import run_policy
 from tuner.settings import Mode, PolicyName, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lab.scenarios.progress import Told
-    from tuner.core.state import State
-    from tuner.records import Facts, Receipt, Sample, TickRecord
+    from lab.scenarios.trace import Outcome
+    from tuner.records import TickRecord
 
 FLAVOURS = tuple(PLANT_FLAVOURS)
 """The servers that the plant can be, default first."""
-
-INTERVAL = 1.0
-"""Simulated seconds between two ticks."""
 
 PROGRESS_EVERY = 50
 """Ticks between two reports of progress."""
@@ -49,7 +40,8 @@ class NoStatic(Struct, frozen=True):
 class Result(Struct, frozen=True):
     """What ``innobrim simulate --json`` prints; rates in commits/s and pages/s, times in seconds.
 
-    The best static settings are None where they were not looked for.
+    The best static settings, and ``untouched``, are None where they were not looked for. ``set_point``, its
+    source and ``last_decision`` are of the last second.
     """
 
     policy: str
@@ -73,78 +65,18 @@ class Result(Struct, frozen=True):
     io_capacity_max_final: int
     wall_seconds: float
     plant: str
+    set_point: float | None = None
+    set_point_source: str = ""
+    last_decision: str = ""
     best_static: BestStatic | NoStatic | None = None
     best_static_without_cap: BestStatic | NoStatic | None = None
     best_static_unconstrained: BestStatic | NoStatic | None = None
+    untouched: Untouched | None = None
     warnings: tuple[str, ...] = ()
 
 
 class SimulateError(Exception):
     """A run that cannot be done as asked; the message says what would be right."""
-
-
-class SimInbox:
-    """The loop's wait on simulated time: it ends at once, and the clock is where it should be."""
-
-    def __init__(self, clock: SimClock, *commands: Command) -> None:
-        """Start with commands for the first wait to return."""
-        self._clock = clock
-        self._commands = commands
-
-    def take(self, *, until: float) -> tuple[Command, ...]:
-        """Move the clock to the deadline and return what is there."""
-        self._clock.advance_to(until)
-        found, self._commands = self._commands, ()
-        return found
-
-
-class WatchedServer:
-    """A simulated server whose readings and writes are noted on the way."""
-
-    def __init__(self, server: SimulatedServer, trace: Trace) -> None:
-        """Stand between a loop and its server."""
-        self._server = server
-        self._trace = trace
-        self.changes = 0
-
-    def facts(self) -> Facts:
-        """Return what does not change while the server runs."""
-        return self._server.facts()
-
-    def read(self) -> Sample:
-        """Return one reading, noted in the trace."""
-        sample = self._server.read()
-        engine = self._server.engine
-        self._trace.add(sample, engine.stalled, engine.latencies)
-        return sample
-
-    def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
-        """Carry out the SETs; count them when they changed the pair in force."""
-        cleaner = self._server.engine.cleaner
-        before = Capacity(cleaner.io_capacity, cleaner.io_capacity_max)
-        receipt = self._server.apply(steps, wanted)
-        self.changes += receipt.in_force != before
-        return receipt
-
-    def close(self) -> None:
-        """Close the server."""
-        self._server.close()
-
-
-class PolicyRun(Struct, frozen=True):
-    """The policy's part of a result.
-
-    Attributes:
-        outcome: what was counted.
-        knob_changes: writes that changed the pair, over the whole run.
-        final: the pair in force at the end, pages/s.
-        wall_seconds: real time that the loop took.
-    """
-
-    outcome: Outcome
-    knob_changes: int
-    final: Capacity
-    wall_seconds: float
 
 
 def resized(
@@ -167,53 +99,18 @@ def resized(
     if flavour is not None and (wrong := chosen.server_problems()):
         raise SimulateError(f"--flavour {flavour}: {'; '.join(wrong)}")
     if seconds is not None and chosen.problems():
-        least = max(
-            scenario.measured_from + SHORTEST_WINDOW, *(int(at) + 1 for at in (0.0, *scenario.changes))
-        )
-        raise SimulateError(f"--seconds {seconds}: {scenario.name} needs at least {least}")
+        raise SimulateError(f"--seconds {seconds}: {scenario.name} {_least(scenario)}")
     return chosen
 
 
-def run_policy(
-    scenario: Scenario,
-    settings: Settings,
-    *,
-    publish: Callable[[TickRecord], None] = lambda _: None,
-) -> PolicyRun:
-    """Let the loop turn on a scenario, as ``innobrim run --active`` would on a server.
-
-    Args:
-        scenario: what it goes through.
-        settings: the loop's settings; mode active to write.
-        publish: told every tick's record.
-    """
-    clock = SimClock()
-    trace = Trace(scenario.measured_from)
-    server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
-    watched = WatchedServer(server, trace)
-    inbox = SimInbox(clock, Command(name="originals_saved", who="simulate"))
-
-    def told(_: State, record: TickRecord) -> None:
-        publish(record)
-
-    began = time.perf_counter()
-    drive(
-        watched,
-        clock,
-        inbox,
-        start(settings, watched.facts()),
-        interval=INTERVAL,
-        publish=told,
-        until=scenario.seconds + INTERVAL / 2,
-    )
-    wall = time.perf_counter() - began
-    cleaner = server.engine.cleaner
-    return PolicyRun(
-        outcome=trace.outcome(scenario.measured_from),
-        knob_changes=watched.changes,
-        final=Capacity(cleaner.io_capacity, cleaner.io_capacity_max),
-        wall_seconds=wall,
-    )
+def _least(scenario: Scenario) -> str:
+    """Return how long a scenario must be at least, and why."""
+    counted = scenario.measured_from + SHORTEST_WINDOW
+    moved = max(int(at) + 1 for at in (0.0, *scenario.changes))
+    if moved > counted:
+        return f"needs at least {moved}, as its last change is at {moved - 1} s"
+    why = f"as it counts from {scenario.measured_from} s on, {SHORTEST_WINDOW} s or more"
+    return f"needs at least {counted}, {why}"
 
 
 def simulate(
@@ -254,6 +151,7 @@ def simulate(
             "best_static": best.best or NoStatic(),
             "best_static_without_cap": best.without_cap or NoStatic(),
             "best_static_unconstrained": best.unconstrained or NoStatic(),
+            "untouched": best.untouched,
         }
     return Result(
         policy=policy,
@@ -277,6 +175,9 @@ def simulate(
         io_capacity_max_final=run.final.io_capacity_max,
         wall_seconds=round(run.wall_seconds, 3),
         plant=scenario.plant.fingerprint(),
+        set_point=None if run.last.set_point is None else round(run.last.set_point, 4),
+        set_point_source=run.last.set_point_source,
+        last_decision=run.last.detail,
         warnings=_warnings(scenario, outcome),
         **found,
     )
@@ -284,10 +185,18 @@ def simulate(
 
 def _warnings(scenario: Scenario, outcome: Outcome) -> tuple[str, ...]:
     """Return what makes a result hard to compare; empty when nothing does."""
+    found: list[str] = []
+    if scenario.fit and scenario.fit != scenario.server.flavour:
+        found.append(
+            f"fit = {scenario.fit} was fitted on that server; nobody knows how well it suits "
+            f"{scenario.server.flavour}"
+        )
     if scenario.changes or outcome.redo_rate_before <= 0.0:
-        return ()
+        return tuple(found)
     least = SETTLING_RESIDENCES * scenario.server.redo_capacity / outcome.redo_rate_before
-    if least <= scenario.measured_from:
-        return ()
-    early = f"measured_from = {scenario.measured_from} is earlier than {SETTLING_RESIDENCES:g} times "
-    return (early + f"redo capacity over redo rate, {least:.0f} s: a transient may be counted",)
+    if least > scenario.measured_from:
+        found.append(
+            f"measured_from = {scenario.measured_from} is earlier than {SETTLING_RESIDENCES:g} times "
+            f"redo capacity over redo rate, {least:.0f} s: a transient may be counted"
+        )
+    return tuple(found)

@@ -46,6 +46,8 @@ def load_scenario(name_or_path: str) -> Scenario:
         file = resources.files(__package__ or "lab.scenarios") / f"{name_or_path}{SUFFIX}"
         return parse_scenario(file.read_text(encoding="utf-8"), source=name_or_path)
     if "/" not in name_or_path and not name_or_path.endswith(SUFFIX):
+        if there := _lying_there(name_or_path):
+            raise ScenarioError(f"{name_or_path}: no such scenario; there is a file: --scenario {there}")
         near = difflib.get_close_matches(name_or_path, names, n=1)
         hint = f"did you mean {near[0]}? There" if near else "there"
         raise ScenarioError(
@@ -59,6 +61,14 @@ def load_scenario(name_or_path: str) -> Scenario:
     except OSError as error:
         raise ScenarioError(f"{name_or_path}: cannot be read: {error.strerror}") from error
     return parse_scenario(text, source=name_or_path)
+
+
+def _lying_there(name: str) -> str:
+    """Return how a file of that name in this directory is asked for; empty where there is none."""
+    for path in (Path(f"{name}{SUFFIX}"), Path(name)):
+        if path.is_file():
+            return path.name if path.suffix == SUFFIX else f"./{path.name}"
+    return ""
 
 
 def parse_scenario(text: str, *, source: str) -> Scenario:

@@ -74,6 +74,30 @@ class BestStatic(Struct, frozen=True):
     pages_per_commit: float
 
 
+class Untouched(Struct, frozen=True):
+    """The C and M that the server starts with, in pages/s, and what they give where nobody changes them.
+
+    Attributes:
+        io_capacity: C, pages/s.
+        io_capacity_max: M, pages/s.
+        throughput_mean: commits/s.
+        throughput_p1: first percentile of the commits in one second.
+        age_ratio_mean: modified age over flush limit.
+        checkpoint_age_max: highest checkpoint age as a share of the redo capacity.
+        sync_flush_seconds: seconds in which a page was sync-flushed.
+        pages_per_commit: flush-list pages written per commit.
+    """
+
+    io_capacity: int
+    io_capacity_max: int
+    throughput_mean: float
+    throughput_p1: float
+    age_ratio_mean: float
+    checkpoint_age_max: float
+    sync_flush_seconds: int
+    pages_per_commit: float
+
+
 class Search(Struct, frozen=True):
     """The winners of a search; None where no setting keeps the rules.
 
@@ -81,18 +105,26 @@ class Search(Struct, frozen=True):
         best: under all constraints.
         without_cap: without budgets and alarm cap.
         unconstrained: without any.
+        untouched: what the server starts with.
         runs: values of M that were tried.
     """
 
     best: BestStatic | None
     without_cap: BestStatic | None
     unconstrained: BestStatic | None
+    untouched: Untouched
     runs: int
 
 
 def pair(io_capacity_max: int, ratio: int) -> Capacity:
     """Return the pair for a static M: C = M / ratio, at least the server's minimum."""
     return Capacity(max(CAPACITY_MINIMUM, io_capacity_max // ratio), io_capacity_max)
+
+
+def starting_pair(scenario: Scenario) -> Capacity:
+    """Return the C and M that the server starts with, its kind's default where the scenario has none."""
+    server = scenario.server.in_force
+    return Capacity(server.io_capacity, server.io_capacity_max)
 
 
 def run_static(scenario: Scenario, ratio: int, io_capacity_max: int, beat: Beat = lambda _: None) -> Outcome:
@@ -104,12 +136,22 @@ def run_static(scenario: Scenario, ratio: int, io_capacity_max: int, beat: Beat 
         io_capacity_max: M, pages/s.
         beat: called with the simulated seconds since the last call, at its end too.
     """
+    return run_pair(scenario, pair(io_capacity_max, ratio), beat)
+
+
+def run_pair(scenario: Scenario, wanted: Capacity, beat: Beat = lambda _: None) -> Outcome:
+    """Return the outcome of a scenario with one C and M, set in its first second.
+
+    Args:
+        scenario: what it is tried on.
+        wanted: C and M, pages/s.
+        beat: called with the simulated seconds since the last call, at its end too.
+    """
     clock = SimClock()
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
     trace = Trace(scenario.measured_from)
     engine = server.engine
     sample = server.read()
-    wanted = pair(io_capacity_max, ratio)
     steps = (("innodb_io_capacity", wanted.io_capacity), ("innodb_io_capacity_max", wanted.io_capacity_max))
     server.apply(steps[::-1] if wanted.io_capacity > sample.io_capacity_max else steps, wanted)
     trace.add(sample, 0.0, engine.latencies)
@@ -174,7 +216,30 @@ def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobod
             if len(known) == before:
                 break
     best, without_cap, unconstrained = (_answer(known, _winner(known, accept)) for accept in rules)
-    return Search(best=best, without_cap=without_cap, unconstrained=unconstrained, runs=len(known))
+    return Search(
+        best=best,
+        without_cap=without_cap,
+        unconstrained=unconstrained,
+        untouched=_untouched(scenario, ratio, known),
+        runs=len(known),
+    )
+
+
+def _untouched(scenario: Scenario, ratio: int, known: dict[int, Outcome]) -> Untouched:
+    """Return what the server starts with and gives, from the search's runs where it is among them."""
+    start = starting_pair(scenario)
+    tried = known.get(start.io_capacity_max) if start == pair(start.io_capacity_max, ratio) else None
+    outcome = run_pair(scenario, start) if tried is None else tried
+    return Untouched(
+        io_capacity=start.io_capacity,
+        io_capacity_max=start.io_capacity_max,
+        throughput_mean=round(outcome.throughput_mean, 1),
+        throughput_p1=round(outcome.throughput_p1, 1),
+        age_ratio_mean=round(outcome.age_ratio_mean, 4),
+        checkpoint_age_max=round(outcome.checkpoint_age_max, 4),
+        sync_flush_seconds=outcome.sync_flush_seconds,
+        pages_per_commit=round(outcome.pages_per_commit, 4),
+    )
 
 
 def _winner(known: dict[int, Outcome], accept: Callable[[Outcome], bool]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from lab.scenarios.load import parse_scenario
 from lab.scenarios.schema import SETTLING_RESIDENCES
 from lab.scenarios.static import Caps, pair, run_static, search
 from lab.scenarios.trace import Trace
-from lab.simulate import SimInbox, resized, run_policy, simulate
+from lab.simulate import resized, simulate
+from lab.simulate_loop import SimInbox, run_policy
 from tuner.cli.simulate import simulate as command
 from tuner.records import Capacity, Command, DecisionKind
 from tuner.settings import Mode, Settings
@@ -182,12 +184,85 @@ def test_one_seed_gives_one_result() -> None:
 
 
 def test_the_table_is_for_people() -> None:
-    """Without --json the same numbers come as lines with units, and a null settling time as never."""
+    """Without --json the same numbers come as lines with units, and where nothing settles that is said."""
     found = _command("--scenario", "step-up", "--policy", "fixed", "--seconds", "1600")
     assert found.exit_code == 0
     assert "commits/s" in found.stdout
-    assert "never" in found.stdout
+    assert "- (not told where load, disk or redo change)" in found.stdout
     assert "best static" not in found.stdout
+
+
+def test_the_table_says_what_the_loop_was_up_to(tmp_path: Path) -> None:
+    """Set-point, its source and the last decision in words are printed, and are in the JSON object."""
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{SHORT}[load]\ntimeline = [{{ at = 0, threads = 16, rate = 200 }}]\n", encoding="utf-8")
+    table, parsed = _command("--scenario", str(path)).stdout, _json("--scenario", str(path))
+    assert "M is at 200, the lowest that is allowed: min_io_capacity_max = 200" in parsed["last_decision"]
+    assert f"at the end: {parsed['last_decision']}" in table
+    assert re.search(
+        rf"set-point at the end +{parsed['set_point']:g} \({parsed['set_point_source']}\)", table
+    )
+
+
+@pytest.mark.parametrize(("settling", "said"), [(100.0, "100 s\n"), (300.0, "that late"), (None, "never\n")])
+def test_an_age_that_swings_to_the_end_is_not_called_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settling: float | None, said: str
+) -> None:
+    """A settling time in the last third of a run is printed with what it means."""
+    path = tmp_path / "mine.toml"
+    path.write_text(SHORT, encoding="utf-8")
+    monkeypatch.setattr(Trace, "settling", lambda _: settling)
+    (line,) = (
+        one
+        for one in _command("--scenario", str(path), "--policy", "fixed").stdout.splitlines(keepends=True)
+        if "settled" in one
+    )
+    assert said in line
+
+
+def test_the_setting_that_a_server_starts_with_is_tried_as_well(tmp_path: Path) -> None:
+    """--oracle says what the scenario's own C and M give where nobody moves them, whatever their ratio."""
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{SHORT}[server]\nio_capacity = 700\nio_capacity_max = 700\n", encoding="utf-8")
+    searched = _json("--scenario", str(path), "--policy", "fixed", "--oracle")
+    table = _command("--scenario", str(path), "--policy", "fixed", "--oracle").stdout
+    alone = run_policy(load_scenario(str(path)), Settings(mode=Mode.ADVISORY)).outcome
+    assert (searched["untouched"]["io_capacity"], searched["untouched"]["io_capacity_max"]) == (700, 700)
+    assert searched["untouched"]["throughput_mean"] == pytest.approx(alone.throughput_mean, rel=0.02)
+    assert searched["untouched"]["checkpoint_age_max"] == pytest.approx(alone.checkpoint_age_max, abs=0.02)
+    assert re.search(rf"C/M = 700/700 +{searched['untouched']['throughput_mean']:g} commits/s", table)
+    assert _json("--scenario", str(path), "--policy", "fixed")["untouched"] is None
+
+
+def test_the_default_that_a_search_tried_is_the_setting_left_alone() -> None:
+    """Where the server starts with one of the values that the search tries, its run is the answer."""
+    scenario = parse_scenario(SHORT, source="test")
+    found = search(scenario, ratio=2, caps=Caps(0.78)).untouched
+    assert (found.io_capacity, found.io_capacity_max) == (10_000, 20_000)
+    assert found.throughput_mean == round(run_static(scenario, 2, 20_000).throughput_mean, 1)
+
+
+def test_a_fit_of_another_server_is_warned_of(tmp_path: Path) -> None:
+    """Parameters that were fitted on another server than the simulated one come with a warning."""
+    path = tmp_path / "mine.toml"
+    path.write_text(f'fit = "mysql-9.7"\n{SHORT}', encoding="utf-8")
+    words = ("--scenario", str(path), "--policy", "fixed")
+    told = "fit = mysql-9.7 was fitted on that server; nobody knows how well it suits mariadb-11.8"
+    assert told in _json(*words, "--flavour", "mariadb-11.8")["warnings"]
+    assert told not in _json(*words)["warnings"]
+
+
+@pytest.mark.parametrize(("file", "asked"), [("mine.toml", "mine.toml"), ("mine", "./mine")])
+def test_a_file_asked_for_as_a_name_is_pointed_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, asked: str
+) -> None:
+    """A word that is no scenario, but a file in this directory, is told how to ask for it."""
+    (tmp_path / file).write_text(SHORT, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    found = _command("--scenario", "mine")
+    assert found.exit_code == 2
+    assert f"mine: no such scenario; there is a file: --scenario {asked}" in found.stderr
+    assert _command("--scenario", asked, "--policy", "fixed").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -202,8 +277,15 @@ def test_the_table_is_for_people() -> None:
         (("--scenario", "step-up", "--policy", "magic"), "'feedforward'"),
         (("--scenario", "step-up", "--flavour", "mysql-5.1"), "mysql-9.7"),
         (("--scenario", "redo-resize", "--flavour", "mysql-5.7"), "--flavour mysql-5.7: server.resizes"),
-        (("--scenario", "step-up", "--seconds", "1000"), "step-up needs at least 1501"),
-        (("--policy", "fixed"), "--scenario"),
+        (
+            ("--scenario", "step-up", "--seconds", "1000"),
+            "step-up needs at least 1501, as its last change is at 1500 s",
+        ),
+        (
+            ("--scenario", "steady-1200iops", "--seconds", "600"),
+            "needs at least 960, as it counts from 900 s on, 60 s or more",
+        ),
+        (("--policy", "fixed"), "which scenario? --scenario NAME or --scenario FILE.toml; --list"),
     ],
 )
 def test_a_wrong_command_is_a_usage_error(arguments: tuple[str, ...], message: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, assert_type
 
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
-from lab.simulate import SimInbox, WatchedServer
+from lab.simulate_loop import SimInbox, WatchedServer
 from policies.feedforward import Feedforward, FeedforwardState
 from policies.fixed import Fixed
 from policies.flushlaw import LEGACY

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lab.plant.flavour import FlavourName
     from lab.plot import Course
     from lab.scenarios import Scenario
-    from lab.scenarios.static import BestStatic
+    from lab.scenarios.static import BestStatic, Untouched
     from tuner.records import TickRecord
 
 ROWS = (
@@ -34,13 +34,15 @@ ROWS = (
     ("sync flush", "sync_flush_seconds", "s"),
     ("stall", "stall_seconds", "s"),
     ("pages per commit", "pages_per_commit", ""),
-    ("commit latency, median", "latency_p50", "s"),
-    ("commit latency, 99th perc.", "latency_p99", "s"),
-    ("settled after", "settling_seconds", "s"),
+    ("commit latency, median", "latency_p50", "ms"),
+    ("commit latency, 99th perc.", "latency_p99", "ms"),
     ("changes of M", "knob_changes", ""),
     ("M at the end", "io_capacity_max_final", "pages/s"),
-    ("real time", "wall_seconds", "s"),
 )
+"""Title, name in the result, and unit; what the result has in seconds and a table in ms is multiplied."""
+
+LATE = 2 / 3
+"""Share of a run after which an age that only then settled has not settled in earnest."""
 
 
 def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
@@ -60,9 +62,8 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
 @click.option(
     "--scenario",
     "scenario_name",
-    required=True,
     metavar="NAME|FILE",
-    help="One that --list prints, or a TOML file.",
+    help="One that --list prints, or a TOML file.  [required]",
 )
 @click.option(
     "--list",
@@ -77,12 +78,12 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
     default="feedforward",
     show_default=True,
     type=click.Choice(get_args(PolicyName)),
-    help="Decision law.",
+    help="Decision law; fixed steers to 1000/2000. A C and M that nobody moves: see --oracle.",
 )
 @click.option(
     "--flavour",
     type=click.Choice(FLAVOURS),
-    help="Which server is simulated; default: the scenario's.",
+    help="Which server is simulated, all else as the scenario says; default: the scenario's.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Decides every random number; default: the scenario's."
@@ -90,9 +91,13 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
 @click.option(
     "--seconds",
     type=click.IntRange(60, 2_678_400),
-    help="Length in simulated seconds; default: the scenario's.",
+    help="Length in simulated seconds; default: the scenario's. A day takes about half a minute.",
 )
-@click.option("--oracle", is_flag=True, help="Look for the best static setting as well.")
+@click.option(
+    "--oracle",
+    is_flag=True,
+    help="Look for the best static setting as well, and try the one that the server starts with.",
+)
 @click.option(
     "--plot",
     type=click.Path(path_type=Path),
@@ -101,7 +106,7 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def simulate(
-    scenario_name: str,
+    scenario_name: str | None,
     policy: str,
     flavour: FlavourName | None,
     seed: int | None,
@@ -116,6 +121,10 @@ def simulate(
     Nothing is written but the plot, where one is asked for. docs/simulate.md says what the simulated server
     is good for.
     """
+    if scenario_name is None:
+        raise click.UsageError(
+            "which scenario? --scenario NAME or --scenario FILE.toml; --list prints the names"
+        )
     try:
         scenario = resized(load_scenario(scenario_name), seed=seed, seconds=seconds, flavour=flavour)
         course = None if plot is None else _course(plot, scenario)
@@ -139,7 +148,7 @@ def simulate(
     if as_json:
         click.echo(msgspec.json.encode(result))
     else:
-        _table(result)
+        _table(result, scenario)
     if lost:
         fail(lost, NO)
 
@@ -173,7 +182,7 @@ def _draw(plot: Path, course: Course, scenario: Scenario, result: Result) -> str
     return ""
 
 
-def _table(result: Result) -> None:
+def _table(result: Result, scenario: Scenario) -> None:
     """Print a result for people."""
     click.echo(
         f"{result.scenario}, policy {result.policy}, {result.flavour}, seed {result.seed}: "
@@ -181,14 +190,45 @@ def _table(result: Result) -> None:
     )
     for title, name, unit in ROWS:
         value = getattr(result, name)
-        click.echo(f"  {title:<28}{'never' if value is None else f'{value:g}':>10} {unit}".rstrip())
-    click.echo(f"  {'plant':<28}{result.plant}")
+        _row(title, f"{value * 1000:.3g}" if unit == "ms" else f"{value:g}", unit)
+    _row("settled for good after", *_settled(result, scenario))
+    if result.set_point is not None:
+        _row("set-point at the end", f"{result.set_point:g}", f"({result.set_point_source})")
+    _row("real time", f"{result.wall_seconds:.1f}", "s")
+    click.echo(f"  {'hash of the parameters':<28}{result.plant}")
+    click.echo(f"at the end: {result.last_decision}")
     if result.best_static is None:
         return
     click.echo("best static setting")
     _static("within the policy's limits", result.best_static)
     _static("without the age cap", result.best_static_without_cap)
-    _static("without any constraint", result.best_static_unconstrained)
+    _static("even with sync flushing", result.best_static_unconstrained)
+    if (start := result.untouched) is not None:
+        click.echo("the setting it starts with, left alone")
+        _row(
+            f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _gives(start)
+        )
+
+
+def _gives(start: Untouched) -> str:
+    """Return what else a setting that nobody moves gives than its throughput."""
+    pages, age = f"{start.pages_per_commit:g} pages per commit", f"age ratio {start.age_ratio_mean:g}"
+    return f"commits/s, {pages}, {age}, sync flush {start.sync_flush_seconds} s"
+
+
+def _row(title: str, value: str, unit: str) -> None:
+    """Print one figure."""
+    click.echo(f"  {title:<28}{value:>10} {unit}".rstrip())
+
+
+def _settled(result: Result, scenario: Scenario) -> tuple[str, str]:
+    """Return when the age ratio came to rest, and what is to be said about that."""
+    if scenario.changes:
+        return "-", "(not told where load, disk or redo change)"
+    if result.settling_seconds is None:
+        return "never", ""
+    late = result.settling_seconds > LATE * result.seconds
+    return f"{result.settling_seconds:g}", "s (a swing of more than 0.03 that late)" if late else "s"
 
 
 def _static(title: str, found: BestStatic | NoStatic | None) -> None:

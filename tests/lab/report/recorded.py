@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.load import load_scenario
-from lab.simulate import SimInbox
+from lab.simulate_loop import SimInbox
 from tuner.core.snapshot import encode_state
 from tuner.core.state import State
 from tuner.core.step import start

@@ -1,0 +1,139 @@
+"""The daemon's own loop on a simulated server, as fast as the machine goes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from lab.plant.clock import SimClock
+from lab.plant.server import SimulatedServer
+from lab.scenarios.trace import Outcome, Trace
+from tuner.core.step import start
+from tuner.loop import drive
+from tuner.records import Capacity, Command, Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab.scenarios.schema import Scenario
+    from tuner.core.state import State
+    from tuner.records import Facts, Receipt, Sample, TickRecord
+    from tuner.settings import Settings
+
+INTERVAL = 1.0
+"""Simulated seconds between two ticks."""
+
+
+class SimInbox:
+    """The loop's wait on simulated time: it ends at once, and the clock is where it should be."""
+
+    def __init__(self, clock: SimClock, *commands: Command) -> None:
+        """Start with commands for the first wait to return."""
+        self._clock = clock
+        self._commands = commands
+
+    def take(self, *, until: float) -> tuple[Command, ...]:
+        """Move the clock to the deadline and return what is there."""
+        self._clock.advance_to(until)
+        found, self._commands = self._commands, ()
+        return found
+
+
+class WatchedServer:
+    """A simulated server whose readings and writes are noted on the way."""
+
+    def __init__(self, server: SimulatedServer, trace: Trace) -> None:
+        """Stand between a loop and its server."""
+        self._server = server
+        self._trace = trace
+        self.changes = 0
+
+    def facts(self) -> Facts:
+        """Return what does not change while the server runs."""
+        return self._server.facts()
+
+    def read(self) -> Sample:
+        """Return one reading, noted in the trace."""
+        sample = self._server.read()
+        engine = self._server.engine
+        self._trace.add(sample, engine.stalled, engine.latencies)
+        return sample
+
+    def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
+        """Carry out the SETs; count them when they changed the pair in force."""
+        cleaner = self._server.engine.cleaner
+        before = Capacity(cleaner.io_capacity, cleaner.io_capacity_max)
+        receipt = self._server.apply(steps, wanted)
+        self.changes += receipt.in_force != before
+        return receipt
+
+    def close(self) -> None:
+        """Close the server."""
+        self._server.close()
+
+
+class PolicyRun(Struct, frozen=True):
+    """The policy's part of a result.
+
+    Attributes:
+        outcome: what was counted.
+        knob_changes: writes that changed the pair, over the whole run.
+        final: the pair in force at the end, pages/s.
+        wall_seconds: real time that the loop took.
+        last: what the last tick decided, and why.
+    """
+
+    outcome: Outcome
+    knob_changes: int
+    final: Capacity
+    wall_seconds: float
+    last: Decision
+
+
+def run_policy(
+    scenario: Scenario,
+    settings: Settings,
+    *,
+    publish: Callable[[TickRecord], None] = lambda _: None,
+) -> PolicyRun:
+    """Let the loop turn on a scenario, as ``innobrim run --active`` would on a server.
+
+    Args:
+        scenario: what it goes through.
+        settings: the loop's settings; mode active to write.
+        publish: told every tick's record.
+    """
+    clock = SimClock()
+    trace = Trace(scenario.measured_from)
+    server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
+    watched = WatchedServer(server, trace)
+    inbox = SimInbox(clock, Command(name="originals_saved", who="simulate"))
+
+    decisions: deque[Decision] = deque(maxlen=1)
+
+    def told(_: State, record: TickRecord) -> None:
+        decisions.append(record.decision)
+        publish(record)
+
+    began = time.perf_counter()
+    drive(
+        watched,
+        clock,
+        inbox,
+        start(settings, watched.facts()),
+        interval=INTERVAL,
+        publish=told,
+        until=scenario.seconds + INTERVAL / 2,
+    )
+    wall = time.perf_counter() - began
+    cleaner = server.engine.cleaner
+    return PolicyRun(
+        outcome=trace.outcome(scenario.measured_from),
+        knob_changes=watched.changes,
+        final=Capacity(cleaner.io_capacity, cleaner.io_capacity_max),
+        wall_seconds=wall,
+        last=decisions[-1],
+    )
