@@ -6,9 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import FACTS
-from tuner.advice import counters_off, without_authority
+from tests.test_advice import record
+from tuner.advice import advise, counters_off, without_authority
+from tuner.core.degraded import ENABLE
 from tuner.findings import Finding
 from tuner.managed import in_its_way
+from tuner.records import Hold, HoldCode
+from tuner.settings import Settings
 
 FINDING = Finding(
     id="set-io-capacity",
@@ -66,6 +70,29 @@ def test_a_variable_that_is_set_twice_is_one_list() -> None:
     assert rds.count("ParameterName=innodb_monitor_enable") == 1
     assert "ParameterValue='module_log,module_buffer'," in rds
     assert google.endswith("--database-flags=^:^innodb_monitor_enable=module_log,module_buffer")
+
+
+@pytest.mark.parametrize("provider", ["Amazon RDS", "Google Cloud SQL"])
+@pytest.mark.parametrize("clears", [ENABLE, f"matching readings, after {ENABLE}"])
+def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str, clears: str) -> None:
+    """A hold that statements would end names none that the provider refuses, whoever reads the advice."""
+    held = Hold(HoldCode.MODEL_MISMATCH, 0.0, "InnoDB's counters are off", clears)
+    tick = record(holds=(held,))
+    found = {one.id: one for one in advise(tick, replace(FACTS, managed=provider), Settings())}
+    hold = found["hold-model-mismatch"]
+
+    assert f"{provider} takes no SET GLOBAL" in hold.fix
+    assert "module_log,module_buffer" in hold.sql[0]
+    assert not any("SET GLOBAL" in one for one in hold.sql)
+    assert not any("SET GLOBAL innodb" in one.fix for one in found.values())
+
+
+def test_a_hold_elsewhere_keeps_its_words() -> None:
+    """Where SET GLOBAL works, a hold's advice is what ends it; the statements come with the counters' own."""
+    held = Hold(HoldCode.MODEL_MISMATCH, 0.0, "InnoDB's counters are off", ENABLE)
+    found = {one.id: one for one in advise(record(holds=(held,)), FACTS, Settings())}
+
+    assert found["hold-model-mismatch"].fix == f"cleared by {ENABLE}"
 
 
 def test_a_fraction_is_advised_in_the_providers_way() -> None:

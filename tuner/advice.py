@@ -10,7 +10,7 @@ from tuner.board import Board
 from tuner.core.budgets import KEYS, Budget
 from tuner.core.plan import Steps, plan
 from tuner.findings import Finding
-from tuner.managed import in_its_way
+from tuner.managed import in_its_way, sets_in
 from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, Estimate, Facts, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -44,6 +44,7 @@ def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding
             reason=hold.reason,
             effect="nothing is written while this lasts" if record.mode is Mode.ACTIVE else "",
             fix=f"cleared by {hold.clears}",
+            sql=sets_in(hold.clears) if facts.managed else (),
         )
         for hold in record.holds
     ]

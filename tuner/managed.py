@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from tuner.findings import Finding
 
-_SET = re.compile(r"SET GLOBAL (\w+) = '?([\w,.]+)'?$")
+_STATEMENT = r"SET GLOBAL (\w+) = '?([\w,.]+)'?"
+_SET = re.compile(rf"{_STATEMENT}$")
+_SETS = re.compile(_STATEMENT)
 
 Assignment = tuple[str, str]
 
@@ -52,6 +54,11 @@ def in_its_way(finding: Finding, provider: str) -> Finding:
     """
     way = way_of(finding.sql, provider)
     return finding if way is None else replace(finding, fix=way[0], sql=way[1])
+
+
+def sets_in(words: str) -> tuple[str, ...]:
+    """Return the statements that set a variable, out of a sentence."""
+    return tuple(match[0] for match in _SETS.finditer(words))
 
 
 def way_of(sql: Sequence[str], provider: str) -> tuple[str, tuple[str, ...]] | None:
