@@ -27,6 +27,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "storage/innobase/log/log0log.cc of Percona Server 5.7 (log_calc_max_ages)",
         "storage/innobase/buf/buf0flu.cc of Percona Server 5.7 (page_cleaner_flush_pages_recommendation)",
         "Percona Server 5.7 manual: innodb_cleaner_lsn_age_factor, Innodb_checkpoint_max_age",
+        "Percona Server 5.7 manual: Innodb_lsn_current, Innodb_lsn_last_checkpoint",
     ),
     "percona-8.0": (
         "storage/innobase/log/log0chkp.cc of Percona Server 8.0 before 8.0.30 (log_calc_max_ages)",

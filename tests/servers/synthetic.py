@@ -89,6 +89,15 @@ SERVERS: dict[str, Server] = {
         SOURCES["percona-5.7"],
         variables=_HIGH,
     ),
+    "percona-5.7.44-off": Server(
+        "5.7",
+        "5.7.44-48-log",
+        _PERCONA.format(48),
+        files_5(256 * MEBIBYTE, 2),
+        SOURCES["percona-5.7"],
+        variables=_HIGH,
+        on=False,
+    ),
     "percona-5.7.44-legacy": Server(
         "5.7",
         "5.7.44-48-log",
@@ -255,7 +264,8 @@ def _status(server: Server, number: int, lsn: int, checkpoint: int) -> dict[str,
         return found | {name: str(value) for name, value in own.items()}
     found |= {name: str(30_000 + changes) for name in ROWS}
     if _FACTOR in server.variables:
-        found |= {name: str(value) for name, value in age.items()}
+        own = {"Innodb_lsn_current": lsn, "Innodb_lsn_last_checkpoint": checkpoint, **age}
+        found |= {name: str(value) for name, value in own.items()}
     if server.family == "8.0":
         found["Innodb_redo_log_enabled"] = "ON"
     if server.family == "redo":

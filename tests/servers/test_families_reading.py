@@ -119,6 +119,34 @@ def test_every_mended_series_heeds_the_dirty_pages(version: str) -> None:
     assert found.flush_percentage == 100 != exported
 
 
+def ages_without_counters(*hidden: str) -> tuple[Facts, Sample, Sequence[str]]:
+    """Return a Percona Server 5.7 whose counters are off, a reading, and what was asked of it."""
+    server, session, _ = opened("percona-5.7.44-off")
+    for name in hidden:
+        del session.reading.status[name]
+    return server.facts(), good(server), session.asked
+
+
+def test_percona_server_shows_its_age_without_counters() -> None:
+    """Its own status variables are read each second, and what holds statements up is not asked."""
+    facts, found, asked = ages_without_counters()
+
+    assert not facts.ages_need_counters
+    assert found.degraded
+    assert found.modified_age == found.checkpoint_age == found.redo_logical_size > 0
+    assert not any("ENGINE INNODB STATUS" in one for one in asked)
+
+
+@pytest.mark.parametrize("hidden", ["Innodb_lsn_current", "Innodb_lsn_last_checkpoint"])
+def test_a_percona_server_without_such_variables_is_asked_the_last_resort(hidden: str) -> None:
+    """Percona Server 8.0 before 8.0.21 shows no ages of its own: it is read, and held, as MySQL is."""
+    facts, found, asked = ages_without_counters(hidden)
+
+    assert facts.ages_need_counters
+    assert 0 < found.modified_age < found.checkpoint_age
+    assert sum("ENGINE INNODB STATUS" in one for one in asked) == 1
+
+
 def with_margin(times: float) -> tuple[Facts, Sample, int]:
     """Return a MySQL 8.0.29 whose margin is so much of the usual one, a reading, and what it exports."""
     server, session, _ = opened("mysql-8.0.29")

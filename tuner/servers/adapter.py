@@ -60,6 +60,7 @@ class Adapter(ABC):
     Attributes:
         variables: of a reading, beside those of all families.
         status: status variables, beside those of all families.
+        percona_ages: further ones of Percona Server's own, that show its ages without InnoDB's counters.
         oldest: counter for the oldest modification in the flush lists.
         waits: counter for the waits of writers for redo space.
         lru: counter for the pages flushed from the LRU tail.
@@ -72,7 +73,7 @@ class Adapter(ABC):
         redo_variable: the variable that says how large the redo log is.
         redo_dynamic: it can be set while the server runs.
         names_setters: it keeps which account set a variable last, in performance_schema.variables_info.
-        ages_need_counters: without them only SHOW ENGINE INNODB STATUS shows an age.
+        ages_need_counters: without them only SHOW ENGINE INNODB STATUS or ``percona_ages`` show an age.
         checkpoints: what checkpoints do otherwise than in MySQL 8.0 and later, as fields of the facts.
         limit_counters: InnoDB counters that show the server's own limits.
         limit_status: statement for the status variables that do, or that tell what they depend on.
@@ -85,6 +86,7 @@ class Adapter(ABC):
 
     variables: ClassVar[tuple[str, ...]] = ()
     status: ClassVar[tuple[str, ...]] = ()
+    percona_ages: ClassVar[tuple[str, ...]] = ()
     oldest: ClassVar[str] = "log_lsn_buf_pool_oldest"
     waits: ClassVar[str] = "buffer_flush_sync_waits"
     lru: ClassVar[str] = "buffer_LRU_batch_flush_total_pages"
@@ -144,7 +146,8 @@ class Adapter(ABC):
             + f" UNION ALL SELECT 'identity', {self.identity}"
             + f" UNION ALL SELECT 'writer', COALESCE(IS_USED_LOCK('{WRITER_LOCK}') = CONNECTION_ID(), 1)"
         )
-        self.status_query = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({quoted((*STATUS, *self.status))})"
+        status = (*STATUS, *self.status, *(self.percona_ages if percona else ()))
+        self.status_query = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({quoted(status)})"
 
     def identity_of(self, variables: Mapping[str, str]) -> str:
         """Return what ``identity`` comes to, from the variables by name."""
@@ -161,6 +164,10 @@ class Adapter(ABC):
     def off(self, answers: Answers) -> tuple[str, ...]:
         """Return the counters that a full sample needs and that are off."""
         return tuple(name for name in self.counters if name not in answers)
+
+    def last_resort(self, _answers: Answers) -> bool:
+        """Tell whether nothing but SHOW ENGINE INNODB STATUS shows an age where counters are off."""
+        return self.ages_need_counters
 
     def inactive_undo(self, _answers: Answers) -> int:
         """Return how many undo tablespaces are not active."""

@@ -66,9 +66,17 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         redo_variable=adapter.redo_variable,
         redo_dynamic=adapter.redo_dynamic,
         names_setters=adapter.names_setters,
-        ages_need_counters=adapter.ages_need_counters,
+        ages_need_counters=adapter.ages_need_counters and not _shows_ages(session, family),
         **adapter.checkpoints,
     ), adapter
+
+
+def _shows_ages(session: Session, family: Family) -> bool:
+    """Tell whether a server whose ages are in InnoDB's counters shows them elsewhere as well."""
+    names = family.adapter.percona_ages
+    if family.name != "percona" or not names:
+        return False
+    return session.pairs(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({quoted(names)})").keys() >= set(names)
 
 
 def _blockers(

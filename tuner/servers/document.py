@@ -151,7 +151,9 @@ def _read(adapters: Sequence[Adapter]) -> list[tuple[str, ...]]:
 
 def _uncounted_age(adapter: Adapter) -> str:
     if adapter.ages_need_counters:
-        return "`SHOW ENGINE INNODB STATUS`, every 5 s"
+        found = "`SHOW ENGINE INNODB STATUS`, every 5 s"
+        own = " − ".join(f"`{name}`" for name in adapter.percona_ages)
+        return f"{found}; Percona Server: {own}" if own else found
     current = next(name for name in adapter.status if name.endswith(("_current_lsn", "_lsn_current")))
     checkpoint = next(
         name for name in adapter.status if name.endswith(("_checkpoint_lsn", "_last_checkpoint"))

@@ -113,7 +113,7 @@ class MySQLServer:
             off = adapter.off(answers)
             self._turn_on(off)
             answers |= self._session.pairs(adapter.status_query)
-            if off and adapter.ages_need_counters:
+            if off and adapter.last_resort(answers):
                 answers |= self._engine.read(self._session, now)
             if off:
                 now, wall = self._clock.monotonic(), self._clock.wall()

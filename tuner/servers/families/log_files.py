@@ -13,6 +13,9 @@ from tuner.servers.families.older_parts import PARTS_56, PARTS_57, STARTED
 from tuner.servers.limits import LogGroupLimits, RedoLimits, log_group_limits, log_group_limits_5
 from tuner.servers.parts import PARTS
 
+LSN, CHECKPOINT = "Innodb_lsn_current", "Innodb_lsn_last_checkpoint"
+"""Percona Server 5.7 has them, and 8.0 from 8.0.21 on (PS-7275)."""
+
 
 class LogFilesAdapter(Adapter):
     """What 5.6, 5.7 and 8.0 before 8.0.30 have in common; the age is in InnoDB's counters alone."""
@@ -20,6 +23,7 @@ class LogFilesAdapter(Adapter):
     variables = ("innodb_thread_concurrency", "innodb_log_file_size", "innodb_log_files_in_group")
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_redo_log_enabled")
     limit_counters: ClassVar[tuple[str, ...]] = ("log_max_modified_age_async", "log_max_modified_age_sync")
+    percona_ages: ClassVar[tuple[str, ...]] = (LSN, CHECKPOINT)
     ages_need_counters = True
     own_law = "legacy-whole"
 
@@ -39,8 +43,13 @@ class LogFilesAdapter(Adapter):
 
     def redo(self, answers: Answers) -> dict[str, Any]:
         """Return what the answers say of the redo log and its limits."""
-        current = int(answers.get("log_lsn_current", answers.get("engine_lsn", 0)))
-        checkpoint = int(answers.get("log_lsn_last_checkpoint", answers.get("engine_checkpoint", 0)))
+        current, checkpoint = (
+            int(next((answers[name] for name in names if name in answers), 0))
+            for names in (
+                ("log_lsn_current", LSN, "engine_lsn"),
+                ("log_lsn_last_checkpoint", CHECKPOINT, "engine_checkpoint"),
+            )
+        )
         return {
             "redo_capacity": int(answers["innodb_log_file_size"]) * int(answers["innodb_log_files_in_group"]),
             "redo_logical_size": max(0, current - checkpoint),
@@ -49,13 +58,19 @@ class LogFilesAdapter(Adapter):
             **points(self.limits_of(answers), answers),
         }
 
+    def last_resort(self, answers: Answers) -> bool:
+        """Tell whether the server is none of Percona's that show their ages."""
+        return not answers.keys() >= {LSN, CHECKPOINT}
+
     def ages(self, answers: Answers) -> tuple[int, int]:
-        """Return what SHOW ENGINE INNODB STATUS said last."""
-        return int(answers["engine_lsn"]), int(answers["engine_checkpoint"])
+        """Return what Percona Server's own variables say, else what SHOW ENGINE INNODB STATUS said last."""
+        if self.last_resort(answers):
+            return int(answers["engine_lsn"]), int(answers["engine_checkpoint"])
+        return int(answers[LSN]), int(answers[CHECKPOINT])
 
     def tail(self, answers: Answers) -> int:
-        """Return what SHOW ENGINE INNODB STATUS said last of the oldest modification."""
-        return int(answers["engine_oldest"])
+        """Return what SHOW ENGINE INNODB STATUS said last of the oldest modification, else the checkpoint."""
+        return int(answers["engine_oldest"]) if self.last_resort(answers) else self.ages(answers)[1]
 
     def sizes(self, answers: Mapping[str, str]) -> tuple[int, int, int, int]:
         """Return what the limits depend on."""
@@ -94,6 +109,7 @@ class MySQL56Adapter(MySQL57Adapter):
 
     parts = PARTS_56
     own_law = "legacy-56"
+    percona_ages = ()
     started = STARTED
     lru = "buffer_LRU_batch_total_pages"
     by_age = None
