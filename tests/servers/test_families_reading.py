@@ -168,6 +168,20 @@ def test_a_margin_that_the_server_made_larger_is_gone_by() -> None:
     assert usual.flush_limit - tight.flush_limit == pytest.approx(lost, abs=512)
 
 
+def test_an_early_8_0_is_read_and_not_controlled() -> None:
+    """MySQL 8.0.16 rounds no limit and flushes by the raw one: it is told apart by what it exports."""
+    server, session, _ = opened("mysql-8.0.29")
+    metrics = session.reading.metrics
+    for name, share in (("log_max_modified_age_async", 8), ("log_max_modified_age_sync", 16)):
+        state, rounded = metrics[name]
+        metrics[name] = (state, str(-(-int(rounded) // 512) * 512 - 512 // share))
+    (blocker,) = server.facts().blockers
+
+    assert "log_max_modified_age_async is" in blocker
+    assert "this build is not understood" in blocker
+    assert good(server).modified_age > 0
+
+
 def test_a_margin_below_ours_is_not_understood() -> None:
     """No server comes to a smaller one: it is another build."""
     (facts, _, _) = with_margin(0.8)

@@ -102,6 +102,9 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   in the order in which neither happens, and reads both back.
 - **Values above 2³² − 1** are possible before MySQL {_release(RAISED)}, and in MariaDB before
   {", ".join(_release((*series, patch)) for series, patch in MARIADB_NARROWER.items())}.
+- **MySQL 8.0.16**, and what is like it among the early 8.0, exports limits that are not rounded to log
+  blocks, and flushes by them without taking the margin off. It is read and not controlled: `check` says that
+  this build is not understood (`blocked`).
 - **Percona Server** flushes by `{FACTOR}`: `high_checkpoint`, its default, or `legacy`, which is MySQL's
   law.
 - **Managed servers.** Amazon RDS and Google Cloud SQL take no `SET GLOBAL` of the two: `advise` and the
