@@ -41,7 +41,8 @@ class Result(Struct, frozen=True):
     """What ``innobrim simulate --json`` prints; rates in commits/s and pages/s, times in seconds.
 
     The best static settings, and ``untouched``, are None where they were not looked for. ``set_point``, its
-    source and ``last_decision`` are of the last second.
+    source and ``last_decision`` are of the last second. ``settings`` are those of the loop that are not as by
+    default, mode and policy aside.
     """
 
     policy: str
@@ -65,6 +66,7 @@ class Result(Struct, frozen=True):
     io_capacity_max_final: int
     wall_seconds: float
     plant: str
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)
     set_point: float | None = None
     set_point_source: str = ""
     last_decision: str = ""
@@ -117,6 +119,7 @@ def simulate(
     scenario: Scenario,
     policy: PolicyName,
     *,
+    settings: Settings | None = None,
     oracle: bool = False,
     publish: Callable[[TickRecord], None] = lambda _: None,
     progress: Told = nobody,
@@ -126,11 +129,12 @@ def simulate(
     Args:
         scenario: what it goes through.
         policy: the decision law.
+        settings: the loop's other settings; None: their defaults.
         oracle: look for the best static setting as well.
         publish: told every tick's record.
         progress: told now and then how far it is.
     """
-    settings = Settings(mode=Mode.ACTIVE, policy=policy)
+    settings = msgspec.structs.replace(settings or Settings(), mode=Mode.ACTIVE, policy=policy)
 
     def ticked(record: TickRecord) -> None:
         publish(record)
@@ -175,12 +179,19 @@ def simulate(
         io_capacity_max_final=run.final.io_capacity_max,
         wall_seconds=round(run.wall_seconds, 3),
         plant=scenario.plant.fingerprint(),
+        settings=_unusual(settings),
         set_point=None if run.last.set_point is None else round(run.last.set_point, 4),
         set_point_source=run.last.set_point_source,
         last_decision=run.last.detail,
         warnings=_warnings(scenario, outcome),
         **found,
     )
+
+
+def _unusual(settings: Settings) -> dict[str, Any]:
+    """Return the settings that are not as by default, mode and policy aside."""
+    default = msgspec.structs.asdict(Settings(mode=settings.mode, policy=settings.policy))
+    return {key: value for key, value in msgspec.structs.asdict(settings).items() if value != default[key]}
 
 
 def _warnings(scenario: Scenario, outcome: Outcome) -> tuple[str, ...]:

@@ -242,6 +242,32 @@ def test_the_default_that_a_search_tried_is_the_setting_left_alone() -> None:
     assert found.throughput_mean == round(run_static(scenario, 2, 20_000).throughput_mean, 1)
 
 
+def test_a_configuration_of_ones_own_is_tried(tmp_path: Path) -> None:
+    """The [loop] of --config counts, in active mode; what differs from the defaults is in the result."""
+    scenario, path = tmp_path / "mine.toml", tmp_path / "innobrim.toml"
+    scenario.write_text(SHORT, encoding="utf-8")
+    path.write_text(
+        '[loop]\nmode = "advisory"\npolicy = "fixed"\nfixed_io_capacity_max = 900\nmin_io_capacity_max = 300',
+        encoding="utf-8",
+    )
+    words = ("--scenario", str(scenario), "--config", str(path))
+    found = _json(*words)
+    assert (found["policy"], found["io_capacity_max_final"]) == ("fixed", 900)
+    assert found["settings"] == {"fixed_io_capacity_max": 900, "min_io_capacity_max": 300}
+    assert _json(*words, "--policy", "pid")["policy"] == "pid"
+    assert "with fixed_io_capacity_max = 900, min_io_capacity_max = 300\n" in _command(*words).stdout
+
+
+def test_a_wrong_configuration_is_refused_before_the_run(tmp_path: Path) -> None:
+    """A configuration that the daemon would refuse is refused here, in the same words."""
+    path = tmp_path / "innobrim.toml"
+    path.write_text("[loop]\nfixed_io_capacity = 900\n", encoding="utf-8")
+    found = _command("--scenario", "step-up", "--config", str(path))
+    assert found.exit_code == 2
+    assert "fixed_io_capacity_max" in found.stderr
+    assert _command("--scenario", "step-up", "--config", str(tmp_path / "no.toml")).exit_code == 2
+
+
 def test_a_fit_of_another_server_is_warned_of(tmp_path: Path) -> None:
     """Parameters that were fitted on another server than the simulated one come with a warning."""
     path = tmp_path / "mine.toml"

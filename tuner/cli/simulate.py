@@ -9,12 +9,15 @@ import click
 import msgspec
 
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
-from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, resized
+from lab.simulate import FLAVOURS, Result, SimulateError, resized
 from lab.simulate import simulate as run_simulation
 from tuner.cli.bar import Bar
 from tuner.cli.exits import INTERRUPTED, NO
 from tuner.cli.options import fail
-from tuner.settings import PolicyName
+from tuner.cli.simulate_table import print_table
+from tuner.config.errors import ConfigError
+from tuner.config.load import load_config
+from tuner.settings import PolicyName, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,27 +25,7 @@ if TYPE_CHECKING:
     from lab.plant.flavour import FlavourName
     from lab.plot import Course
     from lab.scenarios import Scenario
-    from lab.scenarios.static import BestStatic, Untouched
     from tuner.records import TickRecord
-
-ROWS = (
-    ("throughput", "throughput_mean", "commits/s"),
-    ("throughput, 1st percentile", "throughput_p1", "commits/s"),
-    ("age ratio", "age_ratio_mean", "of the flush limit"),
-    ("age ratio, highest", "age_ratio_max", "of the flush limit"),
-    ("checkpoint age, highest", "checkpoint_age_max", "of the redo capacity"),
-    ("sync flush", "sync_flush_seconds", "s"),
-    ("stall", "stall_seconds", "s"),
-    ("pages per commit", "pages_per_commit", ""),
-    ("commit latency, median", "latency_p50", "ms"),
-    ("commit latency, 99th perc.", "latency_p99", "ms"),
-    ("changes of M", "knob_changes", ""),
-    ("M at the end", "io_capacity_max_final", "pages/s"),
-)
-"""Title, name in the result, and unit; what the result has in seconds and a table in ms is multiplied."""
-
-LATE = 2 / 3
-"""Share of a run after which an age that only then settled has not settled in earnest."""
 
 
 def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
@@ -75,10 +58,15 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
 )
 @click.option(
     "--policy",
-    default="feedforward",
-    show_default=True,
+    show_default="feedforward, or as --config says",
     type=click.Choice(get_args(PolicyName)),
-    help="Decision law; fixed steers to 1000/2000. A C and M that nobody moves: see --oracle.",
+    help="Decision law; fixed steers to one C and M, 1000/2000 without --config.",
+)
+@click.option(
+    "--config",
+    "config_path",
+    metavar="FILE",
+    help="The daemon's configuration (TOML): its [loop] counts, always active; default: every key's default.",
 )
 @click.option(
     "--flavour",
@@ -107,11 +95,12 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def simulate(
     scenario_name: str | None,
-    policy: str,
+    *,
+    policy: str | None,
+    config_path: str | None,
     flavour: FlavourName | None,
     seed: int | None,
     seconds: int | None,
-    *,
     oracle: bool,
     plot: Path | None,
     as_json: bool,
@@ -126,17 +115,19 @@ def simulate(
             "which scenario? --scenario NAME or --scenario FILE.toml; --list prints the names"
         )
     try:
+        settings = _settings(config_path, policy)
         scenario = resized(load_scenario(scenario_name), seed=seed, seconds=seconds, flavour=flavour)
         course = None if plot is None else _course(plot, scenario)
         with Bar() as bar:
             result = run_simulation(
                 scenario,
-                cast("PolicyName", policy),
+                settings.policy,
+                settings=settings,
                 oracle=oracle,
                 publish=_noted(course),
                 progress=bar.show,
             )
-    except (ScenarioError, SimulateError) as error:
+    except (ConfigError, ScenarioError, SimulateError) as error:
         raise click.UsageError(str(error)) from error
     except KeyboardInterrupt as error:
         click.echo("interrupted", err=True)
@@ -148,9 +139,21 @@ def simulate(
     if as_json:
         click.echo(msgspec.json.encode(result))
     else:
-        _table(result, scenario)
+        print_table(result, scenario)
     if lost:
         fail(lost, NO)
+
+
+def _settings(config_path: str | None, policy: str | None) -> Settings:
+    """Return the loop's settings.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+    """
+    flags = {"loop.policy": policy}
+    if config_path is not None:
+        return load_config(config_path, environ={}, flags=flags).loop
+    return Settings() if policy is None else Settings(policy=cast("PolicyName", policy))
 
 
 def _course(plot: Path, scenario: Scenario) -> Course:
@@ -180,63 +183,3 @@ def _draw(plot: Path, course: Course, scenario: Scenario, result: Result) -> str
     except PlotError as error:
         return f"--plot {error}"
     return ""
-
-
-def _table(result: Result, scenario: Scenario) -> None:
-    """Print a result for people."""
-    click.echo(
-        f"{result.scenario}, policy {result.policy}, {result.flavour}, seed {result.seed}: "
-        f"{result.seconds} s, counted from {result.measured_from} s"
-    )
-    for title, name, unit in ROWS:
-        value = getattr(result, name)
-        _row(title, f"{value * 1000:.3g}" if unit == "ms" else f"{value:g}", unit)
-    _row("settled for good after", *_settled(result, scenario))
-    if result.set_point is not None:
-        _row("set-point at the end", f"{result.set_point:g}", f"({result.set_point_source})")
-    _row("real time", f"{result.wall_seconds:.1f}", "s")
-    click.echo(f"  {'hash of the parameters':<28}{result.plant}")
-    click.echo(f"at the end: {result.last_decision}")
-    if result.best_static is None:
-        return
-    click.echo("best static setting")
-    _static("within the policy's limits", result.best_static)
-    _static("without the age cap", result.best_static_without_cap)
-    _static("even with sync flushing", result.best_static_unconstrained)
-    if (start := result.untouched) is not None:
-        click.echo("the setting it starts with, left alone")
-        _row(
-            f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _gives(start)
-        )
-
-
-def _gives(start: Untouched) -> str:
-    """Return what else a setting that nobody moves gives than its throughput."""
-    pages, age = f"{start.pages_per_commit:g} pages per commit", f"age ratio {start.age_ratio_mean:g}"
-    return f"commits/s, {pages}, {age}, sync flush {start.sync_flush_seconds} s"
-
-
-def _row(title: str, value: str, unit: str) -> None:
-    """Print one figure."""
-    click.echo(f"  {title:<28}{value:>10} {unit}".rstrip())
-
-
-def _settled(result: Result, scenario: Scenario) -> tuple[str, str]:
-    """Return when the age ratio came to rest, and what is to be said about that."""
-    if scenario.changes:
-        return "-", "(not told where load, disk or redo change)"
-    if result.settling_seconds is None:
-        return "never", ""
-    late = result.settling_seconds > LATE * result.seconds
-    return f"{result.settling_seconds:g}", "s (a swing of more than 0.03 that late)" if late else "s"
-
-
-def _static(title: str, found: BestStatic | NoStatic | None) -> None:
-    """Print one of the best static settings."""
-    if found is None or isinstance(found, NoStatic):
-        click.echo(f"  {title:<28}{'none':>10}  (none keeps the rules: docs/simulate.md)")
-        return
-    click.echo(
-        f"  {title:<28}{found.throughput_mean:>10g} commits/s at M = {found.io_capacity_max}, "
-        f"{found.pages_per_commit:g} pages per commit"
-    )
