@@ -419,6 +419,7 @@ def test_a_search_that_found_none_is_told_from_no_search(tmp_path: Path) -> None
     }
     assert searched["best_static_unconstrained"]["io_capacity_max"] >= 100
     assert "none keeps the rules" in table
+    assert "without age cap and budgets" in table
 
 
 def test_static_pairs_are_legal() -> None:

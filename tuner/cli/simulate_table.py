@@ -54,7 +54,7 @@ def print_table(result: Result, scenario: Scenario) -> None:
         return
     click.echo("best static setting")
     _static("within the policy's limits", result.best_static)
-    _static("without the age cap", result.best_static_without_cap)
+    _static("without age cap and budgets", result.best_static_without_cap)
     _static("even with sync flushing", result.best_static_unconstrained)
     if (start := result.untouched) is not None:
         click.echo("the setting it starts with, left alone")
