@@ -1,19 +1,11 @@
-"""The plant against published articles: ``python -m lab.plant.seeds`` prints docs/results/plant-seeds.md.
-
-``--fit`` prints the two fitted parameters instead, as found anew.
-"""
+"""docs/results/plant-seeds.md: the plant beside what published articles say."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from lab.plant import seedtext
-from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, PlantParameters, ServerParameters
-from lab.plant.readings import watched
-from lab.plant.seedruns import (
+from lab.plant.articles import text
+from lab.plant.articles.runs import (
     BLOCK,
     GIB,
     PUBLISHED,
@@ -29,20 +21,24 @@ from lab.plant.seedruns import (
     static,
     waves,
 )
-from lab.scenarios import Scenario, load_scenario
+from lab.plant.articles.settings import (
+    SCENARIOS,
+    WAVES,
+    WaveRow,
+    ladder,
+    operations_per_commit,
+    single_insert,
+    wave_scenario,
+)
+from lab.plant.readings import watched
+from lab.scenarios import load_scenario
 from tuner.servers.limits import log_group_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCENARIOS = ("seed-sata-20g", "seed-sata-40g", "wave", "seed-fusionio-56")
-"""The named scenarios that stand for published servers."""
-
 MAXIMA = ((20, 16.61), (40, 33.24))
 """Redo in GiB, and what the article's dashboard calls the maximum checkpoint age of it."""
-
-SLOW_BATCHES = 5600.0
-"""Pages/s that the article saw at most with 4 doublewrite pages."""
 
 HOUR = 3600
 START_UP = 600
@@ -61,61 +57,6 @@ OTHER_LOADS: tuple[tuple[str, dict[str, object]], ...] = (
     ),
     ("Zipf, exponent 0.99", {"distribution": "zipf"}),
 )
-
-
-class WaveRow(NamedTuple):
-    """A setting: C and M in pages/s, doublewrite pages, most pages/s or None, and what the article says."""
-
-    io_capacity: int
-    io_capacity_max: int
-    doublewrite_pages: int
-    most_pages: float | None
-    article: str
-
-
-WAVES = (
-    WaveRow(2000, 4000, 4, None, "waves, over 16.61"),
-    WaveRow(2000, 4000, 4, SLOW_BATCHES, "waves, over 16.61"),
-    WaveRow(7000, 7000, 4, None, "waves, over 16.61"),
-    WaveRow(7000, 7000, 4, SLOW_BATCHES, "waves, over 16.61"),
-    WaveRow(7000, 7000, 128, None, "no waves, under 16.61"),
-    WaveRow(2000, 4000, 128, None, "not in it"),
-)
-
-
-def wave_scenario(row: WaveRow) -> Scenario:
-    """Return the scenario of a row: the article's server with its doublewrite as it was or mended."""
-    scenario = static(
-        load_scenario("seed-sata-20g" if row.doublewrite_pages > 4 else "wave"),  # noqa: PLR2004 - the default
-        row.io_capacity,
-        row.io_capacity_max,
-    )
-    if row.most_pages is None:
-        return scenario
-    return replace(scenario, disk=replace(scenario.disk, pages_per_second=row.most_pages))
-
-
-def single_insert(doublewrite_pages: int, *, pages: float) -> PlantParameters:
-    """Return a server on which one thread inserts rows that change so many pages each."""
-    return PlantParameters(
-        server=ServerParameters(flavour="mysql-8.0.28", doublewrite_pages=doublewrite_pages),
-        load=LoadParameters(
-            timeline=(LoadChange(0.0, 1),), pages_per_commit=pages, redo_bytes_per_commit=546.0 * pages
-        ),
-    )
-
-
-def operations_per_commit(plant: PlantParameters, run: Counted) -> float:
-    """Return the write operations of one commit, its share of page writes included; one thread."""
-    disk: DiskParameters = plant.disk
-    pages = run.pages / run.commits * disk.page_operations(plant.server.doublewrite_pages)
-    return plant.load.group_operations + pages
-
-
-def ladder(redo: int, io_capacity: int, io_capacity_max: int) -> Scenario:
-    """Return the server of the article about MySQL 5.6 with another redo log, bytes, and C and M, pages/s."""
-    scenario = static(load_scenario("seed-fusionio-56"), io_capacity, io_capacity_max)
-    return replace(scenario, server=replace(scenario.server, redo_capacity=redo))
 
 
 def error(found: float, wanted: float) -> str:
@@ -192,11 +133,11 @@ def _ladder_rows() -> Iterator[str]:
 
 def report() -> Iterator[str]:
     """Yield the page's lines, in Markdown."""
-    yield from seedtext.HEAD.splitlines()
+    yield from text.HEAD.splitlines()
     yield ""
     hashes = [f"`{name}` {load_scenario(name).plant.fingerprint()}" for name in SCENARIOS]
     yield f"Plants: {', '.join(hashes)}. Seed 1."
-    yield from seedtext.AGES.splitlines()
+    yield from text.AGES.splitlines()
     runs = [
         (row, settled(static(load_scenario(row.scenario), row.io_capacity_max, row.io_capacity_max)))
         for row in PUBLISHED
@@ -208,15 +149,15 @@ def report() -> Iterator[str]:
     for redo, limit in MAXIMA:
         raw = log_group_limits(redo * 2**30 // 2, 2).raw_async / GIB
         yield f"Maximum checkpoint age with {redo} GB, computed and not fitted: {raw:.2f} / {limit:.2f} GiB."
-    yield from seedtext.OTHERS.splitlines()
+    yield from text.OTHERS.splitlines()
     yield from _other_rows()
-    yield from seedtext.WAVES.splitlines()
+    yield from text.WAVES.splitlines()
     yield from (_wave_row(row) for row in WAVES)
-    yield from seedtext.DOUBLEWRITE.splitlines()
+    yield from text.DOUBLEWRITE.splitlines()
     yield from _doublewrite_rows()
-    yield from seedtext.LADDER.splitlines()
+    yield from text.LADDER.splitlines()
     yield from _ladder_rows()
-    yield from seedtext.TAIL.splitlines()
+    yield from text.TAIL.splitlines()
 
 
 def fitted() -> str:
@@ -227,18 +168,3 @@ def fitted() -> str:
         f"hot_pages = {found.hot_pages:.0f}\ncommit_seconds = {found.commit_seconds:.6f}\n"
         f"errors of age and throughput at M = 8000, then 7000: {errors}"
     )
-
-
-def main(arguments: list[str]) -> int:
-    """Print the page, or the fit with ``--fit``; return the exit code."""
-    if arguments not in ([], ["--fit"]):
-        sys.stderr.write("usage: python -m lab.plant.seeds [--fit]\n")
-        return 2
-    for line in [fitted()] if arguments else report():
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

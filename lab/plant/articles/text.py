@@ -2,7 +2,7 @@
 
 HEAD = """# The simulated server against published articles
 
-Printed by `python -m lab.plant.seeds`; a change of the parameters asks for a new page, and a test says so.
+Printed by `python -m lab.plant.articles`; a change of the parameters asks for a new page, and a test says so.
 In every cell with two numbers the plant's comes first and the article's second. Ages are checkpoint ages,
 the articles' "uncheckpointed bytes". The articles print few numbers and many charts; only printed numbers
 and words are compared.
@@ -17,7 +17,7 @@ AGES = """
 GB, C = M, 128 doublewrite pages, no adaptive hash index, 32 buffer pool instances.
 
 Two parameters are fitted, on age and throughput at M = 8000 and 7000 with 20 GB of redo, by `python -m
-lab.plant.seeds --fit`; four numbers decide two parameters:
+lab.plant.articles --fit`; four numbers decide two parameters:
 
 - `hot_pages`, how many pages the changes fall on: it decides how many changes of a page one write combines,
   and with that the age at which M pages a second are enough. 2.86 million pages are 44 GiB; TPC-C's stock

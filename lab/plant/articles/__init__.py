@@ -1,0 +1,1 @@
+"""The plant against published articles: runs under their settings, the fit, and the page."""
