@@ -14,6 +14,7 @@ from tuner.clock import SystemClock
 from tuner.config.checks import (
     CONNECTS_OF_A_TICK,
     STATEMENTS_OF_A_CONNECT,
+    STATEMENTS_OF_A_NEW_LOGIN,
     STATEMENTS_OF_A_READING,
     STATEMENTS_OF_A_TICK,
     STATEMENTS_OF_A_WRITE,
@@ -142,6 +143,23 @@ def test_a_reading_and_a_write_are_counted(wire: Wire, server: MySQLServer) -> N
 
     assert wire.connects == 1
     counted = STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING + STATEMENTS_OF_A_WRITE
+    assert len(wire.sent) == counted <= STATEMENTS_OF_A_TICK, wire.sent
+
+
+def test_a_write_after_a_refused_one_is_counted(wire: Wire, server: MySQLServer) -> None:
+    """A tick that logs in again to write sends no more than what is counted, the reading included."""
+    server._surroundings.look(wire.answers)
+    server.claims_writer = True
+    wire.answers.fails["SET GLOBAL"] = pymysql.OperationalError(1227, "Access denied")
+    assert server.apply((("innodb_io_capacity", 100),), Capacity(100, 200)).denied
+    wire.answers.fails.clear()
+    wire.sent.clear()
+    server._session.drop()
+    assert isinstance(server.read(), Sample)
+    assert not server.apply((("innodb_io_capacity", 100),) * LONGEST, Capacity(100, 200)).error
+
+    counted = STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING
+    counted += STATEMENTS_OF_A_NEW_LOGIN + STATEMENTS_OF_A_WRITE
     assert len(wire.sent) == counted <= STATEMENTS_OF_A_TICK, wire.sent
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pymysql
 import pytest
 
@@ -156,6 +158,63 @@ def test_a_write_is_read_back(server: MySQLServer, session: Scripted) -> None:
         "SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max",
     ]
     assert (receipt.requested, receipt.in_force, receipt.done, receipt.error) == (WANTED, WANTED, 2, "")
+
+
+class Login(Scripted):
+    """A session that keeps the global privileges of its login, as SUPER is kept.
+
+    Attributes:
+        super: whether the account has it by now.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.super = False
+        self._refuse()
+
+    def _refuse(self) -> None:
+        self.fails = {} if self.super else {"SET GLOBAL": pymysql.OperationalError(1227, "Access denied")}
+
+    def drop(self) -> None:
+        """Log in again with the next statement, by what the account has then."""
+        self.connection = object()
+        self._refuse()
+
+
+@pytest.fixture
+def login(clock: SimClock) -> Iterator[tuple[MySQLServer, Login]]:
+    """Return a server that claims the writer lock, and was just refused a write."""
+    session = Login()
+    server = MySQLServer(session.endpoint, clock, session=session)
+    server.claims_writer = True
+    good(server)
+    assert server.apply(STEPS, WANTED).denied
+    session.asked.clear()
+    yield server, session
+    server.close()
+
+
+def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQLServer, Login]) -> None:
+    """SUPER counts from the next login on: a write after a refused one logs in again, and locks first."""
+    server, session = login
+    session.super = True
+
+    assert server.apply(STEPS, WANTED).in_force == WANTED
+    assert "GET_LOCK" in session.asked[0]
+    assert len(session.asked) == 4
+    server.apply(STEPS, WANTED)
+    assert sum("GET_LOCK" in one for one in session.asked) == 1
+
+
+def test_a_new_login_without_the_lock_writes_nothing(login: tuple[MySQLServer, Login]) -> None:
+    """Where another daemon takes the lock between two logins, the write is given up and said to be."""
+    server, session = login
+    session.super, session.lock = True, 0
+    receipt = server.apply(STEPS, WANTED)
+
+    assert (receipt.done, receipt.denied) == (0, False)
+    assert "took the writer lock" in receipt.error
+    assert session.pair == {C_NAME: 225, M_NAME: 450}
 
 
 def test_a_refused_set_stops_the_write(server: MySQLServer, session: Scripted) -> None:

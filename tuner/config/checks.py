@@ -19,6 +19,9 @@ STATEMENTS_OF_A_READING = 4
 STATEMENTS_OF_A_WRITE = 5
 """At most ``tuner.core.plan.LONGEST`` SETs, and both values read back."""
 
+STATEMENTS_OF_A_NEW_LOGIN = STATEMENTS_OF_A_CONNECT + 1
+"""Before a write that follows a refused one: with the writer lock."""
+
 STATEMENTS_OF_THE_FACTS = 19
 """What server it is: five; two that turn counters on, and the five again; the surroundings at once, and
 each of their five parts alone; the error log."""
@@ -28,7 +31,7 @@ CONNECTS_OF_A_TICK = 2
 a new connection, and the error log over another one where a part of the surroundings hung."""
 
 STATEMENTS_OF_A_TICK = max(
-    STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING + STATEMENTS_OF_A_WRITE,
+    STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_A_READING + STATEMENTS_OF_A_NEW_LOGIN + STATEMENTS_OF_A_WRITE,
     CONNECTS_OF_A_TICK * STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_THE_FACTS,
 )
 READINGS_UNTIL_STALE = 2

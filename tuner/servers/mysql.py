@@ -71,7 +71,7 @@ class MySQLServer:
         self._undo = UndoWatch()
         self._engine = EngineStatus()
         self._enabled_at: float | None = None
-        self._doubted = False
+        self._doubted = self._denied = False
         self.enables_counters = False
         self.watches_latency = False
 
@@ -145,6 +145,8 @@ class MySQLServer:
         error, denied = "", False
         in_force: Capacity | None = None
         try:
+            if self._denied:
+                self._log_in_again()
             for name, value in steps:
                 _must_be_writable(name)
                 self._session.query(f"SET GLOBAL {name} = {int(value)}")
@@ -155,6 +157,7 @@ class MySQLServer:
             error = str(failure)
         except pymysql.MySQLError as failure:
             error, denied = f"{failure.args[-1]} (error {failure.args[0]})", failure.args[0] in DENIED
+            self._denied = denied
         try:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
                 0
@@ -183,6 +186,18 @@ class MySQLServer:
         """Give the connection back, and the writer lock with it."""
         self._lock.close()
         self._session.close()
+
+    def _log_in_again(self) -> None:
+        """Connect anew, with the writer lock: a session keeps the global privileges of its login, SUPER too.
+
+        Raises:
+            ServerError: there is no connection, or somebody else has the lock.
+        """
+        self._denied = False
+        self._session.drop()
+        self._lock.settle()
+        if self._lock.refused:
+            raise ServerError("another session took the writer lock while this one logged in again")
 
     def _receipt(
         self,
