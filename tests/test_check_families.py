@@ -147,3 +147,52 @@ def test_a_managed_server_is_never_written_to() -> None:
 
     assert "Google Cloud SQL takes no SET GLOBAL" in reason
     assert "innobrim advise" in clears
+
+
+def test_a_server_is_named_as_people_name_it(server: Odd) -> None:
+    """Product, version and provider are said, not what a distribution wrote into version_comment."""
+    server.changed_facts = {
+        "family": "mariadb",
+        "version": "11.8.6-MariaDB",
+        "version_comment": "-- Please help get to 10k stars",
+        "managed": "Amazon RDS",
+    }
+
+    found = line(look(server), "supported").message
+    assert found == "MariaDB 11.8.6-MariaDB on Amazon RDS: flush law legacy"
+
+
+def test_a_latency_that_nobody_counts_is_not_said_to_be_seen(server: Odd) -> None:
+    """MariaDB's performance_schema is OFF by default: no grant helps there, and none is offered."""
+    server.changed_facts = {"timed": False}
+    found = line(look(server), "surroundings")
+
+    assert found.outcome == "untested"
+    assert "performance_schema is OFF" in found.message
+    assert found.fix.startswith("performance_schema = ON")
+    assert found.sql == ()
+
+    server.changed_facts = {"timed": False, "unseen": ("replica", "latency")}
+    found = line(look(server), "surroundings")
+    assert found.message.count("latency") == 1
+    assert "GRANT SELECT ON performance_schema.*" in found.sql[0]
+
+
+def test_counters_that_active_mode_does_without_are_not_said_to_be_lacking(server: Odd) -> None:
+    """Where no M moves the age active mode writes without counters, and is not said to lack them."""
+    server.changed_facts = {"flush_law": "soft-limit", "disabled_counters": ("log_lsn_current",)}
+    assert look(server).lacking == ()
+
+    server.changed_facts = {"disabled_counters": ("log_lsn_current",)}
+    assert look(server).lacking == ("counters",)
+
+
+def test_what_the_server_does_is_said_by_law(server: Odd) -> None:
+    """A build that flushes whatever the age is not said to wait for the flush limit."""
+    server.changed_facts = {"family": "mariadb", "flush_law": "age-blind"}
+    assert "by C, whatever the age" in line(look(server), "authority").message
+
+    server.changed_facts = {"family": "mariadb", "flush_law": "soft-limit"}
+    found = line(look(server), "authority")
+    assert "next to nothing until the flush limit" in found.message
+    assert "leave it at 0 where fewer than C pages" in found.fix

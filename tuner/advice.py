@@ -17,6 +17,12 @@ from tuner.settings import Mode, Settings
 SMALL_REDO_SECONDS = 30.0
 """A redo log that the load fills faster than this leaves no room to tune in."""
 
+LIGHT = (
+    "; leave it at 0 where fewer than C pages a second become dirty: above 0 the server writes them out "
+    "as they come, each again and again"
+)
+"""What a low-water mark of dirty pages costs: under such a load the age never reaches the law."""
+
 
 def advise_now(board: Board) -> list[Finding]:
     """Return the advice that the newest tick supports; empty before the first."""
@@ -81,15 +87,17 @@ def without_authority(facts: Facts) -> list[Finding]:
     law = LAWS.get(facts.flush_law, LEGACY)
     if law.authority:
         return []
+    sleeps = law is SOFT_LIMIT
+    asleep = "it flushes next to nothing until the flush limit, and up to M pages/s from there on"
     return [
         Finding(
             id="no-authority",
             severity="warning",
             title=f"no M moves the age below the flush limit on this server ({law.name})",
-            reason="it flushes next to nothing until the flush limit, and up to M pages/s from there on",
-            effect="M decides at which age the server settles, and the load is flushed for evenly",
-            fix=f"{law.remedy}; until then M is only kept above the page demand",
-            sql=("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",) if law is SOFT_LIMIT else (),
+            reason=asleep if sleeps else "it flushes by C, whatever the age",
+            effect="M decides at which age the server settles, and pages are written evenly",
+            fix=f"{law.remedy}; until then M is only kept above the page demand" + (LIGHT if sleeps else ""),
+            sql=("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",) if sleeps else (),
         )
     ]
 

@@ -187,3 +187,17 @@ def test_a_margin_below_ours_is_not_understood() -> None:
     (facts, _, _) = with_margin(0.8)
 
     assert "log_concurrency_margin is" in facts.blockers[0]
+
+
+def test_what_the_counters_said_before_is_not_what_the_server_does() -> None:
+    """Below the low-water mark MariaDB leaves its counters as they were: its law says 0 there, and is met."""
+    server, session, _ = opened("mariadb-11.8.6-lwm")
+    metrics = session.reading.metrics
+    server.facts()
+    before = good(server)
+    state, current = metrics["log_lsn_current"]
+    metrics["log_lsn_buf_pool_oldest"] = (state, str(int(current) - before.low_water_age // 2))
+    found = good(server)
+
+    assert int(metrics["buffer_flush_pct_for_lsn"][1]) == before.flush_percentage > 0
+    assert (found.flush_percentage, found.flush_requested, found.flush_by_age) == (0, 0, 0)

@@ -25,17 +25,20 @@ from tuner.records.estimate import Estimate
 from tuner.records.server import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
+    PRODUCTS,
     WRITE_PRIVILEGE,
     Capacity,
     Facts,
     Missed,
     Sample,
+    grant,
 )
 
 __all__ = [
     "CAPACITY_MINIMUM",
     "ENABLE_COUNTERS",
     "LONGEST_TTL",
+    "PRODUCTS",
     "WRITE_PRIVILEGE",
     "Acknowledgement",
     "Capacity",
@@ -55,4 +58,5 @@ __all__ = [
     "Sample",
     "Tick",
     "TickRecord",
+    "grant",
 ]

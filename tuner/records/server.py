@@ -21,6 +21,9 @@ ENABLE_COUNTERS = (
 )
 """Turn InnoDB's counters on until mysqld restarts."""
 
+PRODUCTS = {"mysql": "MySQL", "percona": "Percona Server", "mariadb": "MariaDB"}
+"""Names for people, by ``Facts.family``."""
+
 
 class Capacity(Struct, frozen=True):
     """The pair of knobs, pages/s."""
@@ -78,6 +81,7 @@ class Facts(Struct, frozen=True):
     surroundings: Annotated[str, field("what else of this server can be looked at")] = (
         "replication, locks, clones and latency"
     )
+    timed: Annotated[bool, field("performance_schema is ON, so that statements are timed")] = True
     redo_variable: Annotated[str, field("the variable that says how large the redo log is")] = (
         "innodb_redo_log_capacity"
     )
@@ -109,10 +113,19 @@ class Facts(Struct, frozen=True):
 
     def grant(self, privileges: str, on: str = "*.*") -> str:
         """Return the statement that gives this account a privilege."""
-        if not self.account:
-            return f"GRANT {privileges} ON {on} TO '{self.endpoint.partition('@')[0]}'@'…'"
-        user, _, host = self.account.rpartition("@")
-        return f"GRANT {privileges} ON {on} TO {_quoted(user)}@{_quoted(host)}"
+        return grant(privileges, self.account or f"{self.endpoint.partition('@')[0]}@…", on)
+
+    @property
+    def product(self) -> str:
+        """Return what the server is and its version, for people; the build's own comment can be anything."""
+        name = f"{PRODUCTS.get(self.family, self.family)} {self.version}"
+        return f"{name} on {self.managed}" if self.managed else name
+
+
+def grant(privileges: str, account: str, on: str = "*.*") -> str:
+    """Return the statement that gives an account, ``user@host``, a privilege."""
+    user, _, host = account.rpartition("@")
+    return f"GRANT {privileges} ON {on} TO {_quoted(user)}@{_quoted(host)}"
 
 
 def _quoted(name: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from policies.registry import LAWS
 from policies.setpoint import SAWTOOTH_SECONDS
-from tuner.records import ENABLE_COUNTERS
+from tuner.records import ENABLE_COUNTERS, PRODUCTS
 from tuner.servers.adapter import Adapter
 from tuner.servers.document_words import DIFFERENT, INTRODUCTION, LEVELS, formula
 from tuner.servers.families.every import ADAPTERS, of
@@ -30,7 +30,6 @@ RESULTS = ROOT / "docs" / "results"
 SIMULATED = frozenset({"plant.md", "plant-seeds.md"})
 """Pages of results that are about the simulated server: a real one in them ran without the loop."""
 
-PRODUCTS = {"mysql": "MySQL", "percona": "Percona Server", "mariadb": "MariaDB"}
 SHOWN_RATIO = 0.8
 """The age ratio at which laws are compared."""
 
@@ -49,7 +48,7 @@ def document(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> str
         "## Which\n",
         LEVELS,
         _table(
-            ("server", "known by", "flush law, as set there", "read as", "range of C and M"),
+            ("server", "known by", "flush law", "read as", "range of C and M"),
             _servers(fixtures, results),
         ),
         "\n## What is read\n",
@@ -214,6 +213,8 @@ def _written(fixtures: Mapping[str, Fixture]) -> str:
             f"{names}, by `SET GLOBAL`; with `enable_counters = true` also",
             f"{counters}. To look, `PROCESS` is enough; to write it takes\n",
             *privileges,
+            "\nA session keeps the `SUPER` of its login: a daemon that was refused a write logs in again",
+            "before the next one, which `innobrim resume` lets it try.",
         ]
     )
 

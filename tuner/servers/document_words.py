@@ -75,6 +75,7 @@ one that is only known from its source? `innobrim record --fixture`
 """
 
 DIFFERENT = f"""
+The third column is the M at which the age rests there, over the pages a second that the load makes dirty.
 C and M are `innodb_io_capacity` and `innodb_io_capacity_max`, A is the age that the law divides by, F the
 mean rate of the flushing so far, p the pages that the mean redo rate needs. No law flushes more than M.
 Sources are named in [policies/flushlaw.py](../policies/flushlaw.py). The law in force is looked up at every
@@ -92,6 +93,10 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
 - **MariaDB with `{LWM}` above 0**, in builds without that bug: the age counts only while at least so much
   of the buffer pool is dirty. Below, the server flushes for all of C and exports a percentage that it does
   not use: the model gate takes that for a mismatch, and active mode holds. With 0.001 that does not happen.
+  The age counts only from `innodb_adaptive_flushing_lwm` on, too. Below, the server writes out whatever is
+  dirty, up to C pages a second, and leaves its counters as they were. So under a light load, one that makes
+  fewer than C pages dirty a second, there is next to no age, and a page is written again after each change:
+  leave the variable at 0 there. The loop can only lower C and M, as far as `min_io_capacity_max` allows.
   M decides the age below the flush limit; beyond it does so late, and little lies between there and where
   writers wait. So the loop keeps away from it as from a sync point ([why](decisions/mariadb-flush-limit.md)).
 - **Writers that wait.** In MySQL 8.0 and later sync flushing goes on beside the writers, who wait from the
@@ -107,11 +112,15 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   this build is not understood (`blocked`).
 - **Percona Server** flushes by `{FACTOR}`: `high_checkpoint`, its default, or `legacy`, which is MySQL's
   law.
-- **Managed servers.** Amazon RDS and Google Cloud SQL take no `SET GLOBAL` of the two: `advise` and the
-  advisory loop work, and say how the provider has them set. Aurora flushes no pages from the instance: it
-  is refused.
+- **Managed servers.** Amazon RDS and Google Cloud SQL take no `SET GLOBAL` of the two: `check`, `advise`,
+  `record` and the advisory loop work, and print what is to be set as `aws rds modify-db-parameter-group` or
+  `gcloud sql instances patch`, the counters too. What can be set there is one pair for all hours: ask for it
+  at a busy one. The grants are the administrator's account's to give. Aurora flushes no pages from the
+  instance: it is refused. Other providers are not told from servers of your own: where nobody may be given
+  the privilege, `check` names it as missing, and advisory mode works.
 - **Counters off.** What is left is in [degraded.md](degraded.md). Where only `SHOW ENGINE INNODB STATUS`
   shows an age, it is asked every {SECONDS:g} s, since it holds up statements.
 - **Surroundings.** Before MySQL 8.0, and on MariaDB, a replica is seen and its lag is not; locks and clones
-  are not seen either. MariaDB counts the latency of statements only with `performance_schema = ON`.
+  are not seen either. MariaDB counts the latency of statements only with `performance_schema = ON`, and its
+  default is OFF: a `restore` goes by time alone then.
 """
