@@ -138,6 +138,7 @@ def test_a_read_only_server_may_be_meant(server: Odd) -> None:
     assert found.outcome == "warning"
     assert "read_only and super_read_only are ON" in found.message
     assert "allow_read_only_writes" in found.fix
+    assert look(server).lacking == ("read_only",)
     allowed = check(server, active=False, settings=Settings(allow_read_only_writes=True))
     assert line(allowed, "read_only").outcome == "ok"
 

@@ -21,8 +21,10 @@ ANY_FIX = "start the server, or correct address and account"
 """For a server that cannot be reached, where the cause names no better one."""
 
 
-NEEDED_ACTIVE = frozenset({"write", "counters", "verified"})
+NEEDED_ACTIVE = frozenset({"write", "counters", "verified", "read_only"})
 """Lines whose warning is about active mode alone."""
+
+TIME_IT = "performance_schema = ON times statements, which takes a restart of mysqld"
 
 
 class Report(Struct, frozen=True):
@@ -30,18 +32,13 @@ class Report(Struct, frozen=True):
 
     lines: tuple[Line, ...]
     reachable: bool
+    lacking: tuple[str, ...] = ()
+    """Names of the lines that say what active mode still lacks where advisory mode works."""
 
     @property
     def fine(self) -> bool:
         """Tell whether nothing stands in the way of what was asked about, advisory or active mode."""
         return not any(line.outcome == "problem" for line in self.lines)
-
-    @property
-    def lacking(self) -> tuple[str, ...]:
-        """Names of the lines that say what active mode still lacks where advisory mode works."""
-        return tuple(
-            line.name for line in self.lines if line.outcome == "warning" and line.name in NEEDED_ACTIVE
-        )
 
     @property
     def controllable(self) -> bool:
@@ -89,7 +86,7 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
         )
     lines = [
         Line("reachable", "ok", f"{facts.endpoint} answers"),
-        Line("supported", "ok", f"{facts.version_comment} {facts.version}: {facts.flush_law} flush law"),
+        Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}"),
         _verified(facts),
         *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),
     ]
@@ -102,7 +99,13 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
     lines += [probe(sample, facts, settings) for probe in PROBES]
     held = "" if settings.allow_read_only_writes else read_only_variables(sample)
     lines.append(_privilege(server, sample, facts, active=active, held=held))
-    return Report(tuple(_in_its_way(line, facts.managed) for line in lines), reachable=True)
+    lacking = tuple(one.name for one in lines if one.outcome == "warning" and one.name in _needed(facts))
+    return Report(tuple(_in_its_way(line, facts.managed) for line in lines), reachable=True, lacking=lacking)
+
+
+def _needed(facts: Facts) -> frozenset[str]:
+    """Return the names of the lines whose warning keeps active mode from writing."""
+    return NEEDED_ACTIVE - {"counters"} if without_authority(facts) else NEEDED_ACTIVE
 
 
 def _in_its_way(line: Line, provider: str) -> Line:
@@ -128,15 +131,17 @@ def _counters(facts: Facts) -> Line:
 
 
 def _surroundings(facts: Facts) -> Line:
-    if not facts.unseen:
+    granted = tuple(part for part in facts.unseen if facts.timed or part != "latency")
+    missing = "; ".join(f"{part}: {UNSEEN.get(part, part)}" for part in granted)
+    untimed = "" if facts.timed else f"latency: {UNSEEN['latency']}, as performance_schema is OFF"
+    if not granted and not untimed:
         return Line("surroundings", "ok", f"{facts.surroundings} can be seen")
-    missing = "; ".join(f"{part}: {UNSEEN.get(part, part)}" for part in facts.unseen)
     return Line(
         "surroundings",
         "untested",
-        f"not seen, and not taken into account: {missing}",
-        "let the account see it",
-        (facts.grant("SELECT", "performance_schema.*"),),
+        f"not seen, and not taken into account: {'; '.join(filter(None, (missing, untimed)))}",
+        "; ".join(filter(None, ("let the account see it" if granted else "", TIME_IT if untimed else ""))),
+        (facts.grant("SELECT", "performance_schema.*"),) if granted else (),
     )
 
 

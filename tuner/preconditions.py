@@ -45,7 +45,7 @@ def read_only(sample: Sample, _facts: Facts, settings: Settings) -> Line:
     """Say whether the server takes writes."""
     found = read_only_variables(sample)
     if not found:
-        return Line("read_only", "ok", "read_only and super_read_only are OFF")
+        return Line("read_only", "ok", "read_only is OFF")
     if settings.allow_read_only_writes:
         return Line("read_only", "ok", f"{found}; loop.allow_read_only_writes lets active mode write")
     return Line(

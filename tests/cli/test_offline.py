@@ -185,6 +185,7 @@ def test_restore_without_a_daemon_says_who_is_missing(
 
     assert result.exit_code == code
     assert said in result.output
+    assert f"of a daemon at {FACTS.endpoint}" in result.output
     assert server.capacity == Capacity(225, 450)
     assert server.closed
 

@@ -223,3 +223,12 @@ def test_a_reading_of_before_has_its_low_water_mark() -> None:
 
     assert before.low_water_age == pytest.approx(0.1 * before.stall_point)
     assert replace(before, low_water=30_000_000).low_water_age == 30_000_000.0
+
+
+@pytest.mark.parametrize("name", UNSTEERED)
+def test_nothing_is_said_to_be_unverified_where_nothing_has_to_be(name: str) -> None:
+    """The first reading of a server that goes by no percentage is no warning that its law is in doubt."""
+    server = FakeServer(DEFAULT)
+    server.told = {"flush_law": name}
+
+    assert held(Bench(ACTIVE, server).turn()) == set()

@@ -41,6 +41,7 @@ class Fixtured(Session):
             r"SHOW GLOBAL STATUS": self._status,
             r"SHOW ENGINE INNODB STATUS": self._engine,
             r"SHOW GRANTS": self._grants,
+            r"SELECT CURRENT_USER\(\)$": lambda _: [(ACCOUNT,)],
             r"SELECT (GET|RELEASE|IS_USED)_LOCK\(": self._lock,
             r"SELECT name, .* FROM information_schema.innodb_metrics": self._metrics,
         }

@@ -35,6 +35,7 @@ class Answers(Session):
             "status = 'enabled' FROM": [(name, 1) for name in COUNTERS],
             "Innodb_redo_log_": [],
             "Uptime": [(900.0, "innobrim@localhost")],
+            "SELECT CURRENT_USER()": [("innobrim@localhost",)],
             **answers,
         }
 

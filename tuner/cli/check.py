@@ -58,8 +58,9 @@ def show(report: Report) -> None:
         for statement in line.sql:
             click.echo(f"             {statement};")
     if report.fine and report.lacking:
-        lines = " and ".join(f'"{name}"' for name in report.lacking)
-        click.echo(f"advisory mode works here; what active mode lacks is in the lines {lines}")
+        names = " and ".join(f'"{name}"' for name in report.lacking)
+        lines = "lines" if len(report.lacking) > 1 else "line"
+        click.echo(f"advisory mode works here; what active mode lacks is in the {lines} {names}")
     elif report.fine:
         click.echo("this server can be controlled")
     elif report.reachable:

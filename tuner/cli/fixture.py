@@ -83,7 +83,7 @@ def _announce(session: Session, path: Path, seconds: float) -> None:
     except Unsupported as error:
         click.echo(f"this version does not take this server: {error}")
         return
-    click.echo(f"{facts.version}, {facts.version_comment}: {facts.family}, flush law {facts.flush_law}")
+    click.echo(f"{facts.product}: flush law {facts.flush_law}")
     for blocker in facts.blockers:
         click.echo(f"this server could not be tuned: {blocker}")
 

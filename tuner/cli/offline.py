@@ -82,7 +82,7 @@ def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[s
             f"{nobody.message}; and the journal in {directory} holds no originals: nothing was written, "
             "or it was put back already"
         )
-    say(f"{nobody.message}; going by the journal in {directory}")
+    say(f"{nobody.message}; going by the journal in {directory}{_of_whom(directory, nobody)}")
     server = real_server(config, SystemClock())
     notes = Notebook(directory, keep_ticks=config.daemon.keep_ticks)
     try:
@@ -140,7 +140,7 @@ def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str]
         found = ending(directory)
     if found is None:
         return "nothing to park: no daemon ever wrote to a server from here"
-    say(f"{nobody.message}; going by the journal in {directory}")
+    say(f"{nobody.message}; going by the journal in {directory}{_of_whom(directory, nobody)}")
     return _park(config, found, say=say, unattended=False)
 
 
@@ -255,6 +255,13 @@ def _originals_of(facts: Facts, known: list[Originals], directory: Path) -> Orig
         f"the journal in {directory} has no originals of {facts.endpoint} ({facts.identity}); "
         f"it knows {', '.join(one.identity for one in known)}"
     )
+
+
+def _of_whom(directory: Path, nobody: NoDaemon) -> str:
+    """Return which server the last daemon was at: this command may have been told of another one."""
+    with _reading(nobody):
+        facts = _facts(directory)
+    return "" if facts is None else f", of a daemon at {facts.endpoint}"
 
 
 def _facts(directory: Path) -> Facts | None:

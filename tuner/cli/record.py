@@ -101,8 +101,7 @@ def _record(
     config: Config, path: Path, server: Server, clock: Clock, *, facts: Facts, seconds: float
 ) -> Recorded:
     click.echo(
-        f"recording {facts.version} ({facts.version_comment.strip('()')}) at {facts.endpoint} "
-        f"for {duration(seconds)} "
+        f"recording {facts.product} at {facts.endpoint} for {duration(seconds)} "
         f"into {path}; Ctrl-C ends it and keeps what there is"
     )
     if facts.disabled_counters:

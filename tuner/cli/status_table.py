@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from api.under_way import DrainInForce, RestoreUnderWay
 from api.views import BudgetInForce, Status
+from policies.registry import LAWS
 from tuner.core.ages import said
 from tuner.core.degraded import ENABLE
 from tuner.core.foreign import WHO_CHANGED, who_changed
@@ -120,7 +121,7 @@ def _daemon(status: Status) -> Iterator[tuple[str, str]]:
         yield "journal", f"cannot be written: {status.journal}; ticks wait in memory"
     if status.server is not None:
         server = status.server
-        yield "server", f"{server.family} {server.version} at {server.endpoint} ({server.identity})"
+        yield "server", f"{server.product} at {server.endpoint} ({server.identity})"
     if status.process is not None:
         process = status.process
         memory = f"{process.resident_bytes / _MIB:.1f} MiB resident"
@@ -163,13 +164,19 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     yield "redo", f"{_mib(found.redo_rate)}/s; {found.row_rate:,.0f} row changes/s"
     capacity = "not reached" if found.sustained_capacity is None else f"{found.sustained_capacity:,.0f}"
     rates = f"demand {found.demand:,.0f}; flushed {found.flush_rate:,.0f}; sustained capacity {capacity}"
-    yield "pages/s", f"{rates}; authority {found.authority:.2f}"
+    yield "pages/s", rates if _unsteered(status) else f"{rates}; authority {found.authority:.2f}"
     sync, stall = _left(found.seconds_to_sync), _left(found.seconds_to_stall)
     yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
     budgets = status.budgets or {}
     recovery = _against(found.recovery_seconds, budgets.get("recovery"))
     shutdown = _against(found.shutdown_seconds, budgets.get("shutdown"))
     yield "predicted", f"crash recovery {recovery}; shutdown {shutdown}"
+
+
+def _unsteered(status: Status) -> bool:
+    """Tell whether no M moves the age of this server, whatever its device gives."""
+    law = LAWS.get("" if status.server is None else status.server.flush_law)
+    return law is not None and not law.authority
 
 
 def _against(seconds: float, budget: BudgetInForce | None) -> str:

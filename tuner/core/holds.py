@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policies.registry import LAWS
 from tuner.core import degraded
 from tuner.core.caution import LRU_FLOOR, LRU_SHARE
 from tuner.core.foreign import counted_down
@@ -124,7 +125,7 @@ def law_in_doubt(state: State) -> tuple[str, str] | None:
     if blind:
         unproven = degraded.unproven(state)
         return (unproven, degraded.ENABLE) if unproven else None
-    if state.gate.verified:
+    if state.gate.verified or not LAWS[state.facts.flush_law].authority:
         return None
     seen = (
         f"{state.gate.telling} of {NEEDED} readings with flushing by age, "

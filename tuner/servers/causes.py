@@ -29,6 +29,7 @@ FIXES: Mapping[int, str] = {
 """What helps against an error of connecting, by number."""
 
 FOREIGN = "what listens there does not speak MySQL's protocol"
+HANGS = "see what holds the server up"
 ASK_SOCKET = "SELECT @@socket on the server says where it is"
 
 
@@ -51,7 +52,7 @@ def cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Excepti
     if isinstance(error.__context__, ssl.SSLCertVerificationError):
         return words, "correct server.tls_ca, or the server's certificate"
     if isinstance(error.__context__, TimeoutError):
-        return words, "see what holds the server up, or raise server.timeout"
+        return words, f"{HANGS}, or raise server.timeout"
     return words, FIXES.get(error_number(error), "")
 
 
@@ -88,7 +89,7 @@ def _ungreeted(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
     fix = ASK_SOCKET if endpoint.socket else "correct host and port"
     if isinstance(error.__context__, TimeoutError):
         silent = f"no greeting within {endpoint.timeout:g} s"
-        return f"{silent}: {FOREIGN}, or is a server that hangs", fix
+        return f"{silent}: a server that hangs or has too much to do, or {FOREIGN}", f"{HANGS}; else {fix}"
     if number == LOST:
         return f"{FOREIGN}, or is a proxy whose server is down", fix
     return FOREIGN, fix

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pymysql
 
-from tuner.records import CAPACITY_MINIMUM, Facts
+from tuner.records import CAPACITY_MINIMUM, Facts, grant
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import quoted
 from tuner.servers.connect import Session, text
@@ -63,6 +63,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         managed=family.managed,
         unverified=family.unverified,
         surroundings=adapter.surroundings,
+        timed=variables.get("performance_schema", "ON") == "ON",
         redo_variable=adapter.redo_variable,
         redo_dynamic=adapter.redo_dynamic,
         names_setters=adapter.names_setters,
@@ -116,8 +117,9 @@ def _states(session: Session, adapter: Adapter) -> dict[str, bool]:
             f" WHERE name IN ({names})"
         )
     except pymysql.MySQLError as error:
+        account = text(session.query("SELECT CURRENT_USER()")[0][0])
         raise Unsupported(
-            f"{session.endpoint} may not read InnoDB's counters ({error.args[-1]}); grant it: "
-            f"GRANT PROCESS ON *.* TO '{session.endpoint.user}'@'…'"
+            f"{session.endpoint} may not read InnoDB's counters ({error.args[-1]}); as an administrator: "
+            f"{grant('PROCESS', account)}"
         ) from error
     return {text(name): text(state) == "1" for name, state in rows}

@@ -31,6 +31,7 @@ ASKED = (
     "innodb_max_dirty_pages_pct_lwm",
     "innodb_thread_concurrency",
     "aurora_version",
+    "performance_schema",
 )
 """Variables that tell families apart, or that limits depend on."""
 

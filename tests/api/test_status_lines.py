@@ -1,0 +1,28 @@
+"""Lines of innobrim status that depend on which server it is."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from api.views import status_of
+from tests.api.factory import FACTS, START, record
+from tuner.cli.status_table import table
+from tuner.records import Facts
+
+
+def shown(facts: Facts) -> str:
+    """Return what status prints of a server."""
+    return table(status_of(record(7), facts=facts, wall=START, process=None))
+
+
+def test_no_authority_is_claimed_where_no_m_moves_the_age() -> None:
+    """A share of what M asks for means nothing on MariaDB with its defaults, and is not printed there."""
+    assert "; authority " in shown(FACTS)
+    assert "; authority " not in shown(replace(FACTS, flush_law="soft-limit"))
+
+
+def test_the_server_has_its_name() -> None:
+    """The product is named as its makers do, with the provider whose service it is."""
+    rented = replace(FACTS, family="percona", version="8.0.46-37", managed="Amazon RDS")
+
+    assert "Percona Server 8.0.46-37 on Amazon RDS at" in shown(rented)
