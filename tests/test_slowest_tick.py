@@ -97,6 +97,9 @@ class Connection:
         """Return what the greeting says."""
         return "9.7.4"
 
+    def close(self) -> None:
+        """Say goodbye."""
+
     def cursor(self) -> Self:
         """Return what runs statements."""
         return self

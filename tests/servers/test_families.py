@@ -63,6 +63,8 @@ class Scripted(Session):
             return [(name, self._exported[name]) for name in names]
         if "Uptime" in statement:
             return [(1_795_500_000.0, "innobrim@10.0.%")]
+        if statement == "SELECT CURRENT_USER()":
+            return [("innobrim@10.0.%",)]
         assert "Innodb_redo_log" in statement, statement
         return list(self._status.items())
 

@@ -19,8 +19,8 @@ STATEMENTS_OF_A_READING = 4
 STATEMENTS_OF_A_WRITE = 5
 """At most ``tuner.core.plan.LONGEST`` SETs, and both values read back."""
 
-STATEMENTS_OF_A_NEW_LOGIN = STATEMENTS_OF_A_CONNECT + 1
-"""Before a write that follows a refused one: with the writer lock."""
+STATEMENTS_OF_A_NEW_LOGIN = 3
+"""Before a write that follows a refused one: the writer lock goes back, a session begins, and takes it."""
 
 STATEMENTS_OF_THE_FACTS = 19
 """What server it is: five; two that turn counters on, and the five again; the surroundings at once, and

@@ -194,7 +194,8 @@ class MySQLServer:
             ServerError: there is no connection, or somebody else has the lock.
         """
         self._denied = False
-        self._session.drop()
+        self._lock.give_back()
+        self._session.close()
         self._lock.settle()
         if self._lock.refused:
             raise ServerError("another session took the writer lock while this one logged in again")

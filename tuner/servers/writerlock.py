@@ -84,21 +84,31 @@ class WriterLock:
         Raises:
             Unreachable: nothing answers in time.
         """
-        mine = self._holder is not None and self._holder is self._session.current
         if not self.wanted:
-            self._refused_at = None
-            self._host.release()
-            if mine and self._named:
-                self._session.query(f"SELECT RELEASE_LOCK('{WRITER_LOCK}')")
-            self._holder = None
+            self.give_back()
             return
         now = self._clock.monotonic()
         waiting = self._refused_at is not None and now - self._refused_at < CLAIM_SECONDS
-        if mine or waiting:
+        if self._mine or waiting:
             return
         taken = self._take()
         self._holder = self._session.current if taken else None
         self._refused_at = None if taken else now
+
+    def give_back(self) -> None:
+        """Give it to whoever asks next, which may be this session's successor; safe without it.
+
+        Raises:
+            Unreachable: nothing answers in time.
+        """
+        mine, self._holder, self._refused_at = self._mine, None, None
+        self._host.release()
+        if mine and self._named:
+            self._session.query(f"SELECT RELEASE_LOCK('{WRITER_LOCK}')")
+
+    @property
+    def _mine(self) -> bool:
+        return self._holder is not None and self._holder is self._session.current
 
     def close(self) -> None:
         """Give the lock on this host back; the server's goes with the session."""
