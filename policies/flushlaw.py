@@ -38,6 +38,7 @@ class FlushLaw:
         remedy: what would give M authority, for people; empty where it has it.
         stops_early: a batch goes no further than the pages of the next second's redo, whatever is asked for.
         beyond: why M may bring no age back from the flush limit on, for people; empty where it does.
+        asleep_below: age ratio below which the server flushes next to nothing.
     """
 
     name: str
@@ -51,6 +52,7 @@ class FlushLaw:
     remedy: str = ""
     stops_early: bool = False
     beyond: str = ""
+    asleep_below: float = 0.0
 
     def percentage(self, *, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
         """Return the LSN part of the flush percentage, in percent of C, as the server computes it.
@@ -168,6 +170,7 @@ SOFT_LIMIT = replace(
     authority=False,
     beyond="",
     remedy="SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
+    asleep_below=0.9,
 )
 """MariaDB with ``innodb_max_dirty_pages_pct_lwm`` = 0, its default.
 
@@ -180,6 +183,7 @@ between the two.
 AGE_BLIND = replace(
     SOFT_LIMIT,
     name="age-blind",
+    asleep_below=0.0,
     remedy="MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later with innodb_max_dirty_pages_pct_lwm = 0.001 "
     "let M move it",
 )

@@ -7,8 +7,12 @@ rest there whatever M. What is left to M: below the demand P the age goes on gro
 far above it the pages are flushed in spurts that the load waits for. A little above it the flushing is
 even.
 
-So M is raised at once when it is too near P, and lowered after a long time far above it. In between it is
-left alone, for a load wanders and a write that follows it earns nothing.
+So M is raised at once when it is too near P, and lowered after some time far above it: a minute for the
+first time, as nobody knows yet whether it was ever right, and a long time from then on. In between it is left
+alone, for a load wanders and a write that follows it earns nothing.
+
+What P is tells only an age near the flush limit: further down the server is asleep, and pages that many
+commits share later on still look like one each.
 """
 
 from __future__ import annotations
@@ -26,8 +30,11 @@ AIM = 1.35
 MOST = 2.0
 """M over the highest P of a long time from which on M is lowered."""
 
+FIRST_SECONDS = 60.0
+"""How long that has to last before M is lowered for the first time."""
+
 PATIENCE_SECONDS = 300.0
-"""How long that has to last."""
+"""How long that has to last later on."""
 
 DEMAND_SECONDS = 15.0
 """Span of the mean of P: longer than a spurt of the flushing, shorter than the way to where writers wait."""
@@ -45,18 +52,27 @@ class PaceState:
         demand: mean of P, pages/s.
         highest: the highest such mean since M is far above it, pages/s.
         above_since: since when M is far above it, seconds; None while it is not.
+        io_capacity_max: M at the last tick; 0 before the first.
+        lowered: M was lowered before.
     """
 
     at: float | None = None
     demand: float = 0.0
     highest: float = 0.0
     above_since: float | None = None
+    io_capacity_max: int = 0
+    lowered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Keep M a little above the demand."""
+    """Keep M a little above the demand.
 
+    Attributes:
+        asleep_below: age ratio below which the server flushes next to nothing.
+    """
+
+    asleep_below: float = 0.0
     name: str = "pace"
 
     def start(self) -> PaceState:
@@ -71,7 +87,7 @@ class Pace:
         lasted = 0.0 if state.above_since is None else situation.now - state.above_since
         if state.demand >= IDLE and current < LEAST * state.demand:
             wanted, act = AIM * state.demand, True
-        elif lasted >= PATIENCE_SECONDS:
+        elif lasted >= (PATIENCE_SECONDS if state.lowered else FIRST_SECONDS):
             wanted, act = AIM * state.highest, True
         terms = {
             "demand": state.demand,
@@ -87,14 +103,18 @@ class Pace:
         """
         if 0.0 < MOST * state.highest < io_capacity_max:
             return state
-        return replace(state, above_since=None, highest=0.0)
+        lowered = state.lowered or io_capacity_max < state.io_capacity_max
+        return replace(state, above_since=None, highest=0.0, lowered=lowered)
 
     def _watch(self, state: PaceState, situation: Situation) -> PaceState:
         """Average the demand, and see for how long M has been far above it."""
         elapsed = DEMAND_SECONDS if state.at is None else max(0.0, situation.now - state.at)
-        weight = min(1.0, elapsed / DEMAND_SECONDS)
+        asleep = situation.age < self.asleep_below * situation.flush_limit
+        weight = 0.0 if asleep else min(1.0, elapsed / DEMAND_SECONDS)
         demand = state.demand + weight * (situation.demand - state.demand)
-        state = replace(state, at=situation.now, demand=demand)
+        state = replace(
+            state, at=situation.now, demand=demand, io_capacity_max=situation.io_capacity_max
+        )
         highest = max(state.highest, demand)
         calm = situation.learns and demand >= IDLE and situation.io_capacity_max > MOST * highest
         if not calm:

@@ -64,5 +64,5 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
         return Fixed(fixed_io_capacity_max)
     law = LAWS[flush_law]
     if not law.authority:
-        return Pace()
+        return Pace(law.asleep_below)
     return Feedforward(law) if name == "feedforward" else Pid()

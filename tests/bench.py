@@ -49,6 +49,7 @@ class FakeServer:
         write_seconds: how long a writing statement takes; None where the account may not see it.
         skew: what is added to the flush percentage, as a server would with another law.
         device: pages/s that it flushes at most, whatever is asked for.
+        rests_at: age ratio that it comes to rest at whatever M, None where M decides.
         held_redo: redo that another consumer holds beyond the checkpoint age, bytes.
         told: fields of the facts that are as given, such as ``recovery_seconds``.
         shows: fields of the reading that are as given, such as ``read_only`` or ``ddl_statements``.
@@ -78,6 +79,7 @@ class FakeServer:
         self.unread = False
         self.adjusts: int | None = None
         self.device = math.inf
+        self.rests_at: float | None = None
         self.held_redo = 0
         self.told: dict[str, Any] = {}
         self.shows: dict[str, Any] = {}
@@ -113,6 +115,8 @@ class FakeServer:
             demand = self.redo_rate * self.density
             self.requested = min(float(pair.io_capacity_max), (law + 2.0 * demand) / 3.0)
             flushed = min(self.requested * part, age * self.density, self.device * part)
+            if self.rests_at is not None:
+                flushed = max(0.0, age - self.rests_at * limits.flush_limit) * self.density
             self.oldest += flushed / self.density
             if self.lsn - self.oldest > 1.1 * limits.flush_limit:
                 self._full(self.lsn - self.redo_rate * part, 1.1 * limits.flush_limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from policies.pace import AIM, LEAST, PATIENCE_SECONDS
+from policies.pace import AIM, FIRST_SECONDS, LEAST
 from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.core.draining import drain
@@ -33,7 +33,8 @@ def told(record: TickRecord, code: str) -> str:
 def unsteered(name: str, *, capacity: Capacity = DEFAULT, settings: Settings = ACTIVE) -> Bench:
     """Return an active loop beside a server of a law without authority, past its first write's conditions."""
     server = FakeServer(capacity)
-    server.told = {"flush_law": name}
+    server.told, server.rests_at = {"flush_law": name}, 0.98
+    server.oldest = server.lsn - server.rests_at * A
     bench = Bench(settings, server)
     bench.turn()
     bench.turn(SAVED)
@@ -135,7 +136,7 @@ def test_an_m_below_the_demand_is_raised(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNSTEERED)
 def test_a_default_far_above_the_demand_is_lowered_in_time(name: str) -> None:
-    """After minutes, in few steps that follow each other, and never to below what the load needs."""
+    """After a minute, in few steps that follow each other, and never to below what the load needs."""
     bench = unsteered(name, capacity=Capacity(200, 2_000))
     bench.turns(1800)
     values = [pair.io_capacity_max for _, pair, _ in bench.server.applied]
@@ -143,7 +144,7 @@ def test_a_default_far_above_the_demand_is_lowered_in_time(name: str) -> None:
 
     assert LEAST * DEMAND <= values[-1] <= 2.0 * DEMAND
     assert len(values) <= 3
-    assert at[0] - bench.records[0].tick.now >= PATIENCE_SECONDS
+    assert at[0] - bench.records[0].tick.now >= FIRST_SECONDS
     assert at[-1] - at[0] <= 2 * ACTIVE.dwell_seconds
 
 

@@ -21,6 +21,9 @@ EMERGENCY_RELIEF_SECONDS = 10.0
 """An emergency raise asks for the pages that bring the age to the set-point in this time."""
 
 EMERGENCY_LEAST_FACTOR = 1.5
+AWAKE = 0.5
+"""Share of M from which on a server that sleeps below its flush limit flushes as fast as M lets it."""
+
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
 
@@ -218,6 +221,8 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
         ratio, growing = found.checkpoint_age / sample.flush_limit, True
     if not near or ratio <= set_point or not growing:
         return None
+    if not LAWS[state.facts.flush_law].authority and found.flush_rate < AWAKE * sample.io_capacity_max:
+        return None  # the server has only just woken at its flush limit: M is not what it lacks
     seconds, name = min(near)
     span = found.redo_rate * EMERGENCY_RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
     rate = estimator.pages_ahead(state.estimator, sample, span) / EMERGENCY_RELIEF_SECONDS
