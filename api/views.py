@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from api.under_way import DrainInForce, RestoreUnderWay, drain_of, restore_of
 from api.vitals import Process
 from tuner.findings import Finding
+from tuner.managed import ended_by
 from tuner.records import (
     Capacity,
     Decision,
@@ -209,7 +210,7 @@ def status_of(
         lifecycle=record.lifecycle,
         mode=record.mode,
         advisory=(record.advisory or None) if record.mode is Mode.ADVISORY else None,
-        holds=tuple(_hold_of(record, hold) for hold in record.holds),
+        holds=tuple(_hold_of(record, hold, facts.managed if facts else "") for hold in record.holds),
         occurrences=record.occurrences,
         degraded=sample is not None and sample.degraded,
         decision=record.decision,
@@ -254,7 +255,7 @@ def state_of(record: TickRecord) -> State:
     )
 
 
-def _hold_of(record: TickRecord, hold: Hold) -> HoldInForce:
+def _hold_of(record: TickRecord, hold: Hold, provider: str) -> HoldInForce:
     """Turn the monotonic time of a hold into one that people know."""
     seconds = max(0.0, record.tick.now - hold.since)
     return HoldInForce(
@@ -262,7 +263,7 @@ def _hold_of(record: TickRecord, hold: Hold) -> HoldInForce:
         since=record.tick.wall - seconds,
         seconds=round(seconds, 3),
         reason=hold.reason,
-        clears=hold.clears,
+        clears=ended_by(hold.clears, provider),
     )
 
 

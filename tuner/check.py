@@ -140,7 +140,7 @@ def _surroundings(facts: Facts) -> Line:
         "surroundings",
         "untested",
         f"not seen, and not taken into account: {'; '.join(filter(None, (missing, untimed)))}",
-        "; ".join(filter(None, ("let the account see it" if granted else "", TIME_IT if untimed else ""))),
+        "; ".join(filter(None, ("let the account see it, with performance_schema = ON" if granted else "", TIME_IT if untimed else ""))),
         (facts.grant("SELECT", "performance_schema.*"),) if granted else (),
     )
 

@@ -61,6 +61,12 @@ def sets_in(words: str) -> tuple[str, ...]:
     return tuple(match[0] for match in _SETS.finditer(words))
 
 
+def ended_by(words: str, provider: str) -> str:
+    """Return what ends a hold, in the provider's way where the words name statements that it refuses."""
+    way = way_of(sets_in(words), provider)
+    return words if way is None else f"{way[0]}: {way[1][0]}"
+
+
 def way_of(sql: Sequence[str], provider: str) -> tuple[str, tuple[str, ...]] | None:
     """Return how a managed server's owner does what the statements do, in words and as a command.
 

@@ -77,6 +77,17 @@ def test_status_tells_how_long_a_hold_lasts(board: Board) -> None:
     assert hold["clears"] == "innobrim resume"
 
 
+def test_status_names_no_statement_that_a_provider_refuses(board: Board) -> None:
+    """What ends a hold on a managed server is said in its provider's way there too."""
+    held = Hold(HoldCode.INERT, 105.0, "off", "SET GLOBAL innodb_adaptive_flushing = ON")
+    board.publish(record(10, holds=(held,)), Settings(), replace(FACTS, managed="Amazon RDS"))
+
+    (hold,) = get(application(board), "/v1/status").json()["holds"]
+
+    assert "ParameterName=innodb_adaptive_flushing,ParameterValue=ON" in hold["clears"]
+    assert "SET GLOBAL innodb" not in hold["clears"]
+
+
 def test_missed_reading_is_said(board: Board) -> None:
     """After a failed reading status shows the reason instead of old values."""
     board.publish(record(1, reading=missed(1), estimate=None), Settings(), FACTS)

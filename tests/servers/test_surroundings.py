@@ -216,6 +216,13 @@ def test_an_answer_without_sense_is_a_part_unseen(session: Scripted) -> None:
     assert Surroundings().look(session) == ("replica",)
 
 
+def test_locks_are_unseen_where_the_performance_schema_is_off(session: Scripted) -> None:
+    """An empty table of locks says nothing there: `check` must not call a backup's lock visible."""
+    session.around["locks"] = [("locks", "off", None)]
+
+    assert Surroundings().look(session) == ("locks",)
+
+
 def test_an_undo_tablespace_set_aside_is_not_being_truncated() -> None:
     """An undo tablespace that stays inactive is no truncation; another one that follows is."""
     watch = UndoWatch()

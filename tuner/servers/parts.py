@@ -83,6 +83,11 @@ def _clone(rows: Mapping[str, Row]) -> dict[str, Any]:
 
 
 def _locks(rows: Mapping[str, Row]) -> dict[str, Any]:
+    """Return which locks are held; the table is empty, not absent, where the Performance Schema is off.
+
+    Raises:
+        ValueError: it is.
+    """
     backup, read = rows["locks"]
     return {"backup_locked": whole(backup) > 0, "read_locked": whole(read) > 0}
 
@@ -125,7 +130,8 @@ PARTS: Mapping[str, Part] = {
         ("cloning",),
     ),
     "locks": Part(
-        "SELECT 'locks', SUM(OBJECT_TYPE = 'BACKUP LOCK'), SUM(OBJECT_TYPE = 'GLOBAL')"
+        "SELECT 'locks', IF(@@GLOBAL.performance_schema, SUM(OBJECT_TYPE = 'BACKUP LOCK'), 'off'),"
+        " SUM(OBJECT_TYPE = 'GLOBAL')"
         " FROM performance_schema.metadata_locks WHERE OBJECT_TYPE IN ('BACKUP LOCK', 'GLOBAL')"
         " AND LOCK_TYPE = 'SHARED' AND LOCK_DURATION = 'EXPLICIT' AND LOCK_STATUS = 'GRANTED'",
         _locks,
