@@ -24,7 +24,7 @@ ANY_FIX = "start the server, or correct address and account"
 NEEDED_ACTIVE = frozenset({"write", "counters", "verified", "read_only"})
 """Lines whose warning is about active mode alone."""
 
-TIME_IT = "performance_schema = ON times statements, which takes a restart of mysqld"
+TIME_IT = "performance_schema = ON shows it, which takes a restart of mysqld"
 
 
 class Report(Struct, frozen=True):
@@ -131,16 +131,17 @@ def _counters(facts: Facts) -> Line:
 
 
 def _surroundings(facts: Facts) -> Line:
-    granted = tuple(part for part in facts.unseen if facts.timed or part != "latency")
-    missing = "; ".join(f"{part}: {UNSEEN.get(part, part)}" for part in granted)
-    untimed = "" if facts.timed else f"latency: {UNSEEN['latency']}, as performance_schema is OFF"
-    if not granted and not untimed:
+    off = () if facts.timed else ("latency", *(part for part in facts.unseen if part == "locks"))
+    granted = tuple(part for part in facts.unseen if part not in off)
+    if not granted and not off:
         return Line("surroundings", "ok", f"{facts.surroundings} can be seen")
+    missing = [f"{part}: {UNSEEN.get(part, part)}" for part in granted]
+    missing += [f"{part}: {UNSEEN[part]}, as performance_schema is OFF" for part in off]
     return Line(
         "surroundings",
         "untested",
-        f"not seen, and not taken into account: {'; '.join(filter(None, (missing, untimed)))}",
-        "; ".join(filter(None, ("let the account see it, with performance_schema = ON" if granted else "", TIME_IT if untimed else ""))),
+        f"not seen, and not taken into account: {'; '.join(missing)}",
+        "; ".join([*(["let the account see it"] if granted else []), *([TIME_IT] if off else [])]),
         (facts.grant("SELECT", "performance_schema.*"),) if granted else (),
     )
 
