@@ -15,6 +15,9 @@ RESPONSE_WITHIN = 0.25
 SYNC_M = 100
 """The M, pages/s, at which sync flushing does the work."""
 
+SCARCE = 0.1
+"""Idle share of the processors' time below which a row judges them and not the disk; the plant has none."""
+
 
 class Both(Struct, frozen=True):
     """One figure of a real row and of its twin; None where it is not known."""
@@ -50,8 +53,14 @@ class Compared(Struct, frozen=True):
 
     @property
     def judges(self) -> bool:
-        """Tell whether it counts: nothing was fitted on it, and its server was at work before."""
-        return not self.fitted and not self.fresh
+        """Tell whether it counts: not fitted on, at work before, and with processors left."""
+        return not self.fitted and not self.fresh and not self.crowded
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether the processors of the real server's machine were used up; not where nobody looked."""
+        idle = self.real.figure("machine_idle")
+        return idle is not None and idle < SCARCE
 
     def figure(self, name: str) -> Both:
         """Return a figure by its name in the rows."""

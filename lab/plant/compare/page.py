@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.plant.compare import earlier
-from lab.plant.compare.judge import PROMISES, SYNC_M, Both, Compared
+from lab.plant.compare.judge import PROMISES, SCARCE, SYNC_M, Both, Compared
 from lab.plant.compare.suites import BENCHES, Variant
 from lab.report.figures import UNKNOWN
 from lab.report.markdown import bullets, table
@@ -40,8 +40,13 @@ Written by `{COMMAND}`, nothing by hand, from rows of the published
   variant, first rows aside: what was tried decides, nothing that came out. Their rows are marked *fitted*.
 - Rows marked *first* were the first on their server, whose averages over 30 s still held the filling of the
   tables: for some three minutes it flushes as fast as M allows, whatever the age. Their twins begin with
-  20 MB/s of redo in the averages, which is a guess. Rows marked *fitted* or *first* judge nothing. Rows
-  marked † had not settled when counting began."""
+  20 MB/s of redo in the averages, which is a guess.
+- Rows marked ‡ judge the processors and not the disk: less than a tenth of the machine's processor time was
+  idle in the counted seconds, and the plant has none. A row that does not say how much was idle judges.
+- Rows marked *fitted*, *first* or ‡ count nowhere in the table below. Rows marked † had not settled when
+  counting began.
+- "Stalled" are the counted seconds in which a writer waited for redo space, "age / redo" is the highest
+  checkpoint age as a share of the redo capacity."""
 
 HEAD = (
     "C/M",
@@ -53,12 +58,11 @@ HEAD = (
     "pages/s",
     "error",
     "sync pages/s",
+    "stalled, s",
+    "age / redo",
     "to 63 %, s",
     "error",
 )
-SCARCE = 0.1
-"""Processors idle below which there may have been too few."""
-
 SPREAD = (
     ("mean, commits/s", "commits_mean"),
     ("standard deviation", "commits_sd"),
@@ -138,17 +142,18 @@ def _fitted(one: Variant) -> str:
 
 def _idle(rows: Sequence[Compared]) -> Iterable[str]:
     """Yield how little of the processors was left; nothing where there were enough."""
-    idle = [value for row in rows if (value := row.real.figure("machine_idle")) is not None]
-    if idle and min(idle) < SCARCE:
+    crowded = sum(row.crowded for row in rows)
+    if crowded:
+        idle = [value for row in rows if (value := row.real.figure("machine_idle")) is not None]
         yield (
-            f"Processors of the real server's machine idle: {min(idle):.2f} to {max(idle):.2f}. Where next to"
-            " nothing was left they may have been the limit; of the plant that is no more than the shortest"
-            " time of a commit."
+            f"Processors of the real server's machine idle: {min(idle):.2f} to {max(idle):.2f} of their time;"
+            f" less than {SCARCE:g} in {crowded} of {len(rows)} rows, which are marked ‡ and do not count."
         )
 
 
 def _row(row: Compared) -> list[str]:
-    marks = ["*fitted*"] * row.fitted + ["*first*"] * row.fresh + ["†"] * (row.real.settled is False)
+    marks = ["*fitted*"] * row.fitted + ["*first*"] * row.fresh + ["‡"] * row.crowded
+    marks += ["†"] * (row.real.settled is False)
     pages, response = row.figure("pages_per_second"), row.response
     return [
         row.setting,
@@ -160,6 +165,8 @@ def _row(row: Compared) -> list[str]:
         _both(pages),
         _error(pages.share, share=True),
         _both(row.per_second("sync_pages")),
+        _both(row.figure("stall_seconds")),
+        _both(row.figure("checkpoint_ratio_max"), 3),
         UNKNOWN if response.real is None and response.plant is None else _both(response),
         _error(response.share, share=True),
     ]

@@ -97,14 +97,16 @@ def measured(
     ratio: float = 0.2,
     place: int = 1,
     seed: int = 9,
+    idle: float = 0.6,
 ) -> Row:
-    """Return a row of a server that is as ``truth`` says, with what its device did."""
+    """Return a row of a server that is as ``truth`` says, with what its device and processors did."""
     empty = asked(most, given, ratio=ratio, place=place)
     parameters = parameters_of(empty, truth)
     row = simulated(empty, parameters, seed=seed)
     pages = row.figures["pages_per_commit"]
     writes = pages * parameters.disk.page_operations(128) + parameters.load.group_operations / 16
-    return replace(row, figures=row.figures | {"device_writes_per_commit": round(writes, 4)})
+    seen = {"device_writes_per_commit": round(writes, 4), "machine_idle": idle}
+    return replace(row, figures=row.figures | seen)
 
 
 def bench(root: Path, rows: Sequence[Row], suite: str = SUITE) -> Path:

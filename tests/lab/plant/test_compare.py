@@ -91,6 +91,39 @@ def test_what_was_fitted_on_does_not_judge_and_is_named(tmp_path: Path) -> None:
     assert "| 600/1200 | *first* |" in text
 
 
+def test_a_row_whose_processors_were_used_up_does_not_judge_the_disk(tmp_path: Path) -> None:
+    """Below a tenth idle a row is printed, marked and not counted; one that says nothing of it counts."""
+    given = [(700, 0.6), (600, 0.099), (500, 0.1), (400, 0.0)]
+    rows = [measured(most, place=place, idle=idle) for place, (most, idle) in enumerate(given, 1)]
+    silent = measured(300, place=5)
+    silent = replace(silent, figures={k: v for k, v in silent.figures.items() if k != "machine_idle"})
+    directory = bench(tmp_path, [measured(1000, place=0), *rows, silent])
+
+    (found,) = compared(directory, [TRUTH])
+    text = document([found], state="x")
+
+    assert [row.setting for row in found.rows if row.judges] == ["350/700", "250/500", "150/300"]
+    assert len(THROUGHPUT.errors(found.rows)) == 3
+    assert "| 300/600 | ‡ |" in text
+    assert "idle: 0.00 to 0.60 of their time; less than 0.1 in 2 of 6 rows, which are marked ‡" in text
+
+
+def test_the_page_has_stalls_and_the_highest_checkpoint_age(tmp_path: Path) -> None:
+    """What a low M costs is beside the real server's: seconds without room, and how full the log was."""
+    rows = [measured(most, place=place) for place, most in enumerate((700, 100))]
+    real = rows[1].figures | {"stall_seconds": 23, "checkpoint_ratio_max": 0.834}
+    directory = bench(tmp_path, [rows[0], replace(rows[1], figures=real)])
+
+    (found,) = compared(directory, [TRUTH])
+    text = document([found], state="x")
+
+    plant = found.rows[1].plant.figures
+    cells = f"| 23 / {plant['stall_seconds']} | 0.834 / {plant['checkpoint_ratio_max']:.3f} |"
+    line = next(line for line in text.splitlines() if line.startswith("| 100/100 |"))
+    assert cells in line
+    assert "| stalled, s | age / redo |" in text
+
+
 def test_a_policys_row_between_two_settings_is_no_pause(tmp_path: Path) -> None:
     """The bench had the same server all along, though only the settings are compared."""
     policy = replace(measured(900, place=1), kind="policy", io_capacity=None, io_capacity_max=None)
