@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from lab.plant.endless import Endless
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
 from lab.scenarios.progress import Progress, nobody
@@ -133,7 +134,25 @@ def simulate(
         oracle: look for the best static setting as well.
         publish: told every tick's record.
         progress: told now and then how far it is.
+
+    Raises:
+        SimulateError: a run that would take for ever.
     """
+    try:
+        return _simulated(scenario, policy, settings, oracle=oracle, publish=publish, progress=progress)
+    except Endless as error:
+        raise SimulateError(f"{scenario.name}: {error}") from error
+
+
+def _simulated(
+    scenario: Scenario,
+    policy: PolicyName,
+    settings: Settings | None,
+    *,
+    oracle: bool,
+    publish: Callable[[TickRecord], None],
+    progress: Told,
+) -> Result:
     settings = msgspec.structs.replace(settings or Settings(), mode=Mode.ACTIVE, policy=policy)
 
     def ticked(record: TickRecord) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lab.plant.access import streams
 from lab.plant.cleaner import Cleaner
 from lab.plant.disk import Disk
+from lab.plant.endless import MOST_PHASES, Endless, why_endless
 from lab.plant.flavour import Sync
 from lab.plant.latency import Latencies
 from lab.plant.load import Clients
@@ -54,12 +55,12 @@ class Engine:
         stalled: seconds in which all writers waited for redo space or for sync flushing.
         waits: writers that waited for redo space so far (``log_on_file_space_waits``).
         latencies: how long commits took.
+        redo_per_commit: redo that one commit adds now, bytes.
     """
 
     __slots__ = (
         "_commit_bytes",
         "_own",
-        "_redo_per_commit",
         "_second",
         "_timeline",
         "_waits_for_sync",
@@ -72,6 +73,7 @@ class Engine:
         "lru",
         "now",
         "redo",
+        "redo_per_commit",
         "stalled",
         "waits",
     )
@@ -90,7 +92,7 @@ class Engine:
         depth, reads = server.lru_scan_depth, parameters.disk.read_iops
         self.lru = None if found is None else Lru(found, depth, reads, lsn=float(FIRST_LSN))
         self._own = parameters.load
-        self._redo_per_commit = 0.0
+        self.redo_per_commit = 0.0
         self._change(parameters.load.timeline[0])
         self._commit_bytes = parameters.load.commit_bytes
         self._timeline = self._planned(parameters)
@@ -119,16 +121,24 @@ class Engine:
         self.load.change(now)
         self.ledger.appends(own.appended_pages if now.appended_pages is None else now.appended_pages)
         redo = now.redo_bytes_per_commit
-        self._redo_per_commit = own.redo_bytes_per_commit if redo is None else redo
+        self.redo_per_commit = own.redo_bytes_per_commit if redo is None else redo
 
     def _resize(self, capacity: int) -> None:
         self.redo.resize(capacity, self.ledger.oldest(self.redo.lsn))
 
     def advance_to(self, until: float) -> None:
-        """Let time pass up to ``until``, seconds since the start."""
+        """Let time pass up to ``until``, seconds since the start.
+
+        Raises:
+            Endless: so much happens in a second that this would never end.
+        """
+        left = MOST_PHASES * (until - self.now + 1.0)
         while self.now < until - INSTANT:
             self._events()
             self._phase(until)
+            left -= 1.0
+            if left < 0.0:
+                raise Endless(why_endless(self))
 
     def _events(self) -> None:
         """Do all that is due now."""
@@ -220,7 +230,7 @@ class Engine:
         self.latencies.add(load.latency(end, seconds, done), done)
         if done > 0.0:
             self.commits += done
-            redo.lsn += done * self._redo_per_commit
+            redo.lsn += done * self.redo_per_commit
             self.ledger.update(commits=done, lsn=redo.lsn, flushing=flushed > 0.0)
         load.queue(commits, seconds)
         disk.used(done * operations + flushed * disk.page_operations(), seconds)
@@ -235,4 +245,4 @@ class Engine:
         if self._waits_for_sync:
             age = redo.lsn - self.ledger.oldest(redo.lsn)
             room = min(room, redo.sync_trigger - age + NO_ROOM)
-        return room / (commits * self._redo_per_commit)
+        return room / (commits * self.redo_per_commit)

@@ -113,7 +113,7 @@ def _taken(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type expressio
 
 def _hint(value: object, kind: Kind) -> str:
     """Return what a refused value may have meant, or why it is refused."""
-    if isinstance(value, (int, float)) and abs(value) > LARGEST:
+    if isinstance(value, (int, float)) and abs(value) > LARGEST and "up to" not in kind.words:
         return f", at most {LARGEST:g}"
     if not isinstance(value, str):
         return ""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SHORTEST_WINDOW = 60
 """Seconds that must at least be counted."""
 
+LARGEST_COMMIT = 0.1
+"""Largest share of the redo log that one commit may write: a few larger ones fill it, whatever is flushed."""
+
 SETTLING_RESIDENCES = 5.0
 """Residence times of a redo record, S/R, that a steady scenario waits before it counts."""
 
@@ -82,6 +85,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
                 f"at {self.changes[0]:g}"
             )
         found.extend(self._wrong_amounts())
+        found.extend(self._wrong_commits())
         found.extend(self.server_problems())
         return found
 
@@ -115,6 +119,21 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
                 f"disk.credits.burst_iops = {burst.burst_iops:g}: must be above write_iops = {highest:g}, "
                 "which the disk takes without credits"
             )
+
+    def _wrong_commits(self) -> Iterator[str]:
+        """Yield commits that a redo log of this size cannot take."""
+        least = min([self.server.redo_capacity, *(one.redo_capacity for one in self.server.resizes)])
+        amounts = [("load.redo_bytes_per_commit", self.load.redo_bytes_per_commit)]
+        for number, change in enumerate(self.load.timeline):
+            if change.redo_bytes_per_commit is not None:
+                key = f"load.timeline[{number}].redo_bytes_per_commit"
+                amounts.append((key, change.redo_bytes_per_commit))
+        for key, amount in amounts:
+            if amount > LARGEST_COMMIT * least:
+                yield (
+                    f"{key} = {amount:,.15g}: must be at most {LARGEST_COMMIT * least:,.0f}, a tenth of the "
+                    f"redo log, redo_capacity = {least:,}"
+                )
 
     def _wrong_settings(self) -> Iterator[str]:
         """Yield settings of the server that cannot stand together."""

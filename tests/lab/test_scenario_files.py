@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING, get_type_hints
 
 import pytest
 
+from lab.plant.parameters import Credits, DiskChange, DiskParameters, LoadChange, LoadParameters
 from lab.scenarios import ScenarioError
+from lab.scenarios.kinds import kind_of
 from lab.scenarios.load import parse_scenario
+
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 TOP = 'name = "x"\ndescription = "for tests"\nseconds = 1200\nmeasured_from = 600\n'
 
@@ -75,7 +81,40 @@ def test_a_wrong_value_is_told_in_words(text: str, message: str) -> None:
 def test_a_number_that_nothing_can_be_reckoned_with_is_refused(key: str, number: str) -> None:
     """Infinity, what is no number, and what is beyond all measure are refused before the run."""
     (line,) = refused(f"{TOP}{key} = {number}")
-    assert re.search(r"(hot_pages|pages_per_second) = \S+: must be a number above 0", line)
+    assert re.search(r"(hot_pages|pages_per_second) = \S+: must be a number from 1 up to 10,000,000", line)
+
+
+TABLES: dict[type[Struct], tuple[str, dict[str, str]]] = {
+    DiskParameters: ("[disk]\n{}", {}),
+    LoadParameters: ("[load]\n{}", {}),
+    DiskChange: ("[disk]\ntimeline = [{{ {} }}]", {"at": "0", "write_iops": "900"}),
+    LoadChange: ("[load]\ntimeline = [{{ {} }}]", {"at": "0", "threads": "9"}),
+    Credits: ("[disk]\ncredits = {{ {} }}", {"burst_iops": "9000", "most": "900"}),
+}
+"""How a key of each table is written, beside the ones that it needs."""
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
+@pytest.mark.parametrize("number", ["inf", "1e+15"])
+def test_every_number_of_load_and_disk_has_an_upper_limit(table: type[Struct], number: str) -> None:
+    """No key of load or disk takes a number with which a run would not end; each is told what is right."""
+    form, needed = TABLES[table]
+    for key, hint in get_type_hints(table, include_extras=True).items():
+        if kind_of(hint).type in (int, float):
+            keys = needed | {key: number}
+            said = refused(TOP + form.format(", ".join(f"{name} = {value}" for name, value in keys.items())))
+            assert re.search(rf"\b{key} = \S+: must be a .*number .*(up to|below) \d", said[0])
+
+
+@pytest.mark.parametrize("table", ["disk", "load"])
+def test_a_repetition_shorter_than_a_second_is_refused(table: str) -> None:
+    """A timeline that begins anew a million times a second would keep the command busy for ever."""
+    (line,) = refused(f"{TOP}[{table}]\nrepeat = 0.000001")
+    assert f"{table}.repeat = 1e-06: must be a number from 1 up to 2,678,400" in line
+
+
+FOUR = "{ at = 0, threads = 4 }"
+LARGE = "{ at = 700, threads = 4, redo_bytes_per_commit = 1e6 }"
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -100,6 +139,14 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         ("[load]\nzipf_exponent = 1.2", 'it belongs to "zipf"'),
         ("[load]\npages_per_commit = 9\nhot_pages = 5", "is more than all the pages there are"),
         ("[disk]\ncredits = { burst_iops = 1200, most = 9 }", "must be above write_iops = 1200"),
+        (
+            "[load]\nredo_bytes_per_commit = 10_485_761",
+            "load.redo_bytes_per_commit = 10,485,761: must be at most 10,485,760, a tenth of the redo log",
+        ),
+        (
+            f"[server]\nredo_capacity = 8_388_608\n[load]\ntimeline = [{FOUR}, {LARGE}]",
+            "load.timeline[1].redo_bytes_per_commit = 1,000,000: must be at most 838,861",
+        ),
     ],
 )
 def test_keys_that_contradict_each_other_are_refused(text: str, message: str) -> None:

@@ -333,6 +333,18 @@ def test_a_file_of_ones_own_runs(tmp_path: Path) -> None:
     assert "warning: measured_from" in found.stderr
 
 
+def test_a_run_that_would_never_end_is_refused(tmp_path: Path) -> None:
+    """A log that its load fills thousands of times a second is a usage error with the values, at once."""
+    path = tmp_path / "mine.toml"
+    load = "timeline = [{ at = 0, threads = 10_000 }]\ncommit_seconds = 1e-6\nredo_bytes_per_commit = 1e7"
+    path.write_text(f"{SHORT.replace('1200', '1e7')}[load]\n{load}\n", encoding="utf-8")
+    found = _command("--scenario", str(path))
+    assert found.exit_code == 2
+    assert "short: 0." in found.stderr
+    assert "the run would hardly end" in found.stderr
+    assert "redo_capacity = 104,857,600 is too small for threads = 10,000" in found.stderr
+
+
 def test_the_policy_writes_from_the_defaults() -> None:
     """The loop begins at 10000/20000, knows its originals durable at once, and writes in active mode."""
     records: list[TickRecord] = []

@@ -6,7 +6,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-Positive = Annotated[float, Meta(gt=0)]
+Rate = Annotated[float, Meta(ge=1, le=10_000_000)]
+"""Operations or pages per second; no device takes more."""
+
+Moment = Annotated[float, Meta(ge=0, le=2_678_400)]
+Period = Annotated[float, Meta(ge=1, le=2_678_400)]
+"""Seconds, up to the length of the longest run."""
 
 
 class DiskChange(Struct, frozen=True, forbid_unknown_fields=True):
@@ -17,8 +22,8 @@ class DiskChange(Struct, frozen=True, forbid_unknown_fields=True):
         write_iops: write operations per second that the disk takes.
     """
 
-    at: Annotated[float, Meta(ge=0)]
-    write_iops: Positive
+    at: Moment
+    write_iops: Rate
 
 
 class Credits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,8 +34,8 @@ class Credits(Struct, frozen=True, forbid_unknown_fields=True):
         most: operations above the baseline that can be saved up; what there is at the start as well.
     """
 
-    burst_iops: Positive
-    most: Positive
+    burst_iops: Rate
+    most: Annotated[float, Meta(ge=1, le=1_000_000_000_000)]
 
 
 class DiskParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,15 +58,15 @@ class DiskParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     timeline: Annotated[tuple[DiskChange, ...], Meta(min_length=1)] = (DiskChange(0.0, 1200.0),)
-    repeat: Positive | None = None
-    operations_per_page: Positive = 1.0625
-    batch_operations: Annotated[float, Meta(ge=0)] = 6.848
-    queued_pages: Positive = 120.0
-    pages_per_second: Positive = 60_000.0
-    megabytes_per_second: Positive | None = None
+    repeat: Period | None = None
+    operations_per_page: Annotated[float, Meta(gt=0, le=1000)] = 1.0625
+    batch_operations: Annotated[float, Meta(ge=0, le=10_000)] = 6.848
+    queued_pages: Annotated[float, Meta(ge=1, le=1_000_000)] = 120.0
+    pages_per_second: Rate = 60_000.0
+    megabytes_per_second: Annotated[float, Meta(ge=0.1, le=1_000_000)] | None = None
     latency: Annotated[float, Meta(ge=0, le=1)] = 0.0
     fsync_seconds: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    read_iops: Positive | None = None
+    read_iops: Rate | None = None
     redo_apart: bool = False
     credits: Credits | None = None
 

@@ -6,7 +6,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-Positive = Annotated[float, Meta(gt=0)]
+from lab.plant.parameters.disk import Moment, Period
+
+RedoBytes = Annotated[float, Meta(ge=1, le=1_000_000_000)]
+NewPages = Annotated[float, Meta(ge=0, le=1_000_000)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
 
 Distribution = Literal["uniform", "zipf", "hot_set"]
@@ -23,11 +26,11 @@ class LoadChange(Struct, frozen=True, forbid_unknown_fields=True):
         redo_bytes_per_commit: LSN bytes that one commit adds; None: as the load says.
     """
 
-    at: Annotated[float, Meta(ge=0)]
+    at: Moment
     threads: Annotated[int, Meta(ge=0, le=10_000)]
-    rate: Annotated[float, Meta(ge=0)] | None = None
-    appended_pages: Annotated[float, Meta(ge=0)] | None = None
-    redo_bytes_per_commit: Positive | None = None
+    rate: Annotated[float, Meta(ge=0, le=10_000_000)] | None = None
+    appended_pages: NewPages | None = None
+    redo_bytes_per_commit: RedoBytes | None = None
 
 
 class LoadParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,17 +56,17 @@ class LoadParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     timeline: Annotated[tuple[LoadChange, ...], Meta(min_length=1)] = (LoadChange(0.0, 16),)
-    repeat: Positive | None = None
-    hot_pages: Positive = 23_000.0
+    repeat: Period | None = None
+    hot_pages: Annotated[float, Meta(ge=1, le=10_000_000_000)] = 23_000.0
     distribution: Distribution = "uniform"
     zipf_exponent: Annotated[float, Meta(gt=0, le=3)] = 0.99
     hot_share: Share = 0.1
     hot_touches: Share = 0.9
-    pages_per_commit: Annotated[float, Meta(ge=0)] = 1.0
-    appended_pages: Annotated[float, Meta(ge=0)] = 0.0
-    redo_bytes_per_commit: Positive = 546.0
-    group_operations: Positive = 3.872
-    group_limit: Annotated[int, Meta(ge=1)] = 64
-    commit_bytes: Positive = 1000.0
-    commit_seconds: Positive = 0.0011
+    pages_per_commit: Annotated[float, Meta(ge=0, le=1_000_000)] = 1.0
+    appended_pages: NewPages = 0.0
+    redo_bytes_per_commit: RedoBytes = 546.0
+    group_operations: Annotated[float, Meta(gt=0, le=10_000)] = 3.872
+    group_limit: Annotated[int, Meta(ge=1, le=10_000)] = 64
+    commit_bytes: Annotated[float, Meta(ge=1, le=1_000_000_000)] = 1000.0
+    commit_seconds: Annotated[float, Meta(ge=0.000_001, le=60)] = 0.0011
     noise: Annotated[float, Meta(ge=0, le=0.5)] = 0.08

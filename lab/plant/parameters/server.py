@@ -64,7 +64,7 @@ class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     flavour: FlavourName = "mysql-9.7"
     redo_capacity: Redo = 104_857_600
     resizes: tuple[RedoChange, ...] = ()
-    buffer_pool_pages: Annotated[int, Meta(ge=320)] = 131_072
+    buffer_pool_pages: Annotated[int, Meta(ge=320, le=4_294_967_296)] = 131_072
     io_capacity: Capacity | None = None
     io_capacity_max: Capacity | None = None
     adaptive_flushing_lwm: Annotated[float, Meta(ge=0, le=70)] = 10.0
@@ -73,7 +73,7 @@ class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     flushing_avg_loops: Annotated[int, Meta(ge=1, le=1000)] = 30
     idle_flush_pct: Annotated[int, Meta(ge=0, le=100)] = 100
     flush_sync: bool = True
-    lru_scan_depth: Annotated[int, Meta(ge=100)] = 1024
+    lru_scan_depth: Annotated[int, Meta(ge=100, le=4_294_967_295)] = 1024
     doublewrite_pages: Annotated[int, Meta(ge=1, le=512)] = 128
 
     @property
