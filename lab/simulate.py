@@ -10,9 +10,10 @@ from msgspec import Struct
 from lab.plant.endless import Endless
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
+from lab.scenarios.caps import caps_of
 from lab.scenarios.progress import Progress, nobody
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
-from lab.scenarios.static import BestStatic, Untouched, caps_of, search
+from lab.scenarios.search import BestStatic, Untouched, search
 from lab.simulate_loop import run_policy
 from tuner.settings import Mode, PolicyName, Settings
 
@@ -193,7 +194,7 @@ def _simulated(
         pages_per_commit=round(outcome.pages_per_commit, 4),
         latency_p50=round(outcome.latency_p50, 5),
         latency_p99=round(outcome.latency_p99, 5),
-        settling_seconds=None if scenario.changes else outcome.settling_seconds,
+        settling_seconds=None if scenario.changes else run.settling_seconds,
         knob_changes=run.knob_changes,
         io_capacity_max_final=run.final.io_capacity_max,
         wall_seconds=round(run.wall_seconds, 3),

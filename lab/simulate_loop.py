@@ -80,6 +80,7 @@ class PolicyRun(Struct, frozen=True):
 
     Attributes:
         outcome: what was counted.
+        settling_seconds: after which the age ratio stays where it ends; None when it never does.
         knob_changes: writes that changed the pair, over the whole run.
         final: the pair in force at the end, pages/s.
         wall_seconds: real time that the loop took.
@@ -87,6 +88,7 @@ class PolicyRun(Struct, frozen=True):
     """
 
     outcome: Outcome
+    settling_seconds: float | None
     knob_changes: int
     final: Capacity
     wall_seconds: float
@@ -132,6 +134,7 @@ def run_policy(
     cleaner = server.engine.cleaner
     return PolicyRun(
         outcome=trace.outcome(scenario.measured_from),
+        settling_seconds=trace.settling(),
         knob_changes=watched.changes,
         final=Capacity(cleaner.io_capacity, cleaner.io_capacity_max),
         wall_seconds=wall,

@@ -43,8 +43,6 @@ class Outcome(Struct, frozen=True):
         pages_per_commit: flush-list pages written per commit.
         latency_p50: median of a commit's time, seconds.
         latency_p99: 99th percentile of it, seconds.
-        settling_seconds: when the age ratio's 30-second mean comes within 0.03 of the mean
-            over the last third of the whole run, for good; None when it never does.
         redo_rate_before: redo bytes/s from the start to ``measured_from``.
     """
 
@@ -61,7 +59,6 @@ class Outcome(Struct, frozen=True):
     pages_per_commit: float
     latency_p50: float
     latency_p99: float
-    settling_seconds: float | None
     redo_rate_before: float
 
 
@@ -154,12 +151,15 @@ class Trace:
             pages_per_commit=(self._pages[last] - self._pages[first]) / done if done else 0.0,
             latency_p50=latencies.percentile(50),
             latency_p99=latencies.percentile(99),
-            settling_seconds=self.settling(),
             redo_rate_before=(self._lsn[first] - self._lsn[0]) / before if before > 0.0 else 0.0,
         )
 
     def settling(self) -> float | None:
-        """Return the seconds after which the age ratio stays where it ends, None when it never does."""
+        """Return the seconds after which the age ratio stays where it ends, None when it never does.
+
+        From then on its 30-second mean is within 0.03 of the mean over the last third of the run, whose
+        every second has a reading.
+        """
         ratios = self._age_ratio
         count = len(ratios)
         if count < 3 * SETTLED_OVER:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.scenarios import load_scenario
+from lab.scenarios.caps import Caps
 from lab.scenarios.load import parse_scenario
 from lab.scenarios.progress import Progress
-from lab.scenarios.static import Caps, search
+from lab.scenarios.search import search
 from lab.simulate import resized, simulate
 from tuner.cli import bar
 from tuner.cli.bar import CLEAR, Bar, drawn
@@ -135,7 +136,7 @@ def test_two_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> N
     """A search in two processes tells of every run as it goes, and finds the same settings."""
     scenario = parse_scenario(SHORT, source="test")
     alone = search(scenario, ratio=2, caps=Caps(0.78))
-    monkeypatch.setattr("lab.scenarios.static.PARALLEL_FROM", 0)
+    monkeypatch.setattr("lab.scenarios.search.PARALLEL_FROM", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     told: list[Progress] = []
     assert search(scenario, ratio=2, caps=Caps(0.78), progress=told.append) == alone

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
+from lab.scenarios.caps import Caps
 from lab.scenarios.load import parse_scenario
 from lab.scenarios.schema import SETTLING_RESIDENCES
-from lab.scenarios.static import Caps, pair, run_static, search
+from lab.scenarios.search import search
+from lab.scenarios.static import pair, run_static
 from lab.scenarios.trace import Trace
 from lab.simulate import resized, simulate
 from lab.simulate_loop import SimInbox, run_policy

@@ -10,7 +10,7 @@ from lab.simulate import NoStatic
 
 if TYPE_CHECKING:
     from lab.scenarios import Scenario
-    from lab.scenarios.static import BestStatic, Untouched
+    from lab.scenarios.search import BestStatic, Untouched
     from lab.simulate import Result
 
 ROWS = (

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner, Result
 
-from lab.scenarios.static import BestStatic
+from lab.scenarios.search import BestStatic
 from lab.simulate import NoStatic
 from lab.simulate import simulate as really
 from tuner.cli import simulate as module

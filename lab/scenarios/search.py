@@ -1,0 +1,172 @@
+"""The best static setting of a scenario, found coarse to fine."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from lab.scenarios.caps import calm
+from lab.scenarios.grid import coarse, halfway, most_between, most_left, past_the_best
+from lab.scenarios.progress import Progress, nobody
+from lab.scenarios.runs import Runs
+from lab.scenarios.static import pair, run_pair, run_static, starting_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lab.scenarios.caps import Caps
+    from lab.scenarios.progress import Told
+    from lab.scenarios.schema import Scenario
+    from lab.scenarios.trace import Outcome
+
+PARALLEL_FROM = 10_000
+"""Simulated seconds from which a second process pays for its start."""
+
+
+class BestStatic(Struct, frozen=True):
+    """A static setting and what it gives: M in pages/s, commits/s, pages per commit."""
+
+    io_capacity_max: int
+    throughput_mean: float
+    pages_per_commit: float
+
+
+class Untouched(Struct, frozen=True):
+    """The C and M that the server starts with, in pages/s, and what they give where nobody changes them.
+
+    Attributes:
+        io_capacity: C, pages/s.
+        io_capacity_max: M, pages/s.
+        throughput_mean: commits/s.
+        throughput_p1: first percentile of the commits in one second.
+        age_ratio_mean: modified age over flush limit.
+        checkpoint_age_max: highest checkpoint age as a share of the redo capacity.
+        sync_flush_seconds: seconds in which a page was sync-flushed.
+        pages_per_commit: flush-list pages written per commit.
+    """
+
+    io_capacity: int
+    io_capacity_max: int
+    throughput_mean: float
+    throughput_p1: float
+    age_ratio_mean: float
+    checkpoint_age_max: float
+    sync_flush_seconds: int
+    pages_per_commit: float
+
+
+class Search(Struct, frozen=True):
+    """The winners of a search; None where no setting keeps the rules.
+
+    Attributes:
+        best: under all constraints.
+        without_cap: without budgets and alarm cap.
+        unconstrained: without any.
+        untouched: what the server starts with.
+        runs: values of M that were tried.
+    """
+
+    best: BestStatic | None
+    without_cap: BestStatic | None
+    unconstrained: BestStatic | None
+    untouched: Untouched
+    runs: int
+
+
+def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobody) -> Search:
+    """Return the static settings with the highest throughput.
+
+    It climbs from the lowest M in coarse steps until throughput only falls, then looks halfway between each
+    winner and its neighbours, again and again.
+
+    Args:
+        scenario: what they are tried on, from the same state and with the same seed.
+        ratio: k, M = k * C.
+        caps: what the contender keeps to.
+        progress: told how many runs are done, of how many at most.
+    """
+    rules: tuple[Callable[[Outcome], bool], ...] = (
+        lambda outcome: calm(outcome) and caps.keep(outcome),
+        calm,
+        lambda _: True,
+    )
+    known: dict[int, Outcome] = {}
+    most = 0
+
+    def told(done: int, seconds: float) -> None:
+        tried = len(known) + done
+        progress(
+            Progress(
+                stage="static settings",
+                share=seconds / (most * scenario.seconds),
+                detail=f"{tried} tried of at most {most}",
+                at_least=True,
+            )
+        )
+
+    workers = min(2, os.cpu_count() or 1) if scenario.seconds >= PARALLEL_FROM else 1
+    with Runs(partial(run_static, scenario, ratio), workers=workers, told=told) as runs:
+
+        def try_all(values: Sequence[int], later: int) -> None:
+            nonlocal most
+            most = len(known) + len(values) + later
+            known.update(zip(values, runs.outcomes(values), strict=True))
+
+        def best_of_each() -> list[float | None]:
+            return [None if one is None else known[one].throughput_mean for one in winners()]
+
+        def winners() -> list[int | None]:
+            return [_winner(known, accept) for accept in rules]
+
+        ladder = coarse(ratio)
+        left = ladder
+        while left and not past_the_best([one.throughput_mean for one in known.values()], best_of_each()):
+            rungs, left = left[:workers], left[workers:]
+            try_all(rungs, len(left) + len(rules) * most_between(ladder))
+        start = starting_pair(scenario)
+        alone = {start.io_capacity_max} & set(left) if start == pair(start.io_capacity_max, ratio) else set()
+        while fresh := alone | halfway(known, winners(), ratio):
+            alone = set()
+            try_all(sorted(fresh), max(0, most_left(known, winners()) - len(fresh)))
+    best, without_cap, unconstrained = (_answer(known, _winner(known, accept)) for accept in rules)
+    return Search(
+        best=best,
+        without_cap=without_cap,
+        unconstrained=unconstrained,
+        untouched=_untouched(scenario, ratio, known),
+        runs=len(known),
+    )
+
+
+def _untouched(scenario: Scenario, ratio: int, known: dict[int, Outcome]) -> Untouched:
+    """Return what the server starts with and gives, from the search's runs where it is among them."""
+    start = starting_pair(scenario)
+    tried = known.get(start.io_capacity_max) if start == pair(start.io_capacity_max, ratio) else None
+    outcome = run_pair(scenario, start) if tried is None else tried
+    return Untouched(
+        io_capacity=start.io_capacity,
+        io_capacity_max=start.io_capacity_max,
+        throughput_mean=round(outcome.throughput_mean, 1),
+        throughput_p1=round(outcome.throughput_p1, 1),
+        age_ratio_mean=round(outcome.age_ratio_mean, 4),
+        checkpoint_age_max=round(outcome.checkpoint_age_max, 4),
+        sync_flush_seconds=outcome.sync_flush_seconds,
+        pages_per_commit=round(outcome.pages_per_commit, 4),
+    )
+
+
+def _winner(known: dict[int, Outcome], accept: Callable[[Outcome], bool]) -> int | None:
+    """Return the acceptable M with the highest throughput; None when none is acceptable."""
+    fit = [value for value, outcome in known.items() if accept(outcome)]
+    return max(fit, key=lambda value: known[value].throughput_mean, default=None)
+
+
+def _answer(known: dict[int, Outcome], winner: int | None) -> BestStatic | None:
+    """Return a winner as it is printed."""
+    if winner is None:
+        return None
+    outcome = known[winner]
+    return BestStatic(winner, round(outcome.throughput_mean, 1), round(outcome.pages_per_commit, 4))
