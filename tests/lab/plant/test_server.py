@@ -250,13 +250,14 @@ def test_more_threads_commit_more() -> None:
 
 
 def test_a_reading_costs_little() -> None:
-    """A simulated second with its reading takes well under the 60 µs that a simulated day in 30 s allows."""
+    """A simulated second with its reading takes at most 60 µs of a processor: 5 s for a static day."""
     parameters = PlantParameters(server=ServerParameters(io_capacity=240, io_capacity_max=480))
     best = min(_seconds_for(parameters, 1000) for _ in range(5))
-    assert best / 1000 < 60e-6 * 2  # a busy machine may be twice as slow
+    assert best / 1000 < 60e-6
 
 
 def _seconds_for(parameters: PlantParameters, seconds: int) -> float:
-    began = time.perf_counter()
+    """Return the processor seconds that so many simulated ones take; others' work does not count."""
+    began = time.process_time()
     watched(parameters, seconds)
-    return time.perf_counter() - began
+    return time.process_time() - began
