@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lab.plant.access import streams
 from lab.plant.cleaner import Cleaner
 from lab.plant.disk import Disk
-from lab.plant.endless import MOST_PHASES, Endless, why_endless
+from lab.plant.endless import IN_HAND, MOST_PHASES, Endless, why_endless
 from lab.plant.flavour import Sync
 from lab.plant.latency import Latencies
 from lab.plant.load import Clients
@@ -60,6 +60,7 @@ class Engine:
 
     __slots__ = (
         "_commit_bytes",
+        "_in_hand",
         "_own",
         "_second",
         "_timeline",
@@ -98,6 +99,7 @@ class Engine:
         self._timeline = self._planned(parameters)
         self._waits_for_sync = self.cleaner.waits_for_sync()
         self._second = 0.0
+        self._in_hand = float(IN_HAND)
         self.commits = 0.0
         self.stalled = 0.0
         self.waits = 0
@@ -127,18 +129,15 @@ class Engine:
         self.redo.resize(capacity, self.ledger.oldest(self.redo.lsn))
 
     def advance_to(self, until: float) -> None:
-        """Let time pass up to ``until``, seconds since the start.
-
-        Raises:
-            Endless: so much happens in a second that this would never end.
-        """
-        left = MOST_PHASES * (until - self.now + 1.0)
+        """Let time pass up to ``until``, seconds since the start; ``Endless`` where that would never end."""
+        left = min(IN_HAND, self._in_hand + MOST_PHASES * (until - self.now))
         while self.now < until - INSTANT:
             self._events()
             self._phase(until)
             left -= 1.0
             if left < 0.0:
                 raise Endless(why_endless(self))
+        self._in_hand = left
 
     def _events(self) -> None:
         """Do all that is due now."""
