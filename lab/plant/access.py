@@ -45,6 +45,11 @@ def streams(load: LoadParameters) -> tuple[Stream, ...]:
     return tuple(found)
 
 
+def appending(touched: tuple[Stream, ...], pages: float) -> tuple[Stream, ...]:
+    """Return the streams where each commit fills so many new pages."""
+    return tuple(Stream(math.inf, pages) if one.pages == math.inf else one for one in touched)
+
+
 def _zipf(pages: float, exponent: float, touches: float) -> list[Stream]:
     """Return streams whose borders are ranks in geometric progression, probability ``rank ** -exponent``."""
     factor = (pages + 1.0) ** (1.0 / ZIPF_STREAMS)

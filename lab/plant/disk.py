@@ -1,9 +1,11 @@
-"""One device that page writes and commits share."""
+"""What commits and page writes get of the one device that they share, or of one each."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
+
+from lab.plant.device import Device
 
 if TYPE_CHECKING:
     from lab.plant.parameters import DiskParameters
@@ -11,122 +13,154 @@ if TYPE_CHECKING:
 PAGE_BYTES = 2.0 * 16_384.0
 """Bytes that one flushed page costs: itself and its copy in the doublewrite file."""
 
-MEGABYTE = 1e6
+CHECKPOINT_OPERATIONS = 1.0
+"""Write operations of one checkpoint: a block in the header of the log."""
+
+LRU_TURN = 0.5
+"""Share of the data files' device that page writes for free pages get at most while a flush batch runs: the
+page cleaner does the one after the other.
+"""
 
 
 class Disk:
-    """A limit on write operations and bytes per second, and a time for each.
+    """The device of the data files, and that of the redo log, which may be the same one.
 
-    While a flush batch runs, the device serves what waits for it in turn: the operations of
-    the commits in flight against ``queued_pages`` page writes. Between batches commits have
-    the device for themselves.
+    On one device a flush batch and the commits are served in turn: the time of the commits in flight
+    against that of ``queued_pages`` page writes. Between batches commits have it for themselves. With the
+    redo log on a device of its own commits and page writes do not meet.
 
     Attributes:
-        write_iops: operations per second that the device takes now, credits aside.
-        page_seconds: the device's time for one page.
-        saved: operations above the baseline that are saved up; 0 on a disk without credits.
+        data: where pages are written.
+        redo: where commits and checkpoints are written.
     """
 
     __slots__ = (
         "_apart",
-        "_bursts",
-        "_bytes",
-        "_credits",
+        "_latency",
         "_most_pages",
         "_operations",
-        "_parameters",
         "_queued",
-        "_rate",
-        "page_seconds",
-        "saved",
-        "write_iops",
+        "_queued_pages",
+        "data",
+        "redo",
     )
 
     def __init__(self, parameters: DiskParameters, *, doublewrite_pages: int = 128) -> None:
-        """Start with the timeline's first limit and all credits."""
-        self._parameters = parameters
+        """Start with the timeline's first limit and all credits, on each device."""
         self._operations = parameters.page_operations(doublewrite_pages)
         self._queued = parameters.queued_pages * self._operations
-        bandwidth = parameters.megabytes_per_second
-        self._bytes = 0.0 if bandwidth is None else 1.0 / (bandwidth * MEGABYTE)
+        self._queued_pages = parameters.queued_pages
+        self._latency = parameters.latency + parameters.fsync_seconds
         latency = parameters.latency
         at_once = parameters.queued_pages / latency if latency > 0.0 else math.inf
         self._most_pages = min(parameters.pages_per_second, at_once)
-        self._credits = parameters.credits
         self._apart = parameters.redo_apart
-        self.saved = 0.0 if self._credits is None else self._credits.most
-        self._bursts = self._credits is not None
-        self.write_iops = 0.0
-        self.limit(parameters.timeline[0].write_iops)
+        self.data = Device(parameters)
+        self.redo = Device(parameters) if self._apart else self.data
 
     @property
     def commit_latency(self) -> float:
         """Return the seconds that a group of commits waits for the device beyond its share of it."""
-        return self._parameters.latency + self._parameters.fsync_seconds
+        return self._latency
+
+    @property
+    def saved(self) -> float:
+        """Return the operations that the device of the data files has saved up."""
+        return self.data.saved
+
+    @property
+    def write_iops(self) -> float:
+        """Return the operations per second that each device takes now, credits aside."""
+        return self.data.baseline
 
     def limit(self, write_iops: float) -> None:
-        """Take another number of write operations per second from now on."""
-        self.write_iops = write_iops
-        self._rate_now()
-
-    def _rate_now(self) -> None:
-        """Work out what one page costs at the rate that credits allow."""
-        self._rate = self.write_iops
-        if self._credits is not None and self._bursts:
-            self._rate = max(self.write_iops, self._credits.burst_iops)
-        self.page_seconds = max(self._operations / self._rate, PAGE_BYTES * self._bytes)
+        """Take another number of write operations per second from now on, on each device."""
+        self.data.limit(write_iops)
+        if self._apart:
+            self.redo.limit(write_iops)
 
     def commit_seconds(self, operations: float, size: float) -> float:
-        """Return the device's time for one commit of so many operations and bytes."""
-        return max(operations / self._rate, size * self._bytes)
+        """Return the redo log's device's time for one commit of so many operations and bytes."""
+        return self.redo.seconds(operations, size)
 
-    def alone(self, *, commit_seconds: float, most_commits: float) -> float:
-        """Return commits per second while no page is written.
+    def checkpoint_seconds(self, *, flushing: bool) -> float:
+        """Return how long a checkpoint takes, behind page writes in flight where they share its device."""
+        ahead = self._queued if flushing and not self._apart else 0.0
+        return self._latency + (ahead + CHECKPOINT_OPERATIONS) / self.redo.rate
+
+    @property
+    def page_seconds(self) -> float:
+        """Return the data files' device's time for one page."""
+        return self.data.seconds(self._operations, PAGE_BYTES)
+
+    def alone(self, *, commit_seconds: float, evicted: float, most_commits: float) -> float:
+        """Return commits per second while no flush batch runs.
 
         Args:
             commit_seconds: the device's time for one commit.
+            evicted: pages that one commit makes the server write for free pages.
             most_commits: commits per second that there could be on a free device.
         """
-        return min(most_commits, 1.0 / commit_seconds)
-
-    def shared(self, *, commit_seconds: float, most_commits: float, waiting: float) -> tuple[float, float]:
-        """Return commits and pages per second while a flush batch runs.
-
-        Args:
-            commit_seconds: the device's time for one commit.
-            most_commits: commits per second that there could be on a free device.
-            waiting: device operations of the commits in flight.
-        """
+        pages = evicted * self.page_seconds
         if self._apart:
-            return min(most_commits, 1.0 / commit_seconds), min(self._most_pages, 1.0 / self.page_seconds)
-        share = waiting / (waiting + self._queued)
-        commits = min(most_commits, share / commit_seconds)
-        pages = min(self._most_pages, (1.0 - commits * commit_seconds) / self.page_seconds)
+            return min(most_commits, 1.0 / max(commit_seconds, pages))
+        return min(most_commits, 1.0 / (commit_seconds + pages))
+
+    def shared(
+        self, *, commit_seconds: float, evicted: float, most_commits: float, waiting: float
+    ) -> tuple[float, float]:
+        """Return commits and pages of the batch per second while a flush batch runs.
+
+        Args:
+            commit_seconds: the device's time for one commit.
+            evicted: pages that one commit makes the server write for free pages.
+            most_commits: commits per second that there could be on a free device.
+            waiting: the device's time for the commits in flight, seconds.
+        """
+        page = self.page_seconds
+        lru = evicted * page
+        if self._apart:
+            commits = min(most_commits, 1.0 / max(commit_seconds, lru / LRU_TURN))
+            return commits, min(self._most_pages, (1.0 - commits * lru) / page)
+        cost = commit_seconds + lru
+        share = waiting / (waiting + self._queued_pages * page)
+        commits = min(most_commits, share / cost)
+        pages = min(self._most_pages, (1.0 - commits * cost) / page)
         if pages == self._most_pages:
-            left = max(0.0, 1.0 - pages * self.page_seconds)
-            commits = min(most_commits, left / commit_seconds)
+            left = max(0.0, 1.0 - pages * page)
+            commits = min(most_commits, left / cost)
         return commits, pages
+
+    def replaced(self, *, commit_seconds: float, dirtied: float, most_pages: float) -> float:
+        """Return commits per second where each page that becomes dirty waits for one to be written.
+
+        Args:
+            commit_seconds: the device's time for one commit.
+            dirtied: pages that one commit makes dirty.
+            most_pages: pages per second that the server writes at most.
+        """
+        if dirtied <= 0.0:
+            return math.inf
+        most = min(most_pages, self._most_pages) / dirtied
+        pages = dirtied * self.page_seconds
+        return min(most, 1.0 / (pages if self._apart else commit_seconds + pages))
 
     def until_spent(self) -> float:
         """Return the seconds for which the credits last at least; infinite where none are being spent."""
-        if not self._bursts or self._rate <= self.write_iops:
-            return math.inf
-        return self.saved / (self._rate - self.write_iops)
+        spent = self.data.until_spent()
+        return min(spent, self.redo.until_spent()) if self._apart else spent
 
-    def used(self, operations: float, seconds: float) -> None:
-        """Book operations against the credits; below the baseline they are saved up again.
+    def used(self, *, commits: float, pages: float, seconds: float) -> None:
+        """Book what was written in some seconds against the credits.
 
-        Once they are spent the disk stays at its baseline until a second's burst is saved up.
+        Args:
+            commits: operations of commits.
+            pages: pages, those for free pages included.
+            seconds: in which this was.
         """
-        if self._credits is None:
-            return
-        saved = self.saved + self.write_iops * seconds - operations
-        self.saved = min(self._credits.most, max(0.0, saved))
-        bursts = self.saved > 1.0 if self._bursts else self.saved >= self._credits.burst_iops
-        if bursts != self._bursts:
-            self._bursts = bursts
-            self._rate_now()
-
-    def page_operations(self) -> float:
-        """Return write operations for one flushed page."""
-        return self._operations
+        written = pages * self._operations
+        if self._apart:
+            self.redo.used(commits, seconds)
+            self.data.used(written, seconds)
+        else:
+            self.data.used(commits + written, seconds)

@@ -19,13 +19,14 @@ class Clients:
     """What the clients ask of the server.
 
     Commits of concurrent threads share their redo and binary-log writes (group commit), so
-    one commit costs the device less the more threads there are.
+    one commit costs the device less the more threads there are. A thread thinks, and then waits for the
+    device: so N threads, Z seconds of thought and D of the device commit at most N / (Z + D) times a second,
+    and 1 / D (Denning and Buzen, "The Operational Analysis of Queueing Network Models", 1978).
 
     Attributes:
         threads: clients now.
         rate: transactions offered per second; None where each client commits without a pause.
         backlog: transactions that were offered and wait for a client; 0 in a closed load.
-        fastest: commits per second of all threads on a device that costs nothing.
         operations_per_commit: device operations for one commit in this second.
         waiting: device operations of the commits in flight when all threads wait.
     """
@@ -35,14 +36,12 @@ class Clients:
         "_ended",
         "_group",
         "_group_limit",
-        "_latency",
         "_mean",
         "_noise",
         "_offered",
         "_random",
         "_seconds",
         "backlog",
-        "fastest",
         "operations_per_commit",
         "rate",
         "threads",
@@ -55,13 +54,12 @@ class Clients:
         Args:
             parameters: the load's.
             seed: decides the cost of commits.
-            latency: seconds that each commit waits for the device beyond that.
+            latency: seconds that each commit waits for the device, whatever that takes.
         """
         self._random = Random(seed)  # noqa: S311 - a reproducible load, not a secret
         self._group = parameters.group_operations
         self._group_limit = parameters.group_limit
-        self._seconds = parameters.commit_seconds
-        self._latency = latency
+        self._seconds = parameters.commit_seconds + latency
         self._noise = parameters.noise
         self._mean = 0.0
         self._begun = Begun()
@@ -70,7 +68,6 @@ class Clients:
         self.threads = 0
         self.rate: float | None = None
         self.backlog = 0.0
-        self.fastest = 0.0
         self.operations_per_commit = 0.0
         self.waiting = 0.0
         self.change(parameters.timeline[0])
@@ -81,7 +78,6 @@ class Clients:
         self.rate = now.rate
         if now.rate is None:
             self.backlog = 0.0
-        self.fastest = now.threads / (self._seconds + self._latency)
         self._mean = self._group / max(1, min(now.threads, self._group_limit))
         self.operations_per_commit = self._mean
         self.waiting = self._mean * now.threads
@@ -94,11 +90,20 @@ class Clients:
             self.operations_per_commit = self._mean * math.exp(draw)
 
     @property
-    def most_commits(self) -> float:
-        """Return the commits per second that there could be on a device that costs nothing."""
+    def fastest(self) -> float:
+        """Return the commits per second of all threads on a device that costs nothing."""
+        return self.threads / self._seconds
+
+    def most_commits(self, device_seconds: float) -> float:
+        """Return the commits per second that the threads ask for at most.
+
+        Args:
+            device_seconds: the device's time for one commit.
+        """
+        fastest = self.threads / (self._seconds + device_seconds)
         if self.rate is None or self.backlog > EMPTY:
-            return self.fastest
-        return min(self.rate, self.fastest)
+            return fastest
+        return min(self.rate, fastest)
 
     def until_served(self, commits: float) -> float:
         """Return the seconds until the queue is empty at so many commits/s; infinite where it never is."""
@@ -112,8 +117,15 @@ class Clients:
             left = self.backlog + (self.rate - commits) * seconds
             self.backlog = left if left > EMPTY else 0.0
 
-    def latency(self, now: float, seconds: float, done: float) -> float:
-        """Let so many commits end in the last seconds; return the seconds that the middle one took."""
+    def latency(self, now: float, seconds: float, done: float, *, device_seconds: float) -> float:
+        """Let so many commits end in the last seconds; return the seconds that the middle one took.
+
+        Args:
+            now: simulated seconds.
+            seconds: that have passed.
+            done: commits that ended in these.
+            device_seconds: the device's time for one commit.
+        """
         begun = self._begun
         if not self.threads or (self.rate is None and self._offered):
             begun.forget(now, self._ended)
@@ -125,4 +137,4 @@ class Clients:
             middle -= self.threads
         else:
             begun.begin(now, self.rate * seconds)
-        return max(now - 0.5 * seconds - begun.of(middle), self._seconds + self._latency)
+        return max(now - 0.5 * seconds - begun.of(middle), self._seconds + device_seconds)

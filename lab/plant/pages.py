@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 CRUMB = 1e-9
 """Less than this of a page is rounding, not a page."""
 
+REST = 0.01
+"""Where the LRU has left less than this of the oldest pages, it has taken all of them."""
+
 
 class Ledger:
     """Dirty pages in buckets of LSN, oldest first, and the clean pages of each stream beside them.
@@ -63,11 +66,9 @@ class Ledger:
         """Return the oldest modification; ``lsn`` when nothing is dirty."""
         return self._start if self._buckets else lsn
 
-    def appends(self, pages: float) -> None:
-        """Let one commit fill so many new pages from now on."""
-        self._streams = tuple(
-            (held, pages if held == math.inf else touches) for held, touches in self._streams
-        )
+    def change(self, streams: Sequence[Stream]) -> None:
+        """Let commits touch as many pages as these streams say from now on; the pages stay the same."""
+        self._streams = tuple((stream.pages, stream.touches) for stream in streams)
 
     def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
         """Spread the changes of so many commits over their pages while the log grows to ``lsn``.
@@ -155,7 +156,31 @@ class Ledger:
             self._dirty[stream] = max(0.0, self._dirty[stream] - lost)
         self.dirty = max(0.0, self.dirty - sum(gone))
         self.evicted += sum(gone)
-        return sum(gone)
+        return sum(gone) + self._drop_rest(before)
+
+    def _drop_rest(self, before: float) -> float:
+        """Evict what is left of the oldest pages where that is next to nothing; return how much it was."""
+        rest, number = 0.0, 0
+        for end, pages, _ in self._buckets:
+            if end > before or pages > REST:
+                break
+            rest += pages
+            number += 1
+        return self.evict_oldest(rest) if number else 0.0
+
+    def evict_oldest(self, pages: float) -> float:
+        """Take that many of the oldest pages out as the LRU does; return how many there were."""
+        found = self.take(pages)
+        self.flushed -= found
+        self.evicted += found
+        return found
+
+    def dirtied_by_commit(self) -> float:
+        """Return the pages that one commit more makes dirty."""
+        return sum(
+            touches if pages == math.inf else touches * max(0.0, 1.0 - dirty / pages)
+            for (pages, touches), dirty in zip(self._streams, self._dirty, strict=True)
+        )
 
     def count_to(self, lsn: float, most: float) -> float:
         """Return how many pages have their oldest modification at or before ``lsn``, at most ``most``."""

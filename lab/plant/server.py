@@ -123,7 +123,7 @@ class SimulatedServer:
             flush_by_age=cleaner.by_age,
             lsn_average_rate=cleaner.averages.lsn_rate,
             free_page_waits=0 if lru is None else lru.waits,
-            redo_space_waits=engine.waits,
+            redo_space_waits=engine.space.waits,
             row_changes=commits,
             commits=commits,
             dirty_limit=self._in_force.max_dirty_pages_pct,

@@ -26,11 +26,6 @@ def test_small_doublewrite_batches_cost_writes() -> None:
     assert commits(DiskParameters(), doublewrite_pages=4) < 0.8 * commits(DiskParameters())
 
 
-def test_a_redo_log_of_its_own_device_commits_more() -> None:
-    """With the redo log on another device page writes and commits do not wait for each other."""
-    assert commits(DiskParameters(redo_apart=True)) > 1.2 * commits(DiskParameters())
-
-
 def test_bandwidth_limits_as_operations_do() -> None:
     """A disk of any number of operations but 10 MB/s writes at most 305 pages of twice 16 KiB a second."""
     disk = DiskParameters(timeline=(DiskChange(0.0, 1e6),), megabytes_per_second=10.0)
@@ -67,6 +62,22 @@ def test_saved_credits_come_back_when_the_disk_is_idle() -> None:
     assert server.engine.disk.saved < 1.0
     server, _ = watched(plant(disk=disk, load=load, **STATIC), 600)
     assert server.engine.disk.saved == 100_000.0
+
+
+def test_one_thread_thinks_and_then_waits_for_the_disk() -> None:
+    """One client commits once in the time that it thinks and the disk writes, and never faster."""
+    load = LoadParameters(timeline=(LoadChange(0.0, 1),), pages_per_commit=0.0, noise=0.0)
+    server, samples = watched(plant(load=load), 60)
+    alone = load.commit_seconds + load.group_operations / 1200.0
+    assert rate(samples[1:], "commits") == pytest.approx(1.0 / alone, rel=1e-3)
+    assert server.engine.latencies.percentile(50) == pytest.approx(alone, rel=0.06)
+
+
+def test_many_threads_fill_the_disk() -> None:
+    """Sixteen clients keep the disk busy: as many groups of commits as it can write, and no fewer."""
+    load = LoadParameters(pages_per_commit=0.0, noise=0.0)
+    _, samples = watched(plant(load=load), 60)
+    assert rate(samples[1:], "commits") == pytest.approx(1200.0 * 16.0 / load.group_operations, rel=1e-3)
 
 
 def test_an_offered_rate_is_served_where_the_disk_allows() -> None:

@@ -51,6 +51,7 @@ PLANTS = st.builds(
         flavour=st.sampled_from(list(FLAVOURS)),
         redo_capacity=st.sampled_from([16_777_216, 33_554_432, 104_857_600]),
         buffer_pool_pages=st.sampled_from([2_000, 131_072]),
+        lru_scan_depth=st.sampled_from([100, 1024]),
         max_dirty_pages_pct_lwm=st.sampled_from([None, 0.001, 10.0]),
         io_capacity=st.integers(100, 3000),
         io_capacity_max=st.integers(100, 20_000),
@@ -78,7 +79,7 @@ PLANTS = st.builds(
                 at=st.floats(1.0, 100.0),
                 threads=st.integers(0, 200),
                 rate=st.sampled_from([None, 500.0, 5_000.0]),
-                appended_pages=st.sampled_from([None, 0.05]),
+                appended_pages=st.sampled_from([None, 0.05, 1.0]),
             ),
         ),
         distribution=st.sampled_from(["uniform", "zipf", "hot_set"]),
@@ -100,7 +101,7 @@ def test_no_load_or_setting_breaks_the_log(parameters: PlantParameters, seed: in
         assert sample.lsn_checkpoint <= sample.lsn_oldest <= sample.lsn_current
         assert sample.checkpoint_age <= sample.stall_point + 2
         assert sample.checkpoint_age < sample.redo_capacity
-        assert sample.pages_dirty >= 0
+        assert 0 <= sample.pages_dirty <= sample.pages_total
         assert sample.flush_requested <= 2 * max(sample.io_capacity_max, sample.io_capacity)
     engine = server.engine
     ledger, flushed = engine.ledger, sum(engine.cleaner.totals)
