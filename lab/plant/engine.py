@@ -136,7 +136,7 @@ class Engine:
         self.redo_per_commit = own.redo_bytes_per_commit if redo is None else redo
 
     def _resize(self, capacity: int) -> None:
-        self.redo.resize(capacity, self.ledger.oldest(self.redo.lsn))
+        self.redo.resize(capacity)
 
     def advance_to(self, until: float) -> None:
         """Let time pass up to ``until``, seconds since the start; ``Endless`` where that would never end."""
@@ -167,8 +167,7 @@ class Engine:
         self.load.next_second()
         if self.lru is not None:
             self.lru.next_second(self.now, self.ledger, self.commits, self.redo.lsn, self.load.threads)
-        if self.redo.resizing:
-            self.redo.shrink(self.ledger.oldest(self.redo.lsn))
+        self.redo.next_second(self.now, self.commits)
 
     def _phase(self, until: float) -> None:
         """Move to the next event."""

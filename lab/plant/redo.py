@@ -2,27 +2,25 @@
 
 Source: log/log0chkp.cc of MySQL 8.0.44, the same in 9.7: ``log_sync_flush_lsn``, ``log_should_checkpoint``,
 ``log_checkpointer``, ``log_free_check_wait``; log/log0log.cc of MySQL 5.6 and MariaDB,
-``log_checkpoint_margin``; log/log0files_governor.cc of 9.7 for another size.
+``log_checkpoint_margin``; srv/srv0srv.cc of MySQL 5.7, ``srv_master_do_idle_tasks``; ``lab.plant.shrink``.
 """
 
 from __future__ import annotations
 
-from lab.plant.flavour import FLAVOURS, Flavour
+from lab.plant.flavour import FLAVOURS, Flavour, Limits
+from lab.plant.shrink import Shrink
 
 CHECKPOINT_EVERY = 1.0
 """``innodb_log_checkpoint_every``: how often the checkpointer looks, seconds."""
-
-SHRINKING = 0.98
-"""While a log shrinks, its sync point follows the age at this share of it, so that sync flushing goes on."""
 
 
 class Redo:
     """One redo log. All LSNs in bytes.
 
     Attributes:
-        capacity: size in force.
+        capacity: size in force, ``Innodb_redo_log_capacity_resized``; the old one while the log shrinks.
         wanted: size asked for; another one while the log shrinks.
-        limits: what the capacity implies, margins included.
+        limits: what the capacity implies, margins included; while the log shrinks others are in force.
         lsn: current LSN.
         checkpoint: LSN of the last checkpoint.
         due: when the checkpointer looks next, simulated seconds.
@@ -34,9 +32,11 @@ class Redo:
     """
 
     __slots__ = (
+        "_activity",
         "_every",
         "_lag",
         "_limits_for",
+        "_shrink",
         "available",
         "capacity",
         "checkpoint",
@@ -61,37 +61,62 @@ class Redo:
         self.checkpoint = lsn
         self.available = lsn
         self.due = now + self._every
+        self._activity = 0.0
+        self._shrink: Shrink | None = None
         self.wanted = capacity
         self._hold(capacity)
 
     def _hold(self, capacity: int) -> None:
         self.capacity = capacity
         self.limits = self._limits_for(capacity)
-        self.stall_point = float(self.limits.stall_point)
-        self.flush_limit = float(self.limits.flush_limit)
-        self.sync_trigger = float(self.limits.sync_point)
-        self.low_water_base = float(self.limits.low_water_base)
+        self._shrink = None
+        self._expose(self.limits)
+
+    def _expose(self, limits: Limits) -> None:
+        """Put limits in force."""
+        self.stall_point = float(limits.stall_point)
+        self.flush_limit = float(limits.flush_limit)
+        self.sync_trigger = float(limits.sync_point)
+        self.low_water_base = float(limits.low_water_base)
 
     @property
     def resizing(self) -> bool:
         """Tell whether the log is on its way to another size."""
         return self.wanted != self.capacity
 
-    def resize(self, capacity: int, oldest: float) -> None:
-        """Ask for another size: a larger one is there at once, a smaller one when the age allows it."""
+    def resize(self, capacity: int) -> None:
+        """Ask for another size: a larger one is there at once, a smaller one when what is in the log fits."""
         self.wanted = capacity
-        self.shrink(oldest)
-
-    def shrink(self, oldest: float) -> None:
-        """Go on shrinking as far as the age allows (``get_suggested_hard_logical_capacity``)."""
-        if self.wanted >= self.capacity:
-            if self.wanted > self.capacity:
-                self._hold(self.wanted)
+        if capacity >= self.capacity:
+            self._hold(capacity)
             return
-        age = max(self.lsn - oldest, self.lsn - self.checkpoint - self._lag)
-        fits = int(self.capacity * age / (SHRINKING * self.sync_trigger)) if age > 0.0 else 0
-        if fits < self.capacity:
-            self._hold(max(self.wanted, fits))
+        self._shrink = Shrink(
+            capacity=self.capacity, wanted=capacity, lsn=self.lsn, checkpoint=self.checkpoint
+        )
+        self._follow(self._shrink)
+
+    def _follow(self, shrink: Shrink) -> None:
+        """Take the limits of a log that shrinks, or the smaller size where it is time."""
+        if shrink.over(self.checkpoint, self.lsn):
+            self._hold(self.wanted)
+        else:
+            self._expose(shrink.limits)
+
+    def next_second(self, now: float, activity: float) -> None:
+        """Let the checkpointer look; on an idle server it does not wait for seven seconds to pass.
+
+        Args:
+            now: simulated seconds.
+            activity: the server's activity counter; commits here.
+        """
+        idle = activity == self._activity
+        self._activity = activity
+        if self._shrink is not None:
+            self._shrink.next_second(self.checkpoint, self.lsn)
+            idle = idle or self._shrink.requested > self.checkpoint
+            self._follow(self._shrink)
+        if idle:
+            self.due = min(self.due, now)
 
     def make_available(self, oldest: float) -> None:
         """Learn the oldest modification (``log_update_available_for_checkpoint_lsn``); it never goes back."""
@@ -105,6 +130,9 @@ class Redo:
             return False
         self.due = now + self._every
         self.checkpoint = self.available
+        if self._shrink is not None:
+            self._shrink.checkpoint_written(self.checkpoint, self.lsn)
+            self._follow(self._shrink)
         return True
 
     def room(self) -> float:
@@ -114,8 +142,10 @@ class Redo:
     def sync_flush_lsn(self, oldest: float) -> float | None:
         """Return the LSN up to which sync flushing is wanted; None when there is no need.
 
-        ``log_sync_flush_lsn``: the modified age is brought back to the trigger.
+        ``log_sync_flush_lsn``: the modified age is brought back to the trigger, or to a checkpoint that was
+        asked for.
         """
-        if self.lsn - oldest > self.sync_trigger:
-            return self.lsn - self.sync_trigger
-        return None
+        target = self.lsn - self.sync_trigger
+        if self._shrink is not None:
+            target = max(target, min(self._shrink.requested + self._lag, self.lsn))
+        return target if target > oldest else None

@@ -131,17 +131,6 @@ def test_a_larger_log_is_there_at_once() -> None:
     assert not samples[202].resizing
 
 
-def test_a_log_shrinks_as_the_age_allows() -> None:
-    """A log that shrinks says so, sync-flushes until its age fits, and never lets the age out of it."""
-    parameters = plant(io_capacity=300, io_capacity_max=600, resizes=(RedoChange(300.0, 33_554_432),))
-    _, samples = watched(parameters, 600)
-    shrinking = [sample for sample in samples if sample.resizing]
-    assert len(shrinking) >= 2
-    assert shrinking[-1].pages_sync > shrinking[0].pages_sync
-    assert samples[-1].redo_capacity == 33_554_432
-    assert all(sample.checkpoint_age <= sample.redo_capacity for sample in samples)
-
-
 def test_an_idle_mariadb_without_low_water_mark_flushes_nothing() -> None:
     """With its defaults MariaDB leaves dirty pages alone when the load has gone."""
     load = LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(20.0, 0)))

@@ -95,10 +95,25 @@ def redo_limits(capacity: int, *, page_size: int = 16_384, thread_concurrency: i
     Raises:
         ValueError: a capacity that no server accepts.
     """
+    return logical_limits(
+        logical_capacity(capacity), page_size=page_size, thread_concurrency=thread_concurrency
+    )
+
+
+def logical_capacity(capacity: int) -> int:
+    """Return the bytes of log that a redo capacity leaves the log writer, its hard logical capacity.
+
+    Raises:
+        ValueError: a capacity that no server accepts.
+    """
     if capacity < 8 * 1024 * 1024:
         raise ValueError(f"redo capacity is {capacity} bytes; the server's minimum is 8388608")
     file = capacity // FILES
-    hard = aligned(file * (FILES - 2) - (FILES - 1) * FILE_HEADER - WRITER_SAFETY - file // 10)
+    return aligned(file * (FILES - 2) - (FILES - 1) * FILE_HEADER - WRITER_SAFETY - file // 10)
+
+
+def logical_limits(hard: int, *, page_size: int = 16_384, thread_concurrency: int = 0) -> RedoLimits:
+    """Return the limits for a hard logical capacity, bytes; while a log shrinks that is no capacity's."""
     soft = aligned(hard * (100 - EXTRA_WRITER_PERCENT) // 100)
     concurrency_margin = min(
         aligned(4 * page_size * (thread_concurrency + 10) + 4096 + soft * EXTRA_WRITER_PERCENT // 100),
