@@ -133,7 +133,7 @@ class Cleaner:
                 size = float(self._recommend(now, redo, ledger, sync_limit=None))
                 self.batch = Batch.ADAPTIVE
         elif slept:
-            size = float(self.io_capacity * self._parameters.idle_flush_pct // 100)
+            size = float(self.io_capacity * self._in_force.idle_flush_pct // 100)
             self.batch = Batch.BACKGROUND
         self._begin(size, ledger)
 
@@ -188,7 +188,7 @@ class Cleaner:
 
     def _rounds_to(self, redo: Redo, ledger: Ledger) -> float | None:
         """Return the LSN up to which rounds without sleep go; None where they are not called for."""
-        if self._sync is not Sync.ROUNDS or not self._parameters.flush_sync:
+        if self._sync is not Sync.ROUNDS or not self._in_force.flush_sync:
             return None
         return redo.sync_flush_lsn(ledger.oldest(redo.lsn))
 

@@ -83,7 +83,7 @@ class Engine:
         self.redo = Redo(capacity=server.redo_capacity, lsn=float(FIRST_LSN), now=0.0, flavour=server.kind)
         self.ledger = Ledger(touched, lsn=float(FIRST_LSN))
         self.cleaner = _CLEANERS.get(server.kind.sync, Cleaner)(server, self.redo, now=CLEANER_PHASE - 1.0)
-        self.disk = Disk(parameters.disk, doublewrite_pages=server.doublewrite_pages)
+        self.disk = Disk(parameters.disk, doublewrite_pages=server.in_force.doublewrite_pages)
         self.load = Clients(parameters.load, seed=seed, latency=self.disk.commit_latency)
         self.space = Space(self.redo, self.ledger, self.cleaner, self.disk, self.load)
         self.lru = self._lru(parameters)

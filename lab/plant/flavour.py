@@ -61,10 +61,10 @@ class Sync(Enum):
     """The page cleaner flushes rounds of C to 2 M pages without sleep; writers go on (from 8.0.19 on)."""
 
     BATCH = "batch"
-    """All writers wait while the page cleaner flushes one batch of any size (5.7)."""
+    """All writers wait until the page cleaner has brought the age back; it goes on from there (5.7)."""
 
     WRITERS = "writers"
-    """All writers wait while one of them flushes what is just enough (5.6)."""
+    """All writers wait while one of them flushes twice what is too much (5.6)."""
 
     FURIOUS = "furious"
     """From the stall point on writers wait, and the page cleaner flushes rounds of M pages (MariaDB)."""
@@ -115,10 +115,12 @@ class Flavour(Struct, frozen=True):
         resizes: the redo log can be given another size while it runs.
         raises_max: a C above M raises M to 2 C, where others lower C to M.
         io_capacity: default of C, pages/s.
-        io_capacity_max: default of M, pages/s.
+        least_max: smallest M, pages/s, that the server chooses by itself.
         max_dirty_pages_pct: default, percent.
         max_dirty_pages_pct_lwm: default, percent.
         capacity_maximum: largest C and M, pages/s.
+        doublewrite_pages: pages that it writes to the doublewrite file, or buffer, in one batch by itself.
+        lacks: settings of ``ServerParameters`` that it has no variable for.
     """
 
     name: FlavourName
@@ -131,10 +133,19 @@ class Flavour(Struct, frozen=True):
     resizes: bool = False
     raises_max: bool = False
     io_capacity: int = 200
-    io_capacity_max: int = 2000
+    least_max: int = 2000
     max_dirty_pages_pct: float = 90.0
     max_dirty_pages_pct_lwm: float = 10.0
     capacity_maximum: int = 2**63 - 1
+    doublewrite_pages: int = 128
+    lacks: tuple[str, ...] = ()
+
+    def default_max(self, io_capacity: int) -> int:
+        """Return the M that the server starts with where only C is set, pages/s.
+
+        Source: handler/ha_innodb.cc, ``SRV_MAX_IO_CAPACITY_DUMMY_DEFAULT``.
+        """
+        return min(max(2 * io_capacity, self.least_max), self.capacity_maximum)
 
 
 def _group_5(capacity: int) -> Limits:
@@ -158,7 +169,7 @@ _MYSQL_97 = Flavour(
     order_lag=FLUSH_ORDER_LAG,
     resizes=True,
     io_capacity=10_000,
-    io_capacity_max=20_000,
+    least_max=0,
     capacity_maximum=4_294_967_295,
 )
 
@@ -170,6 +181,8 @@ _MYSQL_57 = Flavour(
     limits=_group_5,
     max_dirty_pages_pct=75.0,
     max_dirty_pages_pct_lwm=0.0,
+    doublewrite_pages=120,
+    lacks=("idle_flush_pct", "doublewrite_pages"),
 )
 
 _ALL = (
@@ -181,6 +194,7 @@ _ALL = (
         sync=Sync.ROUNDS,
         limits=_group_8,
         order_lag=FLUSH_ORDER_LAG,
+        doublewrite_pages=4,
     ),
     _MYSQL_57,
     replace(
@@ -189,6 +203,7 @@ _ALL = (
         version="5.6 (simulated)",
         law=Law("legacy-56", whole=True),
         sync=Sync.WRITERS,
+        lacks=("flush_sync", *_MYSQL_57.lacks),
     ),
     replace(
         _MYSQL_97,
@@ -213,6 +228,7 @@ _ALL = (
         raises_max=True,
         max_dirty_pages_pct_lwm=0.0,
         capacity_maximum=4_294_967_295,
+        lacks=_MYSQL_57.lacks,
     ),
 )
 

@@ -38,7 +38,7 @@ class MariaDBCleaner(Cleaner):
 
     def wake(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
         """Run one loop; see ``Cleaner.wake``."""
-        if self._furious > ledger.oldest(redo.lsn) and self._parameters.flush_sync:
+        if self._furious > ledger.oldest(redo.lsn) and self._in_force.flush_sync:
             self.batch = Batch.SYNC
             self._last_pages = 0
             self._begin(ledger.count_to(self._furious, float(self.io_capacity_max)), ledger)

@@ -109,7 +109,7 @@ class SimulatedServer:
             resizing=redo.resizing,
             adaptive_flushing=True,
             adaptive_flushing_lwm=parameters.adaptive_flushing_lwm,
-            flush_sync=parameters.flush_sync,
+            flush_sync=self._in_force.flush_sync,
             pages_adaptive=int(totals[Batch.ADAPTIVE]),
             pages_sync=int(totals[Batch.SYNC]),
             pages_background=int(totals[Batch.BACKGROUND]),

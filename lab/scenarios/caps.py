@@ -41,7 +41,7 @@ class Caps(Struct, frozen=True):
 
 def caps_of(settings: Settings, scenario: Scenario) -> Caps:
     """Return the caps of a policy's run; a shutdown flushes at the slowest rate that the disk has."""
-    rate = slowest_flush(scenario.disk, scenario.server.doublewrite_pages)
+    rate = slowest_flush(scenario.disk, scenario.server.in_force.doublewrite_pages)
     return Caps(
         checkpoint_age=settings.max_checkpoint_age_ratio,
         recovery_seconds=settings.max_recovery_seconds,

@@ -136,7 +136,9 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
                 )
 
     def _wrong_settings(self) -> Iterator[str]:
-        """Yield settings of the server that cannot stand together."""
+        """Yield settings that the server has not, or that cannot stand together."""
+        for name in self.server.unknown:
+            yield f"server.{name}: {self.server.flavour} has no innodb_{name}"
         server = self.server.in_force
         least, most = server.io_capacity, server.io_capacity_max
         if least > most:

@@ -66,7 +66,7 @@ def single_insert(doublewrite_pages: int, *, pages: float) -> PlantParameters:
 def operations_per_commit(plant: PlantParameters, run: Counted) -> float:
     """Return the write operations of one commit, its share of page writes included; one thread."""
     disk: DiskParameters = plant.disk
-    pages = run.pages / run.commits * disk.page_operations(plant.server.doublewrite_pages)
+    pages = run.pages / run.commits * disk.page_operations(plant.server.in_force.doublewrite_pages)
     return plant.load.group_operations + pages
 
 

@@ -106,7 +106,7 @@ def operations(rows: Sequence[Row]) -> dict[str, float]:
     line = statistics.linear_regression(*zip(*points, strict=True))
     parameters = parameters_of(rows[0])
     load, disk = parameters.load, parameters.disk
-    per_page = line.slope - disk.batch_operations / parameters.server.doublewrite_pages
+    per_page = line.slope - disk.batch_operations / parameters.server.in_force.doublewrite_pages
     if per_page <= 0.0 or line.intercept <= 0.0:
         return {}
     group = min(load.timeline[0].threads, load.group_limit)
