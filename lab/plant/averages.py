@@ -7,17 +7,26 @@ class Averages:
     """Renewed by half every ``innodb_flushing_avg_loops`` loops or seconds.
 
     Source: ``Adaptive_flush::set_average`` of MySQL 9.7, ``page_cleaner_flush_pages_recommendation`` of 5.7
-    and MariaDB (storage/innobase/buf/buf0flu.cc).
+    and MariaDB, ``page_cleaner_flush_pages_if_needed`` of 5.6 (storage/innobase/buf/buf0flu.cc). 5.6 looks at
+    no clock: its rates are for a loop, however long that takes.
 
     Attributes:
         page_rate: ``buffer_flush_avg_page_rate``, pages/s.
         lsn_rate: ``buffer_flush_lsn_avg_rate``, bytes/s.
     """
 
-    __slots__ = ("_iterations", "_loops", "_lsn", "_pages", "_since", "lsn_rate", "page_rate")
+    __slots__ = ("_clock", "_iterations", "_loops", "_lsn", "_pages", "_since", "lsn_rate", "page_rate")
 
-    def __init__(self, loops: int, *, now: float, lsn: float) -> None:
-        """Start with both at 0."""
+    def __init__(self, loops: int, *, now: float, lsn: float, clock: bool = True) -> None:
+        """Start with both at 0.
+
+        Args:
+            loops: ``innodb_flushing_avg_loops``.
+            now: simulated seconds.
+            lsn: current LSN, bytes.
+            clock: rates are for a second; for a loop without.
+        """
+        self._clock = clock
         self._loops = loops
         self._since = now
         self._lsn = lsn
@@ -34,10 +43,11 @@ class Averages:
         """Take in one loop and the pages that the one before flushed."""
         self._iterations += 1
         self._pages += pages
-        elapsed = max(1.0, now - self._since)
+        elapsed = max(1.0, now - self._since) if self._clock else float(self._iterations)
         if self._iterations < self._loops and elapsed < self._loops:
             return
-        self.page_rate = int((self._pages / elapsed + self.page_rate) / 2)
+        flushed = self._pages / elapsed if self._clock else self._pages // self._iterations
+        self.page_rate = int((flushed + self.page_rate) / 2)
         self.lsn_rate = (self.lsn_rate + int((lsn - self._lsn) / elapsed)) // 2
         self._lsn = lsn
         self._since = now

@@ -2,9 +2,8 @@
 
 Source: storage/innobase/buf/buf0flu.cc of MySQL 8.0.44 and 9.7: namespace ``Adaptive_flush``
 (``initialize``, ``set_average``, ``get_pct_for_dirty``, ``get_pct_for_lsn``,
-``set_flush_target_by_lsn``, ``page_recommendation``) and ``buf_flush_page_coordinator_thread``; of 5.7
-``buf_flush_request_force``, and log/log0log.cc of 5.6 and 5.7, ``log_checkpoint_margin``. One buffer
-pool instance. Integer arithmetic where the server's is.
+``set_flush_target_by_lsn``, ``page_recommendation``) and ``buf_flush_page_coordinator_thread``;
+include/srv0srv.h, ``PCT_IO``. One buffer pool instance. Integer arithmetic where the server's is.
 """
 
 from __future__ import annotations
@@ -28,8 +27,10 @@ LSN_SCAN_FACTOR = 3
 SPREAD_ABOVE_PCT = 30
 """LSN percentage above which the request is spread by age."""
 
-OVERSHOOT = 131_072
-"""Redo that mini-transactions have added when the first writer finds the sync point passed, bytes."""
+
+def pct_io(io_capacity: int, percent: int) -> int:
+    """Return a percentage of C, pages/s, as ``PCT_IO`` does: 29 % of 100 are 28."""
+    return int(io_capacity * (percent / 100.0))
 
 
 class Batch(IntEnum):
@@ -49,7 +50,7 @@ class Cleaner:
         wake_at: when the thread looks again, simulated seconds; infinite while a batch runs.
         batch: what the running batch is for.
         left: pages that the running batch has still to write; 0 when none runs.
-        holds_writers: writers wait until the running batch ends.
+        holds_writers: writers wait for flushing, beyond the sync point of MySQL 5.
         pct_for_lsn: ``buffer_flush_pct_for_lsn``, percent of C.
         requested: ``buffer_flush_n_to_flush_requested``, pages.
         by_age: ``buffer_flush_n_to_flush_by_age``, pages.
@@ -133,7 +134,7 @@ class Cleaner:
                 size = float(self._recommend(now, redo, ledger, sync_limit=None))
                 self.batch = Batch.ADAPTIVE
         elif slept:
-            size = float(self.io_capacity * self._in_force.idle_flush_pct // 100)
+            size = float(pct_io(self.io_capacity, self._in_force.idle_flush_pct))
             self.batch = Batch.BACKGROUND
         self._begin(size, ledger)
 
@@ -143,22 +144,11 @@ class Cleaner:
             self.wake(now, redo, ledger, activity)
 
     def hold_writers(self, redo: Redo, ledger: Ledger) -> None:
-        """Begin the batch that all writers wait for, beyond the sync point of MySQL 5.6 and 5.7.
-
-        5.6: one of the writers flushes up to twice the bytes that are too many. 5.7: the page cleaner flushes
-        those, and three seconds' redo more, in one batch.
-        """
-        oldest = ledger.oldest(redo.lsn)
-        beyond = max(float(OVERSHOOT), redo.lsn - oldest - redo.sync_trigger)
-        more = beyond if self._sync is Sync.WRITERS else self.averages.lsn_rate * LSN_SCAN_FACTOR
-        self._last_pages = 0
-        self.batch = Batch.SYNC
-        self.holds_writers = True
-        self._begin(math.ceil(ledger.count_to(oldest + beyond + more, math.inf)), ledger)
+        """Do nothing: from 8.0 on nobody waits for sync flushing."""
 
     def waits_for_sync(self) -> bool:
         """Tell whether writers wait beyond the sync point."""
-        return self._sync in {Sync.BATCH, Sync.WRITERS}
+        return False
 
     def wakes_for_sync(self) -> bool:
         """Tell whether a checkpoint that finds the age too high wakes the thread."""
@@ -171,20 +161,16 @@ class Cleaner:
 
     def finish(self, now: float, redo: Redo, ledger: Ledger) -> None:  # noqa: ARG002 - only MariaDB ends a batch with a checkpoint
         """End the running batch: sleep out the second, but for sync flushing, which goes on at once."""
-        if self.batch is Batch.ADAPTIVE or (self.batch is Batch.SYNC and not self.holds_writers):
+        if self.batch is not Batch.BACKGROUND:
             self._last_pages = int(self._size)
-        goes_on = self.batch is Batch.SYNC and not self.holds_writers
         self.left = 0.0
-        self.holds_writers = False
-        self.wake_at = now if goes_on else max(now, self._loop_start + LOOP_SECONDS)
+        self.wake_at = now if self.batch is Batch.SYNC else max(now, self._loop_start + LOOP_SECONDS)
 
     def _begin(self, size: float, ledger: Ledger) -> None:
         """Begin a batch of so many pages, or sleep where there are none."""
         self._size = min(size, ledger.dirty)
         self.left = self._size
         self.wake_at = math.inf if self.left > 0.0 else self._loop_start + LOOP_SECONDS
-        if self.left <= 0.0:
-            self.holds_writers = False
 
     def _rounds_to(self, redo: Redo, ledger: Ledger) -> float | None:
         """Return the LSN up to which rounds without sleep go; None where they are not called for."""
@@ -209,7 +195,7 @@ class Cleaner:
         if sync_limit is not None:
             pages = max(by_age, self.io_capacity)
         else:
-            share = int(self.io_capacity * max(self._pct_for_dirty(ledger.dirty), self.pct_for_lsn) / 100.0)
+            share = pct_io(self.io_capacity, max(self._pct_for_dirty(ledger.dirty), self.pct_for_lsn))
             if self._law.alone and age >= redo.flush_limit:
                 pages = share
             else:

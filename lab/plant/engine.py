@@ -17,6 +17,7 @@ from lab.plant.load import Clients
 from lab.plant.lru import Lru
 from lab.plant.mariadb import MariaDBCleaner
 from lab.plant.mysql56 import OldCleaner
+from lab.plant.mysql57 import ForcedCleaner
 from lab.plant.pages import Ledger
 from lab.plant.pool import kept
 from lab.plant.redo import Redo
@@ -34,8 +35,8 @@ CLEANER_PHASE = 0.37
 INSTANT = 1e-6
 """Seconds that count as the same moment."""
 
-_CLEANERS = {Sync.WRITERS: OldCleaner, Sync.FURIOUS: MariaDBCleaner}
-"""Page cleaners other than that of MySQL from 5.7 on."""
+_CLEANERS = {Sync.WRITERS: OldCleaner, Sync.BATCH: ForcedCleaner, Sync.FURIOUS: MariaDBCleaner}
+"""Page cleaners other than that of MySQL from 8.0 on."""
 
 
 class Engine:

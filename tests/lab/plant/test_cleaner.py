@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.plant.access import Stream
-from lab.plant.cleaner import Batch, Cleaner
+from lab.plant.cleaner import Batch, Cleaner, pct_io
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.pages import Ledger
 from lab.plant.parameters import (
@@ -69,6 +71,27 @@ def test_percentage_by_hand() -> None:
     assert cleaner.pct_for_lsn == 94
     assert cleaner.by_age == 1  # no average redo rate yet: nothing lies in the next three seconds
     assert cleaner.requested == (940 + 0 + 1) // 3
+
+
+def test_a_percentage_of_c_is_rounded_as_in_the_server() -> None:
+    """PCT_IO multiplies with the percentage over 100.0, each step rounded to a double, and cuts off."""
+    short = 0
+    for io_capacity in (*range(100, 500), 1000, 1999, 2000, 5000, 10_000, 20_000):
+        for percent in range(300):
+            hundredths = Fraction(float(Fraction(percent, 100)))
+            expected = math.floor(float(io_capacity * hundredths))
+            assert pct_io(io_capacity, percent) == expected
+            short += expected != io_capacity * percent // 100
+    assert (pct_io(100, 29), pct_io(100, 57), pct_io(100, 58)) == (28, 56, 57)
+    assert short > 100
+
+
+def test_the_flush_law_asks_for_a_rounded_share() -> None:
+    """At 29 % of C = 100 the law's share is 28 pages, so 9 are asked for and not 10."""
+    cleaner, redo, ledger = _cleaner(100, 199, age_ratio=0.3625, pages=1000.0)
+    cleaner.wake(1.0, redo, ledger, 1.0)
+    assert cleaner.pct_for_lsn == 29
+    assert cleaner.requested == (28 + 0 + 1) // 3
 
 
 def test_an_integer_ratio_wastes_the_rest_of_m() -> None:
@@ -138,6 +161,35 @@ def test_an_idle_server_flushes_c_pages_a_second() -> None:
     assert samples[-1].pages_dirty == 0
     assert samples[-1].modified_age == 0
     assert samples[-1].checkpoint_age == 0
+
+
+def test_a_smaller_share_of_c_is_flushed_where_idle() -> None:
+    """With innodb_idle_flush_pct = 29 and C = 100 an idle server flushes 28 pages/s, as PCT_IO rounds."""
+    parameters = PlantParameters(
+        server=ServerParameters(io_capacity=100, io_capacity_max=2000, idle_flush_pct=29),
+        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(60.0, 0))),
+    )
+    _, samples = watched(parameters, 100)
+    assert samples[90].pages_background - samples[70].pages_background == pytest.approx(28 * 20, abs=28)
+
+
+@pytest.mark.parametrize("flavour", ["mysql-9.7", "mysql-8.0.28", "mysql-5.7", "mysql-5.6"])
+def test_an_idle_mysql_writes_a_checkpoint_every_second(flavour: FlavourName) -> None:
+    """At work checkpoints are seven seconds apart, without commits one, as long as pages are flushed."""
+    parameters = PlantParameters(
+        server=ServerParameters(flavour=flavour, io_capacity=100, io_capacity_max=2000),
+        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(120.0, 0))),
+        disk=DiskParameters(timeline=(DiskChange(0.0, 1200.0), DiskChange(120.0, 200.0))),
+    )
+    _, samples = watched(parameters, 140)
+    moments = [
+        after.monotonic
+        for before, after in itertools.pairwise(samples)
+        if after.lsn_checkpoint != before.lsn_checkpoint and after.pages_dirty > 0
+    ]
+    gaps = [(earlier, later - earlier) for earlier, later in itertools.pairwise(moments)]
+    assert {gap for earlier, gap in gaps if earlier < 110.0} == {7.0}
+    assert {gap for earlier, gap in gaps if earlier > 123.0} == {1.0}
 
 
 ON_AGE: dict[FlavourName, float | None] = {
