@@ -2,14 +2,15 @@
 
 Source: log/log0files_capacity.cc and log/log0files_governor.cc of 8.0.44:
 ``get_suggested_hard_logical_capacity``, ``is_target_reached_for_resizing_down``,
-``log_files_consuming_oldest_file_takes_too_long``, ``log_files_filling_oldest_file_takes_too_long``.
+``log_files_consuming_oldest_file_takes_too_long``, ``log_files_filling_oldest_file_takes_too_long``,
+``log_files_truncate``.
 """
 
 from __future__ import annotations
 
 import math
 
-from tuner.servers.limits import logical_capacity, logical_limits
+from tuner.servers.limits import FLUSH_ORDER_LAG, logical_capacity, logical_limits
 
 FILES = 32
 """``LOG_N_FILES``."""
@@ -77,7 +78,9 @@ class Shrink:
     def next_second(self, checkpoint: float, lsn: float) -> None:
         """Ask for a checkpoint beyond the oldest file where none is on its way.
 
-        A log that hardly grows does not fill its last old file; the server cuts that one off.
+        A log that hardly grows does not fill its last old file; the server cuts that one off. It then is free
+        when its pages are flushed: with so little written, no page is dirty at times, and then a checkpoint
+        does not stay the flush-order lag behind.
         """
         consumed, produced = (new - old for new, old in zip((checkpoint, lsn), self._seen, strict=True))
         self._seen = (checkpoint, lsn)
@@ -86,7 +89,7 @@ class Shrink:
         if predicted <= lsn and predicted < end <= lsn:
             self.requested = end
         if checkpoint < self._end and lsn + AHEAD * produced < end:
-            self._end = lsn
+            self._end = lsn - FLUSH_ORDER_LAG
 
     def _end_of_file(self, checkpoint: float) -> float:
         """Return where the file that a checkpoint lies in ends."""

@@ -87,6 +87,19 @@ def test_an_idle_server_shrinks_its_log() -> None:
     assert samples[-1].redo_capacity == 33_554_432
 
 
+def test_a_server_that_writes_next_to_nothing_shrinks_its_log() -> None:
+    """With a commit a second the last old file never fills, and is cut off instead, within a minute."""
+    parameters = plant(
+        io_capacity=1000,
+        io_capacity_max=2000,
+        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(60.0, 1, rate=1.0))),
+        resizes=(RedoChange(70.0, 33_554_432),),
+    )
+    _, samples = watched(parameters, 130)
+    assert samples[71].resizing
+    assert samples[-1].redo_capacity == 33_554_432
+
+
 def test_a_size_taken_back_is_in_force_at_once() -> None:
     """A log that shrinks and is given its old size again has its old limits again."""
     parameters = plant(
