@@ -12,7 +12,7 @@ from lab.plot.scales import moment, times
 if TYPE_CHECKING:
     from lab.plot.course import Series
     from lab.scenarios.schema import Scenario
-    from lab.simulate import Result
+    from lab.simulate_result import Result
 
 WIDTH = 1056.0
 LEFT, RIGHT = 62.0, 214.0

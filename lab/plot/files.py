@@ -17,7 +17,7 @@ from lab.report.rows import ReportError
 if TYPE_CHECKING:
     from lab.plot.course import Series
     from lab.scenarios.schema import Scenario
-    from lab.simulate import Result
+    from lab.simulate_result import Result
 
 SUFFIX = ".svg"
 TEMPLATE = "course.svg"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lab.plot.course import Series
     from lab.plot.paths import Point
-    from lab.simulate import Result
+    from lab.simulate_result import Result
 
 LIMITS = (
     ("stall_point", "stall", "stall point"),

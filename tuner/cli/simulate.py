@@ -9,8 +9,9 @@ import click
 import msgspec
 
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
-from lab.simulate import FLAVOURS, Result, SimulateError, resized
+from lab.simulate import FLAVOURS, SimulateError, resized
 from lab.simulate import simulate as run_simulation
+from lab.simulate_result import Result
 from tuner.cli.bar import Bar
 from tuner.cli.exits import INTERRUPTED, NO
 from tuner.cli.options import fail

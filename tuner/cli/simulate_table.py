@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lab.simulate import NoStatic
+from lab.simulate_result import NoStatic
 
 if TYPE_CHECKING:
     from lab.scenarios import Scenario
     from lab.scenarios.search import BestStatic, Untouched
-    from lab.simulate import Result
+    from lab.simulate_result import Result
 
 ROWS = (
     ("throughput", "throughput_mean", "commits/s"),

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lab.scenarios.search import BestStatic
-from lab.simulate import NoStatic
 from lab.simulate import simulate as really
+from lab.simulate_result import NoStatic
 from tuner.cli import simulate as module
 
 SHORT = """
