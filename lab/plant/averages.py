@@ -39,6 +39,11 @@ class Averages:
         """Tell whether redo was written since they were renewed last."""
         return lsn != self._lsn
 
+    def restart(self, now: float, lsn: float) -> None:
+        """Begin the time over which both are meant again here, and keep what was counted (MariaDB)."""
+        self._since = now
+        self._lsn = lsn
+
     def loop(self, now: float, lsn: float, pages: int) -> None:
         """Take in one loop and the pages that the one before flushed."""
         self._iterations += 1

@@ -16,9 +16,10 @@ from lab.plant.latency import Latencies
 from lab.plant.load import Clients
 from lab.plant.lru import Lru
 from lab.plant.mariadb import MariaDBCleaner
+from lab.plant.mariadb_redo import MariaDBRedo
 from lab.plant.mysql56 import OldCleaner
 from lab.plant.mysql57 import ForcedCleaner
-from lab.plant.pages import Ledger
+from lab.plant.neighbours import flush_list
 from lab.plant.pool import kept
 from lab.plant.redo import Redo
 from lab.plant.space import Space
@@ -81,13 +82,19 @@ class Engine:
         server = parameters.server
         touched = self._touched = streams(parameters.load)
         self.now = 0.0
-        self.redo = Redo(capacity=server.redo_capacity, lsn=float(FIRST_LSN), now=0.0, flavour=server.kind)
-        self.ledger = Ledger(touched, lsn=float(FIRST_LSN))
+        log = MariaDBRedo if server.kind.sync is Sync.FURIOUS else Redo
+        self.redo = log(capacity=server.redo_capacity, lsn=float(FIRST_LSN), now=0.0, flavour=server.kind)
+        self.lru = self._lru(parameters)
+        self.ledger = flush_list(
+            touched,
+            neighbours=server.kind.neighbours and self.lru is None,
+            until_limit=self.redo.flush_limit / parameters.load.redo_bytes_per_commit,
+            lsn=float(FIRST_LSN),
+        )
         self.cleaner = _CLEANERS.get(server.kind.sync, Cleaner)(server, self.redo, now=CLEANER_PHASE - 1.0)
         self.disk = Disk(parameters.disk, doublewrite_pages=server.in_force.doublewrite_pages)
         self.load = Clients(parameters.load, seed=seed, latency=self.disk.commit_latency)
         self.space = Space(self.redo, self.ledger, self.cleaner, self.disk, self.load)
-        self.lru = self._lru(parameters)
         self._own = parameters.load
         self.redo_per_commit = 0.0
         self._change(parameters.load.timeline[0])

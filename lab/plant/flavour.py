@@ -113,6 +113,7 @@ class Flavour(Struct, frozen=True):
         order_lag: bytes by which its flush lists may be out of order.
         checkpoint_seconds: time between two checkpoints under load.
         resizes: the redo log can be given another size while it runs.
+        neighbours: a page is flushed with the dirty pages beside it.
         raises_max: a C above M raises M to 2 C, where others lower C to M.
         io_capacity: default of C, pages/s.
         least_max: smallest M, pages/s, that the server chooses by itself.
@@ -131,6 +132,7 @@ class Flavour(Struct, frozen=True):
     order_lag: int = 0
     checkpoint_seconds: float = 7.0
     resizes: bool = False
+    neighbours: bool = False
     raises_max: bool = False
     io_capacity: int = 200
     least_max: int = 2000
@@ -225,6 +227,7 @@ _ALL = (
         limits=_mariadb,
         checkpoint_seconds=1.0,
         resizes=True,
+        neighbours=True,
         raises_max=True,
         max_dirty_pages_pct_lwm=0.0,
         capacity_maximum=4_294_967_295,

@@ -2,7 +2,12 @@
 
 Source: storage/innobase of 11.8.6: mtr/mtr0mtr.cc ``log_close``; buf/buf0flu.cc ``buf_flush_ahead``,
 ``buf_flush_page_cleaner``, ``buf_flush_sync_for_checkpoint``, ``page_cleaner_flush_pages_recommendation``,
-``af_needed_for_redo``; log/log0log.cc ``log_checkpoint_margin``.
+``af_needed_for_redo``; log/log0log.cc ``log_checkpoint_margin``. ``docs/simulate.md`` says what is left out.
+
+Departures from it: a thread that waits without a time limit is looked at once a second, so that it finds the
+age beyond the flush limit up to a second late. Older releases, 10.11 among them, ask for all pages up to the
+current LSN, in both ways; 11.8.6 for those up to the LSN that lies the flush limit back, in both ways.
+Neighbours of a page are flushed with it as ``lab.plant.neighbours`` says.
 """
 
 from __future__ import annotations
@@ -21,107 +26,142 @@ if TYPE_CHECKING:
 class MariaDBCleaner(Cleaner):
     """One thread that sleeps until it is needed, and writes a checkpoint after each of its loops.
 
-    With ``innodb_max_dirty_pages_pct_lwm`` = 0 it sleeps until the checkpoint age is at the flush limit,
-    flushes up to M pages there, and goes on at its own pace, whatever the age, until that is below the low
-    water mark. With more than 0, and so many dirty pages, the age decides as in MySQL. From the stall point
-    on writers wait, and it flushes rounds of M pages without sleep, until nothing is left of what was
-    dirty then.
+    A commit that finds the checkpoint age above the flush limit asks for all pages to be flushed whose oldest
+    modification is that far back. The thread does so, up to M pages in a loop of a second; from the stall
+    point on writers wait, and it does so in rounds of M pages without sleep.
+
+    Where nothing of that is asked for, it flushes at its own pace. With so many pages dirty as
+    ``innodb_max_dirty_pages_pct_lwm`` says the age decides as in MySQL. With fewer, or with 0 there, the pace
+    does not heed the age, and below the low water mark the thread is idle: with 0 until the flush limit.
     """
 
-    __slots__ = ("_asleep", "_furious")
+    __slots__ = ("_began", "_furious", "_idle", "_soft")
 
     def __init__(self, parameters: ServerParameters, redo: Redo, *, now: float) -> None:
         """Start asleep."""
         super().__init__(parameters, redo, now=now)
-        self._asleep = True
-        self._furious = 0.0
+        self._began = False
+        self._idle = True
+        self._soft = 0.0  # buf_flush_async_lsn
+        self._furious = 0.0  # buf_flush_sync_lsn
 
     def wake(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
         """Run one loop; see ``Cleaner.wake``."""
-        if self._furious > ledger.oldest(redo.lsn) and self._in_force.flush_sync:
+        self._targets(redo)
+        oldest = ledger.oldest(redo.lsn)
+        if self._furious > oldest and self._in_force.flush_sync:
             self.batch = Batch.SYNC
             self._last_pages = 0
-            self._begin(ledger.count_to(self._furious, float(self.io_capacity_max)), ledger)
+            self._loop_start = now
+            self._begin(self._pages_to(self._furious, ledger), ledger)
             return
-        self._furious = 0.0
-        slept = now >= self._loop_start + LOOP_SECONDS
-        if not slept:
+        if self._furious <= oldest:
+            self._furious = 0.0
+        if now < self._loop_start + LOOP_SECONDS:
             self.wake_at = self._loop_start + LOOP_SECONDS
             return
         self._loop_start = now
         busy = activity != self._activity
         self._activity = activity
         self._checkpoint(now, redo, ledger)
-        size = self._paced(now, redo, ledger, busy=busy)
-        self._begin(size, ledger)
+        self._begin(self._paced(now, redo, ledger, busy=busy), ledger)
 
     def out_of_room(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
-        """Become furious: writers wait, and all that was dirty when they began to is flushed."""
-        self._furious = redo.lsn
+        """Become furious, for writers wait."""
+        self._furious = max(self._furious, redo.lsn - redo.flush_limit)
         if self.left <= 0.0:
             self.wake_at = now
             self.wake(now, redo, ledger, activity)
 
     def finish(self, now: float, redo: Redo, ledger: Ledger) -> None:
-        """End the running batch with a checkpoint; only a furious round is followed by the next at once."""
+        """End the running batch with a checkpoint; what is furious goes on at once."""
+        self._targets(redo)
+        oldest = ledger.oldest(redo.lsn)
         if self.batch is Batch.ADAPTIVE:
             self._last_pages = int(self._size)
+        elif self.batch is Batch.SYNC:
+            self._loop_start = now
+            if self._furious <= oldest:
+                self._furious = 0.0
+        if self._soft <= oldest:
+            self._soft = 0.0
         self.left = 0.0
         self._checkpoint(now, redo, ledger)
-        self.wake_at = now if self.batch is Batch.SYNC else max(now, self._loop_start + LOOP_SECONDS)
+        goes_on = self._furious > 0.0 and self._in_force.flush_sync
+        self.wake_at = now if goes_on else max(now, self._loop_start + LOOP_SECONDS)
+
+    def _pages_to(self, lsn: float, ledger: Ledger) -> float:
+        """Return the pages of a batch that goes to an LSN, whole ones, M at most."""
+        return float(math.ceil(ledger.reach(lsn, float(self.io_capacity_max))))
 
     def _checkpoint(self, now: float, redo: Redo, ledger: Ledger) -> None:
         redo.make_available(ledger.oldest(redo.lsn))
         redo.write_checkpoint(now)
 
+    def _targets(self, redo: Redo) -> None:
+        """Take in what the commits so far have asked for (``log_close``), and a log that is resized."""
+        age = redo.lsn - redo.checkpoint
+        if age >= redo.stall_point:
+            self._furious = max(self._furious, redo.lsn - redo.flush_limit)
+        elif age > redo.flush_limit:
+            self._soft = max(self._soft, redo.lsn - redo.flush_limit)
+        self._soft = max(self._soft, redo.flush_first)
+
     def _paced(self, now: float, redo: Redo, ledger: Ledger, *, busy: bool) -> float:
         """Return the pages of a loop that is not furious; 0 where the thread sleeps on."""
+        oldest = ledger.oldest(redo.lsn)
+        if self._soft <= oldest:
+            self._soft = 0.0
+        soft = max(self._soft, self._furious)  # furious only without innodb_flush_sync
         dirty = 100.0 * ledger.dirty / self._parameters.buffer_pool_pages
         low, high = self._in_force.max_dirty_pages_pct_lwm, self._in_force.max_dirty_pages_pct
-        target = redo.lsn - redo.flush_limit
-        if redo.checkpoint < target:
-            self._asleep = False
-            self.batch = Batch.BACKGROUND
-            size = ledger.count_to(target, float(self.io_capacity_max))
-            if size > 0.0:
-                return size
-        age = redo.lsn - ledger.oldest(redo.lsn)
-        if dirty >= high or (low > 0.0 and dirty >= low):
-            self._asleep = False
-        elif age < self._low_water * redo.low_water_base or low > 0.0:
-            self._asleep = True
-        if not self._asleep:
-            self.batch = Batch.ADAPTIVE
-            ratio = None if low == 0.0 or dirty < low else dirty / high
-            return float(self._asked(now, redo, ledger, floods=dirty > high, by_dirty=ratio))
         self.batch = Batch.BACKGROUND
-        return 0.0 if busy or low == 0.0 else float(self.io_capacity)
+        if low > 0.0 and not busy and self._idle:
+            return float(self.io_capacity)
+        if low == 0.0 and dirty < high and soft == 0.0 and self._idle:
+            return 0.0  # waits without a time limit
+        heeds_age = low > 0.0 and dirty >= low
+        young = redo.lsn - oldest <= self._low_water * redo.low_water_base
+        self._idle = not heeds_age and (low > 0.0 or dirty < high) and soft == 0.0 and young
+        if self._idle:
+            return 0.0
+        if soft > 0.0:
+            return self._pages_to(soft, ledger)
+        self.batch = Batch.ADAPTIVE
+        return float(
+            self._asked(now, redo, ledger, by_dirty=dirty / high if heeds_age and high > 0.0 else None)
+        )
 
-    def _asked(self, now: float, redo: Redo, ledger: Ledger, *, floods: bool, by_dirty: float | None) -> int:
+    def _asked(self, now: float, redo: Redo, ledger: Ledger, *, by_dirty: float | None) -> int:
         """Return the pages of an adaptive loop, after ``page_cleaner_flush_pages_recommendation``.
 
         Args:
             now: simulated seconds.
             redo: the log.
             ledger: the flush list.
-            floods: more pages are dirty than ``innodb_max_dirty_pages_pct`` says.
             by_dirty: share of C that the dirty pages ask for; None where neither they nor the age count.
         """
         averages = self.averages
-        moved = averages.moved(redo.lsn)
-        averages.loop(now, redo.lsn, self._last_pages)
-        self._last_pages = 0
         most = self.io_capacity_max
-        if not moved:
-            self.requested = 0
-            return 0
         age = redo.lsn - ledger.oldest(redo.lsn)
         self.pct_for_lsn = self._pct_for_lsn(age, redo)
-        if self.pct_for_lsn == 0:
-            self.requested = min(math.ceil(ledger.dirty), most if floods else self.io_capacity)
+        if self.pct_for_lsn == 0 or not self._began:
+            self._began = True
+            averages.restart(now, redo.lsn)
+            self.requested = self._below_low_water(math.ceil(ledger.dirty))
             return self.requested
+        averages.loop(now, redo.lsn, self._last_pages)
+        self._last_pages = 0
         ratio = 1.0 if by_dirty is None else max(self.pct_for_lsn / 100.0, by_dirty)
         target = redo.lsn - age + averages.lsn_rate * LSN_SCAN_FACTOR
         self.by_age = max(1, int(ledger.count_to(target, float(most))) // LSN_SCAN_FACTOR)
         self.requested = min((int(self.io_capacity * ratio) + averages.page_rate + self.by_age) // 3, most)
         return self.requested
+
+    def _below_low_water(self, dirty: int) -> int:
+        """Return the pages of an adaptive loop below the low water mark: C, or all where they are few."""
+        if dirty <= self.io_capacity:
+            return dirty
+        percent = 100.0 * dirty / self._parameters.buffer_pool_pages
+        asked = int(percent / max(1.0, self._in_force.max_dirty_pages_pct) * self.io_capacity)
+        return self.io_capacity if asked < dirty else min(self.io_capacity_max, dirty)

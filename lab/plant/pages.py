@@ -196,3 +196,7 @@ class Ledger:
                 break
             start = end
         return min(total, most)
+
+    def reach(self, lsn: float, most: float) -> float:
+        """Return how many pages a batch writes that flushes all older than ``lsn``, at most ``most``."""
+        return self.count_to(lsn, most)

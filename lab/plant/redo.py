@@ -84,6 +84,11 @@ class Redo:
         """Tell whether the log is on its way to another size."""
         return self.wanted != self.capacity
 
+    @property
+    def flush_first(self) -> float:
+        """Return the LSN up to which another size wants pages flushed; 0 for none, and but in MariaDB."""
+        return 0.0
+
     def resize(self, capacity: int) -> None:
         """Ask for another size: a larger one is there at once, a smaller one when what is in the log fits."""
         self.wanted = capacity

@@ -1,0 +1,169 @@
+"""The flush list of a server that writes with a page the dirty pages beside it.
+
+Source: storage/innobase/buf/buf0flu.cc of MariaDB 11.8.6: ``buf_do_flush_list_batch``,
+``buf_flush_check_neighbors``, ``buf_flush_try_neighbors``; ``innodb_flush_neighbors`` is 1 by default and in
+force unless the server knows that its data files lie on a disk without moving parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import TYPE_CHECKING
+
+from lab.plant.pages import CRUMB, Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lab.plant.access import Stream
+
+AREA = 64
+"""Pages that are looked at together (``buf_pool.read_ahead_area``)."""
+
+DENSE = 2.0
+"""Changes of each page while the age goes to the flush limit, from which on areas are taken as a whole."""
+
+SLICES = 100
+"""Cohorts that filled tables are cut into."""
+
+LONG = 50.0
+"""Touches of a page after which it is dirty without doubt."""
+
+
+class Areas(Ledger):
+    """Evenly touched pages in areas of 64, each of which is flushed as a whole when its oldest page is.
+
+    So the pages of an area were clean at one moment, and have become dirty one by one since. The server takes
+    only what lies between the page and the next clean one on either side; where most pages of an area are
+    dirty, as in areas that have waited long, that is nearly all, and the rest is not much younger.
+
+    The areas that were flushed during one phase are a cohort. A cohort counts the touches of each page up to
+    the moment at which it was clean, in the mean.
+    """
+
+    __slots__ = ("_clean", "_cohorts", "_pages", "_per_byte", "_per_commit", "_touched")
+
+    def __init__(self, stream: Stream, *, lsn: float) -> None:
+        """Start with every page clean at an LSN."""
+        super().__init__((stream,), lsn=lsn)
+        self._pages = stream.pages
+        self._per_commit = stream.touches / stream.pages
+        self._per_byte = 0.0  # touches of a page while the log grows by a byte
+        self._touched = 0.0  # touches of a page so far
+        self._clean = stream.pages
+        # first and last LSN at which they were clean, touches by then, pages
+        self._cohorts: deque[tuple[float, float, float, float]] = deque([(lsn, lsn, 0.0, stream.pages)])
+
+    def fill(self, pages: float, lsn: float) -> None:
+        """Begin with so many pages dirty, each since another moment up to ``lsn``, and all others clean.
+
+        That is what is left in the buffer pool when tables have been filled one page after the other.
+        """
+        begin, held = self._end, pages / SLICES
+        step = (lsn - begin) / SLICES
+        self._cohorts = deque((begin + i * step, begin + (i + 1) * step, -LONG, held) for i in range(SLICES))
+        self._cohorts.append((lsn, lsn, 0.0, self._pages - pages))
+        self._clean = self._pages - pages
+        self._end = lsn
+        self.dirty = self.dirtied = pages
+
+    def oldest(self, lsn: float) -> float:
+        """Return the oldest modification; ``lsn`` when nothing is dirty."""
+        if self.dirty <= CRUMB:
+            return lsn
+        return min(lsn, self._cohorts[0][0] + self._first_touch())
+
+    def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
+        """Spread the changes of so many commits; see ``Ledger.update``."""
+        more = commits * self._per_commit
+        if lsn > self._end:
+            self._per_byte = more / (lsn - self._end)
+        clean = self._clean
+        if flushing:
+            first, _, touched, pages = self._cohorts.pop()
+            self._cohorts.append((first, lsn, touched + 0.5 * more, pages))
+            left = max(0.0, clean - pages) * math.exp(-more) + pages * math.exp(-0.5 * more)
+        else:
+            left = clean * math.exp(-more)
+        self._clean = left
+        self._touched += more
+        self._end = lsn
+        self.dirty += clean - left
+        self.dirtied += clean - left
+
+    def take(self, pages: float) -> float:
+        """Flush the areas that were clean longest ago, up to that many dirty pages; return how many."""
+        left, moved = pages, 0.0
+        cohorts = self._cohorts
+        while cohorts and left > CRUMB:
+            first, last, touched, held = cohorts[0]
+            share = -math.expm1(touched - self._touched)
+            there = held * share
+            if share <= CRUMB:
+                break  # just clean, as are all later ones
+            if there > left:
+                part = left / there
+                cohorts[0] = (first + (last - first) * part, last, touched, held * (1.0 - part))
+                moved += held * part
+                left = 0.0
+                break
+            left -= there
+            moved += held
+            cohorts.popleft()
+        found = min(pages - left, self.dirty)
+        if moved > 0.0:
+            cohorts.append((self._end, self._end, self._touched, moved))
+            self._clean += found
+            self.dirty -= found
+            self.flushed += found
+        return found
+
+    def evict(self, wanted: Sequence[float], *, before: float) -> float:  # noqa: ARG002 - a pool that holds all
+        """Take nothing out: areas are those of a buffer pool that holds all pages."""
+        return 0.0
+
+    def count_to(self, lsn: float, most: float) -> float:
+        """Return how many pages have their oldest modification at or before ``lsn``, at most ``most``."""
+        touched = self._touched - max(0.0, self._end - lsn) * self._per_byte
+        total = 0.0
+        for first, last, then, held in self._cohorts:
+            if then >= touched or first >= lsn or total >= most:
+                break
+            share = 1.0 if last <= lsn else (lsn - first) / (last - first)
+            total -= share * held * math.expm1(then - touched)
+        return min(total, most)
+
+    def reach(self, lsn: float, most: float) -> float:
+        """Return how many pages a batch writes that flushes all older than ``lsn``, at most ``most``."""
+        clean_before = lsn - self._first_touch()
+        total = 0.0
+        for first, last, then, held in self._cohorts:
+            if first >= clean_before or total >= most:
+                break
+            share = 1.0 if last <= clean_before else (clean_before - first) / (last - first)
+            total -= share * held * math.expm1(then - self._touched)
+        return min(total, most)
+
+    def _first_touch(self) -> float:
+        """Return the bytes of redo until the first page of an area is dirty, in the mean."""
+        return 1.0 / (AREA * self._per_byte) if self._per_byte > 0.0 else 0.0
+
+
+def flush_list(touched: Sequence[Stream], *, neighbours: bool, until_limit: float, lsn: float) -> Ledger:
+    """Return an empty flush list; one of single pages where the pages of an area have little in common.
+
+    That is so where they are not touched evenly, where new pages are filled, or where fewer than ``DENSE``
+    changes of each page fit into the log up to the flush limit.
+
+    Args:
+        touched: what the load touches.
+        neighbours: the server flushes them, and its buffer pool holds all pages.
+        until_limit: commits until the age is at the flush limit.
+        lsn: current LSN, bytes.
+    """
+    if neighbours and len(touched) == 1 and touched[0].pages < math.inf:
+        stream = touched[0]
+        if until_limit * stream.touches >= DENSE * stream.pages:
+            return Areas(stream, lsn=lsn)
+    return Ledger(touched, lsn=lsn)

@@ -1,0 +1,105 @@
+"""A flush list whose pages are flushed with those beside them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from lab.plant.access import Stream
+from lab.plant.neighbours import Areas, flush_list
+from lab.plant.pages import Ledger
+from lab.plant.readings import watched
+from tests.lab.plant.support import plant
+
+STREAM = Stream(10_000.0, 1.0)
+
+
+def grown(commits: float, *, seconds: int = 100) -> Areas:
+    """Return a list after so many commits of 500 bytes without a flush."""
+    ledger = Areas(STREAM, lsn=0.0)
+    for second in range(seconds):
+        ledger.update(commits=commits / seconds, lsn=500.0 * commits * (second + 1) / seconds)
+    return ledger
+
+
+def test_changes_of_dirty_pages_are_combined() -> None:
+    """Touched as often as there are pages, all but 1/e of them are dirty."""
+    ledger = grown(10_000.0)
+    assert ledger.dirty == pytest.approx(10_000.0 * (1.0 - 1.0 / math.e))
+
+
+def test_pages_are_conserved() -> None:
+    """What became dirty is dirty still or was flushed, and never more than there is."""
+    ledger, lsn = Areas(STREAM, lsn=0.0), 0.0
+    for second in range(500):
+        flushed = ledger.take(float(second % 7 * 40))
+        lsn += 50_000.0
+        ledger.update(commits=100.0, lsn=lsn, flushing=flushed > 0.0)
+        assert ledger.dirtied - ledger.flushed == pytest.approx(ledger.dirty, abs=1e-6)
+        assert 0.0 <= ledger.dirty <= STREAM.pages
+    assert ledger.flushed > STREAM.pages
+
+
+def test_the_age_falls_only_when_all_areas_of_one_moment_are_flushed() -> None:
+    """Areas that became dirty together hold the oldest modification back to the last of them."""
+    ledger = grown(30_000.0)
+    lsn = 15_000_000.0
+    before = ledger.oldest(lsn)
+    assert ledger.take(0.9 * ledger.dirty) > 8_000.0
+    assert ledger.oldest(lsn) == before
+    ledger.take(ledger.dirty)
+    assert ledger.dirty == pytest.approx(0.0, abs=1e-6)
+    assert ledger.oldest(lsn) == lsn
+
+
+def test_a_batch_that_goes_to_an_lsn_takes_neighbours_that_are_younger() -> None:
+    """More pages are written to bring the oldest modification to an LSN than have theirs before it."""
+    ledger = grown(30_000.0)
+    assert ledger.count_to(500_000.0, math.inf) == pytest.approx(10_000.0 * -math.expm1(-0.1), rel=0.01)
+    assert ledger.reach(500_000.0, math.inf) == pytest.approx(ledger.dirty)
+    assert ledger.reach(500_000.0, 100.0) == 100.0
+
+
+def test_what_a_batch_reaches_is_enough() -> None:
+    """After a batch that goes to an LSN nothing older than that is dirty."""
+    ledger, lsn = grown(20_000.0), 10_000_000.0
+    for _ in range(400):
+        flushed = ledger.take(150.0)
+        lsn += 100_000.0
+        ledger.update(commits=200.0, lsn=lsn, flushing=flushed > 0.0)
+    target = lsn - 2_000_000.0
+    assert ledger.oldest(lsn) < target
+    ledger.take(ledger.reach(target, math.inf))
+    assert ledger.oldest(lsn) >= target - 1.0
+
+
+def test_filled_tables_leave_pages_of_every_age() -> None:
+    """What filling tables leaves is dirty page by page, evenly over the redo that it wrote."""
+    ledger = Areas(STREAM, lsn=0.0)
+    ledger.fill(2_000.0, 1e6)
+    assert ledger.dirty == 2_000.0
+    assert ledger.oldest(1e6) == 0.0
+    assert ledger.count_to(5e5, math.inf) == pytest.approx(1_000.0, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "touched",
+    [
+        (STREAM, Stream(5.0, 1.0)),
+        (Stream(math.inf, 1.0),),
+        (Stream(1e9, 1.0),),
+    ],
+    ids=["uneven", "appended", "sparse"],
+)
+def test_pages_with_little_in_common_are_flushed_alone(touched: tuple[Stream, ...]) -> None:
+    """Neighbours are not flushed where an area's pages are not dirty together."""
+    assert type(flush_list(touched, neighbours=True, until_limit=150_000.0, lsn=0.0)) is Ledger
+
+
+def test_mariadb_flushes_neighbours_and_mysql_does_not() -> None:
+    """The load of the measured machine has areas in MariaDB and single pages in MySQL 9.7."""
+    mariadb, _ = watched(plant(flavour="mariadb-11.8"), 1)
+    mysql, _ = watched(plant(), 1)
+    assert isinstance(mariadb.engine.ledger, Areas)
+    assert type(mysql.engine.ledger) is Ledger
