@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from lab.plant.compare import earlier
+from lab.plant.compare import earlier, earlier_mariadb
 from lab.plant.compare.files import PAGE, found, page, write
 from lab.plant.fits import FitError
 from lab.report.rows import ReportError
@@ -21,7 +21,7 @@ from lab.report.rows import ReportError
     metavar="[DIRECTORY]…",
 )
 @click.option("--write", "to_file", is_flag=True, help=f"Write {PAGE} instead of printing it.")
-@click.option("--earlier", "only_earlier", is_flag=True, help="Only the tables of docs/simulate.md.")
+@click.option("--earlier", "only_earlier", is_flag=True, help="Only what was measured before the bench.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the plant.")
 def main(*, directories: tuple[Path, ...], to_file: bool, only_earlier: bool, seed: int) -> None:
     """Run the simulated server under the conditions of a bench's rows and say how far off it is.
@@ -32,7 +32,7 @@ def main(*, directories: tuple[Path, ...], to_file: bool, only_earlier: bool, se
     Example: python -m lab.plant.compare --write
     """
     if only_earlier:
-        click.echo("\n".join(earlier.report()))
+        click.echo("\n".join([*earlier.report(), "", "MariaDB 11.8.6:", "", *earlier_mariadb.report()]))
         return
     if directories and to_file:
         raise click.UsageError(f"--write: {PAGE} is of the published benches alone; leave directories out")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lab.plant.compare import earlier_mariadb
 from lab.plant.compare.page import MARK, document
 from lab.plant.compare.suites import BENCH, BENCHES, compared, static_rows
 from lab.plant.fits import load_fits
@@ -62,7 +63,8 @@ def state(directories: Sequence[Path]) -> str:
         for path in directories
         for one in static_rows(path)
     ]
-    encoded = msgspec.json.encode((PlantParameters().fingerprint(), load_fits(), rows), order="deterministic")
+    plants = PlantParameters().fingerprint(), earlier_mariadb.parameters(0.0).fingerprint()
+    encoded = msgspec.json.encode((plants, load_fits(), rows), order="deterministic")
     return hashlib.sha256(encoded).hexdigest()[:12]
 
 

@@ -1,0 +1,152 @@
+"""Six settings that were measured on MariaDB 11.8.6 before there was a bench: figures only, no series.
+
+1200 write operations per second, 100 MiB of redo, 16 threads of ``oltp_update_non_index`` on 4 tables of
+400,000 rows, uniform; 120 to 160 s a row of which the last half is counted, one run each. The age is that of
+the checkpoint over ``Innodb_checkpoint_max_age``.
+
+How the rows began was not written down. The plant begins with tables that have just been filled, for each
+value of ``innodb_max_dirty_pages_pct_lwm`` once: the log is full up to the flush limit with the pages that
+were filled last, each as old as its place in the table. Then it goes through the rows of that value in the
+order of the table, 140 s each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from lab.bench.statistics import percentile
+from lab.plant.clock import SimClock
+from lab.plant.neighbours import Areas
+from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
+from lab.plant.server import SimulatedServer
+from tuner.records import Capacity, Sample
+
+CAPACITY_MINIMUM = 100
+"""Smallest C, from which any M can be set, pages/s."""
+
+PAGE_BYTES = 16_384
+"""Redo for filling a page: what it holds."""
+
+SECONDS = 140
+SKIPPED = 70
+
+LOAD = LoadParameters(redo_bytes_per_commit=440.0, group_operations=5.58)
+DISK = DiskParameters(operations_per_page=1.017)
+"""The two rows marked as fitted decide three parameters: both costs of the device, from their commits and
+pages per second; the redo of a commit, in steps of 10 bytes, from the least mean error over six seeds. The
+others are MySQL's."""
+
+
+class Row(NamedTuple):
+    """One setting and what came out: rows changed a second, age over its maximum, pages/s."""
+
+    low_water: float
+    io_capacity: int
+    io_capacity_max: int
+    mean: float
+    p5: float
+    lowest: float
+    deviation: float
+    age: float
+    pages: float
+    fitted: bool = False
+
+
+ROWS = (
+    Row(0.0, 200, 2_000, 2406, 251, 209, 1097, 0.73, 336),
+    Row(0.0, 300, 600, 2380, 1552, 1529, 659, 0.90, 346),
+    Row(0.001, 200, 2_000, 2083, 1350, 622, 671, 0.62, 457),
+    Row(0.001, 500, 1_000, 2108, 2017, 1985, 70, 0.54, 434, fitted=True),
+    Row(0.001, 250, 500, 2501, 1975, 1678, 291, 0.89, 306, fitted=True),
+    Row(0.001, 210, 420, 2501, 2103, 1897, 354, 0.89, 315),
+)
+
+
+class Counted(Struct, frozen=True):
+    """What the plant did in the counted seconds; units as in ``Row``."""
+
+    mean: float
+    p5: float
+    lowest: float
+    deviation: float
+    age: float
+    pages: float
+
+
+def parameters(low_water: float) -> PlantParameters:
+    """Return the simulated server with a value of ``innodb_max_dirty_pages_pct_lwm``, percent."""
+    server = ServerParameters(flavour="mariadb-11.8", max_dirty_pages_pct_lwm=low_water)
+    return PlantParameters(server=server, load=LOAD, disk=DISK)
+
+
+def run(*, seed: int = 1) -> list[tuple[Row, Counted]]:
+    """Return what the plant gives for each row."""
+    found: list[tuple[Row, Counted]] = []
+    for low_water, rows in itertools.groupby(ROWS, key=lambda row: row.low_water):
+        clock = SimClock()
+        server = SimulatedServer(parameters(low_water), clock, seed=seed)
+        _fill(server)
+        for number, row in enumerate(rows):
+            wanted = Capacity(row.io_capacity, row.io_capacity_max)
+            steps = (
+                ("innodb_io_capacity", CAPACITY_MINIMUM),
+                ("innodb_io_capacity_max", row.io_capacity_max),
+                ("innodb_io_capacity", row.io_capacity),
+            )
+            server.apply(steps, wanted)
+            samples = []
+            for second in range(SKIPPED, SECONDS + 1):
+                clock.advance_to(float(number * SECONDS + second))
+                samples.append(server.read())
+            found.append((row, _counted(samples)))
+    return found
+
+
+def _fill(server: SimulatedServer) -> None:
+    """Let the log hold as much redo of filled pages as fits below the flush limit."""
+    engine = server.engine
+    if isinstance(engine.ledger, Areas):
+        engine.redo.lsn += engine.redo.flush_limit
+        engine.ledger.fill(engine.redo.flush_limit / PAGE_BYTES, engine.redo.lsn)
+
+
+def _counted(window: list[Sample]) -> Counted:
+    rates = [float(after.commits - before.commits) for before, after in itertools.pairwise(window)]
+    first, last = window[0], window[-1]
+    pages = sum(
+        getattr(last, name) - getattr(first, name)
+        for name in ("pages_adaptive", "pages_background", "pages_sync")
+    )
+    return Counted(
+        mean=statistics.fmean(rates),
+        p5=percentile(rates, 5),
+        lowest=min(rates),
+        deviation=statistics.pstdev(rates),
+        age=statistics.fmean(sample.checkpoint_age / sample.stall_point for sample in window[1:]),
+        pages=pages / len(rates),
+    )
+
+
+def report() -> list[str]:
+    """Return the comparison as lines of Markdown: plant / measured, and the plant's error."""
+    plants = [parameters(low_water).fingerprint() for low_water in dict.fromkeys(row[0] for row in ROWS)]
+    lines = [
+        f"Plants {' and '.join(plants)}, seed 1; each cell is plant / measured.",
+        "",
+        "| lwm | C/M |  | commits/s | error | p5 | min | sd | checkpoint age / maximum | error | pages/s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row, found in run():
+        lines.append(
+            f"| {row.low_water:g} | {row.io_capacity}/{row.io_capacity_max} | {'*fitted*' * row.fitted} "
+            f"| {found.mean:.0f} / {row.mean:.0f} | {found.mean / row.mean - 1:+.1%} "
+            f"| {found.p5:.0f} / {row.p5:.0f} | {found.lowest:.0f} / {row.lowest:.0f} "
+            f"| {found.deviation:.0f} / {row.deviation:.0f} "
+            f"| {found.age:.2f} / {row.age:.2f} | {found.age - row.age:+.3f} "
+            f"| {found.pages:.0f} / {row.pages:.0f} |"
+        )
+    return lines
