@@ -93,41 +93,53 @@ class Disk:
         """Return the data files' device's time for one page."""
         return self.data.seconds(self._operations, PAGE_BYTES)
 
-    def alone(self, *, commit_seconds: float, evicted: float, most_commits: float) -> float:
+    def alone(
+        self, *, commit_seconds: float, most_commits: float, evicted: float = 0.0, behind: float = 0.0
+    ) -> float:
         """Return commits per second while no flush batch runs.
 
         Args:
             commit_seconds: the device's time for one commit.
-            evicted: pages that one commit makes the server write for free pages.
             most_commits: commits per second that there could be on a free device.
+            evicted: pages that one commit makes the server write for free pages.
+            behind: pages per second that it writes for earlier ones.
         """
-        pages = evicted * self.page_seconds
+        page = self.page_seconds
+        lru, free = evicted * page, 1.0 - behind * page
         if self._apart:
-            return min(most_commits, 1.0 / max(commit_seconds, pages))
-        return min(most_commits, 1.0 / (commit_seconds + pages))
+            return min(most_commits, 1.0 / commit_seconds, free / lru if lru > 0.0 else math.inf)
+        return min(most_commits, free / (commit_seconds + lru))
 
     def shared(
-        self, *, commit_seconds: float, evicted: float, most_commits: float, waiting: float
+        self,
+        *,
+        commit_seconds: float,
+        most_commits: float,
+        waiting: float,
+        evicted: float = 0.0,
+        behind: float = 0.0,
     ) -> tuple[float, float]:
         """Return commits and pages of the batch per second while a flush batch runs.
 
         Args:
             commit_seconds: the device's time for one commit.
-            evicted: pages that one commit makes the server write for free pages.
             most_commits: commits per second that there could be on a free device.
+            evicted: pages that one commit makes the server write for free pages.
+            behind: pages per second that it writes for earlier ones.
             waiting: the device's time for the commits in flight, seconds.
         """
         page = self.page_seconds
-        lru = evicted * page
+        lru, free = evicted * page, 1.0 - behind * page
         if self._apart:
-            commits = min(most_commits, 1.0 / max(commit_seconds, lru / LRU_TURN))
-            return commits, min(self._most_pages, (1.0 - commits * lru) / page)
+            turn = LRU_TURN * free / lru if lru > 0.0 else math.inf
+            commits = min(most_commits, 1.0 / commit_seconds, turn)
+            return commits, min(self._most_pages, (free - commits * lru) / page)
         cost = commit_seconds + lru
         share = waiting / (waiting + self._queued_pages * page)
-        commits = min(most_commits, share / cost)
-        pages = min(self._most_pages, (1.0 - commits * cost) / page)
+        commits = min(most_commits, share * free / cost)
+        pages = min(self._most_pages, (free - commits * cost) / page)
         if pages == self._most_pages:
-            left = max(0.0, 1.0 - pages * page)
+            left = max(0.0, free - pages * page)
             commits = min(most_commits, left / cost)
         return commits, pages
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from lab.plant.disk import LRU_TURN
 from lab.plant.lru import SWEEP_SECONDS
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def roomy(disk: Disk, *, cost: float, most: float, waiting: float, flushing: boo
         flushing: a flush batch runs.
     """
     if flushing:
-        return Flow(*disk.shared(commit_seconds=cost, evicted=0.0, most_commits=most, waiting=waiting))
-    return Flow(disk.alone(commit_seconds=cost, evicted=0.0, most_commits=most), 0.0)
+        return Flow(*disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting))
+    return Flow(disk.alone(commit_seconds=cost, most_commits=most), 0.0)
 
 
 def crowded(
@@ -74,19 +75,22 @@ def crowded(
     if lru.full(ledger, threads) and most > 0.0:
         passes = math.inf if flushing else lru.most_pages
         most = min(most, disk.replaced(commit_seconds=cost, dirtied=dirtied, most_pages=passes))
-        commits, pages = disk.shared(commit_seconds=cost, evicted=0.0, most_commits=most, waiting=waiting)
+        commits, pages = disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting)
         replaced = 0.0 if flushing else dirtied * commits
         return Flow(commits, pages if flushing else 0.0, replaced=replaced, lasts=SWEEP_SECONDS)
-    each = lru.pages_per_commit
+    each, behind = lru.pages_per_commit, lru.behind(LRU_TURN / disk.page_seconds)
     if flushing:
-        commits, pages = disk.shared(commit_seconds=cost, evicted=each, most_commits=most, waiting=waiting)
+        commits, pages = disk.shared(
+            commit_seconds=cost, most_commits=most, waiting=waiting, evicted=each, behind=behind
+        )
     else:
-        commits, pages = disk.alone(commit_seconds=cost, evicted=each, most_commits=most), 0.0
+        commits = disk.alone(commit_seconds=cost, most_commits=most, evicted=each, behind=behind)
+        pages = 0.0
     commits = lru.held_up(commits)
     more = dirtied * commits - pages
     return Flow(
         commits,
         pages,
-        evicted=each * commits,
+        evicted=each * commits + behind,
         lasts=lru.room(ledger) / more if more > 0.0 else math.inf,
     )

@@ -25,6 +25,12 @@ WAIT_SECONDS = 0.01
 MOST_DIRTY = 0.99
 """Share of the pool that can be dirty: some pages are free, or are being read."""
 
+NEARLY_ALL = 0.9
+"""Share of the pool from which on, however recent, dirty pages are among those that have to leave."""
+
+RENEWED = 0.5
+"""Weight of what was before in the pages that a commit drives out."""
+
 SWEEP_SECONDS = 0.25
 """Shortest time between two looks at what commits have driven out, where the pool is full of dirty pages."""
 
@@ -36,13 +42,13 @@ class Lru:
     """The end of the LRU list: the page cleaner's pass once a second, and those that writers wait for.
 
     What commits drive out is taken from the flush list once a second, and more often where the pool is full
-    of dirty pages. What was taken is still to be written: commits pay for it, at the rate at which the
-    time before would have paid.
+    of dirty pages. Commits wait for as many pages as those before them drove out; what turns out to be more
+    is written as soon as the device allows.
 
     Attributes:
         flushed: pages flushed from there so far.
         waits: writers that waited for a free page so far, each once for a pass.
-        pages_per_commit: pages that are written beside one commit now.
+        pages_per_commit: pages that one commit makes it flush, renewed by half with each sweep.
         most_commits: commits per second that reads allow; infinite where these cost nothing.
         most_pages: pages per second that passes without a pause flush.
         sweeps_at: earliest time of the next sweep, simulated seconds.
@@ -131,6 +137,10 @@ class Lru:
         room = MOST_DIRTY * self._frames - ledger.dirty
         return room if room >= PAGE else 0.0
 
+    def behind(self, most: float) -> float:
+        """Return the pages per second, at most so many, that are still to be written of the last sweeps."""
+        return min(most, max(0.0, self._owed))
+
     def full(self, ledger: Ledger, threads: int) -> bool:
         """Tell whether nothing but dirty pages is left, so that each further one waits for a page write.
 
@@ -184,12 +194,16 @@ class Lru:
         self._commits, self._lsn = commits, lsn
         replaced, self._replaced = self._replaced, 0.0
         self._fill(done)
-        self.pages_per_commit = max(0.0, self._owed / done) if done > 0.0 else 0.0
         pool = self._pool
-        if pool is None or done <= 0.0 or written <= 0.0 or not self._crowded():
+        if done <= 0.0 or written <= 0.0:
+            return
+        self.pages_per_commit *= RENEWED
+        if pool is None or not self._crowded():
             return
         residence = (lsn - ledger.oldest(lsn)) / written * seconds
         share = pool.dirty_share(commit_rate=done / seconds, residence=residence)
+        crowd = (ledger.dirty / self._frames - NEARLY_ALL) / (MOST_DIRTY - NEARLY_ALL)
+        share = max(share, min(1.0, crowd))
         wanted = min(done * sum(pool.evictions) * share, seconds * (self.most_pages + self._depth)) - replaced
         gone = 0.0
         if wanted > 0.0:
@@ -198,5 +212,5 @@ class Lru:
             gone = ledger.evict([evicted * each for evicted in pool.evictions], before=before)
             self.flushed += gone
         self._owed += gone
-        self.pages_per_commit = max(0.0, self._owed / done)
+        self.pages_per_commit += (1.0 - RENEWED) * (gone + replaced) / done
         self.waits += threads * max(0, math.ceil(gone / self._depth) - 1)

@@ -110,7 +110,7 @@ PLANTS = st.builds(
 COUNTED = (250, 500)
 """From which second to which."""
 
-UNEVEN = 0.2
+UNEVEN = 0.5
 """Standard deviation of the commits of single seconds over their mean from which on these are waves: of sync
 flushing, or of flush batches that take longer than a second.
 """
@@ -124,8 +124,15 @@ def counted_on(parameters: PlantParameters, write_iops: float) -> list[Sample]:
 
 
 def commits_on(parameters: PlantParameters, write_iops: float) -> float | None:
-    """Return commits/s on a disk of so many write operations/s; None in the regime of waves and stalls."""
+    """Return commits/s on a disk of so many write operations/s; None where that is no steady mean.
+
+    In the regime of waves and stalls it is none, and where new pages are still filling the pool.
+    """
     counted = counted_on(parameters, write_iops)
+    load = parameters.load
+    new = load.appended_pages * counted[0].commits
+    if load.appended_pages > 0.0 and new + load.hot_pages < parameters.server.buffer_pool_pages:
+        return None
     mean = rate(counted, "commits")
     seconds = [after.commits - before.commits for before, after in itertools.pairwise(counted)]
     waits = rate(counted, "pages_sync") + rate(counted, "redo_space_waits")
