@@ -118,6 +118,28 @@ def test_mariadb_with_few_dirty_pages_flushes_above_the_low_water_mark() -> None
     assert rate(samples[300:], "pages_adaptive") > 50.0
 
 
+def test_mariadb_without_flush_sync_flushes_m_pages_a_second_while_writers_wait() -> None:
+    """With innodb_flush_sync = OFF M is the most that is flushed at the stall point too, and writers wait."""
+    parameters = plant(flavour="mariadb-11.8", flush_sync=False, io_capacity=100, io_capacity_max=200)
+    server, samples = watched(parameters, 300)
+    flushed = [
+        after.pages_background - before.pages_background for before, after in itertools.pairwise(samples)
+    ]
+    assert max(flushed) <= 202
+    assert samples[-1].pages_sync == 0
+    assert server.engine.stalled > 60.0
+
+
+def test_below_the_low_water_mark_mariadb_flushes_c_pages_a_second() -> None:
+    """With a low-water mark of dirty pages it flushes C pages a second from the start, whatever the age."""
+    parameters = plant(
+        flavour="mariadb-11.8", max_dirty_pages_pct_lwm=0.001, io_capacity=200, io_capacity_max=2000
+    )
+    _, samples = watched(parameters, 4)
+    assert samples[-1].modified_age < samples[-1].low_water
+    assert samples[-1].pages_adaptive - samples[-2].pages_adaptive == pytest.approx(200, abs=1)
+
+
 def test_mariadb_writes_a_checkpoint_every_second() -> None:
     """The checkpoint of MariaDB stays within two seconds' redo of the oldest modification."""
     parameters = plant(
