@@ -95,6 +95,9 @@ class Space:
         if redo.room() > NO_ROOM:
             return False
         if now >= self._looks_at:
+            if not self._waiting:  # they wake the checkpointer and wait for it, be it for a moment
+                self.waits += self._load.threads
+                self._waiting = True
             self.checkpoint(now)
             if redo.room() > NO_ROOM:
                 return False
