@@ -112,9 +112,7 @@ class Pace:
         asleep = situation.age < self.asleep_below * situation.flush_limit
         weight = 0.0 if asleep else min(1.0, elapsed / DEMAND_SECONDS)
         demand = state.demand + weight * (situation.demand - state.demand)
-        state = replace(
-            state, at=situation.now, demand=demand, io_capacity_max=situation.io_capacity_max
-        )
+        state = replace(state, at=situation.now, demand=demand, io_capacity_max=situation.io_capacity_max)
         highest = max(state.highest, demand)
         calm = situation.learns and demand >= IDLE and situation.io_capacity_max > MOST * highest
         if not calm:
