@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lab.plant.flavour import FLAVOURS
 from lab.plant.parameters import (
     Credits,
     DiskChange,
@@ -39,28 +40,29 @@ def test_a_redo_log_of_its_own_device_commits_more() -> None:
     assert found[1] > 1.2 * found[0]
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_no_device_does_more_than_it_can(apart: bool) -> None:  # noqa: FBT001 - a case
+@pytest.mark.parametrize(("apart", "write_iops"), [(False, 1200.0), (True, 1200.0), (True, 300.0)])
+def test_no_device_does_more_than_it_can(apart: bool, write_iops: float) -> None:  # noqa: FBT001 - a case
     """Page writes, those for free pages included, and commits stay within the operations of their device."""
     parameters = plant(
-        disk=DiskParameters(redo_apart=apart),
+        disk=DiskParameters(timeline=(DiskChange(0.0, write_iops),), redo_apart=apart),
         load=LoadParameters(
             timeline=(LoadChange(0.0, 64),), hot_pages=200_000.0, distribution="hot_set", noise=0.0
         ),
         buffer_pool_pages=12_000,
-        io_capacity=500,
-        io_capacity_max=1000,
+        io_capacity=100,
+        io_capacity_max=200,
+        doublewrite_pages=4,
     )
     _, samples = watched(parameters, 600)
     counted = samples[200:]
-    pages = sum(rate(counted, name) for name in WRITES) * parameters.disk.page_operations(128)
+    pages = sum(rate(counted, name) for name in WRITES) * parameters.disk.page_operations(4)
     commits = rate(counted, "commits") * parameters.load.group_operations / 64
-    assert rate(counted, "pages_lru") > 100.0
+    assert rate(counted, "pages_lru") > 10.0
     if apart:
-        assert pages <= 1.01 * 1200.0
-        assert commits <= 1.01 * 1200.0
+        assert pages <= 1.02 * write_iops
+        assert commits <= 1.01 * write_iops
     else:
-        assert pages + commits <= 1.01 * 1200.0
+        assert pages + commits <= 1.02 * write_iops
 
 
 def test_each_device_has_credits_of_its_own() -> None:
@@ -80,7 +82,7 @@ PLANTS = st.builds(
     server=st.sampled_from([400, 2000, 20_000]).flatmap(
         lambda most: st.builds(
             ServerParameters,
-            flavour=st.sampled_from(["mysql-9.7", "mysql-8.0.28", "mysql-5.6"]),
+            flavour=st.sampled_from(list(FLAVOURS)),
             io_capacity=st.just(most // 2),
             io_capacity_max=st.just(most),
             buffer_pool_pages=st.sampled_from([4_000, 12_000, 131_072]),
