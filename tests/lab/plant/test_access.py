@@ -67,7 +67,14 @@ def test_new_pages_are_written_once_each() -> None:
 def test_a_pool_that_holds_all_pages_never_reads() -> None:
     """Where all pages fit there is nothing to evict."""
     assert pool(1_000, [Stream(900.0, 1.0)]) is None
-    assert pool(1_000, [Stream(math.inf, 1.0)]) is None
+
+
+def test_new_pages_are_never_read_but_leave_one_for_one() -> None:
+    """A full pool of new pages reads nothing, and keeps each for as many commits as it has pages."""
+    found = pool(1_000, [Stream(math.inf, 1.0)])
+    assert found is not None
+    assert (found.misses, found.evictions) == (0.0, (1.0,))
+    assert found.held == pytest.approx(1_000.0)
 
 
 def test_an_even_load_misses_what_does_not_fit() -> None:
