@@ -58,7 +58,7 @@ def test_a_search_that_ended_early_says_what_it_did_not_try() -> None:
     whole = [searched(value, commits) for value, commits in ((100, 2000.0), (104, 2100.0), (108, 2050.0))]
     assert len(winner_sentences(rows_of(whole))) == 1
     (_, open_end) = winner_sentences(rows_of(whole[:2]))
-    assert "M = 108 was still to try" in open_end
+    assert "M = 110 was still to try" in open_end
 
 
 def test_without_a_search_there_is_no_winner() -> None:
