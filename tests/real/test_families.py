@@ -181,7 +181,12 @@ def test_without_authority_it_says_so_and_keeps_m_above_the_demand(
     ages = [one.age_ratio for one in readings]
     figures.append(
         f"without authority: from M = {TIGHT.io_capacity_max} to {lowest} or more at {flushed:.0f} pages/s,"
-        f" age ratio {min(ages):.2f} to {max(ages):.2f}, {len(verdict.writes())} writes"
+        f" age ratio {min(ages):.2f} to {max(ages):.2f}, writes "
+        + ", ".join(
+            f"{one.decision.target.io_capacity_max} by {one.decision.source}"
+            for one in verdict.writes()
+            if one.decision.target
+        )
     )
     assert lowest >= LEAST * flushed
     assert all(REMEDY in one for one in said), said

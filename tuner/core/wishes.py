@@ -221,12 +221,17 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
         ratio, growing = found.checkpoint_age / sample.flush_limit, True
     if not near or ratio <= set_point or not growing:
         return None
-    if not LAWS[state.facts.flush_law].authority and found.flush_rate < AWAKE * sample.io_capacity_max:
+    authority = LAWS[state.facts.flush_law].authority
+    if not authority and found.flush_rate < AWAKE * sample.io_capacity_max:
         return None  # the server has only just woken at its flush limit: M is not what it lacks
     seconds, name = min(near)
-    span = found.redo_rate * EMERGENCY_RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
-    rate = estimator.pages_ahead(state.estimator, sample, span) / EMERGENCY_RELIEF_SECONDS
-    wanted = max(rate, EMERGENCY_LEAST_FACTOR * found.demand)
+    wanted = EMERGENCY_LEAST_FACTOR * found.demand
+    if authority:  # where the age rests at its limit whatever M, keeping up is all that M can do
+        span = (
+            found.redo_rate * EMERGENCY_RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
+        )
+        rate = estimator.pages_ahead(state.estimator, sample, span) / EMERGENCY_RELIEF_SECONDS
+        wanted = max(wanted, rate)
     if wanted <= sample.io_capacity_max * (1.0 + state.settings.dead_band):
         return None
     return Wanted(
@@ -235,7 +240,7 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
         reason="emergency",
         detail=f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}",
         source="emergency",
-        terms={"seconds_left": seconds, "flush_rate_wanted": rate},
+        terms={"seconds_left": seconds, "flush_rate_wanted": wanted},
     )
 
 
