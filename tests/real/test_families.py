@@ -32,9 +32,6 @@ BAND = 0.12
 A redo log this small sees a second's redo as 0.03 of it.
 """
 
-BANDS = {"legacy-56": 0.2}
-"""Wider where the loop is not better yet: MySQL 5.6 flushes less than it asks for; its age rests above."""
-
 REACHED_TICKS = 30
 REACH_LIMIT = 180.0
 WINDOW = 30.0
@@ -96,13 +93,13 @@ def short(member: LabServer, member_work: Work, tmp_path_factory: pytest.TempPat
 def test_the_law_is_verified_and_the_set_point_held(family: Family, short: Short, figures: list[str]) -> None:
     """From what the server ships with, the loop verifies its law, and holds the age at its set-point."""
     errors = [error_of(one) for one in short.window]
-    inside = sum(1 for one in errors if one is not None and abs(one) <= BANDS.get(short.law, BAND))
+    inside = sum(1 for one in errors if one is not None and abs(one) <= BAND)
     writes = short.verdict.writes()
     at = [one.tick.reading.capacity for one in short.window if isinstance(one.tick.reading, Sample)]
     known = [abs(one) for one in errors if one is not None]
     figures.append(
         f"{family.version} {family.law}: reached after {short.reached_after:.0f} s, {inside} of {len(errors)}"
-        f" seconds within {BANDS.get(short.law, BAND)}, furthest {max(known):.3f}, {len(writes)} writes,"
+        f" seconds within {BAND}, furthest {max(known):.3f}, {len(writes)} writes,"
         f" at {at[0]} to {at[-1]}"
     )
     assert short.law == family.law
@@ -114,7 +111,7 @@ def test_the_law_is_verified_and_the_set_point_held(family: Family, short: Short
 def test_another_connection_sees_the_same(short: Short) -> None:
     """The ages that another connection reads are at the set-point as well; no page is flushed in a hurry."""
     set_point = statistics.fmean(one.decision.set_point or 0.0 for one in short.window)
-    inside = sum(1 for one in short.readings if abs(one.age_ratio - set_point) <= BANDS.get(short.law, BAND))
+    inside = sum(1 for one in short.readings if abs(one.age_ratio - set_point) <= BAND)
     assert len(short.readings) >= 0.9 * WINDOW
     assert inside >= SHARE * len(short.readings)
     assert short.readings[-1].sync == short.readings[0].sync
