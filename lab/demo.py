@@ -13,12 +13,13 @@ from lab.plant.server import SimulatedServer
 from lab.servers.base import LabServer, ServerSpec
 from lab.servers.choose import Choice, Family
 from lab.servers.flavour import product
-from lab.servers.warm import warm
+from lab.servers.warm import FORGET_SECONDS, forgetting, warm
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 from tuner.clock import Clock
 from tuner.records import DecisionKind, Sample, TickRecord
 
 WRITE_IOPS = 1200
+FIRST_SECONDS = 2
 SIMULATED_SPEED = 10.0
 """Simulated seconds in one real second."""
 
@@ -203,8 +204,10 @@ def real_server(choice: Choice, family: Family, say: Callable[[str], None]) -> I
         else:
             say(f"its disk is NOT limited, so expect little to gain: {refusal}")
         with SysbenchRun(server, load) as running:
-            running.wait_seconds(2, 30.0)
-            say(f"sysbench {load.script} runs with {load.threads} threads; raising the age after the fill")
+            running.wait_seconds(FIRST_SECONDS, 30.0)
+            say(f"{load.script} runs with {load.threads} threads; the server forgets how it was filled")
+            with forgetting(server):
+                running.wait_seconds(FIRST_SECONDS + round(FORGET_SECONDS), 60.0)
             warm(server)
             yield server
 

@@ -15,6 +15,7 @@ from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
 from lab.servers.flavour import product
+from lab.servers.warm import FORGET_SECONDS, forgetting
 from lab.workloads.course import COURSES
 from lab.workloads.course_run import CourseRun
 from lab.workloads.load import Load
@@ -35,10 +36,8 @@ FILL = Capacity(10_000, 20_000)
 FILL_LEAST, FILL_RATE = 300.0, 2000.0
 """The longest that filling may take: so many seconds, and more with every so many rows."""
 
-LOOPS = "innodb_flushing_avg_loops"
-FORGET_SECONDS = 12.0
 BORROWED_SECONDS = 150.0
-"""Time in which the server's mean rates forget all but a thousandth, or a thirtieth, of the filling."""
+"""Time in which a borrowed server's mean rates forget all but a thirtieth of the filling."""
 
 FIRST_SECONDS = 3
 START_LIMIT = 30.0
@@ -110,18 +109,14 @@ class Site:
     def forget_filling(self) -> None:
         """Run the load until the server's own mean rates are the load's.
 
-        Its flush law goes by the mean redo and page rate, which it renews by half every
-        ``innodb_flushing_avg_loops`` seconds: after filling the first row would be flushed at the pace of
-        that. A server of the lab's own renews them every second meanwhile; a borrowed one is given its time.
+        A server of the lab's own renews them every second meanwhile; a borrowed one is given its time.
         """
         self.start_load()
         if self.server.borrowed:
             self.watch(BORROWED_SECONDS)
             return
-        before = int(self.server.query(f"SELECT @@GLOBAL.{LOOPS}")[0][0])
-        self.server.query(f"SET GLOBAL {LOOPS} = 1")
-        self.watch(FORGET_SECONDS)
-        self.server.query(f"SET GLOBAL {LOOPS} = {before}")
+        with forgetting(self.server):
+            self.watch(FORGET_SECONDS)
 
     def offer(self, rate: int) -> None:
         """Offer so many transactions/s from the next start of the load on; 0 is as many as possible."""
