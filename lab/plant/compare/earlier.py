@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -119,6 +119,28 @@ def alternating(row: Moving, *, seed: int = 1) -> Counted:
     return run(parameters, seconds=ALTERNATING_SECONDS, skipped=ALTERNATING_SKIPPED, seed=seed)
 
 
+class Commits(Protocol):
+    """Commits/s of one setting, simulated or measured."""
+
+    @property
+    def mean(self) -> float: ...
+    @property
+    def p5(self) -> float: ...
+    @property
+    def lowest(self) -> float: ...
+    @property
+    def deviation(self) -> float: ...
+
+
+def commit_cells(found: Commits, row: Commits) -> str:
+    """Return the cells of a table about commits/s: plant / measured, and the plant's error in the mean."""
+    return (
+        f"| {found.mean:.0f} / {row.mean:.0f} | {found.mean / row.mean - 1:+.1%} "
+        f"| {found.p5:.0f} / {row.p5:.0f} | {found.lowest:.0f} / {row.lowest:.0f} "
+        f"| {found.deviation:.0f} / {row.deviation:.0f} "
+    )
+
+
 def report() -> list[str]:
     """Return both comparisons as lines of Markdown: plant / measured, and the plant's error."""
     lines = [
@@ -130,9 +152,7 @@ def report() -> list[str]:
     for row in STEADY:
         found = steady(row)
         lines.append(
-            f"| {row.io_capacity}/{row.io_capacity_max} | {found.mean:.0f} / {row.mean:.0f} "
-            f"| {found.mean / row.mean - 1:+.1%} | {found.p5:.0f} / {row.p5:.0f} "
-            f"| {found.lowest:.0f} / {row.lowest:.0f} | {found.deviation:.0f} / {row.deviation:.0f} "
+            f"| {row.io_capacity}/{row.io_capacity_max} {commit_cells(found, row)}"
             f"| {found.age:.2f} / {row.age:.2f} | {found.age - row.age:+.3f} "
             f"| {found.pages:.0f} / {row.pages:.0f} | {found.sync:.0f} / {row.sync:.0f} |"
         )
@@ -146,9 +166,7 @@ def report() -> list[str]:
     for moving in ALTERNATING:
         found = alternating(moving)
         lines.append(
-            f"| {moving.io_capacity}/{moving.io_capacity_max} | {found.mean:.0f} / {moving.mean:.0f} "
-            f"| {found.mean / moving.mean - 1:+.1%} | {found.p5:.0f} / {moving.p5:.0f} "
-            f"| {found.lowest:.0f} / {moving.lowest:.0f} | {found.deviation:.0f} / {moving.deviation:.0f} "
+            f"| {moving.io_capacity}/{moving.io_capacity_max} {commit_cells(found, moving)}"
             f"| {found.sync:.0f} / {moving.sync:.0f} "
             f"| {found.pages / found.mean:.3f} / {moving.pages_per_commit:.3f} |"
         )

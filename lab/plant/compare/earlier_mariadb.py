@@ -20,13 +20,11 @@ from msgspec import Struct
 
 from lab.bench.statistics import percentile
 from lab.plant.clock import SimClock
+from lab.plant.compare.earlier import commit_cells
 from lab.plant.neighbours import Areas
 from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
 from lab.plant.server import SimulatedServer
-from tuner.records import Capacity, Sample
-
-CAPACITY_MINIMUM = 100
-"""Smallest C, from which any M can be set, pages/s."""
+from tuner.records import CAPACITY_MINIMUM, Capacity, Sample
 
 PAGE_BYTES = 16_384
 """Redo for filling a page: what it holds."""
@@ -92,7 +90,7 @@ def run(*, seed: int = 1) -> list[tuple[Row, Counted]]:
         _fill(server)
         for number, row in enumerate(rows):
             wanted = Capacity(row.io_capacity, row.io_capacity_max)
-            steps = (
+            steps = (  # from the smallest C any M can be set
                 ("innodb_io_capacity", CAPACITY_MINIMUM),
                 ("innodb_io_capacity_max", row.io_capacity_max),
                 ("innodb_io_capacity", row.io_capacity),
@@ -143,9 +141,7 @@ def report() -> list[str]:
     for row, found in run():
         lines.append(
             f"| {row.low_water:g} | {row.io_capacity}/{row.io_capacity_max} | {'*fitted*' * row.fitted} "
-            f"| {found.mean:.0f} / {row.mean:.0f} | {found.mean / row.mean - 1:+.1%} "
-            f"| {found.p5:.0f} / {row.p5:.0f} | {found.lowest:.0f} / {row.lowest:.0f} "
-            f"| {found.deviation:.0f} / {row.deviation:.0f} "
+            f"{commit_cells(found, row)}"
             f"| {found.age:.2f} / {row.age:.2f} | {found.age - row.age:+.3f} "
             f"| {found.pages:.0f} / {row.pages:.0f} |"
         )
