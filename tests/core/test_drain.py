@@ -109,7 +109,7 @@ def test_what_was_learned_of_the_load_outlives_a_drain(full: Bench) -> None:
 
     after = full.state.estimator.trends
     assert (after.rate_mean, after.rate_square) == (before.rate_mean, before.rate_square)
-    assert after.burst_bytes <= before.burst_bytes
+    assert after.bursts.recent <= before.bursts.recent
     assert full.state.set_point == pytest.approx(set_point, abs=0.03)
 
 

@@ -176,8 +176,7 @@ def _unlearned(state: State, drain: Drain) -> State:
         rate_seconds=before.rate_seconds,
         rate_mean=before.rate_mean,
         rate_square=before.rate_square,
-        excess=0.0,
-        burst_bytes=min(trends.burst_bytes, before.burst_bytes),
+        bursts=trends.bursts.disowned(before.bursts),
     )
     return replace(state, estimator=replace(state.estimator, trends=kept))
 

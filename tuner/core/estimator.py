@@ -232,6 +232,7 @@ def _estimate(
             demand=demand,
             authority=authority,
             elapsed=elapsed,
+            wall=sample.wall,
         )
         trends = trends.follow(seen, window)
     recovery = state.recovery.see(sample, flush_rate=flush_rate, limited=trends.measured, elapsed=elapsed)
@@ -257,7 +258,7 @@ def _estimate(
         sustained_capacity=trends.sustained,
         authority=authority,
         burstiness=trends.burstiness,
-        burst_bytes=trends.burst_bytes,
+        burst_bytes=trends.bursts.expected(sample.wall),
         checkpoint_lag=trends.checkpoint_lag(flush_order_lag),
         seconds_to_sync=_seconds_to(sample.sync_point - filled, fast_slope),
         seconds_to_stall=_seconds_to(sample.stall_point - flush_order_lag - filled, fast_slope),

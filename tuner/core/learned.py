@@ -8,9 +8,11 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from tuner.core.budgets import Recovery
+from tuner.core.bursts import Bursts, Week
 from tuner.core.estimator import EstimatorState
 from tuner.core.load import Load
 from tuner.core.regression import Regression
+from tuner.core.trends import Trends
 
 
 class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
@@ -22,6 +24,7 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
         measured_on: server version that these were measured on; empty before the first.
         proven: server version whose flush law was verified last; empty before the first.
         law: which law that was; empty in an older program's.
+        week: the load's bursts by hour of the week.
     """
 
     load: Load
@@ -29,6 +32,7 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
     measured_on: str = ""
     proven: str = ""
     law: str = ""
+    week: Week = Week()
 
     def proof_of(self, law: str) -> str:
         """Return the server version on which this law was verified; empty where it was another one."""
@@ -44,6 +48,7 @@ def learn(state: EstimatorState, *, proven: str = "", law: str = "") -> Learned:
         measured_on=recovery.measured_on,
         proven=proven,
         law=law,
+        week=state.trends.bursts.week,
     )
 
 
@@ -63,6 +68,7 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
             combining=load.combining if _sound(load.combining) else Regression(),
             response=load.response if _sound(load.response) else Regression(),
         ),
+        trends=Trends(bursts=Bursts(week=learned.week if learned.week.sound else Week())),
         recovery=recovery if recovery.sound and version == recovery.measured_on else Recovery(),
     )
 

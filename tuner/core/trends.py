@@ -7,10 +7,10 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.core.bursts import Bursts
 from tuner.core.window import RATE_SECONDS, Window, checkpoint_interval
 
 RATE_MEMORY_SECONDS = 120.0
-BURST_MEMORY_SECONDS = 6 * 3600.0
 CAPACITY_MEMORY_SECONDS = 1800.0
 LAG_MEMORY_SECONDS = 600.0
 
@@ -30,6 +30,7 @@ class Seen(Struct, frozen=True):
         demand: P, pages/s.
         authority: pages flushed per page asked for.
         elapsed: seconds since the last reading.
+        wall: Unix time of the reading, seconds.
     """
 
     redo_rate: float
@@ -37,6 +38,7 @@ class Seen(Struct, frozen=True):
     demand: float
     authority: float
     elapsed: float
+    wall: float
 
     @property
     def limited(self) -> bool:
@@ -73,8 +75,7 @@ class Trends(Struct, frozen=True):
         rate_square: mean of its square.
         sustained: D, pages/s; None until the device was the limit, and when that is too long ago.
         measured: D when the device was the limit last, pages/s.
-        excess: redo beyond the device in the burst under way, bytes.
-        burst_bytes: the largest such burst, fading.
+        bursts: redo beyond the device.
         checkpoint_seconds: longest time between two checkpoints, fading.
     """
 
@@ -83,8 +84,7 @@ class Trends(Struct, frozen=True):
     rate_square: float = 0.0
     sustained: float | None = None
     measured: float = 0.0
-    excess: float = 0.0
-    burst_bytes: float = 0.0
+    bursts: Bursts = Bursts()
     checkpoint_seconds: float = 0.0
 
     def follow(self, seen: Seen, window: Window) -> Trends:
@@ -94,7 +94,7 @@ class Trends(Struct, frozen=True):
 
     def restarted(self) -> Trends:
         """Return what a restart of mysqld leaves of it."""
-        return replace(self, excess=0.0, sustained=None)
+        return replace(self, bursts=self.bursts.interrupted(), sustained=None)
 
     @property
     def burstiness(self) -> float:
@@ -128,16 +128,14 @@ def _device(trends: Trends, seen: Seen) -> Trends:
 
 
 def _bursts(trends: Trends, seen: Seen) -> Trends:
-    """Sum up the redo beyond the device while the device is the limit; keep the largest sum.
+    """Follow the redo beyond the device while the device is the limit.
 
     An age that M lets grow is no burst, however dear its tail.
     """
-    excess = 0.0
+    beyond = None
     if seen.limited and trends.sustained is not None and seen.demand > 0:
         beyond = seen.redo_rate * (1.0 - trends.sustained / seen.demand)
-        excess = max(0.0, trends.excess + beyond * seen.elapsed)
-    faded = trends.burst_bytes * math.exp(-seen.elapsed / BURST_MEMORY_SECONDS)
-    return replace(trends, excess=excess, burst_bytes=max(excess, faded))
+    return replace(trends, bursts=trends.bursts.follow(beyond, wall=seen.wall, elapsed=seen.elapsed))
 
 
 def _mean(trends: Trends, seen: Seen) -> Trends:

@@ -39,7 +39,12 @@ class Estimate(Struct, frozen=True):
     authority: Annotated[float, field("pages flushed per page asked for", "ratio", "gauge")]
     burstiness: Annotated[float, field("standard deviation of R over its mean", "ratio", "gauge")]
     burst_bytes: Annotated[
-        float, field("redo that the largest recent burst added beyond the device", "bytes", "gauge")
+        float,
+        field(
+            "redo to keep free for a burst beyond the device, by the last hours and the hour of the week",
+            "bytes",
+            "gauge",
+        ),
     ]
     checkpoint_lag: Annotated[
         float, field("highest recent distance of checkpoint age beyond modified age", "bytes", "gauge")

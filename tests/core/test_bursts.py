@@ -1,0 +1,135 @@
+"""Redo beyond the device: how much of it to expect, by what the last hours and earlier weeks showed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tuner.core.bursts import HOUR_SECONDS, HOURS, LEAD_SECONDS, Bursts, Week, hour_of_week
+
+MONDAY = 1_767_571_200.0
+"""2026-01-05 00:00 UTC."""
+
+DAY = 24 * HOUR_SECONDS
+WEEK = 7 * DAY
+MEBIBYTE = 1024.0 * 1024.0
+
+
+def lived(bursts: Bursts, start: float, end: float, *, daily_at: int | None = None) -> Bursts:
+    """Return the bursts after this time; a ten-minute burst of 60 MiB each day at that hour."""
+    wall, step = start, 60.0
+    while wall < end:
+        hour, second = divmod(wall % DAY, HOUR_SECONDS)
+        bursting = daily_at is not None and int(hour) == daily_at and 600.0 <= second < 1_200.0
+        bursts = bursts.follow(0.1 * MEBIBYTE if bursting else None, wall=wall, elapsed=step)
+        wall += step
+    return bursts
+
+
+def test_the_week_begins_on_monday() -> None:
+    """The hours of the week are counted from Monday, midnight UTC, to the last hour of Sunday."""
+    assert hour_of_week(MONDAY) == 0
+    assert hour_of_week(MONDAY + 26.5 * HOUR_SECONDS) == 26
+    assert hour_of_week(MONDAY - 1.0) == HOURS - 1
+
+
+def test_a_burst_of_late_is_expected_again() -> None:
+    """What a burst came to is kept free right after it, and most of it is forgotten a day later."""
+    after = lived(Bursts(), MONDAY + 9 * HOUR_SECONDS, MONDAY + 10 * HOUR_SECONDS, daily_at=9)
+
+    assert after.expected(MONDAY + 10 * HOUR_SECONDS) == pytest.approx(60 * MEBIBYTE, rel=0.15)
+    later = lived(after, MONDAY + 10 * HOUR_SECONDS, MONDAY + 23 * HOUR_SECONDS)
+    assert later.expected(MONDAY + 23 * HOUR_SECONDS) < 0.15 * 60 * MEBIBYTE
+
+
+def test_the_next_days_hour_is_prepared_for_before_it_begins() -> None:
+    """A burst seen once on Monday at nine is kept free for on Tuesday from a quarter to nine on."""
+    after = lived(Bursts(), MONDAY + 8 * HOUR_SECONDS, MONDAY + DAY + 8.5 * HOUR_SECONDS, daily_at=9)
+    nine = MONDAY + DAY + 9 * HOUR_SECONDS
+
+    assert after.expected(nine - LEAD_SECONDS - 60.0) < 2 * MEBIBYTE
+    assert after.expected(nine - LEAD_SECONDS) == pytest.approx(60 * MEBIBYTE, rel=0.1)
+    assert after.expected(nine + HOUR_SECONDS) < 2 * MEBIBYTE
+
+
+def test_an_hour_of_the_week_comes_to_speak_for_itself() -> None:
+    """After two weeks of bursts from Monday to Friday none is kept free for on a Saturday."""
+    bursts = Bursts()
+    for week in range(2):
+        start = MONDAY + week * WEEK
+        bursts = lived(bursts, start, start + 5 * DAY, daily_at=9)
+        bursts = lived(bursts, start + 5 * DAY, start + 7 * DAY)
+    monday, saturday = MONDAY + 2 * WEEK, MONDAY + 2 * WEEK + 5 * DAY
+
+    assert bursts.expected(monday + 9 * HOUR_SECONDS) == pytest.approx(60 * MEBIBYTE, rel=0.1)
+    assert bursts.expected(saturday + 9 * HOUR_SECONDS) < 2 * MEBIBYTE
+
+
+def test_a_burst_that_no_longer_comes_is_forgotten_over_weeks() -> None:
+    """Each week without it takes nearly a third off what is kept free for an hour."""
+    week = Week().met(9, 60 * MEBIBYTE)
+    for _ in range(6):
+        week = week.visited(9, 0.0)
+
+    assert week.expected(9) < 0.15 * 60 * MEBIBYTE
+
+
+def test_a_burst_counts_in_the_hour_in_which_it_began() -> None:
+    """Of a burst from 8:50 to 9:20 all is expected in the hour from eight on: that is when room is needed."""
+    start, bursts = MONDAY + 8 * HOUR_SECONDS, Bursts()
+    for minute in range(120):
+        wall = start + 60.0 * minute
+        beyond = MEBIBYTE if 50 <= minute < 80 else None
+        bursts = bursts.follow(beyond, wall=wall, elapsed=60.0)
+
+    assert bursts.week.bytes[8] == pytest.approx(1_800 * MEBIBYTE)
+    assert bursts.week.bytes[9] == 0.0
+
+
+def test_a_few_minutes_say_nothing_of_an_hour() -> None:
+    """A daemon that saw ten calm minutes of an hour does not take that hour for calm."""
+    bursts = lived(Bursts(), MONDAY, MONDAY + 600.0)
+    bursts = lived(bursts, MONDAY + HOUR_SECONDS, MONDAY + 2 * HOUR_SECONDS + 60.0)
+
+    assert bursts.week.visits[:3] == (0, 1, 0)
+
+
+def test_a_restart_of_the_server_ends_the_burst_and_keeps_what_it_showed() -> None:
+    """What the device was behind by is over with the restart, and still expected next time."""
+    bursts = Bursts().follow(MEBIBYTE, wall=MONDAY, elapsed=60.0).interrupted()
+
+    assert bursts.excess == 0.0
+    assert bursts.expected(MONDAY) == pytest.approx(60 * MEBIBYTE)
+
+
+def test_the_week_survives_in_the_journals_bytes() -> None:
+    """What was learned by hour of the week is the same after it was written and read."""
+    week = lived(Bursts(), MONDAY, MONDAY + WEEK, daily_at=3).week
+
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(week), type=Week) == week
+    assert week.sound
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(st.none(), st.floats(-1e9, 1e9)),
+            st.floats(0.2, 7_200.0),
+            st.floats(-90_000.0, 90_000.0),
+        ),
+        max_size=60,
+    )
+)
+@settings(deadline=None)
+def test_whatever_clock_and_load_do_the_memory_stays_sound(
+    readings: list[tuple[float | None, float, float]],
+) -> None:
+    """Bursts of any size, gaps and a wall clock that jumps leave finite numbers, none of them negative."""
+    bursts, wall = Bursts(), MONDAY
+    for beyond, elapsed, jump in readings:
+        wall += elapsed + jump
+        bursts = bursts.follow(beyond, wall=wall, elapsed=elapsed)
+        assert bursts.expected(wall) >= bursts.recent >= bursts.excess >= 0.0
+    assert bursts.week.sound

@@ -1,0 +1,153 @@
+"""Redo that the load writes beyond what the device flushes: burst by burst, and by hour of the week.
+
+In a burst with P > D the age grows, whatever M: by the integral of ``R * max(0, 1 - D / P)``. That is the
+redo to keep free for the next one. How much that is, the last hours tell; and because loads follow the
+working week, so do the same hour of earlier weeks and, until that was seen twice, the same hour of other
+days. A quarter of an hour ahead is looked at as well: it takes time to bring the age down.
+"""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+HOURS = 168
+"""Hours of a week; the first is the one that begins on Monday at 00:00 UTC."""
+
+DAY = 24
+HOUR_SECONDS = 3600.0
+EPOCH_HOUR = 72
+"""Unix time begins on a Thursday at 00:00 UTC."""
+
+RECENT_SECONDS = 6 * HOUR_SECONDS
+"""Memory of the largest burst of late, whatever the hour."""
+
+LEAD_SECONDS = 900.0
+"""A burst is prepared for so long before its hour begins."""
+
+KEPT = 0.7
+"""Share of an hour's burst that is believed in after a week in which it did not come."""
+
+SEEN_SECONDS = 0.5 * HOUR_SECONDS
+"""An hour of which less was seen says nothing."""
+
+OWN_VISITS = 2
+"""An hour of the week seen so often speaks for itself; before, the same hour of other days is heard too."""
+
+
+def hour_of_week(wall: float) -> int:
+    """Return the hour of the week of a Unix time, 0 to 167, in UTC."""
+    return (int(wall // HOUR_SECONDS) + EPOCH_HOUR) % HOURS
+
+
+class Week(Struct, frozen=True):
+    """The largest burst that began in each hour of the week.
+
+    Attributes:
+        bytes: redo beyond the device, fading where a week passes without, one number an hour.
+        visits: weeks in which that hour was seen.
+    """
+
+    bytes: tuple[float, ...] = (0.0,) * HOURS
+    visits: tuple[int, ...] = (0,) * HOURS
+
+    def visited(self, hour: int, burst: float) -> Week:
+        """Return the week with that hour seen once more, and the largest burst that began in it."""
+        kept = self._with(hour, max(burst, KEPT * self.bytes[hour]))
+        visits = (*self.visits[:hour], self.visits[hour] + 1, *self.visits[hour + 1 :])
+        return replace(kept, visits=visits)
+
+    def met(self, hour: int, burst: float) -> Week:
+        """Return the week with a burst that began in that hour, if it is the largest."""
+        return self._with(hour, burst) if burst > self.bytes[hour] else self
+
+    def expected(self, hour: int) -> float:
+        """Return the burst to be ready for in that hour, bytes."""
+        if self.visits[hour] >= OWN_VISITS:
+            return self.bytes[hour]
+        return max(self.bytes[hour % DAY :: DAY])
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether what was kept can be true."""
+        whole = len(self.bytes) == HOURS == len(self.visits)
+        return whole and all(math.isfinite(one) and one >= 0.0 for one in (*self.bytes, *self.visits))
+
+    def _with(self, hour: int, burst: float) -> Week:
+        return replace(self, bytes=(*self.bytes[:hour], burst, *self.bytes[hour + 1 :]))
+
+
+class Bursts(Struct, frozen=True):
+    """What is known of the load's bursts.
+
+    Attributes:
+        excess: redo beyond the device in the burst under way, bytes; 0 without one.
+        largest: the most that this burst came to, bytes.
+        began: hour of the week in which it began.
+        recent: the largest burst of the last hours, fading, bytes.
+        hour: hour of the week that is being seen; None before the first reading.
+        seen: seconds of it that were seen.
+        hours_burst: the largest burst that began in it, bytes.
+        week: what earlier hours came to.
+    """
+
+    excess: float = 0.0
+    largest: float = 0.0
+    began: int = 0
+    recent: float = 0.0
+    hour: int | None = None
+    seen: float = 0.0
+    hours_burst: float = 0.0
+    week: Week = Week()
+
+    def follow(self, beyond: float | None, *, wall: float, elapsed: float) -> Bursts:
+        """Return the bursts with one reading more.
+
+        Args:
+            beyond: redo written beyond what the device flushes now, bytes/s; None where the device is not
+                the limit.
+            wall: Unix time of the reading, seconds.
+            elapsed: seconds since the last reading.
+        """
+        hour = hour_of_week(wall)
+        known = self if hour == self.hour else self._turn(hour)
+        excess = 0.0 if beyond is None else max(0.0, known.excess + beyond * elapsed)
+        if excess == 0.0:
+            known = known.ended()
+        elif known.excess == 0.0:
+            known = replace(known, began=hour, largest=0.0)
+        recent = max(excess, known.recent * math.exp(-elapsed / RECENT_SECONDS))
+        largest = max(known.largest, excess)
+        return replace(known, excess=excess, largest=largest, recent=recent, seen=known.seen + elapsed)
+
+    def expected(self, wall: float) -> float:
+        """Return the redo to keep free for the load's bursts at a Unix time, bytes."""
+        soon = {hour_of_week(wall), hour_of_week(wall + LEAD_SECONDS)}
+        return max(self.recent, *(self.week.expected(hour) for hour in soon))
+
+    def interrupted(self) -> Bursts:
+        """Return what a restart of mysqld leaves: the burst under way is over."""
+        return replace(self.ended(), excess=0.0)
+
+    def disowned(self, before: Bursts) -> Bursts:
+        """Return the bursts without the one under way, which is not the load's."""
+        return replace(self, excess=0.0, largest=0.0, recent=min(self.recent, before.recent))
+
+    def ended(self) -> Bursts:
+        """Return the bursts with the one that was under way booked in the hour in which it began."""
+        if self.largest == 0.0:
+            return self
+        if self.began == self.hour:
+            return replace(self, largest=0.0, hours_burst=max(self.hours_burst, self.largest))
+        return replace(self, largest=0.0, week=self.week.met(self.began, self.largest))
+
+    def _turn(self, hour: int) -> Bursts:
+        """Book the hour that is over, and begin another."""
+        week = self.week
+        if self.hour is not None and self.seen >= SEEN_SECONDS:
+            week = week.visited(self.hour, self.hours_burst)
+        elif self.hour is not None:
+            week = week.met(self.hour, self.hours_burst)
+        return replace(self, hour=hour, seen=0.0, hours_burst=0.0, week=week)
