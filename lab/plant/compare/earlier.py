@@ -9,13 +9,9 @@ lowest seconds took part in choosing a parameter (``queued_pages``).
 
 from __future__ import annotations
 
-import itertools
-import statistics
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from msgspec import Struct
-
-from lab.bench.statistics import percentile
+from lab.plant.compare.counted import Counted, commit_cells, counted
 from lab.plant.parameters import DiskChange, DiskParameters, PlantParameters, ServerParameters
 from lab.plant.readings import watched
 from tuner.servers.limits import redo_limits
@@ -75,35 +71,10 @@ ALTERNATING_DISK = DiskParameters(
 )
 
 
-class Counted(Struct, frozen=True):
-    """What the plant did in the counted seconds; units as in ``Row``."""
-
-    mean: float
-    p5: float
-    lowest: float
-    deviation: float
-    age: float
-    pages: float
-    sync: float
-
-
 def run(parameters: PlantParameters, *, seconds: int, skipped: int, seed: int) -> Counted:
     """Return what one setting gives, counted after the skipped seconds."""
-    raw_async = redo_limits(parameters.server.redo_capacity).raw_async
     _, samples = watched(parameters, seconds=seconds, seed=seed)
-    window = samples[skipped:]
-    first, last = window[0], window[-1]
-    rates = [float(after.commits - before.commits) for before, after in itertools.pairwise(window)]
-    pages = last.pages_adaptive + last.pages_sync - first.pages_adaptive - first.pages_sync
-    return Counted(
-        mean=statistics.fmean(rates),
-        p5=percentile(rates, 5),
-        lowest=min(rates),
-        deviation=statistics.pstdev(rates),
-        age=statistics.fmean(sample.checkpoint_age for sample in window[1:]) / raw_async,
-        pages=pages / len(rates),
-        sync=(last.pages_sync - first.pages_sync) / len(rates),
-    )
+    return counted(samples[skipped:], limit=redo_limits(parameters.server.redo_capacity).raw_async)
 
 
 def steady(row: Row, *, seed: int = 1) -> Counted:
@@ -117,28 +88,6 @@ def alternating(row: Moving, *, seed: int = 1) -> Counted:
     server = ServerParameters(io_capacity=row.io_capacity, io_capacity_max=row.io_capacity_max)
     parameters = PlantParameters(server=server, disk=ALTERNATING_DISK)
     return run(parameters, seconds=ALTERNATING_SECONDS, skipped=ALTERNATING_SKIPPED, seed=seed)
-
-
-class Commits(Protocol):
-    """Commits/s of one setting, simulated or measured."""
-
-    @property
-    def mean(self) -> float: ...
-    @property
-    def p5(self) -> float: ...
-    @property
-    def lowest(self) -> float: ...
-    @property
-    def deviation(self) -> float: ...
-
-
-def commit_cells(found: Commits, row: Commits) -> str:
-    """Return the cells of a table about commits/s: plant / measured, and the plant's error in the mean."""
-    return (
-        f"| {found.mean:.0f} / {row.mean:.0f} | {found.mean / row.mean - 1:+.1%} "
-        f"| {found.p5:.0f} / {row.p5:.0f} | {found.lowest:.0f} / {row.lowest:.0f} "
-        f"| {found.deviation:.0f} / {row.deviation:.0f} "
-    )
 
 
 def report() -> list[str]:

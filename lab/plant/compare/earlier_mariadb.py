@@ -13,18 +13,14 @@ order of the table, 140 s each.
 from __future__ import annotations
 
 import itertools
-import statistics
 from typing import NamedTuple
 
-from msgspec import Struct
-
-from lab.bench.statistics import percentile
 from lab.plant.clock import SimClock
-from lab.plant.compare.earlier import commit_cells
+from lab.plant.compare.counted import Counted, commit_cells, counted
 from lab.plant.neighbours import Areas
 from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
 from lab.plant.server import SimulatedServer
-from tuner.records import CAPACITY_MINIMUM, Capacity, Sample
+from tuner.records import CAPACITY_MINIMUM, Capacity
 
 PAGE_BYTES = 16_384
 """Redo for filling a page: what it holds."""
@@ -64,17 +60,6 @@ ROWS = (
 )
 
 
-class Counted(Struct, frozen=True):
-    """What the plant did in the counted seconds; units as in ``Row``."""
-
-    mean: float
-    p5: float
-    lowest: float
-    deviation: float
-    age: float
-    pages: float
-
-
 def parameters(low_water: float) -> PlantParameters:
     """Return the simulated server with a value of ``innodb_max_dirty_pages_pct_lwm``, percent."""
     server = ServerParameters(flavour="mariadb-11.8", max_dirty_pages_pct_lwm=low_water)
@@ -100,7 +85,7 @@ def run(*, seed: int = 1) -> list[tuple[Row, Counted]]:
             for second in range(SKIPPED, SECONDS + 1):
                 clock.advance_to(float(number * SECONDS + second))
                 samples.append(server.read())
-            found.append((row, _counted(samples)))
+            found.append((row, counted(samples, limit=samples[0].stall_point)))
     return found
 
 
@@ -110,23 +95,6 @@ def _fill(server: SimulatedServer) -> None:
     if isinstance(engine.ledger, Areas):
         engine.redo.lsn += engine.redo.flush_limit
         engine.ledger.fill(engine.redo.flush_limit / PAGE_BYTES, engine.redo.lsn)
-
-
-def _counted(window: list[Sample]) -> Counted:
-    rates = [float(after.commits - before.commits) for before, after in itertools.pairwise(window)]
-    first, last = window[0], window[-1]
-    pages = sum(
-        getattr(last, name) - getattr(first, name)
-        for name in ("pages_adaptive", "pages_background", "pages_sync")
-    )
-    return Counted(
-        mean=statistics.fmean(rates),
-        p5=percentile(rates, 5),
-        lowest=min(rates),
-        deviation=statistics.pstdev(rates),
-        age=statistics.fmean(sample.checkpoint_age / sample.stall_point for sample in window[1:]),
-        pages=pages / len(rates),
-    )
 
 
 def report() -> list[str]:

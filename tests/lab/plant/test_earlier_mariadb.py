@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lab.plant.compare import earlier_mariadb as earlier
+from lab.plant.compare.counted import Counted
 
-Found = list[tuple[earlier.Row, earlier.Counted]]
+Found = list[tuple[earlier.Row, Counted]]
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["seed-1", "seed-2"])
