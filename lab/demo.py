@@ -16,6 +16,7 @@ from lab.servers.flavour import product
 from lab.servers.warm import FORGET_SECONDS, forgetting, warm
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 from tuner.clock import Clock
+from tuner.core.window import all_flushed
 from tuner.records import DecisionKind, Sample, TickRecord
 
 WRITE_IOPS = 1200
@@ -98,7 +99,7 @@ def figures(records: list[TickRecord]) -> Figures | None:
     first, last = samples[0], samples[-1]
     seconds = last.monotonic - first.monotonic
     rows = last.row_changes - first.row_changes
-    pages = _flushed(last) - _flushed(first)
+    pages = all_flushed(last) - all_flushed(first)
     return Figures(
         rows=rows / seconds,
         worst=min(one.row_rate for one in estimates),
@@ -215,10 +216,6 @@ def real_server(choice: Choice, family: Family, say: Callable[[str], None]) -> I
 def simulated_server(clock: Clock, seed: int) -> SimulatedServer:
     """Return a simulated server under the same load and disk limit."""
     return SimulatedServer(PlantParameters(), clock, seed=seed)
-
-
-def _flushed(sample: Sample) -> int:
-    return sample.pages_adaptive + sample.pages_sync + sample.pages_background + sample.pages_lru
 
 
 def _row(name: str, before: float, after: float, shape: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from tuner.core.window import all_flushed
 from tuner.journal.items import Advice
 from tuner.records import Sample, TickRecord
 
@@ -78,7 +79,7 @@ class Rates:
             return None if step is None or now < before else (now - before) / step
 
         known = last or sample
-        flushed, before = _flushed(sample), _flushed(known)
+        flushed, before = all_flushed(sample), all_flushed(known)
         found = (
             rate(sample.row_changes, known.row_changes),
             rate(sample.commits, known.commits),
@@ -120,10 +121,6 @@ class Rates:
         usual = sorted(self._steps)[len(self._steps) // 2] if self._steps else step
         self._steps = [*self._steps[-20:], step]
         return step if 0 < step <= GAP_SECONDS * usual else None
-
-
-def _flushed(sample: Sample) -> int:
-    return sample.pages_adaptive + sample.pages_sync + sample.pages_background + sample.pages_lru
 
 
 def _latency(sample: Sample, last: Sample | None) -> float | None:

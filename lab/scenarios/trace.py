@@ -11,6 +11,7 @@ from msgspec import Struct
 from lab.bench.statistics import percentile
 from lab.plant.latency import Latencies
 from tuner.core.budgets import Recovery
+from tuner.core.window import list_flushed
 
 if TYPE_CHECKING:
     from tuner.records import Sample
@@ -104,7 +105,7 @@ class Trace:
                 self._before = latencies.copy()
         self._moment.append(sample.monotonic)
         self._commits.append(sample.commits)
-        self._pages.append(sample.pages_adaptive + sample.pages_sync + sample.pages_background)
+        self._pages.append(list_flushed(sample))
         self._sync.append(sample.pages_sync)
         self._lsn.append(sample.lsn_current)
         self._age_ratio.append(sample.age_ratio)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from lab.plant.readings import watched
 from lab.scenarios import Scenario, load_scenario
+from tuner.core.window import list_flushed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,13 +105,12 @@ def counted(samples: Sequence[Sample]) -> Counted:
     first, last = samples[0], samples[-1]
     seconds = last.monotonic - first.monotonic
     ages = [sample.checkpoint_age for sample in samples[1:]]
-    sync = last.pages_sync - first.pages_sync
     return Counted(
         commits=(last.commits - first.commits) / seconds,
         age=statistics.fmean(ages),
         age_max=float(max(ages)),
-        pages=(last.pages_adaptive - first.pages_adaptive + sync) / seconds,
-        sync=sync / seconds,
+        pages=(list_flushed(last) - list_flushed(first)) / seconds,
+        sync=(last.pages_sync - first.pages_sync) / seconds,
         redo=(last.lsn_current - first.lsn_current) / seconds,
     )
 
