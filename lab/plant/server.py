@@ -169,6 +169,15 @@ class SimulatedServer:
             error=error,
         )
 
+    def set_capacity(self, pair: Capacity) -> None:
+        """Set C and M now, pages/s, in an order that clamps neither: above the least C any M can be set."""
+        steps = (
+            ("innodb_io_capacity", CAPACITY_MINIMUM),
+            ("innodb_io_capacity_max", pair.io_capacity_max),
+            ("innodb_io_capacity", pair.io_capacity),
+        )
+        self.apply(steps, pair)
+
     def close(self) -> None:
         """Do nothing: there is no connection to give back."""
 

@@ -53,8 +53,7 @@ def run_pair(scenario: Scenario, wanted: Capacity, beat: Beat = lambda _: None) 
     trace = Trace(scenario.measured_from)
     engine = server.engine
     sample = server.read()
-    steps = (("innodb_io_capacity", wanted.io_capacity), ("innodb_io_capacity_max", wanted.io_capacity_max))
-    server.apply(steps[::-1] if wanted.io_capacity > sample.io_capacity_max else steps, wanted)
+    server.set_capacity(wanted)
     trace.add(sample, 0.0, engine.latencies)
     for second in range(1, scenario.seconds + 1):
         clock.advance_to(float(second))

@@ -20,7 +20,7 @@ from lab.plant.compare.counted import Counted, commit_cells, counted
 from lab.plant.neighbours import Areas
 from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
 from lab.plant.server import SimulatedServer
-from tuner.records import CAPACITY_MINIMUM, Capacity
+from tuner.records import Capacity
 
 PAGE_BYTES = 16_384
 """Redo for filling a page: what it holds."""
@@ -74,13 +74,7 @@ def run(*, seed: int = 1) -> list[tuple[Row, Counted]]:
         server = SimulatedServer(parameters(low_water), clock, seed=seed)
         _fill(server)
         for number, row in enumerate(rows):
-            wanted = Capacity(row.io_capacity, row.io_capacity_max)
-            steps = (  # from the smallest C any M can be set
-                ("innodb_io_capacity", CAPACITY_MINIMUM),
-                ("innodb_io_capacity_max", row.io_capacity_max),
-                ("innodb_io_capacity", row.io_capacity),
-            )
-            server.apply(steps, wanted)
+            server.set_capacity(Capacity(row.io_capacity, row.io_capacity_max))
             samples = []
             for second in range(SKIPPED, SECONDS + 1):
                 clock.advance_to(float(number * SECONDS + second))

@@ -90,7 +90,7 @@ def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1, fresh: bo
     _bring(server, clock, row, fresh=fresh)
     if fresh:
         server.engine.cleaner.averages.lsn_rate = FILLED_AT
-    _set(server, Capacity(row.io_capacity, row.io_capacity_max))
+    server.set_capacity(Capacity(row.io_capacity, row.io_capacity_max))
     began = clock.monotonic()
     counted_from = began + row.series.counted_from
     last = server.read()
@@ -130,17 +130,17 @@ def _bring(server: SimulatedServer, clock: SimClock, row: Row, *, fresh: bool) -
     low = min(ratio, RESET_RATIO) if brought else ratio
     reset = low >= LOW
     if reset and not fresh:
-        _set(server, default)
+        server.set_capacity(default)
         clock.advance_to(clock.monotonic() + BEFORE_SECONDS)
-    _set(server, LOWEST)
+    server.set_capacity(LOWEST)
     above = max(low, min(FULL, low + HIGHER)) if reset else low
     _until(server, clock, RISE_SECONDS, lambda sample: sample.age_ratio >= above)
     if reset:
-        _set(server, default)
+        server.set_capacity(default)
         _until(server, clock, FALL_SECONDS, lambda sample: sample.age_ratio <= low)
     if brought:
         most = max(CAPACITY_MINIMUM, round((row.io_capacity_max or 0) * BEYOND))
-        _set(server, Capacity(max(CAPACITY_MINIMUM, most // 2), most))
+        server.set_capacity(Capacity(max(CAPACITY_MINIMUM, most // 2), most))
         _until(server, clock, RISE_SECONDS, lambda sample: sample.age_ratio >= ratio)
 
 
@@ -150,13 +150,3 @@ def _until(server: SimulatedServer, clock: SimClock, seconds: int, there: Callab
         if there(server.read()):
             return
         clock.advance_to(clock.monotonic() + LOOK_SECONDS)
-
-
-def _set(server: SimulatedServer, pair: Capacity) -> None:
-    """Set C and M, in the order that clamps neither: M to the higher of both values first."""
-    steps = (
-        ("innodb_io_capacity", CAPACITY_MINIMUM),
-        ("innodb_io_capacity_max", pair.io_capacity_max),
-        ("innodb_io_capacity", pair.io_capacity),
-    )
-    server.apply(steps, pair)
