@@ -75,7 +75,7 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         run: what came of it.
         statics: the best static settings; None where they were not looked for.
     """
-    outcome = run.outcome
+    outcome = run.outcome.rounded()
     found: dict[str, Any] = {}
     if statics is not None:
         found = {
@@ -91,16 +91,16 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         seed=scenario.seed,
         seconds=scenario.seconds,
         measured_from=scenario.measured_from,
-        throughput_mean=round(outcome.throughput_mean, 1),
-        throughput_p1=round(outcome.throughput_p1, 1),
-        age_ratio_mean=round(outcome.age_ratio_mean, 4),
-        age_ratio_max=round(outcome.age_ratio_max, 4),
-        checkpoint_age_max=round(outcome.checkpoint_age_max, 4),
+        throughput_mean=outcome.throughput_mean,
+        throughput_p1=outcome.throughput_p1,
+        age_ratio_mean=outcome.age_ratio_mean,
+        age_ratio_max=outcome.age_ratio_max,
+        checkpoint_age_max=outcome.checkpoint_age_max,
         sync_flush_seconds=outcome.sync_flush_seconds,
-        stall_seconds=round(outcome.stall_seconds, 3),
-        pages_per_commit=round(outcome.pages_per_commit, 4),
-        latency_p50=round(outcome.latency_p50, 5),
-        latency_p99=round(outcome.latency_p99, 5),
+        stall_seconds=outcome.stall_seconds,
+        pages_per_commit=outcome.pages_per_commit,
+        latency_p50=outcome.latency_p50,
+        latency_p99=outcome.latency_p99,
         settling_seconds=None if scenario.changes else run.settling_seconds,
         knob_changes=run.knob_changes,
         io_capacity_max_final=run.final.io_capacity_max,
@@ -110,7 +110,7 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         set_point=None if run.last.set_point is None else round(run.last.set_point, 4),
         set_point_source=run.last.set_point_source,
         last_decision=run.last.detail,
-        warnings=_warnings(scenario, outcome),
+        warnings=_warnings(scenario, run.outcome),
         **found,
     )
 

@@ -145,16 +145,16 @@ def _untouched(scenario: Scenario, ratio: int, known: dict[int, Outcome]) -> Unt
     """Return what the server starts with and gives, from the search's runs where it is among them."""
     start = starting_pair(scenario)
     tried = known.get(start.io_capacity_max) if start == pair(start.io_capacity_max, ratio) else None
-    outcome = run_pair(scenario, start) if tried is None else tried
+    outcome = (run_pair(scenario, start) if tried is None else tried).rounded()
     return Untouched(
         io_capacity=start.io_capacity,
         io_capacity_max=start.io_capacity_max,
-        throughput_mean=round(outcome.throughput_mean, 1),
-        throughput_p1=round(outcome.throughput_p1, 1),
-        age_ratio_mean=round(outcome.age_ratio_mean, 4),
-        checkpoint_age_max=round(outcome.checkpoint_age_max, 4),
+        throughput_mean=outcome.throughput_mean,
+        throughput_p1=outcome.throughput_p1,
+        age_ratio_mean=outcome.age_ratio_mean,
+        checkpoint_age_max=outcome.checkpoint_age_max,
         sync_flush_seconds=outcome.sync_flush_seconds,
-        pages_per_commit=round(outcome.pages_per_commit, 4),
+        pages_per_commit=outcome.pages_per_commit,
     )
 
 
@@ -168,5 +168,5 @@ def _answer(known: dict[int, Outcome], winner: int | None) -> BestStatic | None:
     """Return a winner as it is printed."""
     if winner is None:
         return None
-    outcome = known[winner]
-    return BestStatic(winner, round(outcome.throughput_mean, 1), round(outcome.pages_per_commit, 4))
+    outcome = known[winner].rounded()
+    return BestStatic(winner, outcome.throughput_mean, outcome.pages_per_commit)

@@ -7,6 +7,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.bench.statistics import percentile
 from lab.plant.latency import Latencies
@@ -22,6 +23,19 @@ SETTLED_WITHIN = 0.03
 SETTLED_OVER = 30
 """Seconds over which the age ratio is averaged for that."""
 
+
+DIGITS = {
+    "throughput_mean": 1,
+    "throughput_p1": 1,
+    "age_ratio_mean": 4,
+    "age_ratio_max": 4,
+    "checkpoint_age_max": 4,
+    "stall_seconds": 3,
+    "pages_per_commit": 4,
+    "latency_p50": 5,
+    "latency_p99": 5,
+}
+"""Digits behind the point of the figures that are printed."""
 
 PRIOR = Recovery()
 """What the daemon believes of a server that it has not seen recover."""
@@ -61,6 +75,10 @@ class Outcome(Struct, frozen=True):
     latency_p50: float
     latency_p99: float
     redo_rate_before: float
+
+    def rounded(self) -> Outcome:
+        """Return it with as many digits as are printed."""
+        return replace(self, **{name: round(getattr(self, name), digits) for name, digits in DIGITS.items()})
 
 
 class Trace:
