@@ -13,6 +13,7 @@ from lab.plant.parameters import Credits, DiskChange, DiskParameters, LoadChange
 from lab.scenarios import ScenarioError
 from lab.scenarios.kinds import kind_of
 from lab.scenarios.load import parse_scenario
+from tests.lab.simulating import SHORT
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -25,6 +26,71 @@ def refused(text: str) -> list[str]:
     with pytest.raises(ScenarioError) as caught:
         parse_scenario(text, source="x.toml")
     return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("", ""),
+        ("sceonds = 100", "x.toml: sceonds: unknown key; did you mean seconds?"),
+        (
+            "[server]\nio_capacity_mx = 300",
+            "x.toml: server.io_capacity_mx: unknown key; did you mean io_capacity_max?",
+        ),
+        (
+            "[load]\ntimeline = [{ at = 0, thread = 4 }]",
+            "x.toml: load.timeline[0].thread: unknown key; did you mean threads?",
+        ),
+        ("[load]\nnoise = 7", "x.toml: load.noise = 7: must be a number from 0 up to 0.5"),
+        (
+            "[load]\ntimeline = []",
+            "x.toml: load.timeline: must be a list of tables, such as [{ at = …, threads",
+        ),
+        (
+            "[load]\ntimeline = [{ at = 0, threads = 4 }, { at = 100, threads = 8 }]",
+            "measured_from = 240: must lie before the first change, at 100",
+        ),
+        (
+            "[load]\ntimeline = [{ at = 5, threads = 4 }]",
+            "load.timeline: the first entry is at 5; it must be at 0",
+        ),
+        (
+            "[load]\ntimeline = [{ at = 0, threads = 4 }, { at = 900, threads = 8 }]",
+            "load.timeline: 900 is not before the end",
+        ),
+        (
+            "[server]\nio_capacity = 500\nio_capacity_max = 400",
+            "server.io_capacity = 500: is above server.io_capacity_max = 400",
+        ),
+        (
+            "[server]\nflavour = 'mysql-9.6'",
+            'x.toml: server.flavour = "mysql-9.6": must be one of mysql-9.7, ',
+        ),
+        (
+            "[server]\nflavour = 'mysql-5.7'\nresizes = [{ at = 100, redo_capacity = 209_715_200 }]",
+            "server.resizes: mysql-5.7 has one size of its redo log until it is restarted",
+        ),
+        (
+            "[load]\nrepeat = 50\ntimeline = [{ at = 0, threads = 4 }, { at = 100, threads = 8 }]",
+            "load.timeline: 100 is not before the repetition, repeat = 50",
+        ),
+        ("seconds = 7", "not TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_reason(change: str, message: str) -> None:
+    """A wrong scenario file is refused with the key and what would be right."""
+    top, _, table = SHORT.partition("[disk]")
+    text = f"{top}{change}\n[disk]{table}" if not change.startswith("[") else f"{SHORT}\n{change}\n"
+    if not message:
+        assert parse_scenario(text, source="x.toml").name == "short"
+        return
+    assert message in "\n".join(refused(text))
+
+
+def test_all_unknown_keys_are_named_at_once() -> None:
+    """Two misspelt keys make one error with two lines."""
+    said = refused(f"sed = 3\n{SHORT}\n[load]\nhot_page = 5\n")
+    assert "\n".join(said).count("did you mean") == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,61 @@
+"""The daemon's loop on a simulated server: what it starts from, what it writes, how long it takes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from lab.plant.clock import SimClock
+from lab.scenarios import load_scenario
+from lab.scenarios.load import parse_scenario
+from lab.simulate import resized
+from lab.simulate_loop import SimInbox, run_policy
+from tests.lab.simulating import SHORT
+from tuner.records import Capacity, Command, DecisionKind
+from tuner.settings import Mode, Settings
+
+if TYPE_CHECKING:
+    from tuner.records import TickRecord
+
+
+def test_the_policy_writes_from_the_defaults() -> None:
+    """The loop begins at 10000/20000, knows its originals durable at once, and writes in active mode."""
+    records: list[TickRecord] = []
+    scenario = parse_scenario(SHORT, source="test")
+    run = run_policy(scenario, Settings(mode=Mode.ACTIVE, policy="fixed"), publish=records.append)
+    assert records[0].tick.reading.io_capacity_max == 20_000  # type: ignore[union-attr] # never missed
+    assert records[1].tick.commands[0].name == "originals_saved"
+    assert all(answer.accepted for record in records for answer in record.acknowledgements)
+    assert len(records) == scenario.seconds + 1
+    assert run.knob_changes >= 1
+    assert run.final == Capacity(1000, 2000)
+    assert records[-1].decision.kind is DecisionKind.KEEP
+
+
+def test_advisory_writes_nothing() -> None:
+    """In advisory mode the simulated server keeps the pair it started with."""
+    scenario = parse_scenario(SHORT, source="test")
+    run = run_policy(scenario, Settings(mode=Mode.ADVISORY, policy="feedforward"))
+    assert run.knob_changes == 0
+    assert run.final == Capacity(10_000, 20_000)
+
+
+def test_the_inbox_ends_its_wait_at_the_deadline() -> None:
+    """On simulated time the wait ends at once: the clock is at the deadline, and commands come once."""
+    clock = SimClock()
+    inbox = SimInbox(clock, Command(name="pause", who="test"))
+    assert [one.name for one in inbox.take(until=5.0)] == ["pause"]
+    assert clock.monotonic() == 5.0
+    assert inbox.take(until=6.0) == ()
+
+
+def test_a_simulated_day_is_quick() -> None:
+    """The loop with the default policy takes at most 30 s of one core for a simulated day."""
+    day = resized(load_scenario("steady-1200iops"), seed=None, seconds=3000)
+    taken: list[float] = []
+    while not taken or (min(taken) >= 30.0 and len(taken) < 3):  # other work takes caches and clock away
+        began = time.process_time()
+        run_policy(day, Settings(mode=Mode.ACTIVE))
+        taken.append((time.process_time() - began) / 3000 * 86_400)
+
+    assert min(taken) < 30.0

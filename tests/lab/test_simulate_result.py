@@ -1,0 +1,129 @@
+"""What a simulation comes to: the promised figures, settling, the settings it ran with and its warnings."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from lab.plant.clock import SimClock
+from lab.plant.server import SimulatedServer
+from lab.scenarios.load import parse_scenario
+from lab.scenarios.trace import Trace
+from tests.lab.simulating import SHORT, parsed_result, scenario_file, simulated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROMISED = {
+    "policy",
+    "scenario",
+    "flavour",
+    "seed",
+    "seconds",
+    "throughput_mean",
+    "throughput_p1",
+    "age_ratio_mean",
+    "age_ratio_max",
+    "sync_flush_seconds",
+    "stall_seconds",
+    "pages_per_commit",
+    "settling_seconds",
+    "knob_changes",
+    "wall_seconds",
+    "plant",
+    "best_static",
+    "best_static_without_cap",
+    "best_static_unconstrained",
+}
+
+
+def test_the_command_prints_what_was_promised() -> None:
+    """One JSON object with every promised name; without --oracle the static settings are null."""
+    found = parsed_result(
+        "--scenario", "steady-1200iops", "--policy", "fixed", "--seconds", "960", "--seed", "7"
+    )
+    assert set(found) >= PROMISED
+    assert (found["policy"], found["scenario"], found["flavour"]) == ("fixed", "steady-1200iops", "mysql-9.7")
+    assert (found["seed"], found["seconds"]) == (7, 960)
+    assert found["best_static"] is None
+    assert found["knob_changes"] >= 1
+
+
+def test_one_seed_gives_one_result() -> None:
+    """The same command prints the same numbers again, real time aside; another seed prints others."""
+    arguments = ("--scenario", "steady-1200iops", "--seconds", "1000", "--seed")
+    first, second, other = (parsed_result(*arguments, seed) for seed in ("2", "2", "3"))
+    for found in (first, second, other):
+        found.pop("wall_seconds")
+    assert first == second
+    assert first["throughput_mean"] != other["throughput_mean"]
+    assert first["plant"] == other["plant"]
+
+
+def test_settling_is_when_the_age_comes_home_for_good() -> None:
+    """The settling time is the first second from which on every 30-second mean is home."""
+    clock = SimClock()
+    server = SimulatedServer(parse_scenario(SHORT, source="test").plant, clock)
+    sample = server.read()
+    trace = Trace()
+    limit = sample.flush_limit
+    for second in range(600):
+        age = limit * (0.2 if second < 200 else 0.8)
+        trace.add(
+            replace(sample, monotonic=float(second), lsn_oldest=0, lsn_current=int(age), commits=second * 10),
+            0.0,
+        )
+    settled = trace.settling()
+    assert settled is not None
+    assert 227 <= settled <= 229  # 1.5 s of the old age are left in 30
+    assert trace.outcome(300.0).throughput_mean == pytest.approx(10.0)
+
+
+def test_a_run_that_never_settles_says_so() -> None:
+    """An age that swings to the end has no settling time."""
+    clock = SimClock()
+    server = SimulatedServer(parse_scenario(SHORT, source="test").plant, clock)
+    sample = server.read()
+    trace = Trace()
+    for second in range(630):
+        age = sample.flush_limit * (0.4 if (second // 45) % 2 else 0.8)
+        trace.add(replace(sample, monotonic=float(second), lsn_oldest=0, lsn_current=int(age)), 0.0)
+    assert trace.settling() is None
+
+
+def test_a_configuration_of_ones_own_is_tried(tmp_path: Path) -> None:
+    """The [loop] of --config counts, in active mode; what differs from the defaults is in the result."""
+    path = tmp_path / "innobrim.toml"
+    path.write_text(
+        '[loop]\nmode = "advisory"\npolicy = "fixed"\nfixed_io_capacity_max = 900\nmin_io_capacity_max = 300',
+        encoding="utf-8",
+    )
+    words = ("--scenario", scenario_file(tmp_path), "--config", str(path))
+    found = parsed_result(*words)
+    assert (found["policy"], found["io_capacity_max_final"]) == ("fixed", 900)
+    assert found["settings"] == {"fixed_io_capacity_max": 900, "min_io_capacity_max": 300}
+    assert parsed_result(*words, "--policy", "pid")["policy"] == "pid"
+    assert "with fixed_io_capacity_max = 900, min_io_capacity_max = 300\n" in simulated(*words).stdout
+
+
+def test_a_fit_of_another_server_is_warned_of(tmp_path: Path) -> None:
+    """Parameters that were fitted on another server than the simulated one come with a warning."""
+    path = scenario_file(tmp_path, f'fit = "mysql-9.7"\n{SHORT}')
+    words = ("--scenario", path, "--policy", "fixed")
+    told = "fit = mysql-9.7 was fitted on that server; nobody knows how well it suits mariadb-11.8"
+    assert told in parsed_result(*words, "--flavour", "mariadb-11.8")["warnings"]
+    assert told not in parsed_result(*words)["warnings"]
+
+
+def test_a_file_of_ones_own_runs(tmp_path: Path) -> None:
+    """A TOML file runs under its own name, with a warning where it counts too early."""
+    path = scenario_file(tmp_path)
+    found = simulated("--scenario", path, "--policy", "fixed", "--json")
+    assert found.exit_code == 0
+    parsed = json.loads(found.stdout)
+    assert parsed["scenario"] == "short"
+    assert "measured_from = 240 is earlier than" in parsed["warnings"][0]
+    assert "warning: measured_from" in found.stderr
