@@ -21,6 +21,7 @@ from policies.flushlaw import (
 )
 from policies.pace import Pace
 from policies.pid import Pid
+from policies.probe import Probe
 from policies.types import Policy
 
 LAWS: dict[str, FlushLaw] = {
@@ -39,7 +40,7 @@ LAWS: dict[str, FlushLaw] = {
     )
 }
 
-NAMES = ("feedforward", "pid", "fixed")
+NAMES = ("feedforward", "pid", "probe", "fixed")
 """What a person may ask for."""
 
 
@@ -49,7 +50,7 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
     Where M has no authority over the age, that is the pacing law, whichever law steers the age was asked for.
 
     Args:
-        name: feedforward, pid or fixed.
+        name: one of ``NAMES``.
         flush_law: the server's own law, by name.
         fixed_io_capacity_max: what ``fixed`` holds, pages/s.
 
@@ -65,4 +66,6 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
     law = LAWS[flush_law]
     if not law.authority:
         return Pace(law.asleep_below)
+    if name == "probe":
+        return Probe()
     return Feedforward(law) if name == "feedforward" else Pid()

@@ -37,6 +37,7 @@ class Situation:
         sustained_capacity: D, pages/s; None when never reached.
         learns: False where the server is busy with something else than its load, so that averages of
             what the load is like stay as they are.
+        row_rate: throughput, row changes/s, smoothed; 0 when unknown.
     """
 
     now: float
@@ -58,6 +59,7 @@ class Situation:
     io_capacity_max: int
     sustained_capacity: float | None
     learns: bool = True
+    row_rate: float = 0.0
 
     @property
     def age_ratio(self) -> float:

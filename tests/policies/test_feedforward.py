@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from policies.feedforward import BAND, Feedforward
 from policies.flushlaw import LEGACY
 from policies.pid import Pid
+from policies.probe import Probe
 from policies.types import Policy, Proposal, Situation, horizon
 from tests.factory import A, situation
 
@@ -321,13 +322,17 @@ SITUATIONS = st.builds(
     authority=st.floats(0.0, 1.5),
     io_capacity_max=st.integers(100, 2**32),
     sustained_capacity=st.none() | RATES,
+    row_rate=RATES,
 )
 
 
-@given(situations=st.lists(SITUATIONS, min_size=1, max_size=6), wrote=st.booleans(), pid=st.booleans())
-def test_every_answer_is_a_rate(situations: list[Situation], *, wrote: bool, pid: bool) -> None:
+@given(
+    situations=st.lists(SITUATIONS, min_size=1, max_size=6),
+    wrote=st.booleans(),
+    law=st.sampled_from([LAW, Pid(), Probe()]),
+)
+def test_every_answer_is_a_rate(situations: list[Situation], *, wrote: bool, law: Policy[Any]) -> None:
     """Whatever the readings, in whatever order, M is finite and above zero: it can be bounded and written."""
-    law: Policy[Any] = Pid() if pid else LAW
     state = law.start()
     for shown in sorted(situations, key=lambda one: one.now):
         state, proposal = law.propose(state, shown)

@@ -15,6 +15,7 @@ from policies.fixed import Fixed
 from policies.flushlaw import LEGACY
 from policies.pace import Pace, PaceState
 from policies.pid import Pid, PidState
+from policies.probe import Probe, ProbeState
 from policies.registry import make_policy
 from policies.types import Policy, Proposal, Situation
 from tuner.clock import Clock, SystemClock
@@ -48,10 +49,11 @@ def policies() -> None:
     """Every law is a policy of its own state."""
     feedforward: Policy[FeedforwardState] = Feedforward(LEGACY)
     pid: Policy[PidState] = Pid()
+    probe: Policy[ProbeState] = Probe()
     fixed: Policy[None] = Fixed(700)
     pace: Policy[PaceState] = Pace()
     by_name: Policy[Any] = make_policy("pid", flush_law="legacy", fixed_io_capacity_max=700)
-    assert_type([feedforward.name, pid.name, fixed.name, pace.name, by_name.name], list[str])
+    assert_type([feedforward.name, pid.name, probe.name, fixed.name, pace.name, by_name.name], list[str])
 
 
 def a_law_in_use(policy: Policy[PidState], situation: Situation) -> PidState:

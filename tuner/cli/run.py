@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import get_args
 
 import click
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from tuner.daemon import Daemon
 from tuner.logs import configure_logs, get_logger
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
-from tuner.settings import Mode
+from tuner.settings import Mode, PolicyName
 from tuner.systemd import Notifier
 from tuner.version import program_version
 
@@ -36,7 +37,7 @@ log = get_logger("innobrim")
     help="Write to the server, or never; default: loop.mode of the configuration, which is advisory.",
 )
 @click.option("--set-point", type=float, help="Age ratio to hold; default: derived from the load.")
-@click.option("--policy", type=click.Choice(["feedforward", "pid", "fixed"]), help="Decision law.")
+@click.option("--policy", type=click.Choice(get_args(PolicyName)), help="Decision law.")
 @click.option("--api-port", type=int, help="TCP port of API and page; 0 for the unix socket only.")
 @click.option("--no-api", is_flag=True, help="Serve no API at all.")
 def run(

@@ -205,6 +205,7 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         io_capacity_max=sample.io_capacity_max,
         sustained_capacity=found.sustained_capacity,
         learns=state.occurrences.learns(sample.monotonic),
+        row_rate=found.row_rate,
     )
 
 
