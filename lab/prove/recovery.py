@@ -10,7 +10,7 @@ from lab.bench.daemon import Daemon
 from lab.prove.conditions import Bench, lift, say
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.timing import drop_caches, initialisation
-from tuner.core.budgets import Recovery
+from tuner.core.recovery import Recovery
 from tuner.journal.reader import trace
 from tuner.records import Sample, TickRecord
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lab.bench.statistics import percentile
 from lab.plant.latency import Latencies
-from tuner.core.budgets import Recovery
+from tuner.core.recovery import Recovery
 from tuner.core.window import list_flushed
 
 if TYPE_CHECKING:

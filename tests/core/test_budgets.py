@@ -8,13 +8,8 @@ from hypothesis import strategies as st
 
 from policies.setpoint import NOISE, Headroom
 from tests.factory import LIMITS, MEBIBYTE, REDO, A, sample
-from tuner.core.budgets import (
-    LEAST_FACTOR,
-    MOST_FACTOR,
-    START_SECONDS,
-    Recovery,
-    ratios,
-)
+from tuner.core.budgets import ratios
+from tuner.core.recovery import LEAST_FACTOR, MOST_FACTOR, START_SECONDS, Recovery
 from tuner.records import Sample
 from tuner.settings import Settings
 

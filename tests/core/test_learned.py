@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import A, sample
-from tuner.core.budgets import Recovery
 from tuner.core.estimator import EstimatorState, update
 from tuner.core.learned import Learned, learn, recall
+from tuner.core.recovery import Recovery
 from tuner.core.regression import Regression
 
 

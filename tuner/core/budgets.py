@@ -1,154 +1,19 @@
-"""How long a crash recovery and a shutdown would take from here, and the ages at which they take too long.
-
-Recovery (storage/innobase/log/log0recv.cc, MySQL 8.0 to 9.7): ``recv_recovery_begin`` reads and parses
-all redo from the checkpoint LSN on; then the pages it names are read and the records applied, page by
-page (``recv_read_in_area``, ``recv_recover_page``), pages among them that had been flushed since the
-checkpoint, because only reading one shows its LSN. So::
-
-    recovery = factor * (START + checkpoint age / SCAN_RATE + pages / READ_RATE)
-    pages = dirty pages * checkpoint age / modified age
-
-Shutdown (buf/buf0flu.cc, ``SRV_SHUTDOWN_FLUSH_PHASE``; innodb_fast_shutdown 0 or 1): all dirty pages are
-flushed, as fast as the device takes them.
-"""
+"""What recovery and shutdown may take: how each budget stands, and the ages at which they take too long."""
 
 from __future__ import annotations
 
 import math
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from policies.setpoint import FLUSH_ORDER_LAG, LOWEST, NOISE, Headroom
+from policies.setpoint import LOWEST, NOISE, Headroom
+from tuner.core.recovery import Recovery
 from tuner.records import Sample
 from tuner.settings import Settings
-
-START_SECONDS = 2.0
-"""Opening files and doublewrite buffer before the first redo is read."""
-
-SCAN_RATE = 100.0 * 1024 * 1024
-"""Redo read and parsed, by one thread, bytes/s: what a modest volume streams."""
-
-READ_RATE = 1000.0
-"""Pages read and applied, pages/s: a random read each, on a volume of little more IOPS."""
-
-FLUSH_RATE = 500.0
-"""Pages flushed at shutdown where nothing is known yet, pages/s: modest for a volume of 1000 IOPS,
-since the doublewrite buffer writes every page twice."""
-
-SLOWEST_FLUSH_RATE = 100.0
-"""No device is believed to be slower, pages/s: one disk of 7200 revolutions a minute does as much."""
-
-FASTEST_MEMORY_SECONDS = 6 * 3600.0
-DENSITY_SECONDS = 60.0
-
-LONGEST_UNSEEN = 60.0
-"""A server out of sight for longer before it started again may have written much meanwhile, seconds."""
-
-LEAST_FACTOR, MOST_FACTOR = 0.05, 20.0
-"""What was measured is not believed to differ more from the prior."""
-
-WEIGHT = 0.5
-"""Share of a new measurement in the factor, in its logarithm."""
-
 
 WHAT = {"recovery": "a crash recovery", "shutdown": "a shutdown"}
 KEYS = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds"}
 """What a budget is for, and its key."""
-
-
-class Recovery(Struct, frozen=True):
-    """What is known about recovery and shutdown of one server.
-
-    Attributes:
-        factor: crash recoveries measured over what the priors predicted, averaged.
-        measured_on: server version of these recoveries; empty before the first.
-        pages_per_byte: dirty pages per byte of modified age, mean of the last minute.
-        fastest: highest flush rate since the device was the limit, fading, pages/s.
-        limited: the flush rate when the device was the limit last, pages/s; 0 before the first time.
-        awaited: what a recovery of which the duration is not known yet was predicted to take
-            with a factor of 1, seconds; None without one.
-        share: part of that which redo and pages made, and not the start alone.
-    """
-
-    factor: float = 1.0
-    measured_on: str = ""
-    pages_per_byte: float = 0.0
-    fastest: float = 0.0
-    limited: float = 0.0
-    awaited: float | None = None
-    share: float = 0.0
-
-    def see(self, sample: Sample, *, flush_rate: float, limited: float, elapsed: float) -> Recovery:
-        """Return it with one reading more.
-
-        Args:
-            sample: the reading.
-            flush_rate: F, pages/s.
-            limited: D when the device was the limit last, pages/s; 0 before the first time.
-            elapsed: seconds since the last reading.
-        """
-        density = sample.pages_dirty / max(sample.modified_age, FLUSH_ORDER_LAG)
-        weight = min(1.0, elapsed / DENSITY_SECONDS) if self.pages_per_byte > 0.0 else 1.0
-        fading = self.fastest * math.exp(-elapsed / FASTEST_MEMORY_SECONDS)
-        kept = fading if limited == self.limited else 0.0
-        return replace(
-            self,
-            pages_per_byte=self.pages_per_byte + weight * (density - self.pages_per_byte),
-            fastest=max(flush_rate, kept),
-            limited=limited,
-        )
-
-    def recovery_seconds(self, sample: Sample) -> float:
-        """Return how long InnoDB would recover if mysqld crashed now."""
-        return self.recovery_of(sample.checkpoint_age, sample.modified_age, sample.pages_dirty)
-
-    def recovery_of(self, checkpoint_age: int, modified_age: int, pages_dirty: int) -> float:
-        """Return how long InnoDB would recover from such ages, bytes, and dirty pages."""
-        return self.factor * (START_SECONDS + _work_seconds(checkpoint_age, modified_age, pages_dirty))
-
-    def shutdown_seconds(self, sample: Sample) -> float:
-        """Return how long InnoDB would flush if mysqld were shut down now."""
-        return sample.pages_dirty / self.flush_rate
-
-    @property
-    def flush_rate(self) -> float:
-        """Return the pages/s that a shutdown flushes: D and what was seen since, else the prior at least."""
-        known = self.limited if self.limited > 0.0 else FLUSH_RATE
-        return max(SLOWEST_FLUSH_RATE, known, self.fastest)
-
-    def crashed(self, sample: Sample, *, unseen: float = 0.0) -> Recovery:
-        """Remember what the recovery from the last reading before a crash should take.
-
-        Args:
-            sample: that reading.
-            unseen: time from it to the new start of mysqld, seconds; after too long nothing is predicted.
-        """
-        if unseen > LONGEST_UNSEEN:
-            return replace(self, awaited=None, pages_per_byte=0.0)
-        work = _work_seconds(sample.checkpoint_age, sample.modified_age, sample.pages_dirty)
-        return replace(
-            self, awaited=START_SECONDS + work, share=work / (START_SECONDS + work), pages_per_byte=0.0
-        )
-
-    def measured(self, seconds: float, *, version: str) -> Recovery:
-        """Return it with one measured recovery more; one that was nearly all start says little.
-
-        Args:
-            seconds: how long it took.
-            version: server version that it was measured on.
-        """
-        if self.awaited is None:
-            return self
-        ratio = min(MOST_FACTOR, max(LEAST_FACTOR, seconds / self.awaited))
-        weight = WEIGHT * self.share
-        factor = math.exp((1.0 - weight) * math.log(self.factor) + weight * math.log(ratio))
-        return replace(self, factor=factor, measured_on=version, awaited=None, share=0.0)
-
-    @property
-    def sound(self) -> bool:
-        """Tell whether a factor that was kept can be true."""
-        return math.isfinite(self.factor) and LEAST_FACTOR <= self.factor <= MOST_FACTOR
 
 
 class Budget(Struct, frozen=True):
@@ -202,7 +67,7 @@ def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sam
         "shutdown": (recovery.shutdown_seconds(sample), settings.max_shutdown_seconds),
     }
     least = _seconds_at(recovery, headroom, LOWEST)
-    start = {"recovery": recovery.factor * START_SECONDS, "shutdown": 0.0}
+    start = {"recovery": recovery.start_seconds, "shutdown": 0.0}
     return {
         name: Budget(ratio, *now[name], least=least[name], start=start[name])
         for name, ratio in ratios(recovery, headroom, settings).items()
@@ -226,11 +91,10 @@ def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
 
 def _seconds_at(recovery: Recovery, headroom: Headroom, ratio: float) -> dict[str, float]:
     """Return what recovery and shutdown may take where the age ratio is held: ``ratios`` turned round."""
-    density, age = recovery.pages_per_byte, (ratio + NOISE) * headroom.flush_limit
-    per_byte = 1.0 / SCAN_RATE + density / READ_RATE
+    age = (ratio + NOISE) * headroom.flush_limit
     return {
-        "recovery": recovery.factor * (START_SECONDS + (age + headroom.highest_lag) * per_byte),
-        "shutdown": density * age / recovery.flush_rate,
+        "recovery": recovery.recovery_at(age + headroom.highest_lag),
+        "shutdown": recovery.pages_per_byte * age / recovery.flush_rate,
     }
 
 
@@ -246,17 +110,9 @@ def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[s
         settings: the budgets.
     """
     density = recovery.pages_per_byte
-    for_redo = settings.max_recovery_seconds / recovery.factor - START_SECONDS
-    checkpoint_age = for_redo / (1.0 / SCAN_RATE + density / READ_RATE)
+    checkpoint_age = recovery.age_recovered_in(settings.max_recovery_seconds)
     found = {"recovery": (checkpoint_age - headroom.highest_lag) / headroom.flush_limit - NOISE}
     if density > 0.0:
         pages = settings.max_shutdown_seconds * recovery.flush_rate
         found["shutdown"] = pages / (density * headroom.flush_limit) - NOISE
     return found
-
-
-def _work_seconds(checkpoint_age: int, modified_age: int, pages_dirty: int) -> float:
-    """Return what redo and pages add to a recovery with a factor of 1."""
-    share = checkpoint_age / max(modified_age, FLUSH_ORDER_LAG)
-    pages = pages_dirty * max(1.0, share)
-    return checkpoint_age / SCAN_RATE + pages / READ_RATE

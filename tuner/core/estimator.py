@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
 from tuner.core import window as readings
-from tuner.core.budgets import Recovery
 from tuner.core.ledger import Ledger
 from tuner.core.load import Load
+from tuner.core.recovery import Recovery
 from tuner.core.trends import Seen, Trends
 from tuner.core.window import RATE_SECONDS, Window
 from tuner.records import Estimate, Sample

@@ -7,10 +7,10 @@ import math
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from tuner.core.budgets import Recovery
 from tuner.core.bursts import Bursts, Week
 from tuner.core.estimator import EstimatorState
 from tuner.core.load import Load
+from tuner.core.recovery import Recovery
 from tuner.core.regression import Regression
 from tuner.core.trends import Trends
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from tuner.core import caution, degraded, estimator, foreign, gate, laws, occurrences
 from tuner.core.announced import Announced
-from tuner.core.budgets import Recovery
+from tuner.core.recovery import Recovery
 from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
 from tuner.core.targets import follow_targets
