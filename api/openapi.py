@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody
 from api.problems import MEDIA_TYPE, PROBLEMS, Problem
-from api.views import Advice, Change, Decisions, Events, HistoryAnswer, Status
+from api.views import Advice, Change, Decisions, Events, HistoryAnswer, Policies, Status
 from api.vitals import Health
 from tuner.config.schema import Config
 
@@ -27,6 +27,7 @@ SCHEMAS: tuple[type[Struct], ...] = (
     Decisions,
     HistoryAnswer,
     Advice,
+    Policies,
     Health,
     Problem,
     Config,

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 from api.about import About
 from api.openapi import answers
 from api.problems import ApiError
-from api.views import Advice, Status, status_of
+from api.views import Advice, Policies, Status, policies_of, status_of
 from api.vitals import Vitals
 from tuner.board import RING_EVENTS, Board
 from tuner.config.schema import Config
@@ -93,5 +93,10 @@ def reading_routes(
         """Return what a person could set now, why, and the expected effect."""
         newest(board)
         return encoded(Advice(tuple(advice())))
+
+    @routes.get("/policies", responses=answers(Policies, "The decision laws, and the one in force."))
+    async def policies() -> Response:
+        """Return what each decision law does, when to use it, and the constants that it decides by."""
+        return encoded(policies_of(board.last()))
 
     return routes

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from api.under_way import DrainInForce, RestoreUnderWay, drain_of, restore_of
 from api.vitals import Process
+from policies.catalogue import CATALOGUE, About
 from tuner.findings import Finding
 from tuner.managed import ended_by
 from tuner.records import (
@@ -175,6 +176,20 @@ class Advice(Struct, frozen=True):
     """What a person could do now."""
 
     findings: tuple[Finding, ...]
+
+
+class Policies(Struct, frozen=True):
+    """The decision laws that there are."""
+
+    default: Annotated[str, Meta(description="the one where the configuration names none")]
+    policies: tuple[About, ...]
+    in_force: Annotated[str, Meta(description="the one that decided last; empty without a tick")] = ""
+
+
+def policies_of(record: TickRecord | None = None) -> Policies:
+    """Return what there is, and which of them decided the newest record."""
+    in_force = "" if record is None else record.decision.policy
+    return Policies(default=Settings().policy, policies=CATALOGUE, in_force=in_force)
 
 
 def status_of(

@@ -231,6 +231,18 @@ def test_advice_has_sql_and_a_stable_id(board: Board) -> None:
     assert found["sql"] == list(FINDING.sql)
 
 
+def test_policies_are_told_with_the_one_in_force(board: Board) -> None:
+    """The laws are there before the first tick, and after it the one that decided."""
+    app = application(board)
+    before = get(app, "/v1/policies").json()
+    made = record(1)
+    board.publish(replace(made, decision=replace(made.decision, policy="pace")), Settings(), FACTS)
+
+    assert before["in_force"] == ""
+    assert {"feedforward", "pid", "fixed", "pace"} <= {one["name"] for one in before["policies"]}
+    assert get(app, "/v1/policies").json() == {**before, "in_force": "pace"}
+
+
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "127.0.0.1.evil.example:8633", "localhost@evil.example", "[::2]", "", "127.0.0.1:80:80"],

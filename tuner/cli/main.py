@@ -20,6 +20,7 @@ COMMANDS = {
     "override": "tuner.cli.client",
     "park": "tuner.cli.client",
     "pause": "tuner.cli.client",
+    "policies": "tuner.cli.policies",
     "record": "tuner.cli.record",
     "replay": "tuner.cli.replay",
     "report": "tuner.cli.report",

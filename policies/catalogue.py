@@ -1,0 +1,110 @@
+"""What each decision law is, for whoever chooses one: a line each, and the constants that matter.
+
+The values are those of the laws' own modules, so that what is printed is what decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from policies import feedforward, pace, pid, probe
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number that a law decides by.
+
+    Attributes:
+        name: as in the law's module.
+        value: in the unit.
+        unit: empty for a share or a factor.
+        meaning: in words.
+    """
+
+    name: str
+    value: float
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """One law.
+
+    Attributes:
+        name: it is asked for by this.
+        does: what it does, in a line.
+        use: when it is the right one.
+        constants: those that matter.
+        extra: what has to be installed for it beside the package; empty for nothing.
+        by_itself: the loop takes it where the server leaves no other; it cannot be asked for.
+    """
+
+    name: str
+    does: str
+    use: str
+    constants: tuple[Constant, ...] = ()
+    extra: str = ""
+    by_itself: bool = False
+
+
+CATALOGUE: tuple[About, ...] = (
+    About(
+        name="feedforward",
+        does="works out the M with which the age rests at the set-point, writes it once, and then shifts it",
+        use="always, unless you know better: few writes, and the way to the set-point is known beforehand",
+        constants=(
+            Constant("BAND", feedforward.BAND, "", "mean error in the age ratio that is left alone"),
+            Constant("HOLD_GAIN", feedforward.HOLD_GAIN, "", "share of that error one write takes out"),
+            Constant(
+                "SETTLING_SHARE", feedforward.SETTLING_SHARE, "", "time constants that a write is given"
+            ),
+            Constant("LOW", feedforward.LOW, "", "so far below the set-point it travels instead of holding"),
+            Constant("HIGH", feedforward.HIGH, "", "the same above it, or from the sync point on"),
+            Constant("SHIFT", feedforward.SHIFT, "", "share by which another redo rate is another load"),
+        ),
+    ),
+    About(
+        name="pid",
+        does="moves ln M by what the age ratio is away from the set-point, was, and is heading for",
+        use="where the model of the server's flushing is in doubt: it needs none",
+        constants=(
+            Constant("GAIN", pid.GAIN, "", "ln M for an error of 1 in the age ratio"),
+            Constant("INTEGRAL_HORIZONS", pid.INTEGRAL_HORIZONS, "", "integral time in half residence times"),
+            Constant("DERIVATIVE_HORIZONS", pid.DERIVATIVE_HORIZONS, "", "derivative time in the same"),
+            Constant("BAND", pid.BAND, "", "error, now and ahead, that is left alone"),
+            Constant("STEP_LIMIT", pid.STEP_LIMIT, "", "largest step in ln M"),
+        ),
+    ),
+    About(
+        name="probe",
+        does="tries a little more and a little less M in turn, and goes where throughput was higher",
+        use="to see what a law without a model comes to; it is slow, and writes all the time",
+        constants=(
+            Constant("HALF_RESIDENCES", probe.HALF_RESIDENCES, "", "half a wave in residence times"),
+            Constant("SHORTEST_HALF", probe.SHORTEST_HALF, "s", "half a wave at least"),
+            Constant("LARGEST_SWING", probe.LARGEST_SWING, "", "amplitude in ln M at most"),
+            Constant("GAIN", probe.GAIN, "", "step in ln M over d ln(throughput) / d ln M"),
+            Constant("LARGEST_STEP", probe.LARGEST_STEP, "", "largest step in ln M"),
+            Constant("MARGIN", probe.MARGIN, "", "so far above the set-point it raises at once"),
+        ),
+    ),
+    About(
+        name="fixed",
+        does="steers to one M, loop.fixed_io_capacity_max, and stays there unless sync flushing is near",
+        use="to compare with, or to have the guards and nothing else",
+    ),
+    About(
+        name="pace",
+        does="keeps M at what the load needs with room, and lowers it patiently",
+        use="taken by itself on servers whose age M does not move, such as MariaDB's defaults",
+        constants=(
+            Constant("AIM", pace.AIM, "", "M over the highest demand after a change"),
+            Constant("LEAST", pace.LEAST, "", "M over the demand below which it is raised"),
+            Constant("MOST", pace.MOST, "", "M over the demand above which it is lowered, in time"),
+            Constant("PATIENCE_SECONDS", pace.PATIENCE_SECONDS, "s", "how long M has to be so far above"),
+        ),
+        by_itself=True,
+    ),
+)
+"""Every law there is, the default first."""
