@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,6 +29,12 @@ SAWTOOTH_SECONDS = 8.0
 MySQL 5.6 to 9.7 under load; of other servers the facts say it.
 """
 
+WORTH = 0.005
+"""Share of the pages flushed that a higher age must save to be worth its risk."""
+
+NOT_WORTH = 0.95
+"""Only below this share of the highest age allowed does what is worth it make a difference."""
+
 STEP = 0.015
 """A set-point moves only by more than this, so that it causes no writes by itself."""
 
@@ -47,6 +54,7 @@ class Headroom:
         flush_order_lag: what a checkpoint stays behind the oldest modification.
         sawtooth_seconds: time between two checkpoints that is reckoned with.
         sync_stalls: writers wait from the sync point on.
+        combining_exponent: b over the ages of the last hours; what a higher age saves.
     """
 
     flush_limit: float
@@ -59,6 +67,7 @@ class Headroom:
     flush_order_lag: float = FLUSH_ORDER_LAG
     sawtooth_seconds: float = SAWTOOTH_SECONDS
     sync_stalls: bool = False
+    combining_exponent: float = 0.5
 
     @property
     def highest_lag(self) -> float:
@@ -86,7 +95,26 @@ def highest_ratio(headroom: Headroom, budgets: Mapping[str, float]) -> tuple[flo
     ) / headroom.flush_limit
     bounds = {"headroom": burst - NOISE, "alarm": alarm - NOISE, "highest": HIGHEST, **budgets}
     name = min(bounds, key=bounds.__getitem__)
+    worth = worth_holding(bounds[name], headroom.combining_exponent)
+    if LOWEST < worth < bounds[name]:
+        return worth, "worth"
     return max(LOWEST, bounds[name]), name
+
+
+def worth_holding(highest: float, combining_exponent: float) -> float:
+    """Return the lowest age ratio at which as good as all is saved that the highest one saves.
+
+    With P proportional to age ** -b, the age ratio f flushes ``(highest / f) ** b`` times the pages: where b
+    is near 0, as every change falls on a page of its own, the brim saves nothing and costs recovery time.
+
+    Args:
+        highest: age ratio that all bounds allow.
+        combining_exponent: b, 0 to 1.
+    """
+    if highest <= LOWEST:
+        return highest
+    kept = math.exp(math.log1p(-WORTH) / max(combining_exponent, 1e-6))
+    return max(LOWEST, highest * min(1.0, kept / NOT_WORTH))
 
 
 def guarded(

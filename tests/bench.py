@@ -32,14 +32,15 @@ from tuner.settings import Settings
 
 
 class FakeServer:
-    """A server of a few lines behind the port, with a load of constant density, and faults on demand.
+    """A server of a few lines behind the port, with a load of a density of its own, and faults on demand.
 
     Attributes:
         now: seconds since it was made; ``live`` moves them.
         capacity: the pair in force.
         ours: the pair in force was made by a write over the port.
         redo_rate: bytes/s of the load.
-        density: dirty pages per redo byte.
+        density: dirty pages per redo byte at half the flush limit.
+        combines: b, the exponent with which that falls as the age grows.
         down: why it does not answer; empty when it does.
         drop_after: statements of the next write that get through before the connection is lost.
         unread: the next write cannot be read back.
@@ -62,6 +63,7 @@ class FakeServer:
         self.ours = False
         self.redo_rate = redo_rate
         self.density = 0.0004
+        self.combines = 0.0
         self.identity = IDENTITY
         self.started = -86_400.0
         self.redo_capacity = REDO
@@ -92,6 +94,12 @@ class FakeServer:
         self.flushed, self.lru, self.rows, self.requested, self.idled = 1000.0, 0.0, 0.0, 0.0, 10.0
         self.write_time = 0.0
 
+    @property
+    def pages_per_byte(self) -> float:
+        """Return the dirty pages per redo byte at the age of now."""
+        ratio = (self.lsn - self.oldest) / redo_limits(self.redo_capacity).flush_limit
+        return self.density * (2.0 * max(0.05, ratio)) ** -self.combines
+
     def live(self, seconds: float) -> None:
         """Let time pass: the load dirties, the flush law flushes."""
         left = seconds
@@ -107,24 +115,24 @@ class FakeServer:
             age = self.lsn - self.oldest
             pair = self.capacity
             if self.redo_rate <= 0.0:
-                self._idle(min(pair.io_capacity * part, age * self.density))
+                self._idle(min(pair.io_capacity * part, age * self.pages_per_byte))
                 continue
             law = (
                 pair.io_capacity * percentage(pair, age, limits.flush_limit, 0.1 * limits.stall_point) / 100.0
             )
-            demand = self.redo_rate * self.density
+            demand = self.redo_rate * self.pages_per_byte
             self.requested = min(float(pair.io_capacity_max), (law + 2.0 * demand) / 3.0)
-            flushed = min(self.requested * part, age * self.density, self.device * part)
+            flushed = min(self.requested * part, age * self.pages_per_byte, self.device * part)
             if self.rests_at is not None:
-                flushed = max(0.0, age - self.rests_at * limits.flush_limit) * self.density
-            self.oldest += flushed / self.density
+                flushed = max(0.0, age - self.rests_at * limits.flush_limit) * self.pages_per_byte
+            self.oldest += flushed / self.pages_per_byte
             if self.lsn - self.oldest > 1.1 * limits.flush_limit:
                 self._full(self.lsn - self.redo_rate * part, 1.1 * limits.flush_limit)
             self.flushed += flushed
 
     def _idle(self, flushed: float) -> None:
         """Flush at the idle server's own pace; what the law asked for last stays in its counter."""
-        self.oldest += flushed / self.density
+        self.oldest += flushed / self.pages_per_byte
         self.idled += flushed
 
     def _full(self, lsn: float, age: float) -> None:
@@ -175,7 +183,7 @@ class FakeServer:
             pages_adaptive=round(self.flushed),
             pages_background=round(self.idled),
             pages_lru=round(self.lru),
-            pages_dirty=round((self.lsn - self.oldest) * self.density),
+            pages_dirty=round((self.lsn - self.oldest) * self.pages_per_byte),
             flush_requested=round(self.requested),
             flush_percentage=percentage(pair, lsn - oldest, limits.flush_limit, 0.1 * limits.stall_point)
             + self.skew,

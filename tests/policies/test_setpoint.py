@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.setpoint import HIGHEST, LOWEST, NOISE, STEP, Headroom, follow, guarded, highest_ratio
+from policies.setpoint import (
+    HIGHEST,
+    LOWEST,
+    NOISE,
+    STEP,
+    WORTH,
+    Headroom,
+    follow,
+    guarded,
+    highest_ratio,
+    worth_holding,
+)
 
 MEBIBYTE = 1_048_576.0
 CALM = Headroom(
@@ -147,3 +158,26 @@ def test_more_danger_never_raises_it(burst: float, rate: float, lag: float, cap:
     assert LOWEST <= ratio <= HIGHEST
     for name in ("burst_bytes", "redo_rate", "checkpoint_lag"):
         assert highest_ratio(with_(**(base | {name: base[name] + more})), {})[0] <= ratio
+
+
+def test_an_age_that_saves_nothing_is_not_held() -> None:
+    """Where a higher age saves no page, the set-point is far below what the bounds allow, and says why."""
+    ratio, why = highest_ratio(with_(combining_exponent=0.01), {})
+
+    assert why == "worth"
+    assert ratio < 0.7 * HIGHEST
+
+
+@pytest.mark.parametrize("exponent", [0.11, 0.3, 0.5, 1.0])
+def test_an_age_that_saves_pages_is_held(exponent: float) -> None:
+    """Where write combining makes the brim worth its risk, the bounds alone decide."""
+    assert highest_ratio(with_(combining_exponent=exponent), {}) == (HIGHEST, "highest")
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.31, 0.93))
+def test_what_is_given_up_is_next_to_nothing(exponent: float, highest: float) -> None:
+    """At the age that is worth holding, at most half a percent more pages are flushed than at the highest."""
+    worth = worth_holding(highest, exponent)
+
+    assert LOWEST <= worth <= highest
+    assert (highest / worth) ** exponent <= 1.0 / (1.0 - WORTH) + 1e-9

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from tuner.core.bursts import Bursts, Week
+from tuner.core.curve import Curve
 from tuner.core.estimator import EstimatorState
 from tuner.core.load import Load
 from tuner.core.recovery import Recovery
@@ -67,6 +68,7 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
         load=Load(
             combining=load.combining if _sound(load.combining) else Regression(),
             response=load.response if _sound(load.response) else Regression(),
+            curve=load.curve if load.curve.sound else Curve(),
         ),
         trends=Trends(bursts=Bursts(week=learned.week if learned.week.sound else Week())),
         recovery=recovery if recovery.sound and version == recovery.measured_on else Recovery(),

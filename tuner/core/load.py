@@ -7,6 +7,7 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.core.curve import Curve
 from tuner.core.regression import Regression
 
 MEMORY_SECONDS = 900.0
@@ -27,10 +28,12 @@ class Load(Struct, frozen=True):
     Attributes:
         combining: ln(pages newly dirtied per redo byte) over ln(age ratio); its slope is -b.
         response: R, bytes/s, over F, pages/s; its slope is minus the redo given up for a page.
+        curve: the first over hours, by age ratio.
     """
 
     combining: Regression = Regression()
     response: Regression = Regression()
+    curve: Curve = Curve()
 
     def see(
         self, *, ratio: float, density: float, redo_rate: float, flush_rate: float, elapsed: float
@@ -50,7 +53,11 @@ class Load(Struct, frozen=True):
         if density <= 0.0 or ratio <= 0.0:
             return seen
         x, y = math.log(ratio), math.log(density)
-        return replace(seen, combining=self.combining.add(x, y, elapsed=elapsed, memory=MEMORY_SECONDS))
+        return replace(
+            seen,
+            combining=self.combining.add(x, y, elapsed=elapsed, memory=MEMORY_SECONDS),
+            curve=self.curve.see(ratio=ratio, density=density, elapsed=elapsed),
+        )
 
     @property
     def combining_exponent(self) -> float:

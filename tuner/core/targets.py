@@ -84,6 +84,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         flush_order_lag=state.facts.flush_order_lag,
         sawtooth_seconds=state.facts.sawtooth_seconds,
         sync_stalls=state.facts.sync_stalls and sample.sync_point > sample.flush_limit,
+        combining_exponent=state.estimator.load.curve.combining_exponent,
     )
 
 
