@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import signal
 from collections.abc import Iterator
 
 import pytest
+import structlog
+
+from tuner import logs
 
 pytest_plugins = ["tests.real.fixtures", "tests.real.small", "tests.real.families"]
 
@@ -16,3 +20,13 @@ def terminal() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    """Return where the lines go, with the whole process's logging set back afterwards."""
+    out = io.StringIO()
+    logs.configure_logs(level="info", style="auto", stream=out)
+    yield out
+    logs.close_logs()
+    structlog.reset_defaults()

@@ -9,111 +9,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import structlog
-from msgspec.structs import replace
 
+from tests.logged import lines
 from tuner import logs
-from tuner.records import (
-    Capacity,
-    Decision,
-    DecisionKind,
-    Event,
-    Hold,
-    HoldCode,
-    Lifecycle,
-    Missed,
-    Tick,
-    TickRecord,
-)
-from tuner.settings import Mode
-
-KEEP = Decision(DecisionKind.KEEP, "within_band", "on course", target=Capacity(225, 450), set_point=0.9)
-
-
-def tick(number: int, decision: Decision = KEEP, **changes: Any) -> TickRecord:  # noqa: ANN401 - any field
-    """Return the record of a tick without a reading, one second after the one before."""
-    reading = Missed(float(number), 1_795_600_000.0 + number, "timed out")
-    record = TickRecord(
-        Tick(number, float(number), reading.wall, reading), Lifecycle.RUNNING, Mode.ADVISORY, None, decision
-    )
-    return replace(record, **changes)
-
-
-@pytest.fixture
-def stream() -> Iterator[io.StringIO]:
-    """Return where the lines go, with the whole process's logging set back afterwards."""
-    out = io.StringIO()
-    logs.configure_logs(level="info", style="auto", stream=out)
-    yield out
-    logs.close_logs()
-    structlog.reset_defaults()
-
-
-def lines(out: io.StringIO) -> list[dict[str, Any]]:
-    """Return what was said, as a log collector would read it."""
-    logs.close_logs(10.0)
-    return [json.loads(line) for line in out.getvalue().splitlines()]
-
-
-def test_a_decision_is_one_json_line(stream: io.StringIO) -> None:
-    """Everything needed to understand a write stands in one record, times in UTC."""
-    decision = Decision(
-        DecisionKind.SET,
-        "raise",
-        "age ratio 0.95, set-point 0.9",
-        target=Capacity(250, 500),
-        steps=(("innodb_io_capacity_max", 500), ("innodb_io_capacity", 250)),
-        set_point=0.9,
-    )
-    logs.log_record(tick(7, decision, mode=Mode.ACTIVE))
-
-    (line,) = lines(stream)
-    assert line["event"] == "set"
-    assert line["level"] == "info"
-    assert line["timestamp"].endswith("Z")
-    assert (line["tick"], line["mode"], line["reason"], line["set_to"]) == (7, "active", "raise", "250/500")
-    assert (line["why"], line["set_point"]) == ("age ratio 0.95, set-point 0.9", 0.9)
-
-
-def test_a_quiet_minute_is_one_line(stream: io.StringIO) -> None:
-    """Ten minutes without news are ten lines, plus the first."""
-    for number in range(600):
-        logs.log_record(tick(number))
-
-    assert [line["event"] for line in lines(stream)] == ["change", *["minute"] * 9]
-
-
-def test_changes_are_said_at_once_and_once(stream: io.StringIO) -> None:
-    """A hold that stays is said when it begins and when it ends, not every second between."""
-    hold = Hold(HoldCode.STALE, 3.0, "no answer for 5 s", "the next good reading")
-    begins = (Event(0.0, "hold_stale", "held: no answer for 5 s"),)
-    for number in range(20):
-        held = 3 <= number < 10
-        logs.log_record(tick(number, holds=(hold,) if held else (), events=begins if number == 3 else ()))
-
-    said = [(line["tick"], line["level"], line.get("holds")) for line in lines(stream)]
-    assert said == [(0, "info", None), (3, "warning", ["stale"]), (10, "info", None)]
-
-
-def test_advice_that_hardly_moves_is_not_repeated(stream: io.StringIO) -> None:
-    """Advisory mode says what it would set when that changes, not every second."""
-    for number in range(50):
-        would = Capacity(225, 450 + number % 3 if number < 30 else 900)
-        logs.log_record(tick(number, replace(KEEP, reason="advisory", would=would)))
-
-    assert [(line["tick"], line["would_set"]) for line in lines(stream)] == [(0, "225/450"), (30, "225/900")]
-
-
-def test_a_missed_reading_says_why(stream: io.StringIO) -> None:
-    """The reason stands in the record."""
-    logs.log_record(tick(1))
-
-    assert lines(stream)[0]["missed"] == "timed out"
 
 
 def test_pretty_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +23,7 @@ def test_pretty_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(out, "isatty", lambda: True)
     logs.configure_logs(level="info", style="auto", stream=out)
-    logs.log_record(tick(1))
+    logs.log.info("change")
     logs.close_logs(10.0)
     structlog.reset_defaults()
 

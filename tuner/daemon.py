@@ -19,7 +19,7 @@ from tuner.config.schema import Config
 from tuner.core.standing import why_advisory
 from tuner.core.state import State
 from tuner.farewell import Farewell
-from tuner.logs import get_logger, log_record
+from tuner.logs import get_logger
 from tuner.loop import drive
 from tuner.memory import Memory
 from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, TickRecord
@@ -27,6 +27,7 @@ from tuner.reload import reread
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 from tuner.systemd import Notifier
+from tuner.ticklog import TickLog
 
 RETRY_SECONDS = 2.0
 CLOSE_SECONDS = 0.7
@@ -127,6 +128,7 @@ class Daemon:
         self._chores: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._memory = Memory(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
         self._farewell = Farewell()
+        self._ticklog = TickLog()
         self._ready = False
         self._undone = False
 
@@ -224,7 +226,7 @@ class Daemon:
         self._board.journal(self._memory.trouble, self._memory.lost)
         self._board.publish(record, state.settings, state.facts)
         self._memory.record(state, record, originals_saved=self._originals_saved)
-        log_record(record)
+        self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
         self._notify(record)
         if record.lifecycle is Lifecycle.STOPPING and isinstance(record.tick.reading, Missed):
