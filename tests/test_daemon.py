@@ -17,11 +17,11 @@ from structlog.testing import capture_logs
 from tests.bench import FakeServer
 from tests.factory import LOADED, command
 from tests.life import ORIGINALS, SOON, Life
-from tuner.board import Board
+from tuner.board import Board, BoardInbox
 from tuner.clock import SystemClock
 from tuner.config.errors import ConfigError
 from tuner.config.schema import ApiSection, Config, DaemonSection
-from tuner.daemon import BoardInbox, Daemon
+from tuner.daemon import Daemon
 from tuner.journal.reader import learned, originals, runs, trace
 from tuner.records import (
     Capacity,

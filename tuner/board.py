@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.clock import Clock
 from tuner.history import History
 from tuner.records import Acknowledgement, Command, Event, Facts, Sample, TickRecord
 from tuner.settings import Settings
@@ -182,3 +183,33 @@ class Board:
         with self._changed:
             self._changed.wait_for(lambda: number in self._acknowledgements, timeout)
             return self._acknowledgements.get(number)
+
+
+class BoardInbox:
+    """The loop's only wait: the board's queue, with a deadline."""
+
+    def __init__(self, board: Board, clock: Clock, *, speed: float = 1.0) -> None:
+        """Wait on a board's queue.
+
+        Args:
+            board: whose queue.
+            clock: on which deadlines are given.
+            speed: seconds on that clock in one real second.
+        """
+        self._queue: queue.SimpleQueue[Command] = board.inbox
+        self._clock = clock
+        self._speed = speed
+
+    def take(self, *, until: float) -> tuple[Command, ...]:
+        """Wait until the deadline or until a command comes; return all that is there."""
+        found: list[Command] = []
+        while True:
+            left = (until - self._clock.monotonic()) / self._speed
+            try:
+                found.append(
+                    self._queue.get(timeout=max(0.0, left))
+                    if left > 0 and not found
+                    else self._queue.get_nowait()
+                )
+            except queue.Empty:
+                return tuple(found)

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from tuner.board import Board
+from tuner.board import Board, BoardInbox
 from tuner.clock import Clock
 from tuner.config.schema import Config
-from tuner.core.standing import why_advisory
+from tuner.core.standing import why_not_active
 from tuner.core.state import State
 from tuner.farewell import Farewell
 from tuner.logs import get_logger
@@ -49,36 +49,6 @@ class Api(Protocol):
     def stop(self, timeout: float) -> bool:
         """Stop within so many seconds; tell whether it did."""
         ...
-
-
-class BoardInbox:
-    """The loop's only wait: the board's queue, with a deadline."""
-
-    def __init__(self, board: Board, clock: Clock, *, speed: float = 1.0) -> None:
-        """Wait on a board's queue.
-
-        Args:
-            board: whose queue.
-            clock: on which deadlines are given.
-            speed: seconds on that clock in one real second.
-        """
-        self._queue: queue.SimpleQueue[Command] = board.inbox
-        self._clock = clock
-        self._speed = speed
-
-    def take(self, *, until: float) -> tuple[Command, ...]:
-        """Wait until the deadline or until a command comes; return all that is there."""
-        found: list[Command] = []
-        while True:
-            left = (until - self._clock.monotonic()) / self._speed
-            try:
-                found.append(
-                    self._queue.get(timeout=max(0.0, left))
-                    if left > 0 and not found
-                    else self._queue.get_nowait()
-                )
-            except queue.Empty:
-                return tuple(found)
 
 
 class Daemon:
@@ -172,7 +142,7 @@ class Daemon:
             version=facts.version,
             identity=facts.identity,
             mode=state.mode.value,
-            why=_why_not_active(state),
+            why=why_not_active(state),
             policy=self.config.loop.policy,
         )
         state = drive(
@@ -278,16 +248,3 @@ class Daemon:
             self._notifier.ready(
                 "reload refused, the old configuration stays" if found is None else "reloaded"
             )
-
-
-def _why_not_active(state: State) -> str:
-    """Say what an earlier daemon was told that still keeps this one from writing; empty without anything."""
-    said = [hold.reason for hold in (state.latches.paused, state.latches.foreign) if hold is not None]
-    if state.beside_before:
-        said.append(
-            f"advisory: {state.facts.identity} answers where the last run ended beside {state.beside_before}"
-            "; innobrim mode active ends that"
-        )
-    elif state.mode is not state.settings.mode:
-        said.append(f"advisory: {why_advisory(state)}; innobrim mode active ends that")
-    return "; ".join(said)

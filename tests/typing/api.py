@@ -18,10 +18,10 @@ from policies.pid import Pid, PidState
 from policies.probe import Probe, ProbeState
 from policies.registry import make_policy
 from policies.types import Policy, Proposal, Situation
+from tuner.board import BoardInbox
 from tuner.clock import Clock, SystemClock
 from tuner.core.state import State
 from tuner.core.step import start, step
-from tuner.daemon import BoardInbox
 from tuner.inbox import Inbox
 from tuner.loop import Publish, drive
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample, Tick, TickRecord

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from tuner.board import Board
+from tuner.board import Board, BoardInbox
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import endpoint, fail, usage
 from tuner.cli.recording import new_file, stopped_by_signals
@@ -16,7 +16,6 @@ from tuner.cli.status_table import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said
-from tuner.daemon import BoardInbox
 from tuner.servers.connect import Session
 from tuner.servers.detect import detect
 from tuner.servers.fixture import encode

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from tuner.board import Board
+from tuner.board import Board, BoardInbox
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.fixture import record_fixture
 from tuner.cli.options import configuration, fail, real_server, server_options, usage
@@ -19,7 +19,6 @@ from tuner.cli.status_table import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said
-from tuner.daemon import BoardInbox
 from tuner.journal.tables import LOCK_SUFFIX
 from tuner.recorder import Recorded, Recorder, RecordError
 from tuner.records import Facts, Missed, TickRecord

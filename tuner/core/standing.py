@@ -48,6 +48,19 @@ def why_advisory(state: State) -> str:
     return state.why_advisory or ("the configuration says so" if configured else "a person said so")
 
 
+def why_not_active(state: State) -> str:
+    """Return what an earlier daemon was told that keeps this one from writing too; empty without it."""
+    said = [hold.reason for hold in (state.latches.paused, state.latches.foreign) if hold is not None]
+    if state.beside_before:
+        said.append(
+            f"advisory: {state.facts.identity} answers where the last run ended beside {state.beside_before}"
+            "; innobrim mode active ends that"
+        )
+    elif state.mode is not state.settings.mode:
+        said.append(f"advisory: {why_advisory(state)}; innobrim mode active ends that")
+    return "; ".join(said)
+
+
 def waiting(state: State) -> str:
     """Return the holds that innobrim resume ends, by their codes; empty without one."""
     latches = state.latches
