@@ -7,18 +7,16 @@ change, which carries the token over TCP, goes there only where the configuratio
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
 import httpx
 import msgspec
 
 from tuner.cli.errors import CommandError, Refused, Unreachable, Unusable
-from tuner.cli.options import configuration as configured
 from tuner.cli.serve import socket_path
+from tuner.cli.where import Where
 from tuner.config.schema import Config
 
 TOKEN_NAME = "token"  # noqa: S105 - a file's name
@@ -29,7 +27,6 @@ _CONFLICT = 409
 _FIRST_SERVER_ERROR = 500
 
 AnswerT = TypeVar("AnswerT")
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class NoDaemon(Unreachable):
@@ -37,62 +34,6 @@ class NoDaemon(Unreachable):
 
     def __init__(self, tried: list[str]) -> None:
         super().__init__(f"the daemon cannot be reached: {'; '.join(tried) or 'the API is switched off'}")
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where the user says the daemon is; None leaves it to the configuration.
-
-    Attributes:
-        url: of the API over TCP.
-        api_socket: path of its unix socket.
-        token_file: path of the token.
-        config: path of the configuration file.
-        state_directory: where the daemon keeps socket, token and journal.
-    """
-
-    url: str | None
-    api_socket: str | None
-    token_file: str | None
-    config: str | None
-    state_directory: str | None
-
-    @property
-    def named(self) -> str:
-        """The option that names one certain daemon, for which nothing may stand in; empty where none does."""
-        return "--url" if self.url is not None else "--api-socket" if self.api_socket is not None else ""
-
-
-def connection_options(command: FunctionT) -> FunctionT:
-    """Add the options that say where the daemon is; the command takes them as keywords."""
-    options = (
-        click.option("--config", metavar="FILE", help="Configuration file of the daemon."),
-        click.option(
-            "--state-directory", metavar="DIR", help="Where the daemon keeps socket, token and journal."
-        ),
-        click.option(
-            "--api-socket", metavar="PATH", help="The daemon's unix socket [default: in its state directory]."
-        ),
-        click.option("--url", metavar="URL", help="Its API over TCP, for example http://127.0.0.1:8633."),
-        click.option("--token-file", metavar="FILE", help="Token for TCP [default: in its state directory]."),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def configuration(where: Where, flags: Mapping[str, object] | None = None) -> Config:
-    """Return the configuration that tells where the daemon lives.
-
-    Args:
-        where: what the command line says.
-        flags: more from the command line, by option name; None values are left out.
-
-    Raises:
-        CommandError: it cannot be used.
-    """
-    return configured(where.config, {"state_directory": where.state_directory, **(flags or {})})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from api.views import Change, Status
-from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration
+from tuner.cli.api_client import Daemon, NoDaemon
 from tuner.cli.errors import answering
 from tuner.cli.offline import (
     park_if_crashed,
@@ -18,8 +18,9 @@ from tuner.cli.offline import (
 from tuner.cli.options import stand_in_options
 from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration, PagesPerSecond
 from tuner.cli.status_table import table
-from tuner.cli.steer import options, reason_option, require_meant, require_unnamed, send, show, wait_option
+from tuner.cli.steer import reason_option, require_meant, require_unnamed, send, show, wait_option
 from tuner.cli.waiting import last_event, until_parked, until_restored
+from tuner.cli.where import Where, configuration, options
 from tuner.records import LONGEST_TTL
 from tuner.settings import Mode
 

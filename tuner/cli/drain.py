@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 import msgspec
 
-from tuner.cli.api_client import Where
 from tuner.cli.errors import answering
 from tuner.cli.quantities import CheckpointAge, Duration
-from tuner.cli.steer import options, reason_option, send, show, wait_option
+from tuner.cli.steer import reason_option, send, show, wait_option
 from tuner.cli.waiting import until_drained
+from tuner.cli.where import Where, options
 from tuner.records import LONGEST_TTL
 
 DEFAULT_TTL = "1h"

@@ -1,34 +1,19 @@
-"""What the commands that speak to a running daemon share: options, the asking, and showing the answer."""
+"""What the commands that steer a running daemon share: options, the asking, and showing the answer."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from typing import Any
 
 import click
 import msgspec
 
 from api.views import Change, State, Status
-from tuner.cli.api_client import Daemon, NoDaemon, Where, configuration, connection_options
+from tuner.cli.api_client import Daemon, NoDaemon
 from tuner.cli.errors import Unreachable, Unusable
+from tuner.cli.where import Where, configuration
 from tuner.core.ages import said
 from tuner.records import Capacity
-
-
-def options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the connection's options and hand them over as one ``where``."""
-
-    @functools.wraps(function)
-    def command(**given: Any) -> None:  # noqa: ANN401 - click hands over every option
-        where = Where(**{field.name: given.pop(field.name) for field in fields(Where)})
-        if where.url is not None and where.api_socket is not None:
-            raise click.UsageError("--url and --api-socket both name a daemon; give one of them")
-        function(where, **given)
-
-    return connection_options(command)
-
 
 reason_option = click.option("--reason", default="", help="Why, for the record.")
 wait_option = click.option("--wait", is_flag=True, help="Wait until it is done, and say how far it is.")
