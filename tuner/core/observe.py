@@ -1,4 +1,4 @@
-"""What one reading changes before anything is decided: restarts, foreign changes, originals, estimates."""
+"""What receipt, facts and reading of a tick change before anything is decided, in the order of the checks."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core import caution, degraded, estimator, foreign, gate, laws, occurrences
-from tuner.core.announced import Announced
 from tuner.core.recovery import Recovery
-from tuner.core.standing import another_server, cut_short
-from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, Originals, State, Writes
+from tuner.core.restarts import SETTLED_READINGS, begin_anew
+from tuner.core.state import Originals, State
 from tuner.core.targets import follow_targets
 from tuner.records import Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
-
-SETTLED_READINGS = 10
-"""Good readings after a restart of mysqld before its values count as its own."""
-
-SERVERS_REMEMBERED = 8
-"""Servers behind one address whose originals are kept in mind."""
-
-ANOTHER, ANSWERS = "server ", " answers now; the mode is advisory until a person says: innobrim mode active"
-"""What the event ``other_server`` says, around the server's identity."""
 
 THEIRS = (
     "another InnoBrim had the writer lock until now, so they may be its last write: look at them before you "
@@ -119,33 +109,10 @@ def _take_recovery(state: State, facts: Facts, *, wall: float) -> tuple[State, l
     return state, [Event(wall=wall, code="recovery_measured", message=message)]
 
 
-def named(message: str) -> str:
-    """Return the identity that an event ``other_server`` names."""
-    return message.removeprefix(ANOTHER).partition(ANSWERS.partition(";")[0])[0]
-
-
 def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Take a reading in; the restart check comes before the foreign-change check."""
-    events: list[Event] = []
     last = state.estimator.last
-    if sample.identity != state.facts.identity:
-        state = _other_server(state, sample)
-        events.append(
-            Event(
-                wall=wall,
-                code="other_server",
-                message=f"{ANOTHER}{sample.identity}{ANSWERS}",
-            )
-        )
-    elif state.beside_before:
-        told = f"{ANOTHER}{sample.identity}{ANSWERS}; the last run ended beside {state.beside_before}"
-        events.append(Event(wall=wall, code="other_server", message=told))
-        state = replace(state, beside_before="")
-    elif last is not None and _restarted(sample, last):
-        state = _restart(state, sample, last, now=now)
-        events.append(
-            Event(wall=wall, code="restarted", message="mysqld was restarted; its values are its own again")
-        )
+    state, events = begin_anew(state, sample, now=now, wall=wall)
     restarted = any(event.code == "restarted" for event in events)
     noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
     state = replace(state, occurrences=noted)
@@ -189,81 +156,6 @@ def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, est
         sawtooth_seconds=state.facts.sawtooth_seconds,
     )
     return replace(state, estimator=slice_), found, quality
-
-
-def _restarted(sample: Sample, last: Sample) -> bool:
-    """Tell whether mysqld started after the last reading; a step of its clock moves uptime as well."""
-    elapsed = sample.monotonic - last.monotonic
-    younger = sample.uptime <= elapsed + SAME_START_SECONDS
-    return younger and sample.uptime < last.uptime + elapsed - SAME_START_SECONDS
-
-
-def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State:
-    hold = Hold(
-        code=HoldCode.RESTARTED,
-        since=now,
-        reason="mysqld was restarted",
-        clears=f"{SETTLED_READINGS} good readings and originals on disk",
-    )
-    restoring = bool(state.restoring)
-    return replace(
-        state,
-        mode=Mode.ADVISORY if restoring else state.mode,
-        advisory_until_said=restoring or state.advisory_until_said,
-        why_advisory=cut_short(state.restoring) if restoring else state.why_advisory,
-        facts_due=True,
-        facts=replace(state.facts, started=float(round(sample.wall - sample.uptime))),
-        estimator=replace(
-            state.estimator,
-            last=None,
-            window=(),
-            recovery=state.estimator.recovery.crashed(
-                last, unseen=sample.monotonic - last.monotonic - sample.uptime
-            ),
-        ),
-        caution=caution.Caution(),
-        announced=Announced(),
-        gate=gate.forget(state.gate),
-        writes=Writes(last=state.writes.last, counted=state.writes.counted),
-        originals=None,
-        latches=replace(state.latches, restarted=hold, foreign=None),
-        override=None,
-        restoring="",
-        park_owed=None,
-        park_target=None,
-        good_since_restart=0,
-    )
-
-
-def _other_server(state: State, sample: Sample) -> State:
-    """Begin anew with the server that answers now; what was kept for one that comes back is found again.
-
-    Of the state before stays only what is no server's: what the operator wants, the daemon's own life, and
-    what is still to be said of the holds and the drain that end with it.
-    """
-    facts = state.facts
-    kept = {one.identity: one for one in state.elsewhere}
-    last = state.estimator.last
-    if state.originals is not None and last is not None:
-        before = last.monotonic - last.uptime
-        kept[facts.identity] = Elsewhere(facts.identity, before, state.originals)
-    started = sample.monotonic - sample.uptime
-    again = kept.pop(sample.identity, None)
-    known = again is not None and abs(again.started - started) <= SAME_START_SECONDS
-    return State(
-        settings=state.settings,
-        facts=replace(facts, identity=sample.identity, started=float(round(sample.wall - sample.uptime))),
-        facts_due=True,
-        mode=Mode.ADVISORY,
-        advisory_until_said=True,
-        why_advisory=another_server(sample.identity),
-        lifecycle=state.lifecycle,
-        originals=again.originals if again is not None and known else None,
-        elsewhere=tuple(kept.values())[-SERVERS_REMEMBERED:],
-        latches=Latches(paused=state.latches.paused),
-        holds=state.holds,
-        drain=state.drain,
-    )
 
 
 def _take_originals(

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tuner.core.observe import named
 from tuner.core.plan import on_the_way
+from tuner.core.restarts import named
 from tuner.journal.reader import last_record
 from tuner.journal.readonly import ReadOnlyJournal, is_there, located
 from tuner.journal.tables import ENDED, JournalError
