@@ -78,6 +78,11 @@ class LogGroupLimits(Struct, frozen=True):
         return self.capacity
 
 
+def kept_for(threads: int, *, page_size: int) -> int:
+    """Return the redo that room is kept for, bytes: statements of so many threads that are under way."""
+    return (PAGES_PER_THREAD * threads + EXTRA_PAGES) * page_size
+
+
 def margins_of_5(capacity: int, reserve: int, names: str) -> tuple[int, int]:
     """Return the capacity and maximum checkpoint age of a log that MySQL 5 or MariaDB lays out.
 
@@ -112,7 +117,7 @@ def log_group_limits_5(
     Raises:
         ValueError: too small a log; no server starts with it.
     """
-    reserve = (PAGES_PER_THREAD * (THREADS + thread_concurrency) + EXTRA_PAGES) * page_size
+    reserve = kept_for(THREADS + thread_concurrency, page_size=page_size)
     capacity, oldest = margins_of_5(
         files * (file_size - FILE_HEADER), reserve, f"innodb_log_file_size is {file_size}, × {files} files"
     )
@@ -139,7 +144,7 @@ def log_group_limits(
     safety = min(real // 10, SAFETY_PAGES * page_size)
     writer = aligned(real - safety)
     soft = writer - aligned(writer * EXTRA_WRITER_PERCENT // 100)
-    reserve = (PAGES_PER_THREAD * (THREADS + thread_concurrency) + EXTRA_PAGES) * page_size
+    reserve = kept_for(THREADS + thread_concurrency, page_size=page_size)
     margin = min(reserve + aligned(writer * EXTRA_WRITER_PERCENT // 100), _aligned_up(writer // 2))
     return RedoLimits(
         soft=soft,

@@ -7,13 +7,7 @@ of the oldest page.
 
 from __future__ import annotations
 
-from tuner.servers.limits.loggroup import (
-    EXTRA_PAGES,
-    PAGES_PER_THREAD,
-    THREADS,
-    LogGroupLimits,
-    margins_of_5,
-)
+from tuner.servers.limits.loggroup import THREADS, LogGroupLimits, kept_for, margins_of_5
 
 ONE_FILE = (10, 8)
 """The release from which on the log has one header of its own size."""
@@ -48,6 +42,6 @@ def mariadb_limits(file_size: int, *, release: tuple[int, ...], page_size: int =
         ValueError: too small a log; no server starts with it.
     """
     header = HEADER if release >= ONE_FILE else HEADER_BEFORE
-    reserve = (PAGES_PER_THREAD * THREADS + EXTRA_PAGES) * page_size
+    reserve = kept_for(THREADS, page_size=page_size)
     capacity, oldest = margins_of_5(file_size - header, reserve, f"innodb_log_file_size is {file_size}")
     return MariaDBLimits(capacity=capacity, max_checkpoint_age=oldest)
