@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.servers.limits import (
     FLUSH_ORDER_LAG,
+    Points,
     log_group_limits,
     log_group_limits_5,
     mariadb_limits,
@@ -32,26 +33,6 @@ FlavourName = Literal[
 
 FILES = 2
 """``innodb_log_files_in_group`` of the servers that have it."""
-
-
-class Limits(Protocol):
-    """What a redo capacity implies, bytes; ``tuner.servers.limits`` says where each comes from."""
-
-    @property
-    def flush_limit(self) -> int:
-        """Return A."""
-
-    @property
-    def sync_point(self) -> int:
-        """Return the modified age above which the server flushes in earnest."""
-
-    @property
-    def stall_point(self) -> int:
-        """Return the checkpoint age above which writers wait."""
-
-    @property
-    def low_water_base(self) -> int:
-        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of."""
 
 
 class Sync(Enum):
@@ -128,7 +109,7 @@ class Flavour(Struct, frozen=True):
     version: str
     law: Law
     sync: Sync
-    limits: Callable[[int], Limits]
+    limits: Callable[[int], Points]
     order_lag: int = 0
     checkpoint_seconds: float = 7.0
     resizes: bool = False
@@ -150,15 +131,15 @@ class Flavour(Struct, frozen=True):
         return min(max(2 * io_capacity, self.least_max), self.capacity_maximum)
 
 
-def _group_5(capacity: int) -> Limits:
+def _group_5(capacity: int) -> Points:
     return log_group_limits_5(capacity // FILES, FILES)
 
 
-def _group_8(capacity: int) -> Limits:
+def _group_8(capacity: int) -> Points:
     return log_group_limits(capacity // FILES, FILES)
 
 
-def _mariadb(capacity: int) -> Limits:
+def _mariadb(capacity: int) -> Points:
     return mariadb_limits(capacity, release=(11, 8))
 
 

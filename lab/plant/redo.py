@@ -7,8 +7,9 @@ Source: log/log0chkp.cc of MySQL 8.0.44, the same in 9.7: ``log_sync_flush_lsn``
 
 from __future__ import annotations
 
-from lab.plant.flavour import FLAVOURS, Flavour, Limits
+from lab.plant.flavour import FLAVOURS, Flavour
 from lab.plant.shrink import Shrink
+from tuner.servers.limits import Points
 
 CHECKPOINT_EVERY = 1.0
 """``innodb_log_checkpoint_every``: how often the checkpointer looks, seconds."""
@@ -72,7 +73,7 @@ class Redo:
         self._shrink = None
         self._expose(self.limits)
 
-    def _expose(self, limits: Limits) -> None:
+    def _expose(self, limits: Points) -> None:
         """Put limits in force."""
         self.stall_point = float(limits.stall_point)
         self.flush_limit = float(limits.flush_limit)
