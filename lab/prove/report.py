@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lab.bench.ledger import read_rows
+from lab.prove.page import conditions, put, verdict
 from lab.report.markdown import table
 from tuner.settings import Settings
 
@@ -35,11 +36,6 @@ _COLUMNS = (
 )
 
 
-def verdict(text: str, *, met: bool) -> str:
-    """Return one line of the summary, saying plainly whether the promise was kept."""
-    return f"- {'met' if met else '**not met**'}: {text}"
-
-
 def write(directory: Path) -> Path:
     """Write the page from the rows in ``directory`` and return its path."""
     rows = read_rows(directory / "hold.jsonl")
@@ -50,23 +46,18 @@ def write(directory: Path) -> Path:
         _conditions(rows),
         _hold(rows),
     ]
-    path = directory / PAGE
-    path.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
-    return path
+    return put(directory / PAGE, parts)
 
 
 def _conditions(rows: list[Row]) -> str:
     if not rows:
         return ""
-    given = rows[0]["conditions"]
-    return (
-        f"## Conditions\n{given['server']} in a container, disk limited to {given['write_iops']} write"
-        f" operations/s, redo capacity S = {given['redo_capacity'] // 2**20} MiB, buffer pool"
-        f" {given['buffer_pool'] // 2**20} MiB, no binary log, `O_DIRECT`; sysbench `{given['load']}` over a"
-        f" unix socket, {given['threads']} threads, {given['tables']} tables of {given['rows']} rows,"
-        f" {given['rand_type']}; {given['processors']} processors shared by server and load. Commits/s are"
-        " sysbench's own, each second a value; the rest is read from the server once a second over a"
-        " connection of the bench's own. x is the modified age over the flush limit A."
+    return conditions(
+        rows[0]["conditions"],
+        load=" over a unix socket",
+        sharing="server and load",
+        told="Commits/s are sysbench's own, each second a value; the rest is read from the server once a"
+        " second over a connection of the bench's own. x is the modified age over the flush limit A.",
     )
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lab.bench.ledger import read_rows
 from lab.bench.statistics import Bounds, slope
+from lab.prove.page import conditions, put, verdict
 from lab.prove.recovery import PROMISED
-from lab.prove.report import verdict
 from lab.report.markdown import table
 
 if TYPE_CHECKING:
@@ -33,22 +33,18 @@ def write(directory: Path) -> Path:
         _recovery(rows["recovery"]),
         _soak(rows["soak"]),
     ]
-    path = directory / PAGE
-    path.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
-    return path
+    return put(directory / PAGE, parts)
 
 
 def _conditions(rows: list[Row]) -> str:
     given = next((row["conditions"] for row in rows if "conditions" in row), None)
     if given is None:
         return ""
-    return (
-        f"## Conditions\n{given['server']} in a container, disk limited to {given['write_iops']} write"
-        f" operations/s, redo capacity S = {given['redo_capacity'] // 2**20} MiB, buffer pool"
-        f" {given['buffer_pool'] // 2**20} MiB, no binary log, `O_DIRECT`; sysbench `{given['load']}`,"
-        f" {given['threads']} threads, {given['tables']} tables of {given['rows']} rows,"
-        f" {given['rand_type']}; {given['processors']} processors shared by server, load and daemon. x is the"
-        " modified age over the flush limit A."
+    return conditions(
+        given,
+        load="",
+        sharing="server, load and daemon",
+        told="x is the modified age over the flush limit A.",
     )
 
 
