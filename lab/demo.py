@@ -94,7 +94,7 @@ def figures(records: list[TickRecord]) -> Figures | None:
     """Return a window's figures from the server's own counters; None without two readings."""
     samples = [one.tick.reading for one in records if isinstance(one.tick.reading, Sample)]
     estimates = [one.estimate for one in records if one.estimate is not None]
-    if len(samples) < 2 or not estimates:  # noqa: PLR2004 - a rate needs two readings
+    if len(samples) <= 1 or not estimates:
         return None
     first, last = samples[0], samples[-1]
     seconds = last.monotonic - first.monotonic

@@ -56,7 +56,9 @@ def test_a_park_that_could_not_be_written_is_left_to_others(
 
 
 @pytest.mark.parametrize(("on_stop", "orderly"), [("park", False), ("leave", True)])
-def test_a_park_without_an_estimate_is_left_to_others(tmp_path: Path, on_stop: str, *, orderly: bool) -> None:
+def test_a_park_without_an_estimate_is_left_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_stop: str, *, orderly: bool
+) -> None:
     """Stopped at readings that give no estimate, a daemon that should have parked has not ended in order."""
     life = lived(tmp_path, on_stop)
     read = life.server.read
@@ -68,7 +70,7 @@ def test_a_park_without_an_estimate_is_left_to_others(tmp_path: Path, on_stop: s
 
     def script() -> None:
         tightly(life)
-        life.server.read = backwards  # type: ignore[method-assign]
+        monkeypatch.setattr(life.server, "read", backwards)
         life.wait_for_ticks(3)
 
     life.live(script)

@@ -110,7 +110,7 @@ def test_somebody_elses_values_are_left_alone(killed: Crash, *, unattended: bool
     assert len(killed.server.applied) == writes
 
 
-def test_a_change_while_it_looks_is_left_alone(killed: Crash) -> None:
+def test_a_change_while_it_looks_is_left_alone(killed: Crash, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody who sets C and M in these seconds has the last word."""
     live = killed.server.live
 
@@ -118,7 +118,7 @@ def test_a_change_while_it_looks_is_left_alone(killed: Crash) -> None:
         live(seconds)
         killed.server.capacity = Capacity(300, 900)
 
-    killed.server.live = meddle  # type: ignore[method-assign]
+    monkeypatch.setattr(killed.server, "live", meddle)
 
     assert "not ours" in killed.park()
     assert killed.server.capacity == Capacity(300, 900)
@@ -151,13 +151,15 @@ def test_a_first_write_that_was_not_noted_yet_is_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("theirs", "said"), [("C", "not ours"), ("M", "parked at"), ("", "parked at")])
-def test_half_a_pair_that_was_there_before_may_be_anybodys(tmp_path: Path, theirs: str, said: str) -> None:
+def test_half_a_pair_that_was_there_before_may_be_anybodys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: str, said: str
+) -> None:
     """Killed after its first SET, of C, a daemon left an M that somebody else had set, and a C of its own."""
     left = killed_in_its_first_write(tmp_path)
     assert left.server.capacity.io_capacity_max == DEFAULT.io_capacity_max
     names = {"C": C_NAME, "M": M_NAME}
     ours = frozenset(name for short, name in names.items() if short != theirs)
-    left.server.set_by_us = lambda: ours  # type: ignore[method-assign]
+    monkeypatch.setattr(left.server, "set_by_us", lambda: ours)
 
     assert said in left.park()
 

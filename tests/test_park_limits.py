@@ -19,7 +19,7 @@ def killed(tmp_path: Path) -> Crash:
     return crash(tmp_path, Bench().in_control())
 
 
-def test_a_dying_session_is_waited_for(killed: Crash) -> None:
+def test_a_dying_session_is_waited_for(killed: Crash, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the dead daemon's session keeps the writer lock nothing is written; then it is."""
     live, server = killed.server.live, killed.server
     until, server.writer = server.now + 12.0, False
@@ -28,7 +28,7 @@ def test_a_dying_session_is_waited_for(killed: Crash) -> None:
         live(seconds)
         server.writer = server.now >= until
 
-    server.live = pass_time  # type: ignore[method-assign]
+    monkeypatch.setattr(server, "live", pass_time)
 
     assert killed.park().startswith("parked at ")
     assert server.now >= until
@@ -54,7 +54,7 @@ def test_a_silent_server_ends_it_in_time(killed: Crash) -> None:
         killed.park()
 
 
-def test_a_server_that_vanishes_is_not_parked(killed: Crash) -> None:
+def test_a_server_that_vanishes_is_not_parked(killed: Crash, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that goes away once the estimate is there is no success, and what was not reached is said."""
     server, read = killed.server, killed.server.read
     began, pair = server.now, server.capacity
@@ -64,7 +64,7 @@ def test_a_server_that_vanishes_is_not_parked(killed: Crash) -> None:
         server.down = "refused the connection" if server.now - began >= READ_SECONDS else ""
         return reading
 
-    server.read = vanish  # type: ignore[method-assign]
+    monkeypatch.setattr(server, "read", vanish)
 
     with pytest.raises(Unreachable, match=r"not parked at \d+/\d+: refused the connection"):
         killed.park()
@@ -74,7 +74,9 @@ def test_a_server_that_vanishes_is_not_parked(killed: Crash) -> None:
     assert not killed.ending.orderly
 
 
-def test_one_reading_is_enough_where_the_journal_knows_the_load(killed: Crash) -> None:
+def test_one_reading_is_enough_where_the_journal_knows_the_load(
+    killed: Crash, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the server answers once and again only much later, the daemon's own last estimate decides."""
     live, server, began = killed.server.live, killed.server, killed.server.now
 
@@ -82,7 +84,7 @@ def test_one_reading_is_enough_where_the_journal_knows_the_load(killed: Crash) -
         live(seconds)
         server.down = "did not answer within 1 s" if server.now - began < WAIT_SECONDS else ""
 
-    server.live = be_slow  # type: ignore[method-assign]
+    monkeypatch.setattr(server, "live", be_slow)
 
     assert killed.park().startswith("parked at ")
 

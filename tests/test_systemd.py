@@ -136,7 +136,7 @@ def test_the_watchdog_is_ours_or_not_there(environ: dict[str, str], seconds: flo
 def unit() -> configparser.ConfigParser:
     """Return the unit that we ship."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # keeps capitals, as documented
     parser.read(UNIT)
     return parser
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -27,6 +27,9 @@ def loop(board: Board) -> Iterator[AnsweringLoop]:
 @pytest.fixture
 def refusing(board: Board) -> Iterator[AnsweringLoop]:
     """Run a loop that refuses every command."""
-    judge: Callable[[Command], str | None] = lambda command: f"the mode is advisory: no {command.name}"  # noqa: E731
+
+    def judge(command: Command) -> str:
+        return f"the mode is advisory: no {command.name}"
+
     with answering(board, judge) as found:
         yield found

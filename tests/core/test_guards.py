@@ -173,7 +173,8 @@ def test_the_first_refusal_ends_it() -> None:
     authority=st.floats(0.0, 1.5),
     device=st.none() | st.floats(0.0, 1e6),
 )
-def test_whatever_passes_is_inside_the_limits(  # noqa: PLR0917 - what hypothesis draws
+def test_whatever_passes_is_inside_the_limits(
+    *,
     kind: DecisionKind,
     wanted: float,
     current: int,

@@ -50,7 +50,7 @@ def test_the_baseline_is_measured_before_the_first_step() -> None:
 
 
 @pytest.mark.parametrize(("now", "go"), [(4.9, True), (5.1, False)])
-def test_the_next_step_needs_a_latency_near_the_baseline(now: float, go: bool) -> None:  # noqa: FBT001 - a case
+def test_the_next_step_needs_a_latency_near_the_baseline(now: float, *, go: bool) -> None:
     """Twice the baseline and a millisecond are borne; above that the next step waits and says so."""
     pace = seen(started(2 * MILLISECOND), *[now * MILLISECOND] * 6)
 
@@ -87,7 +87,7 @@ def test_nobody_waits_for_ever() -> None:
 
 
 @pytest.mark.parametrize(("hidden", "after"), [(True, 0.0), (False, latency.APPEAR_SECONDS)])
-def test_without_the_counters_time_sets_the_pace(hidden: bool, after: float) -> None:  # noqa: FBT001 - a case
+def test_without_the_counters_time_sets_the_pace(*, hidden: bool, after: float) -> None:
     """Where the account cannot see the latency the steps come by time, at once or when that is clear."""
     pace = seen(Pace(begun=1000.0), None, None)
 

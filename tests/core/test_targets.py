@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, MEBIBYTE, SAVED, command
-from tuner.records import Capacity, TickRecord
+from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 LRU_LIMITED = 300.0
@@ -155,7 +155,7 @@ def test_dirty_pages_near_the_servers_limit_lower_it_for_a_person_too() -> None:
 
     assert source(bench) == "dirty_pages"
     dirty = [
-        100.0 * record.tick.reading.pages_dirty / record.tick.reading.pages_total  # type: ignore[union-attr]
+        100.0 * record.tick.reading.pages_dirty / record.tick.reading.pages_total  # type: ignore[union-attr]  # none missed
         for record in bench.records[-300:]
     ]
     assert max(dirty) < 30.0
@@ -210,22 +210,23 @@ def test_a_recovery_is_measured_against_what_was_predicted_before_the_crash() ->
     assert 0.25 < bench.state.estimator.recovery.factor < 0.75
 
 
-def test_an_earlier_recovery_is_not_taken_for_the_last_one() -> None:
+def test_an_earlier_recovery_is_not_taken_for_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """While the server gives no answer of any use its recovery is waited for, and measured once it does."""
     bench = beside()
     bench.turns(60)
     assert len(crash(bench, 1.0)) == 1
     bench.turns(60)
-    known, server = bench.state.facts, bench.server
-    facts = server.facts
-    server.facts = lambda: replace(  # type: ignore[method-assign]
-        bench.state.facts, blockers=("innodb_read_only is ON",)
-    )
+    known = bench.state.facts
+
+    def unusable() -> Facts:
+        return replace(bench.state.facts, blockers=("innodb_read_only is ON",))
+
+    monkeypatch.setattr(bench.server, "facts", unusable)
     assert crash(bench, 7.0) == []
     assert bench.state.facts.recovery_seconds == known.recovery_seconds
     assert bench.state.estimator.recovery.awaited is not None
     bench.state = replace(bench.state, facts_due=True)
-    server.facts = facts  # type: ignore[method-assign]
+    monkeypatch.undo()
 
     (event,) = [one for one in bench.turn().events if one.code == "recovery_measured"]
     assert "took 7.0 s" in event.message

@@ -26,7 +26,7 @@ BEFORE, TIGHT = Capacity(1000, 2000), Capacity(100, 200)
 def stop_post(daemon: Innobrim) -> subprocess.CompletedProcess[str]:
     """Run the unit's ExecStopPost as it is there, with this installation's program and configuration."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # keeps capitals, as documented
     parser.read(UNIT)
     _, *words = parser["Service"]["ExecStopPost"].split()
     return innobrim(*words, "--config", str(daemon.config))

@@ -24,10 +24,9 @@ def bytes_of(text: str, *, redo_capacity: int) -> int:
     Raises:
         ValueError: it is no age; the message says what would be right.
     """
-    if not re.fullmatch(PATTERN, text):
-        raise ValueError(f"{text!r} is no age: write {EXPECTED}")
     number = _NUMBER.match(text)
-    assert number is not None  # noqa: S101 - the pattern begins with one; tells the type checker
+    if number is None or not re.fullmatch(PATTERN, text):
+        raise ValueError(f"{text!r} is no age: write {EXPECTED}")
     unit = text[number.end() :].upper().removesuffix("IB")
     value = float(number[0])
     found = value / 100.0 * redo_capacity if unit == "%" else value * _UNITS[unit]

@@ -105,7 +105,7 @@ def update(
     window = readings.extend(state.window, sample, newly_dirtied=dirtied)
     due = _due(ledger, window, sample)
     state = replace(state, window=window, ledger=ledger, due=due, last=sample)
-    if len(window) < 2:  # noqa: PLR2004 - a rate needs two readings
+    if len(window) <= 1:
         return state, None, Quality.FIRST
     estimated = _estimate(
         state,

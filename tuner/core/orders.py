@@ -154,7 +154,8 @@ def park(state: State, asked: Asked) -> Outcome:
     why = cannot_write(state, asked)
     if why:
         return refused(state, why)
-    if state.park_target is None:
+    pair = state.park_target
+    if pair is None:
         return refused(state, "no estimate yet, so no parked setting is known")
     reason = f"parked by {asked.command.who}"
     hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
@@ -165,8 +166,6 @@ def park(state: State, asked: Asked) -> Outcome:
         override=None,
         restoring="",
     )
-    pair = state.park_target
-    assert pair is not None  # noqa: S101 - checked above; tells the type checker
     return Outcome(state, f"parking at {pair}; hands off until resumed", event="park")
 
 

@@ -41,7 +41,7 @@ def test_a_redo_log_of_its_own_device_commits_more() -> None:
 
 
 @pytest.mark.parametrize(("apart", "write_iops"), [(False, 1200.0), (True, 1200.0), (True, 300.0)])
-def test_no_device_does_more_than_it_can(apart: bool, write_iops: float) -> None:  # noqa: FBT001 - a case
+def test_no_device_does_more_than_it_can(*, apart: bool, write_iops: float) -> None:
     """Page writes, those for free pages included, and commits stay within the operations of their device."""
     parameters = plant(
         disk=DiskParameters(timeline=(DiskChange(0.0, write_iops),), redo_apart=apart),

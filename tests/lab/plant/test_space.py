@@ -39,7 +39,7 @@ def test_a_writer_waits_once_for_each_checkpoint_at_most() -> None:
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_a_checkpoint_takes_its_time(apart: bool) -> None:  # noqa: FBT001 - a case
+def test_a_checkpoint_takes_its_time(*, apart: bool) -> None:
     """No two checkpoints are closer to each other than one takes."""
     disk = DiskParameters(redo_apart=apart)
     parameters = plant(io_capacity=100, io_capacity_max=2000, flush_sync=False, disk=disk)

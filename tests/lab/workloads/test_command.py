@@ -19,7 +19,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
 
 
-def test_the_socket_is_preferred_over_tcp(installed: None) -> None:  # noqa: ARG001 - only its effect
+@pytest.mark.usefixtures("installed")
+def test_the_socket_is_preferred_over_tcp() -> None:
     """A load goes over the unix socket where there is one."""
     assert "--mysql-port=3307" in command(no_server(), Load(), "run")
     over_socket = command(no_server(socket=Path("/run/lab/s")), Load(), "run")
@@ -27,7 +28,8 @@ def test_the_socket_is_preferred_over_tcp(installed: None) -> None:  # noqa: ARG
     assert not any(one.startswith("--mysql-port") for one in over_socket)
 
 
-def test_the_load_dies_with_its_owner(installed: None) -> None:  # noqa: ARG001 - only its effect
+@pytest.mark.usefixtures("installed")
+def test_the_load_dies_with_its_owner() -> None:
     """No load outlives a bench that was killed."""
     line = command(no_server(), Load(), "prepare")
     assert line.index("setpriv") < line.index("/usr/bin/sysbench")
@@ -42,8 +44,8 @@ def test_the_load_dies_with_its_owner(installed: None) -> None:  # noqa: ARG001 
         ("zipf", ["--rand-type=uniform", "--zipf-exponent=0.8"]),
     ],
 )
+@pytest.mark.usefixtures("installed")
 def test_the_distribution_is_passed_on(
-    installed: None,  # noqa: ARG001 - only its effect
     distribution: str,
     expected: list[str],
 ) -> None:
@@ -53,7 +55,8 @@ def test_the_distribution_is_passed_on(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_its_script(installed: None, kind: str) -> None:  # noqa: ARG001 - only its effect
+@pytest.mark.usefixtures("installed")
+def test_every_kind_has_its_script(kind: str) -> None:
     """Each kind of load that can be chosen can be run."""
     script = command(no_server(), Load(kind=kind), "run")[4]
     assert Path(script).is_file()
@@ -69,7 +72,8 @@ def test_a_missing_sysbench_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("password", ["plain", "with blank # and , signs", 'a "quoted" one', "it's"])
-def test_the_password_is_on_no_command_line(installed: None, password: str) -> None:  # noqa: ARG001 - only its effect
+@pytest.mark.usefixtures("installed")
+def test_the_password_is_on_no_command_line(password: str) -> None:
     """Nobody who lists the machine's processes reads the server's password."""
     server = no_server(admin=Account("load", password))
     assert not any(password in one for one in command(server, Load(), "run"))
