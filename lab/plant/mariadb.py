@@ -113,7 +113,7 @@ class MariaDBCleaner(Cleaner):
         if self._soft <= oldest:
             self._soft = 0.0
         soft = max(self._soft, self._furious)  # furious only without innodb_flush_sync
-        dirty = 100.0 * ledger.dirty / self._parameters.buffer_pool_pages
+        dirty = 100.0 * ledger.listed / self._parameters.buffer_pool_pages
         low, high = self._in_force.max_dirty_pages_pct_lwm, self._in_force.max_dirty_pages_pct
         self.batch = Batch.BACKGROUND
         if low > 0.0 and not busy and self._idle:
@@ -148,7 +148,7 @@ class MariaDBCleaner(Cleaner):
         if self.pct_for_lsn == 0 or not self._began:
             self._began = True
             averages.restart(now, redo.lsn)
-            self.requested = self._below_low_water(math.ceil(ledger.dirty))
+            self.requested = self._below_low_water(math.ceil(ledger.listed))
             return self.requested
         averages.loop(now, redo.lsn, self._last_pages)
         self._last_pages = 0

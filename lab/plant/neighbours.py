@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lab.plant.pages import CRUMB, Ledger
 
@@ -31,6 +31,25 @@ LONG = 50.0
 """Touches of a page after which it is dirty without doubt."""
 
 
+class Cohort(NamedTuple):
+    """Areas that were flushed together.
+
+    Attributes:
+        first: LSN at which the first of them was clean.
+        last: LSN at which the last of them was clean.
+        touched: touches of each page up to the moment at which it was clean, in the mean.
+        pages: pages, dirty or not.
+        before: such touches up to the moment before at which it was clean; minus infinity where their pages
+            were in no order of the list that a flush could have left.
+    """
+
+    first: float
+    last: float
+    touched: float
+    pages: float
+    before: float = -math.inf
+
+
 class Areas(Ledger):
     """Evenly touched pages in areas of 64, each of which is flushed as a whole when its oldest page is.
 
@@ -38,11 +57,13 @@ class Areas(Ledger):
     only what lies between the page and the next clean one on either side; where most pages of an area are
     dirty, as in areas that have waited long, that is nearly all, and the rest is not much younger.
 
-    The areas that were flushed during one phase are a cohort. A cohort counts the touches of each page up to
-    the moment at which it was clean, in the mean.
+    A page that is written stays at its place in the server's list until it is changed again or the end of
+    the list comes to it (``buf_page_t::write_complete``, ``buf_pool_t::get_oldest_modification``). So pages
+    that were written before their turn, for one beside them, are counted with the dirty ones where the
+    server counts the list. Their place is that of their first touch since the flush before.
     """
 
-    __slots__ = ("_clean", "_cohorts", "_pages", "_per_byte", "_per_commit", "_touched")
+    __slots__ = ("_beside", "_clean", "_cohorts", "_pages", "_per_byte", "_per_commit", "_touched")
 
     def __init__(self, stream: Stream, *, lsn: float) -> None:
         """Start with every page clean at an LSN."""
@@ -52,8 +73,8 @@ class Areas(Ledger):
         self._per_byte = 0.0  # touches of a page while the log grows by a byte
         self._touched = 0.0  # touches of a page so far
         self._clean = stream.pages
-        # first and last LSN at which they were clean, touches by then, pages
-        self._cohorts: deque[tuple[float, float, float, float]] = deque([(lsn, lsn, 0.0, stream.pages)])
+        self._beside = 0.0
+        self._cohorts: deque[Cohort] = deque([Cohort(lsn, lsn, 0.0, stream.pages)])
 
     def fill(self, pages: float, lsn: float) -> None:
         """Begin with so many pages dirty, each since another moment up to ``lsn``, and all others clean.
@@ -62,8 +83,10 @@ class Areas(Ledger):
         """
         begin, held = self._end, pages / SLICES
         step = (lsn - begin) / SLICES
-        self._cohorts = deque((begin + i * step, begin + (i + 1) * step, -LONG, held) for i in range(SLICES))
-        self._cohorts.append((lsn, lsn, 0.0, self._pages - pages))
+        self._cohorts = deque(
+            Cohort(begin + i * step, begin + (i + 1) * step, -LONG, held) for i in range(SLICES)
+        )
+        self._cohorts.append(Cohort(lsn, lsn, 0.0, self._pages - pages))
         self._clean = self._pages - pages
         self._end = lsn
         self.dirty = self.dirtied = pages
@@ -72,7 +95,17 @@ class Areas(Ledger):
         """Return the oldest modification; ``lsn`` when nothing is dirty."""
         if self.dirty <= CRUMB:
             return lsn
-        return min(lsn, self._cohorts[0][0] + self._first_touch())
+        return min(lsn, self._cohorts[0].first + self._first_touch())
+
+    @property
+    def listed(self) -> float:
+        """Return the pages in the server's list, those that are written already among them."""
+        return self.dirty + self._written(self._touched)
+
+    @property
+    def neighbours(self) -> float:
+        """Return the pages ever flushed for one beside them."""
+        return self._beside
 
     def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
         """Spread the changes of so many commits; see ``Ledger.update``."""
@@ -81,8 +114,8 @@ class Areas(Ledger):
             self._per_byte = more / (lsn - self._end)
         clean = self._clean
         if flushing:
-            first, _, touched, pages = self._cohorts.pop()
-            self._cohorts.append((first, lsn, touched + 0.5 * more, pages))
+            first, _, touched, pages, before = self._cohorts.pop()
+            self._cohorts.append(Cohort(first, lsn, touched + 0.5 * more, pages, before))
             left = max(0.0, clean - pages) * math.exp(-more) + pages * math.exp(-0.5 * more)
         else:
             left = clean * math.exp(-more)
@@ -95,25 +128,32 @@ class Areas(Ledger):
     def take(self, pages: float) -> float:
         """Flush the areas that were clean longest ago, up to that many dirty pages; return how many."""
         left, moved = pages, 0.0
+        latest, weight = 0.0, 0.0
         cohorts = self._cohorts
         while cohorts and left > CRUMB:
-            first, last, touched, held = cohorts[0]
+            first, last, touched, held, before = cohorts[0]
             share = -math.expm1(touched - self._touched)
             there = held * share
             if share <= CRUMB:
                 break  # just clean, as are all later ones
-            if there > left:
-                part = left / there
-                cohorts[0] = (first + (last - first) * part, last, touched, held * (1.0 - part))
-                moved += held * part
+            part = min(1.0, left / there)
+            moved += held * part
+            if touched >= 0.0:
+                weight = weight * math.exp(latest - touched) + held * part
+                latest = touched
+            self._beside += there * part * max(0.0, 1.0 - 1.0 / (AREA * share))
+            if part < 1.0:
+                rest = held * (1.0 - part)
+                cohorts[0] = Cohort(first + (last - first) * part, last, touched, rest, before)
                 left = 0.0
                 break
             left -= there
-            moved += held
             cohorts.popleft()
         found = min(pages - left, self.dirty)
         if moved > 0.0:
-            cohorts.append((self._end, self._end, self._touched, moved))
+            # where e**-x is left of each, first touches since several moments lie as if these were one
+            before = latest + math.log(weight / moved) if weight > 0.0 else -math.inf
+            cohorts.append(Cohort(self._end, self._end, self._touched, moved, before))
             self._clean += found
             self.dirty -= found
             self.flushed += found
@@ -124,10 +164,13 @@ class Areas(Ledger):
         return 0.0
 
     def count_to(self, lsn: float, most: float) -> float:
-        """Return how many pages have their oldest modification at or before ``lsn``, at most ``most``."""
+        """Return how many pages of the list are from before an LSN, at most ``most``.
+
+        Those are the pages whose oldest modification is at or before it, and the written ones among them.
+        """
         touched = self._touched - max(0.0, self._end - lsn) * self._per_byte
-        total = 0.0
-        for first, last, then, held in self._cohorts:
+        total = self._written(touched)
+        for first, last, then, held, _ in self._cohorts:
             if then >= touched or first >= lsn or total >= most:
                 break
             share = 1.0 if last <= lsn else (lsn - first) / (last - first)
@@ -138,7 +181,7 @@ class Areas(Ledger):
         """Return how many pages a batch writes that flushes all older than ``lsn``, at most ``most``."""
         clean_before = lsn - self._first_touch()
         total = 0.0
-        for first, last, then, held in self._cohorts:
+        for first, last, then, held, _ in self._cohorts:
             if first >= clean_before or total >= most:
                 break
             share = 1.0 if last <= clean_before else (clean_before - first) / (last - first)
@@ -148,6 +191,20 @@ class Areas(Ledger):
     def _first_touch(self) -> float:
         """Return the bytes of redo until the first page of an area is dirty, in the mean."""
         return 1.0 / (AREA * self._per_byte) if self._per_byte > 0.0 else 0.0
+
+    def _written(self, until: float) -> float:
+        """Return the pages in the list that are written, up to the place of so many touches."""
+        if self.dirty <= CRUMB:
+            return 0.0
+        tail = self._cohorts[0].touched + 1.0 / AREA
+        total = 0.0
+        for _, _, then, held, before in reversed(self._cohorts):
+            begin, end, since = max(tail, before), min(until, then), self._touched - then
+            if since > LONG:
+                break
+            if end > begin:
+                total += held * (math.exp(before - begin) - math.exp(before - end)) * math.exp(-since)
+        return total
 
 
 def flush_list(touched: Sequence[Stream], *, neighbours: bool, until_limit: float, lsn: float) -> Ledger:

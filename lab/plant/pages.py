@@ -66,6 +66,16 @@ class Ledger:
         """Return the oldest modification; ``lsn`` when nothing is dirty."""
         return self._start if self._buckets else lsn
 
+    @property
+    def listed(self) -> float:
+        """Return the pages in the server's list, as it counts them."""
+        return self.dirty
+
+    @property
+    def neighbours(self) -> float:
+        """Return the pages ever flushed for one beside them."""
+        return 0.0
+
     def change(self, streams: Sequence[Stream]) -> None:
         """Let commits touch as many pages as these streams say from now on; the pages stay the same."""
         self._streams = tuple((stream.pages, stream.touches) for stream in streams)

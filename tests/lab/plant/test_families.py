@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 
 import pytest
 
 from lab.plant.flavour import FLAVOURS, FlavourName
-from lab.plant.parameters import LoadChange, LoadParameters, RedoChange
+from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, RedoChange
 from lab.plant.readings import watched
 from policies.registry import LAWS
 from tests.lab.plant.support import mean_ratio, plant, rate
@@ -90,6 +91,30 @@ def test_mariadb_with_a_low_water_mark_heeds_the_age() -> None:
         ratios.append(mean_ratio(watched(parameters, 600)[1][300:]))
     assert all(after < before for before, after in itertools.pairwise(ratios))
     assert ratios[0] < 0.9
+
+
+@pytest.mark.parametrize(
+    ("before", "rests"), [(800, 0.885), (400, 1.005)], ids=["from below", "from the limit"]
+)
+def test_mariadb_stays_at_the_flush_limit_where_it_has_been(before: int, rests: float) -> None:
+    """The same M holds an age below the limit, and the limit itself where another M has brought it there."""
+    parameters = plant(
+        flavour="mariadb-11.8",
+        max_dirty_pages_pct_lwm=0.001,
+        io_capacity=before // 2,
+        io_capacity_max=before,
+        load=LoadParameters(redo_bytes_per_commit=440.0, group_operations=5.58),
+        disk=DiskParameters(operations_per_page=1.017),
+    )
+    server, _ = watched(parameters, 900)
+    server.engine.cleaner.io_capacity, server.engine.cleaner.io_capacity_max = 250, 500
+    ratios = []
+    for second in range(901, 1601):
+        server.engine.advance_to(float(second))
+        age = server.engine.redo.lsn - server.engine.ledger.oldest(server.engine.redo.lsn)
+        ratios.append(age / server.engine.redo.flush_limit)
+
+    assert statistics.fmean(ratios[-300:]) == pytest.approx(rests, abs=0.03)
 
 
 def test_furious_mariadb_commits_next_to_nothing() -> None:

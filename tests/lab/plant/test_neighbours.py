@@ -10,6 +10,7 @@ from lab.plant.access import Stream
 from lab.plant.neighbours import Areas, flush_list
 from lab.plant.pages import Ledger
 from lab.plant.readings import watched
+from tests.lab.plant.pagewise import PageList
 from tests.lab.plant.support import plant
 
 STREAM = Stream(10_000.0, 1.0)
@@ -83,6 +84,55 @@ def test_filled_tables_leave_pages_of_every_age() -> None:
     assert ledger.count_to(5e5, math.inf) == pytest.approx(1_000.0, rel=0.02)
 
 
+@pytest.mark.parametrize("asked", [90, 120, 160])
+def test_the_list_is_the_mean_of_one_kept_page_by_page(asked: int) -> None:
+    """Pages dirty, in the list, near its end, and flushed for one beside them are as page by page."""
+    pages, rate, ahead = 100 * 64, 600, 1_800
+    areas, single = Areas(Stream(float(pages), 1.0), lsn=0.0), PageList(pages)
+    found, wanted = [0.0] * 5, [0.0] * 5
+    for second in range(500):
+        beside = areas.neighbours, single.beside
+        if second > 20:
+            areas.take(float(asked))
+            single.flush(asked)
+        lsn = float(rate * (second + 1))
+        areas.update(commits=float(rate), lsn=lsn)
+        single.change(rate)
+        if second < 200:
+            continue
+        oldest = areas.oldest(lsn)
+        here = (areas.dirty, areas.listed, areas.count_to(oldest + ahead, math.inf), lsn - oldest)
+        there = (single.dirty, single.listed, single.ahead(ahead), single.age)
+        found = [a + b for a, b in zip(found, (*here, areas.neighbours - beside[0]), strict=True)]
+        wanted = [a + b for a, b in zip(wanted, (*there, single.beside - beside[1]), strict=True)]
+
+    assert found[0] == pytest.approx(wanted[0], rel=0.01)
+    assert found[1] == pytest.approx(wanted[1], rel=0.02)
+    assert found[2] == pytest.approx(wanted[2], rel=0.15)
+    assert found[3] == pytest.approx(wanted[3], rel=0.05)
+    assert found[4] == pytest.approx(wanted[4], rel=0.05)
+
+
+def test_a_list_that_is_flushed_to_its_end_is_empty() -> None:
+    """Where nothing is dirty no written page has kept its place."""
+    ledger = grown(30_000.0)
+    ledger.take(0.5 * ledger.dirty)
+    assert ledger.listed > 1.9 * ledger.dirty
+    ledger.take(ledger.dirty)
+
+    assert ledger.listed == pytest.approx(0.0, abs=1e-6)
+
+
+def test_pages_that_waited_very_long_can_be_flushed() -> None:
+    """An age of thousands of changes of each page is no number too large."""
+    ledger = grown(1e8)
+    ledger.take(5_000.0)
+    ledger.update(commits=1_000.0, lsn=6e10)
+    ledger.take(5_000.0)
+
+    assert 0.0 <= ledger.listed - ledger.dirty <= STREAM.pages
+
+
 @pytest.mark.parametrize(
     "touched",
     [
@@ -103,3 +153,13 @@ def test_mariadb_flushes_neighbours_and_mysql_does_not() -> None:
     mysql, _ = watched(plant(), 1)
     assert isinstance(mariadb.engine.ledger, Areas)
     assert type(mysql.engine.ledger) is Ledger
+
+
+def test_neighbours_are_counted_as_the_server_counts_them() -> None:
+    """Nearly all pages that MariaDB flushes under an even load are neighbours, and none of MySQL's."""
+    settings = {"io_capacity": 500, "io_capacity_max": 1_000}
+    _, mariadb = watched(plant(flavour="mariadb-11.8", max_dirty_pages_pct_lwm=0.001, **settings), 60)
+    _, mysql = watched(plant(**settings), 60)
+
+    assert mariadb[-1].pages_neighbour > 0.9 * mariadb[-1].pages_adaptive > 0.0
+    assert mysql[-1].pages_neighbour == 0
