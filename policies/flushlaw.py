@@ -39,6 +39,7 @@ class FlushLaw:
         stops_early: a batch goes no further than the pages of the next second's redo, whatever is asked for.
         beyond: why M may bring no age back from the flush limit on, for people; empty where it does.
         asleep_below: age ratio below which the server flushes next to nothing.
+        lists_written: the server counts pages as dirty for a time after they were written as neighbours.
     """
 
     name: str
@@ -53,6 +54,7 @@ class FlushLaw:
     stops_early: bool = False
     beyond: str = ""
     asleep_below: float = 0.0
+    lists_written: bool = False
 
     def percentage(self, *, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
         """Return the LSN part of the flush percentage, in percent of C, as the server computes it.
@@ -153,6 +155,7 @@ MARIADB = FlushLaw(
     need_cap=1.0 / 3.0,
     beyond="from the flush limit on it flushes at M what lies beyond, and heeds the age late: M may not "
     "bring it back before writers wait",
+    lists_written=True,
 )
 """MariaDB 10.5.24, 10.6.17, 10.11.7, 11.x of February 2024 and later, with ``innodb_max_dirty_pages_pct_lwm``
 above 0.
@@ -162,6 +165,10 @@ than that variable says they flush for all of C whatever the age.
 
 While the checkpoint age is beyond the flush limit, ``buf_flush_page_cleaner`` flushes up to M of the pages
 that lie beyond it and does not come to this law, until a loop finds none.
+
+A page that is written stays in the flush list, and in ``Innodb_buffer_pool_pages_dirty``, which is the list's
+length, until it is changed again or the end of the list comes to it (``buf_page_t::write_complete``,
+``buf_pool_t::get_oldest_modification``): soon where it was written in its turn, late as a neighbour.
 """
 
 SOFT_LIMIT = replace(

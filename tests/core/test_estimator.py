@@ -170,6 +170,50 @@ def test_neighbours_that_go_with_every_page_save_nothing() -> None:
     assert found.demand == pytest.approx(800.0, rel=0.03)
 
 
+def wave(*, dirty_at_the_end: int) -> list[Sample]:
+    """Return a minute of 10 new pages a second, and 20 s of 1,000 flushed ones that stay in the list.
+
+    All but one in 100 are neighbours. In the second after that the list is as long as given.
+    """
+    readings = [
+        sample(float(second), age=RATE * (second + 1), pages_dirty=20_000 + 10 * second, pages_adaptive=0)
+        for second in range(60)
+    ]
+    for second in range(20):
+        written = 1_000 * (second + 1)
+        readings.append(
+            replace(
+                sample(60.0 + second, age=RATE * (second + 61), pages_dirty=20_600, pages_adaptive=written),
+                pages_neighbour=written * 99 // 100,
+            )
+        )
+    last = replace(readings[-1], pages_dirty=dirty_at_the_end)
+    one = sample(80.0, age=RATE * 81, pages_dirty=dirty_at_the_end, pages_adaptive=last.pages_adaptive)
+    return [*readings, replace(one, pages_neighbour=last.pages_neighbour)]
+
+
+@pytest.mark.parametrize(("lists", "known"), [(True, 1_600.0), (False, 20_600.0)], ids=["MariaDB", "others"])
+def test_pages_that_were_written_in_the_list_are_not_dirtied_twice(*, lists: bool, known: float) -> None:
+    """What looked new while it was written is taken back when the server takes it off its list."""
+    readings = wave(dirty_at_the_end=1_600)
+    state = EstimatorState()
+    for reading in readings:
+        state, _, _ = update(state, reading, lists_written=lists)
+    end = float(readings[-1].lsn_current)
+
+    assert state.ledger.between(state.ledger.lsns[0], end) == pytest.approx(known, rel=0.02)
+
+
+def test_a_dropped_table_takes_back_no_more_than_neighbours() -> None:
+    """A list that shrinks by more than was written in it is short of other pages, which the ledger keeps."""
+    state = EstimatorState()
+    for reading in wave(dirty_at_the_end=0):
+        state, _, _ = update(state, reading, lists_written=True)
+    end = float(wave(dirty_at_the_end=0)[-1].lsn_current)
+
+    assert state.ledger.between(state.ledger.lsns[0], end) == pytest.approx(800.0, rel=0.02)
+
+
 def test_without_a_ledger_the_slope_is_drawn_out() -> None:
     """Before the ledger reaches the tail, the age ahead follows from how it grows now."""
     readings = [sample(float(s), age=0.5 * A + 2e5 * s, pages_adaptive=1_000 + 320 * s) for s in range(10)]

@@ -121,3 +121,25 @@ def test_pages_that_vanish_undo_no_earlier_ones() -> None:
     ledger = filled([(1_000_000, 500)]).add(lsn=2e6, new_pages=-9_999.0, oldest=0.0, flush_limit=LIMIT)
 
     assert ledger.between(0.0, 2e6) == 500.0
+
+
+@given(steps=STEPS, share=st.floats(0.0, 1.0))
+def test_what_is_taken_back_is_the_newest(steps: list[tuple[int, int]], share: float) -> None:
+    """Without its newest pages a ledger has the older ones where they were, and so many fewer in all."""
+    ledger = filled(steps)
+    known = ledger.between(0.0, ledger.lsns[-1])
+    left = ledger.without(share * known)
+
+    assert left.between(0.0, ledger.lsns[-1]) == pytest.approx((1.0 - share) * known, abs=1e-6)
+    for lsn in ledger.lsns:
+        before = ledger.between(0.0, lsn)
+        assert left.between(0.0, lsn) == pytest.approx(min(before, (1.0 - share) * known), abs=1e-6)
+
+
+def test_no_more_is_taken_back_than_there_is() -> None:
+    """An empty ledger and one without pages stay as they are; a negative number takes nothing."""
+    ledger = filled([(1_000_000, 500)])
+
+    assert Ledger().without(10.0) == Ledger()
+    assert ledger.without(1e9).between(0.0, 1e6) == 0.0
+    assert ledger.without(-5.0) == ledger

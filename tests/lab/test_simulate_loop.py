@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from lab.plant.clock import SimClock
 from lab.scenarios import load_scenario
 from lab.scenarios.load import parse_scenario
@@ -47,6 +49,22 @@ def test_the_inbox_ends_its_wait_at_the_deadline() -> None:
     assert [one.name for one in inbox.take(until=5.0)] == ["pause"]
     assert clock.monotonic() == 5.0
     assert inbox.take(until=6.0) == ()
+
+
+def test_a_mariadb_that_m_steers_rests_near_the_set_point() -> None:
+    """With a low-water mark the age stays close below the set-point, and M is changed a few times only."""
+    run = run_policy(load_scenario("mariadb-lwm"), Settings(mode=Mode.ACTIVE))
+    assert run.outcome.age_ratio_mean == pytest.approx(run.last.set_point, abs=0.04)
+    assert run.outcome.age_ratio_max < 0.95
+    assert run.outcome.stall_seconds == 0.0
+    assert run.knob_changes <= 25
+
+
+def test_spurts_of_a_mariadb_are_no_demand() -> None:
+    """Pages that are written in a spurt and counted as dirty meanwhile raise no M."""
+    run = run_policy(load_scenario("mariadb-lwm0"), Settings(mode=Mode.ACTIVE))
+    assert run.final.io_capacity_max <= 2_000
+    assert run.knob_changes <= 4
 
 
 def test_a_simulated_day_is_quick() -> None:

@@ -47,6 +47,7 @@ class EstimatorState(Struct, frozen=True):
         window: the readings of the last seconds.
         ledger: pages by the redo position at which they were dirtied.
         due: share of the ledger's pages that are flushed still when the tail passes them.
+        beside: pages flushed as neighbours that may be in the list still, where the server leaves them there.
         last: the newest reading; None before the first.
         density: dirty pages per redo byte at the tail.
         load: what is known of write combining.
@@ -57,6 +58,7 @@ class EstimatorState(Struct, frozen=True):
     window: Window = ()
     ledger: Ledger = Ledger()
     due: float = 1.0
+    beside: float = 0.0
     last: Sample | None = None
     density: float = 0.0
     load: Load = Load()
@@ -72,6 +74,7 @@ def update(
     flush_order_lag: int = FLUSH_ORDER_LAG,
     sawtooth_seconds: float = SAWTOOTH_SECONDS,
     stops_early: bool = False,
+    lists_written: bool = False,
 ) -> tuple[EstimatorState, Estimate | None, Quality]:
     """Take one reading in.
 
@@ -83,6 +86,7 @@ def update(
         flush_order_lag: redo that this server's checkpoints stay behind the oldest modification, bytes.
         sawtooth_seconds: time between two of them that is reckoned with.
         stops_early: a batch of this server goes no further than a second's redo.
+        lists_written: this server counts pages as dirty for a time after they were written as neighbours.
 
     Returns:
         The next state, the estimate (None for a first or reversed reading), and what the
@@ -99,12 +103,13 @@ def update(
         return _restart(state, sample), None, Quality.REVERSED
     flushed = readings.all_flushed(sample) - readings.all_flushed(last)
     dirtied = sample.pages_dirty - last.pages_dirty + flushed
-    ledger = state.ledger.add(
+    beside, gone = _left(state, sample, last, dirtied) if lists_written else (0.0, 0.0)
+    ledger = state.ledger.without(gone).add(
         lsn=sample.lsn_current, new_pages=dirtied, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
     )
     window = readings.extend(state.window, sample, newly_dirtied=dirtied)
     due = _due(ledger, window, sample)
-    state = replace(state, window=window, ledger=ledger, due=due, last=sample)
+    state = replace(state, window=window, ledger=ledger, due=due, beside=beside, last=sample)
     if len(window) <= 1:
         return state, None, Quality.FIRST
     estimated = _estimate(
@@ -147,6 +152,18 @@ def age_ahead(state: EstimatorState, sample: Sample, found: Estimate, seconds: f
     return max(0.0, sample.lsn_current + written - tail)
 
 
+def _left(state: EstimatorState, sample: Sample, last: Sample, dirtied: int) -> tuple[float, float]:
+    """Return the neighbours that may be in the list still, and how many have left it since the last reading.
+
+    When such a page is written the list stays as long as it is, which looks like a page newly dirtied. That
+    is taken back when the list gets shorter without a write: then the page was not changed again before the
+    end of the list came to it.
+    """
+    beside = state.beside + sample.pages_neighbour - last.pages_neighbour
+    gone = min(max(0.0, -float(dirtied)), max(0.0, beside))
+    return min(beside - gone, float(sample.pages_dirty)), gone
+
+
 def _due(ledger: Ledger, window: Window, sample: Sample) -> float:
     """Return the share of the ledger's pages that are still to be flushed.
 
@@ -169,6 +186,7 @@ def _restart(state: EstimatorState, sample: Sample) -> EstimatorState:
             lsn=sample.lsn_current, new_pages=0.0, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
         ),
         due=1.0,
+        beside=0.0,
         last=sample,
         density=0.0,
         trends=state.trends.restarted(),

@@ -42,6 +42,14 @@ class Ledger(Struct, frozen=True):
             lsns, pages = lsns[first:], pages[first:]
         return Ledger(lsns, pages)
 
+    def without(self, pages: float) -> Ledger:
+        """Return the ledger without so many of its newest pages, all of them at most."""
+        if not self.lsns or pages <= 0.0:
+            return self
+        total = max(self.pages[0], self.pages[-1] - pages)
+        kept = bisect_left(self.pages, total)
+        return Ledger(self.lsns, self.pages[:kept] + (total,) * (len(self.pages) - kept))
+
     def covers(self, lsn: float) -> bool:
         """Tell whether the ledger reaches back to this LSN."""
         return bool(self.lsns) and self.lsns[0] <= lsn

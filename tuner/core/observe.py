@@ -153,6 +153,7 @@ def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, est
         learns=state.occurrences.learns(sample.monotonic),
         flush_order_lag=state.facts.flush_order_lag,
         stops_early=LAWS[state.facts.flush_law].stops_early,
+        lists_written=LAWS[state.facts.flush_law].lists_written,
         sawtooth_seconds=state.facts.sawtooth_seconds,
     )
     return replace(state, estimator=slice_), found, quality
