@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from multiprocessing import connection
-from typing import TYPE_CHECKING, Any, Self
-
-from lab.scenarios.trace import Outcome
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
+
+V = TypeVar("V")
+R = TypeVar("R")
+K = TypeVar("K")
 
 LOOK_SECONDS = 0.25
 """How often the runs are looked at."""
 
 Beat = Callable[[float], None]
 """Told by a run, now and then, how many simulated seconds it has done since it told last."""
-
-Run = Callable[[int, Beat], Outcome]
 
 Told = Callable[[int, float], None]
 """Told how many of the values asked for are done, and the simulated seconds of all runs so far."""
@@ -35,14 +36,14 @@ class Ended(Exception):  # noqa: N818 - reads as the state it names
     """Leaves a run whose result nobody waits for any more."""
 
 
-class Runs:
+class Runs(Generic[V, R]):
     """Calls a function for many values, in this process or in several of its own.
 
     An interrupt ends all of them: Ctrl-C is heard by this process alone, and the others leave their run at
     its next beat. They also end where this process is killed.
     """
 
-    def __init__(self, run: Run, *, workers: int, told: Told) -> None:
+    def __init__(self, run: Callable[[V, Beat], R], *, workers: int, told: Told) -> None:
         """Start no process yet.
 
         Args:
@@ -52,6 +53,7 @@ class Runs:
         """
         self._run = run
         self._told = told
+        self._workers = workers
         self._seconds = 0.0
         self._pool: ProcessPoolExecutor | None = None
         if workers > 1:
@@ -75,25 +77,47 @@ class Runs:
                 self._end.value = kind is not None
                 self._pool.shutdown(cancel_futures=True)
 
-    def outcomes(self, values: Sequence[int]) -> list[Outcome]:
+    def outcomes(self, values: Sequence[V]) -> list[R]:
         """Return what the function returns for each value, in their order.
 
         Raises:
             KeyboardInterrupt: Ctrl-C.
         """
-        if self._pool is None:
-            return [self._here(done, value) for done, value in enumerate(values)]
-        with _interrupts_held():
-            futures = [self._pool.submit(_work, value) for value in values]
-        pending = set(futures)
-        while pending:
-            finished, pending = wait(pending, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
-            for one in finished:
-                one.result()
-            self._told(len(futures) - len(pending), self._done.get_obj().value)
-        return [one.result() for one in futures]
+        found = dict(self.each(range(len(values)), values.__getitem__))
+        return [found[place] for place in range(len(values))]
 
-    def _here(self, done: int, value: int) -> Outcome:
+    def each(self, keys: Iterable[K], value_of: Callable[[K], V]) -> Iterator[tuple[K, R]]:
+        """Yield each key with what the function returns for its value, in the order in which they end.
+
+        A key is taken when there is a process free for it, and not before.
+
+        Args:
+            keys: of the values.
+            value_of: the value of a key.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C.
+        """
+        done = 0
+        if self._pool is None:
+            for done, key in enumerate(keys):
+                yield key, self._here(done, value_of(key))
+            return
+        source = iter(keys)
+        pending: dict[Future[R], K] = {}
+        while True:
+            for key in itertools.islice(source, self._workers - len(pending)):
+                with _interrupts_held():
+                    pending[self._pool.submit(_work, value_of(key))] = key
+            if not pending:
+                return
+            finished, _ = wait(pending, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            done += len(finished)
+            self._told(done, self._done.get_obj().value)
+            for one in finished:
+                yield pending.pop(one), one.result()
+
+    def _here(self, done: int, value: V) -> R:
         def beat(seconds: float) -> None:
             self._seconds += seconds
             self._told(done, self._seconds)
@@ -104,7 +128,7 @@ class Runs:
 class _Worker:
     """What a process of the pool was given at its start."""
 
-    run: Run
+    run: Any
     done: Any  # multiprocessing's synchronized values have no type to name
     end: Any
 
@@ -117,7 +141,7 @@ class _Worker:
             cls.done.value += seconds
 
 
-def _begin(run: Run, done: Any, end: Any) -> None:  # noqa: ANN401 - as above
+def _begin(run: Any, done: Any, end: Any) -> None:  # noqa: ANN401 - as above
     _Worker.run, _Worker.done, _Worker.end = run, done, end
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -130,7 +154,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(value: int) -> Outcome:
+def _work(value: Any) -> Any:  # noqa: ANN401 - whatever the function takes and gives
     return _Worker.run(value, _Worker.beat)
 
 

@@ -63,6 +63,11 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(sorted(disk + load + [change.at for change in self.server.resizes]))
 
     @property
+    def offered(self) -> bool:
+        """Tell whether transactions are offered at a rate of their own throughout."""
+        return all(change.rate is not None for change in self.load.timeline)
+
+    @property
     def repeats(self) -> bool:
         """Tell whether load or disk do the same again and again."""
         return self.disk.repeat is not None or self.load.repeat is not None

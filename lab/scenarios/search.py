@@ -13,6 +13,7 @@ from lab.scenarios.grid import coarse, halfway, most_between, most_left, past_th
 from lab.scenarios.progress import Progress, nobody
 from lab.scenarios.runs import Runs
 from lab.scenarios.static import pair, run_pair, run_static, starting_pair
+from lab.scenarios.winner import throughput, winner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,11 +77,12 @@ class Search(Struct, frozen=True):
     runs: int
 
 
-def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobody) -> Search:
-    """Return the static settings with the highest throughput.
+Tried = dict[int, tuple["Outcome", ...]]
+"""Values of M, pages/s, each with its outcomes by seed."""
 
-    It climbs from the lowest M in coarse steps until throughput only falls, then looks halfway between each
-    winner and its neighbours, again and again.
+
+def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobody) -> Search:
+    """Return the best static settings, as ``lab.scenarios.winner`` has it.
 
     Args:
         scenario: what they are tried on, from the same state and with the same seed.
@@ -93,7 +95,7 @@ def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobod
         calm,
         lambda _: True,
     )
-    known: dict[int, Outcome] = {}
+    known: Tried = {}
     most = 0
 
     def told(done: int, seconds: float) -> None:
@@ -113,25 +115,12 @@ def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobod
         def try_all(values: Sequence[int], later: int) -> None:
             nonlocal most
             most = len(known) + len(values) + later
-            known.update(zip(values, runs.outcomes(values), strict=True))
+            known.update((value, (one,)) for value, one in zip(values, runs.outcomes(values), strict=True))
 
-        def best_of_each() -> list[float | None]:
-            return [None if one is None else known[one].throughput_mean for one in winners()]
-
-        def winners() -> list[int | None]:
-            return [_winner(known, accept) for accept in rules]
-
-        ladder = coarse(ratio)
-        left = ladder
-        while left and not past_the_best([one.throughput_mean for one in known.values()], best_of_each()):
-            rungs, left = left[:workers], left[workers:]
-            try_all(rungs, len(left) + len(rules) * most_between(ladder))
-        start = starting_pair(scenario)
-        alone = {start.io_capacity_max} & set(left) if start == pair(start.io_capacity_max, ratio) else set()
-        while fresh := alone | halfway(known, winners(), ratio):
-            alone = set()
-            try_all(sorted(fresh), max(0, most_left(known, winners()) - len(fresh)))
-    best, without_cap, unconstrained = (_answer(known, _winner(known, accept)) for accept in rules)
+        climb(scenario, known, try_all, rules=rules, ratio=ratio, at_once=workers)
+    best, without_cap, unconstrained = (
+        _answer(known, winner(known, accept, offered=scenario.offered)) for accept in rules
+    )
     return Search(
         best=best,
         without_cap=without_cap,
@@ -141,11 +130,52 @@ def search(scenario: Scenario, *, ratio: int, caps: Caps, progress: Told = nobod
     )
 
 
-def _untouched(scenario: Scenario, ratio: int, known: dict[int, Outcome]) -> Untouched:
+def climb(
+    scenario: Scenario,
+    known: Tried,
+    try_all: Callable[[Sequence[int], int], None],
+    *,
+    rules: Sequence[Callable[[Outcome], bool]],
+    ratio: int,
+    at_once: int,
+) -> None:
+    """Try values of M until the winner by each rule is known.
+
+    It climbs from the lowest M in coarse steps until throughput only falls, then looks halfway between each
+    winner and its neighbours, again and again.
+
+    Args:
+        scenario: what they are tried on.
+        known: what was tried, filled by ``try_all``.
+        try_all: tries values of M, pages/s; told how many may be tried after them at most.
+        rules: which outcomes are acceptable, by each rule.
+        ratio: k, M = k * C.
+        at_once: coarse steps that are tried together.
+    """
+
+    def winners() -> list[int | None]:
+        return [winner(known, accept, offered=scenario.offered) for accept in rules]
+
+    def past() -> bool:
+        best = [None if one is None else throughput(known[one]) for one in winners()]
+        return past_the_best([throughput(one) for one in known.values()], best)
+
+    left = ladder = coarse(ratio)
+    while left and not (known and past()):
+        rungs, left = left[:at_once], left[at_once:]
+        try_all(rungs, len(left) + len(rules) * most_between(ladder))
+    start = starting_pair(scenario)
+    alone = {start.io_capacity_max} & set(left) if start == pair(start.io_capacity_max, ratio) else set()
+    while fresh := alone | halfway(known, winners(), ratio):
+        alone = set()
+        try_all(sorted(fresh), max(0, most_left(known, winners()) - len(fresh)))
+
+
+def _untouched(scenario: Scenario, ratio: int, known: Tried) -> Untouched:
     """Return what the server starts with and gives, from the search's runs where it is among them."""
     start = starting_pair(scenario)
     tried = known.get(start.io_capacity_max) if start == pair(start.io_capacity_max, ratio) else None
-    outcome = (run_pair(scenario, start) if tried is None else tried).rounded()
+    outcome = (run_pair(scenario, start) if tried is None else tried[0]).rounded()
     return Untouched(
         io_capacity=start.io_capacity,
         io_capacity_max=start.io_capacity_max,
@@ -158,15 +188,9 @@ def _untouched(scenario: Scenario, ratio: int, known: dict[int, Outcome]) -> Unt
     )
 
 
-def _winner(known: dict[int, Outcome], accept: Callable[[Outcome], bool]) -> int | None:
-    """Return the acceptable M with the highest throughput; None when none is acceptable."""
-    fit = [value for value, outcome in known.items() if accept(outcome)]
-    return max(fit, key=lambda value: known[value].throughput_mean, default=None)
-
-
-def _answer(known: dict[int, Outcome], winner: int | None) -> BestStatic | None:
+def _answer(known: Tried, found: int | None) -> BestStatic | None:
     """Return a winner as it is printed."""
-    if winner is None:
+    if found is None:
         return None
-    outcome = known[winner].rounded()
-    return BestStatic(winner, outcome.throughput_mean, outcome.pages_per_commit)
+    outcome = known[found][0].rounded()
+    return BestStatic(found, outcome.throughput_mean, outcome.pages_per_commit)

@@ -10,6 +10,8 @@ from lab.scenarios.trace import Outcome, Trace
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lab.scenarios.runs import Beat
     from lab.scenarios.schema import Scenario
 
@@ -48,14 +50,33 @@ def run_pair(scenario: Scenario, wanted: Capacity, beat: Beat = lambda _: None) 
         wanted: C and M, pages/s.
         beat: called with the simulated seconds since the last call, at its end too.
     """
+    return run_course(scenario, ((0.0, wanted),), beat)
+
+
+def run_course(
+    scenario: Scenario, course: Sequence[tuple[float, Capacity]], beat: Beat = lambda _: None
+) -> Outcome:
+    """Return the outcome of a scenario with a C and M that change at given moments, whatever happens.
+
+    Args:
+        scenario: what it is tried on.
+        course: seconds after the start, rising, and C and M from then on, pages/s; the first at 0.
+        beat: called with the simulated seconds since the last call, at its end too.
+    """
     clock = SimClock()
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
     trace = Trace(scenario.measured_from)
     engine = server.engine
     sample = server.read()
+    (_, wanted), *later = course
     server.set_capacity(wanted)
     trace.add(sample, 0.0, engine.latencies)
+    place = 0
     for second in range(1, scenario.seconds + 1):
+        while place < len(later) and later[place][0] < second:
+            clock.advance_to(later[place][0])
+            server.set_capacity(later[place][1])
+            place += 1
         clock.advance_to(float(second))
         if second >= scenario.measured_from:
             trace.add(server.read(), engine.stalled, engine.latencies)

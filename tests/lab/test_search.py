@@ -12,7 +12,7 @@ from lab.scenarios import Scenario
 from lab.scenarios.caps import Caps, calm, caps_of, slowest_flush
 from lab.scenarios.grid import coarse, past_the_best
 from lab.scenarios.search import search
-from lab.scenarios.static import run_static
+from lab.scenarios.static import run_course, run_pair, run_static
 from lab.scenarios.trace import Outcome, Trace
 from tuner.records import Capacity
 from tuner.settings import Settings
@@ -110,3 +110,26 @@ def test_the_shutdown_budget_is_of_the_rate_that_the_disk_really_has(limit: str)
     assert slowest_flush(disk, 128) == pytest.approx(flushed, rel=0.03)
     seconds = Settings().max_shutdown_seconds
     assert caps_of(Settings(), scenario).pages_dirty == pytest.approx(seconds * flushed, rel=0.03)
+
+
+def test_at_an_offered_load_the_fewest_pages_win() -> None:
+    """Where every M serves the same transactions, the best is the one that writes fewest pages for each."""
+    load = LoadParameters(timeline=(LoadChange(0.0, 16, rate=930.0),))
+    offered = replace(SHORT, load=load)
+    found = search(offered, ratio=2, caps=CAPS)
+    default = run_static(offered, 2, 20_000)
+
+    assert found.best is not None
+    assert found.best.throughput_mean == pytest.approx(default.throughput_mean, rel=0.01)
+    assert found.best.pages_per_commit < 0.5 * default.pages_per_commit
+    assert found.best.io_capacity_max < 400
+
+
+def test_a_course_that_never_changes_is_a_static_setting() -> None:
+    """Setting the same pair again changes nothing; another pair does from its moment on and not before."""
+    same, higher = Capacity(225, 450), Capacity(4000, 8000)
+    static = run_pair(SHORT, same)
+
+    assert run_course(SHORT, ((0.0, same), (350.0, same), (400.0, same))) == static
+    assert run_course(SHORT, ((0.0, same), (480.0, higher))) == static
+    assert run_course(SHORT, ((0.0, same), (330.5, higher))).age_ratio_mean < static.age_ratio_mean
