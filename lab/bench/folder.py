@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 ASKED = "bench.json"
 ROWS = "rows.jsonl"
-LOCK = "bench.lock"
 
 
 class HeldError(Exception):
@@ -52,23 +51,25 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @contextlib.contextmanager
-def held(directory: Path, *, new: bool = False) -> Iterator[None]:
+def held(directory: Path, *, new: bool = False, asked: str = ASKED, what: str = "bench") -> Iterator[None]:
     """Keep other benches out of a directory; the kernel lets go of it also after ``kill -9``.
 
     Args:
         directory: a bench's own.
         new: make it where it is not there yet.
+        asked: name of the file with what was asked for.
+        what: a word for what is at work there.
 
     Raises:
         HeldError: another bench is at work in it.
         PlanError: it is no bench's directory, or cannot be written or locked.
     """
-    if not new and not (directory / ASKED).exists():
-        raise PlanError(f"{directory}: no bench's directory: it has no {ASKED}")
+    if not new and not (directory / asked).exists():
+        raise PlanError(f"{directory}: no {what}'s directory: it has no {asked}")
     try:
         if new:
             directory.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(directory / f"{what}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
     try:
@@ -78,7 +79,7 @@ def held(directory: Path, *, new: bool = False) -> Iterator[None]:
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 who = os.read(descriptor, 20).decode("ascii", "replace").strip() or "of unknown id"
                 raise HeldError(
-                    f"{directory}: process {who} runs a bench in it; wait for its end, or end it first"
+                    f"{directory}: process {who} runs a {what} in it; wait for its end, or end it first"
                 ) from error
             raise PlanError(
                 f"{directory}: cannot be locked: {os.strerror(error.errno or 0)}; name one on a local disk"

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 
 import click
 
 from tuner.cli.options import usage
 
+OF_A_PART = frozenset({"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"})
+"""Options that each part of a bench has for itself."""
 
-def refuse_beside_resume(context: click.Context) -> None:
-    """End where an option is given that a bench which goes on cannot take any more."""
-    allowed = {"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"}
+
+def refuse_beside_resume(
+    context: click.Context, allowed: Collection[str] = OF_A_PART, what: str = "bench"
+) -> None:
+    """End where an option is given that a bench which goes on cannot take any more.
+
+    Args:
+        context: of the command.
+        allowed: options that each part has for itself.
+        what: a word for what goes on.
+    """
     for name in context.params:
         source = context.get_parameter_source(name)
         if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
             option = next(one for one in context.command.params if one.name == name).opts[0]
-            usage(f"{option} cannot be changed with --resume; start another bench for it")
+            usage(f"{option} cannot be changed with --resume; start another {what} for it")
 
 
 def going_on(context: click.Context, directory: Path) -> str:

@@ -1,20 +1,132 @@
-"""``innobrim policies``: the decision laws that can be asked for."""
+"""``innobrim policies``: the decision laws that can be asked for, and how they compare."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import get_args
 
 import click
 import msgspec
 
 from api.views import Policies, policies_of
 from policies.catalogue import About
+from tuner.cli.options import usage
+from tuner.cli.quantities import Duration
+from tuner.settings import PolicyName
+
+WEEK = 7 * 86_400
+ALONE = frozenset({"as_json", "compare", "resume"})
+"""Options that need no --compare."""
 
 
-@click.command(epilog="Example: innobrim policies")
+@click.command(
+    epilog="Example: innobrim policies\n\n"
+    "Example: innobrim policies --compare --scenario steady-1200iops --scenario step-up --seeds 5 --oracle",
+)
+@click.option("--compare", is_flag=True, help="Compare them on the simulated server.")
+@click.option(
+    "--policy",
+    "names",
+    multiple=True,
+    type=click.Choice(get_args(PolicyName)),
+    help="Only this one; repeat it. Default: all. Ratios are to the default policy, or to the first.",
+)
+@click.option(
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="Only this one, as for innobrim simulate; repeat it. Default: all named ones.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="JOURNAL",
+    help="A recorded journal: its load and its device's limit, alone or beside --scenario.",
+)
+@click.option("--run", type=int, help="Number of the run in that journal; default: the newest.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    default=3,
+    show_default=True,
+    help="Runs of each, with one seed each.",
+)
+@click.option(
+    "--oracle", is_flag=True, help="The best static M, and the C and M that it starts with, as well."
+)
+@click.option(
+    "--clairvoyant",
+    is_flag=True,
+    help="--oracle, and the best M found for each piece where load or disk move at known moments.",
+)
+@click.option(
+    "--time", "limit", type=Duration(WEEK), metavar="55m", help="Begin no run that would end later."
+)
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where rows and table go.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Go on with a comparison; finished rows are kept.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=min(2, os.cpu_count() or 1),
+    show_default=True,
+    help="Processes.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def policies(*, as_json: bool) -> None:
-    """List the decision laws: what each does, when to use it, and the constants that it decides by."""
-    found = policies_of()
-    click.echo(msgspec.json.encode(found) if as_json else "\n".join(_told(found)))
+@click.pass_context
+def policies(
+    context: click.Context,
+    /,
+    *,
+    compare: bool,
+    names: tuple[PolicyName, ...],
+    scenarios: tuple[str, ...],
+    trace: Path | None,
+    run: int | None,
+    seeds: int,
+    oracle: bool,
+    clairvoyant: bool,
+    limit: float | None,
+    output: Path | None,
+    resume: Path | None,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """List the decision laws, or compare them on the simulated server, with bounds on every ratio.
+
+    The list has what each does, when to use it, and the constants that it decides by. A comparison writes
+    nothing to any server. Exit 0: all that was asked for is there. Exit 4: --time was up before; the last
+    line is the command that goes on.
+    """
+    if not compare and resume is None:
+        _refuse_without_compare(context)
+        found = policies_of()
+        click.echo(msgspec.json.encode(found) if as_json else "\n".join(_told(found)))
+        return
+    from tuner.cli import policies_compare as command  # noqa: PLC0415 - the list needs no simulated server
+
+    if resume is not None:
+        command.go_on(context, resume, limit=limit, jobs=jobs, as_json=as_json)
+        return
+    if run is not None and trace is None:
+        usage(f"--run {run}: goes with --trace JOURNAL")
+    wanted = command.Wanted(names, scenarios, trace, run, seeds, oracle=oracle, clairvoyant=clairvoyant)
+    command.begin(context, wanted, output, limit=limit, jobs=jobs, as_json=as_json)
+
+
+def _refuse_without_compare(context: click.Context) -> None:
+    """End where an option is given that counts for nothing without --compare."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in ALONE and source is click.core.ParameterSource.COMMANDLINE:
+            option = next(one for one in context.command.params if one.name == name).opts[0]
+            usage(f"{option}: goes with --compare")
 
 
 def _told(found: Policies) -> list[str]:

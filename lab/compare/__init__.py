@@ -1,0 +1,1 @@
+"""Policies against each other and against static settings on the simulated server, with paired bounds."""

@@ -1,0 +1,116 @@
+"""What a comparison was asked for, in its directory beside the finished rows."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.bench.folder import ROWS, held
+from lab.bench.ledger import Ledger
+from lab.bench.plan import PlanError
+from lab.compare.task import Task
+from lab.scenarios.schema import Scenario
+from tuner.settings import Mode, PolicyName, Settings
+
+if TYPE_CHECKING:
+    import contextlib
+    from pathlib import Path
+
+ASKED = "comparison.json"
+WHAT = "comparison"
+SEARCH_SEEDS = 3
+"""The best static setting is searched on so many seeds, and judged on all."""
+
+
+class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+    """A comparison.
+
+    Attributes:
+        policies: by name, the reference first.
+        scenarios: what they go through, each from its own seed on.
+        seeds: runs of each, with one seed each; a recorded one has nothing random, and one run.
+        oracle: static settings beside them.
+        clairvoyant: an M for each piece as well.
+        recorded: names of the scenarios that were made from a journal, and what is to be known of each.
+    """
+
+    policies: tuple[PolicyName, ...]
+    scenarios: tuple[Scenario, ...]
+    seeds: int
+    oracle: bool = False
+    clairvoyant: bool = False
+    recorded: dict[str, tuple[str, ...]] = {}
+
+    def seeded(self, scenario: Scenario, *, most: int | None = None) -> list[Scenario]:
+        """Return a scenario with each seed, the first ones where there is a limit."""
+        seeds = 1 if scenario.name in self.recorded else self.seeds
+        count = seeds if most is None else min(most, seeds)
+        return [replace(scenario, seed=scenario.seed + number) for number in range(count)]
+
+    def policy_tasks(self, scenario: Scenario) -> list[Task]:
+        """Return the runs of all policies on a scenario, seed by seed."""
+        return [
+            Task("policy", one, Settings(mode=Mode.ACTIVE, policy=policy))
+            for one in self.seeded(scenario)
+            for policy in self.policies
+        ]
+
+    def tasks(self, kind: str, scenario: Scenario, levels: tuple[int, ...] = ()) -> list[Task]:
+        """Return the runs of a static setting on a scenario, one for each seed."""
+        return [static_task(kind, one, levels) for one in self.seeded(scenario)]
+
+
+def static_task(kind: str, scenario: Scenario, levels: tuple[int, ...] = ()) -> Task:
+    """Return the run of a setting that nobody moves, or only at moments known beforehand."""
+    return msgspec.convert(
+        {"kind": kind, "scenario": scenario, "settings": Settings(mode=Mode.ACTIVE), "levels": levels}, Task
+    )
+
+
+def locked(directory: Path, *, new: bool = False) -> contextlib.AbstractContextManager[None]:
+    """Keep other comparisons out of a directory; raises as ``lab.bench.folder.held``."""
+    return held(directory, new=new, asked=ASKED, what=WHAT)
+
+
+def begin(directory: Path, asked: Asked) -> Ledger:
+    """Note what is asked for in a comparison's directory, and return its empty ledger.
+
+    Raises:
+        PlanError: it holds one already, or cannot be written.
+    """
+    if (directory / ROWS).exists() or (directory / ASKED).exists():
+        raise PlanError(
+            f"{directory}: holds rows already; go on with --resume {directory}, or name another --output"
+        )
+    try:
+        part = directory / f"{ASKED}.part"
+        part.write_bytes(msgspec.json.format(msgspec.json.encode(asked)))
+        part.replace(directory / ASKED)
+    except OSError as error:
+        raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
+    return Ledger(directory / ROWS, resume=True)
+
+
+def go_on(directory: Path) -> tuple[Asked, Ledger]:
+    """Return what was asked for, and the ledger with the finished rows.
+
+    Raises:
+        PlanError: no comparison's directory, or its files are wrong.
+    """
+    path = directory / ASKED
+    try:
+        asked = msgspec.json.decode(path.read_bytes(), type=Asked)
+    except FileNotFoundError as error:
+        raise PlanError(f"{directory}: no comparison's directory: it has no {ASKED}") from error
+    except OSError as error:
+        raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: {error}") from error
+    try:
+        return asked, Ledger(directory / ROWS, resume=True)
+    except ValueError as error:
+        raise PlanError(str(error)) from error

@@ -1,0 +1,173 @@
+"""All runs of a comparison in order: policies, static settings, and what knows load and disk beforehand."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from lab.compare.asked import SEARCH_SEEDS, Asked, static_task
+from lab.compare.coordinates import FACTORS, best_levels
+from lab.compare.pieces import MOST_PIECES, pieces_of
+from lab.compare.runner import Runner, TimeUpError
+from lab.scenarios.caps import calm, caps_of
+from lab.scenarios.search import climb
+from lab.scenarios.trace import Outcome
+from lab.scenarios.winner import SERVED, pages, throughput, winner
+from tuner.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lab.compare.coordinates import Levels, Score
+    from lab.compare.task import Row, Task
+    from lab.scenarios.schema import Scenario
+
+SEARCH_VALUES = 36
+"""Values of M that a search usually tries."""
+
+PIECE_VALUES = 4 * len(FACTORS)
+"""Values that it usually tries of each piece."""
+
+
+class Found(Struct):
+    """What the searches of a scenario have found.
+
+    Attributes:
+        static: the best M, pages/s; None where none keeps the rules.
+        levels: the best M of each piece, pages/s; empty where there is one piece or no search.
+        notes: what is to be said about it.
+    """
+
+    static: int | None = None
+    levels: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Comparison:
+    """A comparison being carried out.
+
+    Attributes:
+        found: what the searches have found so far, by scenario.
+        why: why it stopped before its end; empty when it did not.
+    """
+
+    def __init__(self, asked: Asked, runner: Runner) -> None:
+        """Start nothing.
+
+        Args:
+            asked: what is compared.
+            runner: carries the runs out.
+        """
+        self._asked = asked
+        self._runner = runner
+        self.found: dict[str, Found] = {}
+        self.why = ""
+
+    def policy_tasks(self) -> list[Task]:
+        """Return the runs of all policies."""
+        return [task for scenario in self._asked.scenarios for task in self._asked.policy_tasks(scenario)]
+
+    def run(self) -> bool:
+        """Carry out what has no row yet; return whether all is there.
+
+        Raises:
+            SimulateError: a run would take for ever.
+            KeyboardInterrupt: Ctrl-C.
+        """
+        try:
+            tasks = self.policy_tasks()
+            missing = [task for task in tasks if self._runner.row(task) is None]
+            self._runner.stage("policies", seconds=sum(task.scenario.seconds for task in missing))
+            self._runner.done(tasks)
+            for scenario in self._asked.scenarios if self._asked.oracle else ():
+                self._statics(scenario)
+        except TimeUpError as error:
+            self.why = str(error)
+            return False
+        return True
+
+    def _statics(self, scenario: Scenario) -> None:
+        """Search the best static setting and the best M of each piece, and judge them on all seeds."""
+        seeds = self._asked.seeded(scenario, most=SEARCH_SEEDS)
+        each = scenario.seconds * len(seeds)
+        self._runner.stage(
+            f"{scenario.name}: static settings",
+            seconds=each * SEARCH_VALUES + 2 * scenario.seconds * len(self._asked.seeded(scenario)),
+            vague=True,
+        )
+        search = _Search(self._runner, scenario, seeds)
+        found = Found(static=search.static())
+        self._runner.done(self._asked.tasks("untouched", scenario))
+        if found.static is None:
+            found.notes = ("no static setting keeps the rules",)
+        else:
+            self._runner.done(self._asked.tasks("static", scenario, (found.static,)))
+        self.found[scenario.name] = found
+        if not self._asked.clairvoyant:
+            return
+        count = pieces_of(scenario).count
+        if count == 1 or count > MOST_PIECES:
+            why = (
+                "nothing moves at a known moment" if count == 1 else f"{count} pieces are too many to search"
+            )
+            found.notes += (f"no clairvoyant: {why}",)
+            return
+        self._runner.stage(
+            f"{scenario.name}: an M for each piece", seconds=each * PIECE_VALUES * count, vague=True
+        )
+        levels = best_levels((found.static or search.any(),) * count, search.scores, ratio=Settings().ratio)
+        self._runner.done(self._asked.tasks("pieces", scenario, levels))
+        found.levels = levels
+
+
+class _Search:
+    """Tries settings of one scenario on the search's seeds."""
+
+    def __init__(self, runner: Runner, scenario: Scenario, seeds: Sequence[Scenario]) -> None:
+        self._runner = runner
+        self._scenario = scenario
+        self._seeds = seeds
+        caps = caps_of(Settings(), scenario)
+        self._accept = lambda outcome: calm(outcome) and caps.keep(outcome)
+        self._known: dict[int, tuple[Outcome, ...]] = {}
+
+    def static(self) -> int | None:
+        """Return the best M that keeps the rules with every seed, pages/s."""
+
+        def try_all(values: Sequence[int], _later: int) -> None:
+            self._known.update(zip(values, self._outcomes("static", [(one,) for one in values]), strict=True))
+
+        ratio = Settings().ratio
+        climb(self._scenario, self._known, try_all, rules=(self._accept,), ratio=ratio, at_once=2)
+        return winner(self._known, self._accept, offered=self._scenario.offered)
+
+    def any(self) -> int:
+        """Return the best M where none keeps the rules, pages/s."""
+        found = winner(self._known, lambda _: True, offered=self._scenario.offered)
+        return found or max(self._known)
+
+    def scores(self, settings: Sequence[Levels]) -> list[Score]:
+        """Return for settings by piece on how many seeds they keep the rules, and how much they give."""
+        most = max(throughput(one) for one in self._known.values())
+        found: list[Score] = []
+        for outcomes in self._outcomes("pieces", settings):
+            gives = throughput(outcomes)
+            if self._scenario.offered:
+                gives = -pages(outcomes) if gives >= SERVED * most else -math.inf
+            found.append((sum(map(self._accept, outcomes)), gives))
+        return found
+
+    def _outcomes(self, kind: str, settings: Sequence[Levels]) -> list[tuple[Outcome, ...]]:
+        """Return the outcomes of some settings, each by seed."""
+        tasks = [static_task(kind, one, levels) for levels in settings for one in self._seeds]
+        rows = [outcome_of(row) for row in self._runner.done(tasks)]
+        width = len(self._seeds)
+        return [tuple(rows[place : place + width]) for place in range(0, len(rows), width)]
+
+
+def outcome_of(row: Row) -> Outcome:
+    """Return what a row's run amounted to."""
+    return msgspec.convert(row["outcome"], Outcome)

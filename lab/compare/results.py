@@ -1,0 +1,54 @@
+"""A comparison's rows as groups, and its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab.compare.summary import Group, group, table_csv
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.compare.asked import Asked
+    from lab.compare.comparison import Comparison
+    from lab.compare.runner import Runner
+    from lab.compare.task import Row, Task
+
+CSV = "comparison.csv"
+
+
+def groups_of(asked: Asked, comparison: Comparison, runner: Runner) -> list[Group]:
+    """Return what there is so far, a group for each scenario that has a row."""
+    found: list[Group] = []
+    for scenario in asked.scenarios:
+        tasks = asked.policy_tasks(scenario)
+        rows: dict[str, list[Row]] = {
+            name: _there(runner, [one for one in tasks if one.settings.policy == name])
+            for name in asked.policies
+        }
+        searched = comparison.found.get(scenario.name)
+        notes = [*asked.recorded.get(scenario.name, ())]
+        if searched is not None:
+            notes += searched.notes
+            if searched.static is not None:
+                rows["static"] = _there(runner, asked.tasks("static", scenario, (searched.static,)))
+            if searched.levels:
+                rows["pieces"] = _there(runner, asked.tasks("pieces", scenario, searched.levels))
+            rows["untouched"] = _there(runner, asked.tasks("untouched", scenario))
+        one = group(scenario.name, rows, notes=notes)
+        found += [] if one is None else [one]
+    return found
+
+
+def _there(runner: Runner, tasks: list[Task]) -> list[Row]:
+    """Return the rows of those tasks that have one."""
+    return [row for task in tasks if (row := runner.row(task)) is not None]
+
+
+def write_table(directory: Path, groups: list[Group]) -> Path:
+    """Write the table of a comparison into its directory and return where it is."""
+    path = directory / CSV
+    part = directory / f"{CSV}.part"
+    part.write_text(table_csv(groups), encoding="utf-8")
+    part.replace(path)
+    return path

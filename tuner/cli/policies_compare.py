@@ -1,0 +1,175 @@
+"""``innobrim policies --compare``: asks for a comparison, carries it out in parts, and prints it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import time
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import click
+import msgspec
+
+from lab.bench.folder import HeldError
+from lab.bench.ledger import Ledger
+from lab.bench.plan import PlanError
+from lab.compare import asked as folder
+from lab.compare.asked import Asked
+from lab.compare.comparison import Comparison
+from lab.compare.recorded import RecordedError, recorded
+from lab.compare.results import groups_of, write_table
+from lab.compare.revision import policies_revision
+from lab.compare.runner import Runner
+from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
+from lab.simulate import SimulateError
+from tuner.cli.bar import Bar
+from tuner.cli.bench_resume import refuse_beside_resume
+from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
+from tuner.cli.options import fail, usage
+from tuner.cli.policies_table import BEST_FOUND, told
+from tuner.cli.status_table import duration
+from tuner.journal.reader import trace as read_trace
+from tuner.journal.tables import JournalError
+from tuner.settings import PolicyName, Settings
+
+OF_A_PART = frozenset({"resume", "compare", "limit", "jobs", "as_json"})
+"""Options that each part of a comparison has for itself."""
+
+
+class Wanted(NamedTuple):
+    """What a new comparison is asked for, in the user's words."""
+
+    policies: tuple[PolicyName, ...]
+    scenarios: tuple[str, ...]
+    trace: Path | None
+    run: int | None
+    seeds: int
+    oracle: bool
+    clairvoyant: bool
+
+
+def begin(
+    context: click.Context,
+    wanted: Wanted,
+    output: Path | None,
+    *,
+    limit: float | None,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Start a comparison; ends as the command does."""
+    asked = _asked(wanted)
+    directory = output or Path(f"policies-{time.strftime('%Y%m%dT%H%M%S')}")
+    try:
+        context.with_resource(folder.locked(directory, new=True))
+        ledger = folder.begin(directory, asked)
+    except PlanError as error:
+        usage(str(error))
+    except HeldError as error:
+        fail(str(error), NO)
+    _carry_out(asked, ledger, directory, limit=limit, jobs=jobs, as_json=as_json)
+
+
+def go_on(context: click.Context, directory: Path, *, limit: float | None, jobs: int, as_json: bool) -> None:
+    """Go on with a comparison; ends as the command does."""
+    refuse_beside_resume(context, OF_A_PART, "comparison")
+    try:
+        context.with_resource(folder.locked(directory))
+        asked, ledger = folder.go_on(directory)
+    except PlanError as error:
+        usage(str(error))
+    except HeldError as error:
+        fail(str(error), NO)
+    old = sum(row.get("policies") not in ("", policies_revision()) for row in ledger.rows)
+    if old:
+        click.echo(f"{old} rows are of other policies than now, and do not count", err=True)
+    _carry_out(asked, ledger, directory, limit=limit, jobs=jobs, as_json=as_json)
+
+
+def _asked(wanted: Wanted) -> Asked:
+    """Return what is asked for; exit 2 where a scenario or a journal is wrong."""
+    names = wanted.scenarios or (() if wanted.trace is not None else scenario_names())
+    scenarios: list[Scenario] = []
+    notes: dict[str, tuple[str, ...]] = {}
+    try:
+        scenarios += [load_scenario(name) for name in names]
+        if wanted.trace is not None:
+            found = recorded(
+                read_trace(wanted.trace, wanted.run), name=wanted.trace.name or str(wanted.trace)
+            )
+            scenarios.append(found.scenario)
+            notes[found.scenario.name] = found.notes
+    except (ScenarioError, JournalError, RecordedError) as error:
+        usage(str(error))
+    called = [one.name for one in scenarios]
+    if twice := sorted({name for name in called if called.count(name) > 1}):
+        usage(f"--scenario {', '.join(twice)}: is there twice; every scenario needs a name of its own")
+    return Asked(
+        policies=_reference_first(wanted.policies or get_args(PolicyName)),
+        scenarios=tuple(scenarios),
+        seeds=wanted.seeds,
+        oracle=wanted.oracle or wanted.clairvoyant,
+        clairvoyant=wanted.clairvoyant,
+        recorded=notes,
+    )
+
+
+def _reference_first(names: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
+    """Return the policies, the daemon's default in front where it is among them."""
+    default = Settings().policy
+    first = (default,) if default in names else ()
+    return (*first, *dict.fromkeys(name for name in names if name not in first))
+
+
+def _carry_out(
+    asked: Asked, ledger: Ledger, directory: Path, *, limit: float | None, jobs: int, as_json: bool
+) -> None:
+    """Run what is not finished, write the table, and print it."""
+    again = _again(directory, limit, jobs, as_json=as_json)
+    seconds = math.inf if limit is None else limit
+    try:
+        with Bar() as bar, Runner(ledger, jobs=jobs, seconds=seconds, progress=bar.show) as runner:
+            comparison = Comparison(asked, runner)
+            tasks = comparison.policy_tasks()
+            left = sum(runner.row(task) is None for task in tasks)
+            click.echo(
+                f"{len(tasks)} runs of {len(asked.policies)} policies on {len(asked.scenarios)} scenarios, "
+                f"{left} to do, about {duration(max(1.0, runner.left_seconds(tasks)))}"
+                f"{', and the searches' if asked.oracle else ''}; rows go to {directory}",
+                err=True,
+            )
+            finished = comparison.run()
+    except SimulateError as error:
+        usage(str(error))
+    except KeyboardInterrupt as error:
+        click.echo(f"interrupted; {len(ledger.rows)} rows are kept; go on with: {again}", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from error
+    groups = groups_of(asked, comparison, runner)
+    reference = asked.policies[0]
+    path = write_table(directory, groups)
+    if as_json:
+        found = {
+            "directory": str(directory),
+            "finished": finished,
+            "reference": reference,
+            "policies_revision": policies_revision(),
+            "clairvoyant": BEST_FOUND if asked.clairvoyant else "",
+            "scenarios": groups,
+        }
+        click.echo(msgspec.json.encode(found))
+    else:
+        for group in groups:
+            click.echo("\n".join(told(group, reference)) + "\n")
+        click.echo(f"the table with all digits: {path}")
+    if not finished:
+        click.echo(f"the time was up: {comparison.why}; go on with: {again}", err=as_json)
+        raise click.exceptions.Exit(UNFINISHED)
+
+
+def _again(directory: Path, limit: float | None, jobs: int, *, as_json: bool) -> str:
+    """Return the command that goes on with a comparison."""
+    words = ["innobrim", "policies", "--compare", "--resume", str(directory)]
+    words += [] if limit is None else ["--time", f"{limit:g}s"]
+    words += ["--jobs", str(jobs)]
+    return shlex.join(words + (["--json"] if as_json else []))
