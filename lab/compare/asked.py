@@ -36,6 +36,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
         oracle: static settings beside them.
         clairvoyant: an M for each piece as well.
         recorded: names of the scenarios that were made from a journal, and what is to be known of each.
+        other_seeds: seeds of the scenarios that have another number of them, by name.
     """
 
     policies: tuple[PolicyName, ...]
@@ -44,10 +45,12 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     oracle: bool = False
     clairvoyant: bool = False
     recorded: dict[str, tuple[str, ...]] = {}
+    other_seeds: dict[str, int] = {}
 
     def seeded(self, scenario: Scenario, *, most: int | None = None) -> list[Scenario]:
         """Return a scenario with each seed, the first ones where there is a limit."""
-        seeds = 1 if scenario.name in self.recorded else self.seeds
+        asked = self.other_seeds.get(scenario.name, self.seeds)
+        seeds = 1 if scenario.name in self.recorded else asked
         count = seeds if most is None else min(most, seeds)
         return [replace(scenario, seed=scenario.seed + number) for number in range(count)]
 

@@ -97,6 +97,19 @@ def test_static_settings_are_named_with_their_m(tmp_path: Path, scenario: str) -
     assert "no clairvoyant: nothing moves at a known moment" in found.stdout
 
 
+def test_a_scenario_may_have_seeds_of_its_own(tmp_path: Path, scenario: str) -> None:
+    """A long scenario is given fewer runs than the others in the same comparison."""
+    longer = tmp_path / "longer.toml"
+    longer.write_text(SHORT.replace("short", "longer").replace("200", "210"), encoding="utf-8")
+    found = compare(
+        *("--compare", "--scenario", scenario, "--scenario", str(longer), "--policy", "fixed"),
+        *("--seeds", "2", "--seeds", "longer=1", "--output", str(tmp_path / "out")),
+    )
+
+    assert "short: 200 s, counted from 100 s, 2 seeds" in found.stdout
+    assert "longer: 210 s, counted from 100 s, 1 seed" in found.stdout
+
+
 def test_rows_of_other_policies_do_not_count(tmp_path: Path, scenario: str) -> None:
     """After a change of the code that decides the rows are run again, and that is said."""
     directory = tmp_path / "out"
@@ -142,6 +155,8 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
             "--scenario step-up: is there twice",
         ),
         (("--compare", "--trace", "/nowhere/journal.db"), "/nowhere/journal.db"),
+        (("--compare", "--seeds", "0"), "'0': write a number from 1 to 1000"),
+        (("--compare", "--scenario", "burst", "--seeds", "brust=2"), "--seeds brust=…: no such scenario in"),
         (("--compare", "--run", "3"), "--run 3: goes with --trace JOURNAL"),
         (("--compare", "--time", "soon"), "'soon' is no duration"),
         (("--resume", "/nowhere"), "/nowhere: no comparison's directory: it has no comparison.json"),

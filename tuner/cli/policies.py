@@ -12,7 +12,7 @@ import msgspec
 from api.views import Policies, policies_of
 from policies.catalogue import About
 from tuner.cli.options import usage
-from tuner.cli.quantities import Duration
+from tuner.cli.quantities import Duration, Seeds
 from tuner.settings import PolicyName
 
 WEEK = 7 * 86_400
@@ -48,10 +48,10 @@ ALONE = frozenset({"as_json", "compare", "resume"})
 @click.option("--run", type=int, help="Number of the run in that journal; default: the newest.")
 @click.option(
     "--seeds",
-    type=click.IntRange(1, 1000),
-    default=3,
-    show_default=True,
-    help="Runs of each, with one seed each.",
+    multiple=True,
+    type=Seeds(),
+    metavar="N|NAME=N",
+    help="Runs of each scenario, with one seed each, or of the one named; repeat it. Default: 3.",
 )
 @click.option(
     "--oracle", is_flag=True, help="The best static M, and the C and M that it starts with, as well."
@@ -89,7 +89,7 @@ def policies(
     scenarios: tuple[str, ...],
     trace: Path | None,
     run: int | None,
-    seeds: int,
+    seeds: tuple[tuple[str, int], ...],
     oracle: bool,
     clairvoyant: bool,
     limit: float | None,
@@ -116,7 +116,7 @@ def policies(
         return
     if run is not None and trace is None:
         usage(f"--run {run}: goes with --trace JOURNAL")
-    wanted = command.Wanted(names, scenarios, trace, run, seeds, oracle=oracle, clairvoyant=clairvoyant)
+    wanted = command.Wanted(names, scenarios, trace, run, dict(seeds), oracle=oracle, clairvoyant=clairvoyant)
     command.begin(context, wanted, output, limit=limit, jobs=jobs, as_json=as_json)
 
 

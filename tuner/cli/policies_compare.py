@@ -37,14 +37,17 @@ OF_A_PART = frozenset({"resume", "compare", "limit", "jobs", "as_json"})
 """Options that each part of a comparison has for itself."""
 
 
+SEEDS = 3
+
+
 class Wanted(NamedTuple):
-    """What a new comparison is asked for, in the user's words."""
+    """What a new comparison is asked for, in the user's words; seeds by scenario, those of all under ""."""
 
     policies: tuple[PolicyName, ...]
     scenarios: tuple[str, ...]
     trace: Path | None
     run: int | None
-    seeds: int
+    seeds: dict[str, int]
     oracle: bool
     clairvoyant: bool
 
@@ -105,10 +108,13 @@ def _asked(wanted: Wanted) -> Asked:
     called = [one.name for one in scenarios]
     if twice := sorted({name for name in called if called.count(name) > 1}):
         usage(f"--scenario {', '.join(twice)}: is there twice; every scenario needs a name of its own")
+    if unknown := [name for name in wanted.seeds if name and name not in called]:
+        usage(f"--seeds {unknown[0]}=…: no such scenario in this comparison; there are {', '.join(called)}")
     return Asked(
         policies=_reference_first(wanted.policies or get_args(PolicyName)),
         scenarios=tuple(scenarios),
-        seeds=wanted.seeds,
+        seeds=wanted.seeds.get("", SEEDS),
+        other_seeds={name: number for name, number in wanted.seeds.items() if name},
         oracle=wanted.oracle or wanted.clairvoyant,
         clairvoyant=wanted.clairvoyant,
         recorded=notes,

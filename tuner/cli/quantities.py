@@ -13,6 +13,8 @@ LOWEST_M = 100
 HIGHEST_M = 4_000_000_000
 """Which io_capacity_max an override may ask for, pages/s."""
 
+MOST_SEEDS = 1000
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
@@ -62,6 +64,28 @@ class PagesPerSecond(click.ParamType[int]):
             bounds = f"from {self._lowest} up to {self._highest:,} pages/s"
             self.fail(f"{value!r} must be {bounds}", param, ctx)
         return number
+
+
+class Seeds(click.ParamType[tuple[str, int]]):
+    """A number of seeds, for all scenarios or with a name and ``=`` in front for one."""
+
+    name = "seeds"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, int]:
+        """Return the scenario's name, empty for all, and the number."""
+        name, _, number = str(value).rpartition("=")
+        if not number.isdecimal() or not 1 <= int(number) <= MOST_SEEDS:
+            self.fail(
+                f"{value!r}: write a number from 1 to {MOST_SEEDS}, or one for a scenario: daily=5",
+                param,
+                ctx,
+            )
+        return name, int(number)
 
 
 class CheckpointAge(click.ParamType[str]):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lab.compare.recorded import UNLIMITED, Recorded, RecordedError, flavour_of, recorded
+from lab.compare.nearest import flavour_of
+from lab.compare.recorded import UNLIMITED, Recorded, RecordedError, recorded
 from lab.plant.clock import SimClock
 from lab.plant.parameters import LoadChange, LoadParameters
 from lab.plant.server import SimulatedServer
