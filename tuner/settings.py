@@ -113,11 +113,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, Meta(pattern=r"^[0-9]{1,10}/[0-9]{1,10}$", examples=["200/2000"])] | None,
         Meta(
             description="innodb_io_capacity/innodb_io_capacity_max that configuration management sets; "
-            "taken over again after a cool-down, where any other change by somebody else waits for a person; "
+            "taken over again once left alone for five minutes, where any other change waits for a person; "
             "to be set M first when raising and C first when lowering, or MySQL clips C to M"
         ),
     ] = None
-    baseline_cooldown_seconds: Annotated[
-        float,
-        Meta(ge=1.0, le=86_400.0, description="time that the baseline must have been left alone before"),
-    ] = 300.0

@@ -22,7 +22,7 @@ from tuner.journal.reader import last_record
 from tuner.journal.tables import JournalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
 STOP_LIMIT = 10.0
@@ -97,7 +97,13 @@ class Daemon:
     """
 
     def __init__(
-        self, server: LabServer, *, port: int | None = None, api: bool = False, **loop: object
+        self,
+        server: LabServer,
+        *,
+        port: int | None = None,
+        api: bool = False,
+        program: Sequence[str] = (PROGRAM,),
+        **loop: object,
     ) -> None:
         """Prepare, without starting anything.
 
@@ -105,8 +111,10 @@ class Daemon:
             server: where the daemon goes.
             port: TCP port where that is not the server's own.
             api: serve the API on a unix socket.
+            program: what ``run`` is added to.
             loop: further keys of ``[loop]``.
         """
+        self._program = program
         self._server = server
         self._port = port
         self._api = api
@@ -152,7 +160,7 @@ class Daemon:
         """Start the process and return at once; it parks and ends when the calling thread ends."""
         with (Path(self._directory.name) / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*ending_with_us("TERM"), PROGRAM, "run", "--active", "--config", str(self._config)],
+                [*ending_with_us("TERM"), *self._program, "run", "--active", "--config", str(self._config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

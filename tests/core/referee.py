@@ -6,6 +6,7 @@ from tests.bench import FakeServer
 from tests.core.beside import Beside
 from tests.core.bounded import within_bounds
 from tests.factory import FACTS
+from tuner.core import foreign
 from tuner.core.guards import HOUR
 from tuner.core.plan import gain
 from tuner.core.state import State
@@ -92,7 +93,7 @@ class Referee:
         self.role_owed = self.role_owed or "role" in codes
         if reading is not None and record.estimate is not None:
             within_bounds(reading, record.estimate, after)
-        self._follow_holds(before, record, after, codes)
+        self._follow_holds(before, record, codes)
         self._yielded(record, reading, codes)
         self.beside.judge(before, record, after)
         if decision.steps:
@@ -172,12 +173,12 @@ class Referee:
             self.tampered = None
             self.codes -= {HoldCode.FOREIGN_CHANGE, HoldCode.PAUSED}
 
-    def _follow_holds(self, before: State, record: TickRecord, after: State, codes: set[str]) -> None:
+    def _follow_holds(self, before: State, record: TickRecord, codes: set[str]) -> None:
         """Note which holds were entered; a foreign change waits for a person, or a baseline for its time."""
         now = {hold.code for hold in record.holds}
         if "baseline" in codes:
             assert before.latches.foreign is not None
-            assert record.tick.now - before.latches.foreign.since >= after.settings.baseline_cooldown_seconds
+            assert record.tick.now - before.latches.foreign.since >= foreign.COOLDOWN_SECONDS
         elif not codes & {"restarted", "other_server"}:
             kept = self.codes & {HoldCode.FOREIGN_CHANGE}
             assert kept <= now, "6: a foreign change was forgotten without a person"

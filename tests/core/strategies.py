@@ -37,7 +37,6 @@ def loop_settings(draw: st.DrawFn) -> Settings:
         stale_seconds=draw(st.floats(2.0, 6.0)),
         park_slack=draw(st.floats(1.0, 3.0)),
         baseline=draw(st.sampled_from([None, "10000/20000"])),
-        baseline_cooldown_seconds=draw(st.floats(1.0, 10.0)),
         allow_read_only_writes=draw(st.sampled_from([False, False, True])),
         max_recovery_seconds=draw(st.sampled_from([300.0, 300.0, 20.0, 2.0])),
         max_shutdown_seconds=draw(st.sampled_from([300.0, 300.0, 20.0, 2.0])),

@@ -6,12 +6,12 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import ACTIVE, codes, held
-from tuner.core.foreign import NOBODY_KNOWS, READOPTIONS
+from tuner.core.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPTIONS
 from tuner.records import Capacity
 
 BASELINE = Capacity(200, 2_000)
-COOLDOWN = 20.0
-DECLARED = replace(ACTIVE, baseline="200/2000", baseline_cooldown_seconds=COOLDOWN)
+COOLDOWN = COOLDOWN_SECONDS
+DECLARED = replace(ACTIVE, baseline="200/2000")
 
 
 def changed(bench: Bench, pair: Capacity) -> set[str]:
@@ -25,7 +25,7 @@ def test_the_declared_baseline_is_taken_over_after_a_cool_down() -> None:
     bench = Bench(DECLARED).in_control()
     assert "foreign_change" in changed(bench, BASELINE)
     (hold,) = bench.record.holds
-    assert hold.clears == "20 s of the baseline left alone, or innobrim resume"
+    assert hold.clears == "300 s of the baseline left alone, or innobrim resume"
     (said,) = [event.message for event in bench.record.events if event.code == "foreign_change"]
     assert "FROM performance_schema.variables_info" in said
     bench.turns(int(COOLDOWN) - 1)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from lab.prove.judge import judge
 from tests.bench import Bench
 from tests.factory import ACTIVE, C_NAME, FACTS, M_NAME, SAVED, command, missed
+from tuner.core.foreign import COOLDOWN_SECONDS
 from tuner.core.snapshot import encode_state
 from tuner.core.step import start
 from tuner.journal.tables import Run
@@ -33,7 +34,7 @@ def run(settings: Settings = ACTIVE) -> Run:
 @pytest.fixture(scope="module")
 def sound() -> list[TickRecord]:
     """Return a run that takes control, is paused and resumed, yields to somebody else, and stops."""
-    bench = Bench(replace(ACTIVE, baseline="1000/2000", baseline_cooldown_seconds=5.0))
+    bench = Bench(replace(ACTIVE, baseline="1000/2000"))
     bench.in_control()
     bench.turns(20)
     bench.turn(command("pause"))
@@ -41,7 +42,7 @@ def sound() -> list[TickRecord]:
     bench.turn(command("resume"))
     bench.turns(20)
     bench.server.capacity = Capacity(1000, 2000)
-    bench.turns(40)
+    bench.turns(round(COOLDOWN_SECONDS) + 35)
     bench.server.down = "did not answer within 1 s"
     bench.turns(8)
     bench.server.down = ""

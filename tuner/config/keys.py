@@ -192,6 +192,7 @@ SECTIONS: tuple[str, ...] = tuple(get_type_hints(Config))
 
 REMOVED: Mapping[str, str] = {
     "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
+    "loop.baseline_cooldown_seconds": "leave it out: a baseline is taken over again after 300 s, always",
     "server.connect_timeout": "server.timeout is for connecting and for each statement",
     "server.query_timeout": "server.timeout is for connecting and for each statement",
 }

@@ -18,6 +18,9 @@ WHO_CHANGED = (
 
 NOBODY_KNOWS = "this server does not keep which account set a variable; its audit or general log may"
 
+COOLDOWN_SECONDS = 300.0
+"""The baseline is taken over again once it has been left alone for so long: a tool's run is over by then."""
+
 READOPTIONS = 3
 """Times in an hour that the baseline is taken over again; beyond that somebody is at it on purpose."""
 
@@ -85,7 +88,7 @@ def _clears(state: State, capacity: Capacity, *, now: float, since: float) -> st
         return "innobrim resume"
     if len(_lately(state, now)) >= READOPTIONS:
         return f"innobrim resume: the baseline was taken over {READOPTIONS} times within the hour already"
-    left = max(0.0, state.settings.baseline_cooldown_seconds - (now - since))
+    left = max(0.0, COOLDOWN_SECONDS - (now - since))
     return f"{left:.0f} s{' more' if now > since else ''} of the baseline left alone, or innobrim resume"
 
 
@@ -99,7 +102,7 @@ def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tu
     if (
         held is None
         or capacity != baseline(state.settings)
-        or now - held.since < state.settings.baseline_cooldown_seconds
+        or now - held.since < COOLDOWN_SECONDS
         or len(lately) >= READOPTIONS
     ):
         return state, []
