@@ -14,7 +14,7 @@ from api.about import About
 from api.vitals import Vitals
 from tuner.board import Board
 from tuner.core.occurrences import Occurrence
-from tuner.fields import FIELDS, Field
+from tuner.fields import FIELDS, WINDOW_FIELDS, Field
 from tuner.records import DecisionKind, HoldCode, Lifecycle, Sample, TickRecord
 from tuner.settings import Mode
 
@@ -38,6 +38,8 @@ _RENAMED = {
     "seconds_to_sync": "time_to_sync",
     "seconds_to_stall": "time_to_stall",
     "recovery_seconds": "predicted_recovery",
+    "began": "schedule_began_timestamp",
+    "ends": "schedule_ends_timestamp",
     "shutdown_seconds": "predicted_shutdown",
 }
 """Fields whose name would read badly with the unit behind it."""
@@ -79,6 +81,9 @@ def _metric(field: Field) -> FieldMetric:
     return FieldMetric(field=field, name=PREFIX + name, scale=scale, help=field.help + legend)
 
 
+WINDOW_METRICS: tuple[FieldMetric, ...] = tuple(_metric(field) for field in WINDOW_FIELDS if field.kind)
+"""What is told of each active window of the schedule, under its name."""
+
 FIELD_METRICS: tuple[FieldMetric, ...] = tuple(_metric(field) for field in FIELDS if field.kind)
 
 STATE_METRICS: dict[str, tuple[str, str]] = {
@@ -106,6 +111,10 @@ STATE_METRICS: dict[str, tuple[str, str]] = {
     "innobrim_original_io_capacity_pages_per_second": ("gauge", "C before the first write"),
     "innobrim_original_io_capacity_max_pages_per_second": ("gauge", "M before the first write"),
     "innobrim_override_left_seconds": ("gauge", "time until the override ends"),
+    "innobrim_schedule_active": (
+        "gauge",
+        "1 for each schedule of the configuration that has an active window",
+    ),
 }
 """Kind and help of the metrics that are no field: state, counts and the daemon itself."""
 
@@ -132,8 +141,25 @@ class _Source(Collector):
         yield from self._daemon()
         if record is not None and live:
             yield from _state(record)
+            yield from self._schedule(record)
         if record is not None and fresh is not None:
             yield from _fields(fresh, record)
+
+    def _schedule(self, record: TickRecord) -> Iterator[Metric]:
+        """Yield what is active, a series for each schedule; what is told of a window, while it is."""
+        names = [table.name for table in self._about.configuration().schedule]
+        active = {window.name: window for window in record.schedule}
+        known = dict.fromkeys([*names, *active])
+        if not known:
+            return
+        yield _labelled(
+            "innobrim_schedule_active", "schedule", {name: float(name in active) for name in known}
+        )
+        for metric in WINDOW_METRICS:
+            family = GaugeMetricFamily(metric.name, metric.help, labels=["schedule"])
+            for name, window in active.items():
+                family.add_metric([name], float(getattr(window, metric.field.name)) * metric.scale)
+            yield family
 
     def _daemon(self) -> Iterator[Metric]:
         process = self._vitals.process()

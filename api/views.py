@@ -6,8 +6,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from api.budgets import BudgetInForce, budgets_of
 from api.under_way import DrainInForce, RestoreUnderWay, drain_of, restore_of
 from api.vitals import Process
+from api.windows import WindowInForce, windows_of
 from policies.catalogue import CATALOGUE, About
 from tuner.findings import Finding
 from tuner.managed import ended_by
@@ -92,6 +94,7 @@ class Status(Struct, frozen=True):
         str | None, Meta(description="when and why the last drain ended; none without one within the hour")
     ]
     restore: RestoreUnderWay | None
+    schedule: Annotated[tuple[WindowInForce, ...], Meta(description="windows that are active")]
     changes_last_hour: Annotated[int, Meta(description="writes in the last hour")]
     server: Facts | None
     process: Process | None
@@ -101,14 +104,6 @@ class Status(Struct, frozen=True):
         tuple[DoneSince, ...],
         Meta(description="what commands did without a daemon since its last tick, where that is shown"),
     ] = ()
-
-
-class BudgetInForce(Struct, frozen=True):
-    """One budget against what is predicted, seconds."""
-
-    predicted: Annotated[float, Meta(description="what it would take now")]
-    allowed: Annotated[float, Meta(description="what it may take")]
-    exceeded: Annotated[bool, Meta(description="it would take longer than it may")]
 
 
 class State(Struct, frozen=True):
@@ -242,11 +237,12 @@ def status_of(
             sync_point=sample.sync_point,
             stall_point=sample.stall_point,
         ),
-        budgets=_budgets_of(record.estimate, settings),
+        budgets=budgets_of(record, settings),
         override=_override_of(record),
         drain=drain_of(record),
         drain_ended=drain_ended or None,
         restore=restore_of(record),
+        schedule=windows_of(record, settings),
         changes_last_hour=record.changes_last_hour,
         server=facts,
         process=process,
@@ -280,18 +276,6 @@ def _hold_of(record: TickRecord, hold: Hold, provider: str) -> HoldInForce:
         reason=hold.reason,
         clears=ended_by(hold.clears, provider),
     )
-
-
-def _budgets_of(
-    found: Estimate | None, settings: Settings | None
-) -> dict[Literal["recovery", "shutdown"], BudgetInForce] | None:
-    if found is None or settings is None:
-        return None
-    recovery, shutdown = settings.max_recovery_seconds, settings.max_shutdown_seconds
-    return {
-        "recovery": BudgetInForce(found.recovery_seconds, recovery, found.recovery_seconds > recovery),
-        "shutdown": BudgetInForce(found.shutdown_seconds, shutdown, found.shutdown_seconds > shutdown),
-    }
 
 
 def _override_of(record: TickRecord) -> OverrideInForce | None:

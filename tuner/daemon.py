@@ -19,15 +19,26 @@ from tuner.config.schema import Config
 from tuner.core.standing import why_not_active
 from tuner.core.state import State
 from tuner.farewell import Farewell
+from tuner.housekeeping import Housekeeping
 from tuner.logs import get_logger
 from tuner.loop import drive
 from tuner.memory import Memory
 from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, TickRecord
 from tuner.reload import reread
+from tuner.schedule import Schedule, ScheduledInbox
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 from tuner.systemd import Notifier
 from tuner.ticklog import TickLog
+
+LEARNED_SECONDS = 60.0
+"""What was learned is kept so often: a daemon that is killed loses no more."""
+
+SNAPSHOT_SECONDS = 600.0
+"""The state is kept so often, for a replay to begin there."""
+
+CLOCK_STEP = 60.0
+"""A wall clock that moves so far beside the monotonic one was set, seconds."""
 
 RETRY_SECONDS = 2.0
 CLOSE_SECONDS = 0.7
@@ -97,6 +108,9 @@ class Daemon:
         self._speed = speed
         self._chores: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._memory = Memory(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
+        self._schedule = Schedule(config.schedule)
+        self._housekeeping = Housekeeping()
+        self._wall_beside: float | None = None
         self._farewell = Farewell()
         self._ticklog = TickLog()
         self._ready = False
@@ -121,6 +135,7 @@ class Daemon:
         finally:
             self._notifier.stopping("stopping")
             self._chores.put("end")
+            self._housekeeping.stop(CLOSE_SECONDS)
             if self._api is not None:
                 self._api.stop(CLOSE_SECONDS)
             self._memory.close(CLOSE_SECONDS)
@@ -145,16 +160,21 @@ class Daemon:
             why=why_not_active(state),
             policy=self.config.loop.policy,
         )
+        self._housekeeping.every(LEARNED_SECONDS, memory.keep_newest, name="keep what was learned")
+        self._housekeeping.every(SNAPSHOT_SECONDS, memory.snapshot, name="keep the state")
+        self._housekeeping.start()
+        inbox = BoardInbox(self._board, self._clock, speed=self._speed)
         state = drive(
             self._server,
             self._clock,
-            BoardInbox(self._board, self._clock, speed=self._speed),
+            ScheduledInbox(inbox, self._clock, self._schedule),
             state,
             interval=self.config.daemon.interval,
             publish=self._publish,
             until=until,
             last=self._tell_last,
         )
+        self._housekeeping.stop(CLOSE_SECONDS)
         memory.keep_learned(state)
         if state.lifecycle is Lifecycle.STOPPING and state.park_owed is None and not self._undone:
             memory.end(self._clock.wall())
@@ -198,6 +218,7 @@ class Daemon:
         self._memory.record(state, record, originals_saved=self._originals_saved)
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
+        self._see_clock(record)
         self._notify(record)
         if record.lifecycle is Lifecycle.STOPPING and isinstance(record.tick.reading, Missed):
             self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"
@@ -207,6 +228,13 @@ class Daemon:
             self._on_restore(record.restore is not None)
         if self._watch is not None:
             self._watch(state, record)
+
+    def _see_clock(self, record: TickRecord) -> None:
+        """Have the housekeeping told where the wall clock was set: its thread may have to be waited for."""
+        beside = record.tick.wall - record.tick.now
+        if self._wall_beside is not None and abs(beside - self._wall_beside) > CLOCK_STEP:
+            self._chores.put("clock")
+        self._wall_beside = beside
 
     def _originals_saved(self, name: str) -> None:
         self._board.submit(Command(name="originals_saved", who="journal", value=name))
@@ -239,11 +267,15 @@ class Daemon:
 
     def _do_chores(self) -> None:
         """Read the configuration again when asked; files are never read on the loop's thread."""
-        while self._chores.get() != "end":
+        while (chore := self._chores.get()) != "end":
+            if chore == "clock":
+                self._housekeeping.clock_was_set()
+                continue
             self._notifier.reloading()
             found = reread(self.config, self._reload)
             if found is not None:
                 self.config = found
+                self._schedule.use(found.schedule)
                 self._board.submit(Command(name="settings", who="SIGHUP", settings=found.loop))
             self._notifier.ready(
                 "reload refused, the old configuration stays" if found is None else "reloaded"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 
-from tuner.records import Estimate, Sample
+from tuner.records import Estimate, Sample, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Field:
     """One number that a tick record carries.
 
     Attributes:
-        record: ``sample`` or ``estimate``.
+        record: ``sample``, ``estimate`` or ``window``.
         name: attribute name, unique over both records.
         unit: bytes, pages, seconds, their rates, or ratio.
         help: one line for people.
@@ -62,6 +62,9 @@ def _fields_of(record: type[Any], label: str) -> Iterator[Field]:
                     optional=type(None) in get_args(base),
                 )
 
+
+WINDOW_FIELDS: tuple[Field, ...] = tuple(_fields_of(Window, "window"))
+"""What is told of each active window of the schedule; no part of the numbers over time."""
 
 FIELDS: tuple[Field, ...] = (*_fields_of(Sample, "sample"), *_fields_of(Estimate, "estimate"))
 BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}

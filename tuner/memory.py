@@ -25,7 +25,6 @@ from tuner.logs import get_logger
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Settings
 
-SNAPSHOT_TICKS = 600
 READY_SECONDS = 2.0
 """Wait for the journal at the start: a damaged one is set aside and its originals are carried over first."""
 
@@ -157,6 +156,7 @@ class Memory:
         self._left = Left()
         self._standing: Standing | None = None
         self._proven = ""
+        self._newest: tuple[int, State] | None = None
         self._journal = JournalWriter(
             directory, keep_ticks=keep_ticks, on_error=lambda said: log.warning("journal", message=said)
         )
@@ -233,12 +233,21 @@ class Memory:
                 )
             elif event.code == "restored":
                 self._journal.given_back(facts.identity)
-        if record.tick.number % SNAPSHOT_TICKS == 0:
-            self._journal.snapshot(record.tick.number, encode_state(state))
-            self.keep_learned(state)
-        elif state.gate.proven != self._proven:
+        self._newest = (record.tick.number, state)
+        if state.gate.proven != self._proven:
             self.keep_learned(state)
         self._proven = state.gate.proven
+
+    def keep_newest(self) -> None:
+        """Keep what was learned up to the newest tick; for another thread than the loop's."""
+        if self._newest is not None:
+            self.keep_learned(self._newest[1])
+
+    def snapshot(self) -> None:
+        """Keep the state after the newest tick, for a replay to begin there; for another thread as well."""
+        if self._newest is not None:
+            number, state = self._newest
+            self._journal.snapshot(number, encode_state(state))
 
     def _keep_standing(self, state: State) -> None:
         standing = standing_of(state)

@@ -20,10 +20,12 @@ from tuner.inbox import Inbox
 from tuner.journal.tables import LOCK_SUFFIX
 from tuner.journal.writer import JournalWriter
 from tuner.loop import drive
-from tuner.memory import SNAPSHOT_TICKS
 from tuner.records import Facts, Sample, TickRecord
 from tuner.servers.port import Server
 from tuner.settings import Mode, Settings
+
+SNAPSHOT_TICKS = 600
+"""After so many ticks the state is kept, for a replay to begin there."""
 
 KEEP_TICKS = 1 << 40
 """A trace forgets nothing."""

@@ -33,7 +33,7 @@ def reread(old: Config, read: Callable[[], Config]) -> Config | None:
         log.warning("these changes need a restart of the daemon", keys=fixed)
     log.info("configuration reloaded")
     daemon = msgspec.structs.replace(old.daemon, on_stop=new.daemon.on_stop)
-    return msgspec.structs.replace(old, loop=new.loop, daemon=daemon)
+    return msgspec.structs.replace(old, loop=new.loop, schedule=new.schedule, daemon=daemon)
 
 
 def needs_restart(old: Config, new: Config) -> list[str]:

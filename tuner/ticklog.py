@@ -62,13 +62,13 @@ def canonical(record: TickRecord) -> dict[str, object]:
         fields |= {name: _round(getattr(found, name)) for name in names}
     if decision.set_point is not None:
         fields["set_point"] = _round(decision.set_point)
-    if record.holds:
-        fields["holds"] = [hold.code.value for hold in record.holds]
-    if record.occurrences:
-        fields["occurrences"] = list(record.occurrences)
-    if record.events:
-        fields["events"] = [event.code for event in record.events]
-    return fields
+    lists = {
+        "holds": [hold.code.value for hold in record.holds],
+        "occurrences": list(record.occurrences),
+        "schedule": [window.name for window in record.schedule],
+        "events": [event.code for event in record.events],
+    }
+    return fields | {name: found for name, found in lists.items() if found}
 
 
 def _round(value: float) -> float:

@@ -48,7 +48,7 @@ def test_everything_wrong_is_said_at_once(refused: Refused) -> None:
     port = 99999
     """
     places = "a MySQL option file (server.defaults_file), a systemd credential named mysql-password, or"
-    sections = "[server], [loop], [daemon], [api], [log]"
+    sections = "[server], [loop], [daemon], [api], [log], [[schedule]]"
     problems = refused(
         text, {"INNOBRIM_SETPIONT": "0.7", "INNOBRIM_LOOP_SET_POINT": "nan"}, {"loop.mod": "x"}
     )

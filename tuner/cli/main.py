@@ -27,6 +27,7 @@ COMMANDS = {
     "restore": "tuner.cli.client",
     "resume": "tuner.cli.client",
     "run": "tuner.cli.run",
+    "schedule": "tuner.cli.schedule",
     "simulate": "tuner.cli.simulate",
     "status": "tuner.cli.client",
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from api.metrics import FIELD_METRICS, STATE_METRICS
+from api.metrics import FIELD_METRICS, STATE_METRICS, WINDOW_METRICS
 
 COMMAND = "python -m tuner.cli.metrics_reference > docs/metrics.md"
 
@@ -29,6 +29,10 @@ def document() -> str:
         for name, (kind, text) in STATE_METRICS.items()
     ]
     parts = [_INTRODUCTION, "## The daemon and its decisions\n", _table("name", "kind", "meaning"), *state]
+    parts += [
+        f"| `{metric.exposed}` | {metric.field.kind} | {metric.field.help}, by schedule |"
+        for metric in WINDOW_METRICS
+    ]
     for record, title in (("sample", "What the server says"), ("estimate", "What follows from it")):
         parts += [f"\n## {title}\n", _table("name", "kind", "meaning", "PMM")]
         parts += [

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from api.budgets import BudgetInForce
 from api.under_way import DrainInForce, RestoreUnderWay
-from api.views import BudgetInForce, Status
+from api.views import Status
+from api.windows import WindowInForce
 from policies.registry import LAWS
 from tuner.core.ages import said
 from tuner.core.degraded import ENABLE
 from tuner.core.foreign import WHO_CHANGED, who_changed
 from tuner.records import Capacity, HoldCode
+from tuner.records.window import said as said_effect
 from tuner.settings import Mode
 
 _MIB = 1024 * 1024
@@ -56,6 +59,18 @@ def drain_text(drain: DrainInForce) -> str:
     return f"{way}; {progress}; ends in {duration(drain.ends_in)}"
 
 
+def window_text(window: WindowInForce) -> str:
+    """Return what an active window asks for, what of that counts otherwise, and how long it lasts."""
+    asked = ", ".join(said_effect(effect, value) for effect, value in window.effects.items())
+    others = [f"{effect} as {who} has it" for effect, who in window.overruled.items() if effect != "drain"]
+    if "drain" in window.overruled:
+        others.append(f"its drain was {window.overruled['drain']}")
+    if window.waits is not None:
+        others.append(f"its drain waits: {window.waits}")
+    left = f"until {_stamp(window.ends)}, {duration(window.seconds_left)} left"
+    return "; ".join([f"{window.name}: {asked}", *others, left])
+
+
 def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield from _without_daemon(status)
     ago = f"tick {status.tick}, {duration(status.seconds_old)} ago"
@@ -81,6 +96,8 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     if status.missed is not None:
         yield "reading", f"failed: {status.missed}"
     yield from _measured(status)
+    for window in status.schedule:
+        yield "schedule", window_text(window)
     yield from _under_way(status)
     yield "changes", f"{status.changes_last_hour} in the last hour"
     yield from _daemon(status)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
-from tuner.config.schema import Config
+from tuner.config.schema import Config, ScheduleTable
 
 PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
@@ -98,7 +98,7 @@ class Key:
             )
             if limit is not None
         ]
-        if self.bounds.min_length:
+        if self.bounds.min_length and not self.bounds.examples:
             words += ", not empty"
         if self.bounds.examples:
             words += f" such as {self.bounds.examples[0]}"
@@ -170,25 +170,40 @@ def _split(hint: Any) -> tuple[Any, Meta, str, bool]:  # noqa: ANN401 - a type h
             return pending, Meta(**bounds), description, optional
 
 
-def _read_schema() -> Iterable[Key]:
-    for section, section_type in get_type_hints(Config).items():
-        defaults = section_type()
-        for name, hint in get_type_hints(section_type, include_extras=True).items():
-            kind, bounds, description, optional = _split(hint)
-            yield Key(
-                section=section,
-                name=name,
-                kind=kind,
-                bounds=bounds,
-                description=description,
-                default=getattr(defaults, name),
-                optional=optional,
-            )
+def _read_section(section: str, section_type: type[Struct]) -> Iterable[Key]:
+    defaults = {field.name: field.default for field in msgspec.structs.fields(section_type)}
+    for name, hint in get_type_hints(section_type, include_extras=True).items():
+        kind, bounds, description, optional = _split(hint)
+        yield Key(
+            section=section,
+            name=name,
+            kind=kind,
+            bounds=bounds,
+            description=description,
+            default=defaults[name],
+            optional=optional,
+        )
 
 
-KEYS: Mapping[str, Key] = {key.dotted: key for key in _read_schema()}
+SCHEDULE = "schedule"
+"""The array of tables beside the sections: any number of them, from the file alone."""
+
+SECTION_TYPES: Mapping[str, type[Struct]] = {
+    name: kind for name, kind in get_type_hints(Config).items() if name != SCHEDULE
+}
+SECTIONS: tuple[str, ...] = tuple(SECTION_TYPES)
+KEYS: Mapping[str, Key] = {
+    key.dotted: key for section, kind in SECTION_TYPES.items() for key in _read_section(section, kind)
+}
+"""The plain keys: each has one value, a variable of its own, and a place in a section."""
+
+BRACKETS: Mapping[str, str] = {**{name: f"[{name}]" for name in SECTIONS}, SCHEDULE: f"[[{SCHEDULE}]]"}
+"""How each section, and the array of tables, is written."""
+
+SCHEDULE_KEYS: Mapping[str, Key] = {key.name: key for key in _read_section(SCHEDULE, ScheduleTable)}
+"""What each table of the schedule takes."""
+
 BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
-SECTIONS: tuple[str, ...] = tuple(get_type_hints(Config))
 
 REMOVED: Mapping[str, str] = {
     "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
@@ -212,8 +227,14 @@ def nearest_variable(name: str) -> str | None:
 
 
 def nearest_section(name: str) -> str | None:
-    """Return the section that a misspelt one most likely meant; None where none is close."""
-    close = difflib.get_close_matches(name.lower(), SECTIONS, n=1, cutoff=CLOSE)
+    """Return the section that a misspelt one most likely meant, in its brackets; None where none is close."""
+    close = difflib.get_close_matches(name.lower(), BRACKETS, n=1, cutoff=CLOSE)
+    return BRACKETS[close[0]] if close else None
+
+
+def nearest_schedule_key(name: str) -> str | None:
+    """Return the key of a schedule that a misspelt one most likely meant; None where none is close."""
+    close = difflib.get_close_matches(name.lower(), SCHEDULE_KEYS, n=1, cutoff=CLOSE)
     return close[0] if close else None
 
 

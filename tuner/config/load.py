@@ -11,24 +11,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from tuner.config.checks import contradictions
 from tuner.config.errors import ConfigError
 from tuner.config.keys import (
+    BRACKETS,
     BY_VARIABLE,
     KEYS,
     OTHER_VARIABLES,
     PASSWORD_VARIABLE,
     PREFIX,
     REMOVED,
+    SCHEDULE,
+    SECTION_TYPES,
     SECTIONS,
     KeyValueError,
     nearest_key,
     nearest_section,
     nearest_variable,
 )
-from tuner.config.schema import Config
+from tuner.config.schedule import read_schedule
+from tuner.config.schema import Config, ScheduleTable
 from tuner.systemd import watchdog_seconds
 
 __all__ = ["DEFAULT_PATH", "ConfigError", "load_config"]
@@ -41,7 +45,7 @@ PASSWORD_PLACES = (
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 """Not there, and often tried."""
 
-_KNOWN_SECTIONS = ", ".join(f"[{name}]" for name in SECTIONS)
+_KNOWN_SECTIONS = ", ".join(BRACKETS.values())
 
 
 class _Strength(IntEnum):
@@ -73,6 +77,7 @@ class _Gathered:
 
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, _Source] = field(default_factory=dict)
+    schedule: tuple[ScheduleTable, ...] = ()
     problems: list[str] = field(default_factory=list)
 
     def take(self, dotted: str, value: object, source: _Source) -> None:
@@ -106,7 +111,7 @@ def load_config(path: str | None, *, environ: Mapping[str, str], flags: Mapping[
     _one_address(gathered)
     if gathered.problems:
         raise ConfigError(gathered.problems)
-    config = _build(gathered.values)
+    config = _build(gathered)
     sources = {dotted: source.name for dotted, source in gathered.sources.items()}
     problems = contradictions(config, sources=sources, watchdog_seconds=watchdog_seconds(environ))
     if problems:
@@ -114,8 +119,9 @@ def load_config(path: str | None, *, environ: Mapping[str, str], flags: Mapping[
     return config
 
 
-def _build(values: Mapping[str, Any]) -> Config:
-    sections = {
+def _build(gathered: _Gathered) -> Config:
+    values = gathered.values
+    sections: dict[str, Any] = {
         name: section_type(
             **{
                 key.name: values[key.dotted]
@@ -123,9 +129,9 @@ def _build(values: Mapping[str, Any]) -> Config:
                 if key.section == name and key.dotted in values
             }
         )
-        for name, section_type in get_type_hints(Config).items()
+        for name, section_type in SECTION_TYPES.items()
     }
-    return Config(**sections)
+    return Config(**sections, schedule=gathered.schedule)
 
 
 def _one_address(gathered: _Gathered) -> None:
@@ -187,6 +193,9 @@ def _take_file(gathered: _Gathered, path: str) -> None:
         if isinstance(table, dict) and section in SECTIONS:
             for name, value in table.items():
                 _take_from_table(gathered, path, f"{section}.{name}", value)
+        elif section == SCHEDULE:
+            gathered.schedule, problems = read_schedule(f"{path}:{SCHEDULE}", table)
+            gathered.problems.extend(problems)
         else:
             gathered.problems.append(f"{path}: {_misplaced(section, table)}")
 
@@ -197,7 +206,7 @@ def _misplaced(name: str, value: object) -> str:
         return f"{name} must be a table: write [{name}]"
     if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value)):
         near_section = nearest_section(name)
-        hint = f"; did you mean [{near_section}]?" if near_section else "."
+        hint = f"; did you mean {near_section}?" if near_section else "."
         return f"[{name}]: unknown section{hint} There are {_KNOWN_SECTIONS}"
     near = nearest_key(name)
     hint = f"; did you mean {_placed(near)}?" if near else f"; each key stands in one of {_KNOWN_SECTIONS}"
@@ -236,6 +245,8 @@ def _variable_hint(name: str) -> str:
     removed = REMOVED.get(name.removeprefix(PREFIX).lower().replace("_", ".", 1))
     if removed:
         return removed
+    if name.startswith(f"{PREFIX}{SCHEDULE.upper()}"):
+        return f"a schedule stands in the configuration file alone, as a table {BRACKETS[SCHEDULE]}"
     near = nearest_variable(name)
     return f"did you mean {near}?" if near else f"a key's variable is {PREFIX} + section + _ + key"
 

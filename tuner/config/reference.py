@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from enum import Enum
-from typing import get_type_hints
 
 from tuner.config.checks import (
     CONNECTS_OF_A_TICK,
@@ -16,9 +15,10 @@ from tuner.config.checks import (
     STATEMENTS_OF_A_TICK,
     STATEMENTS_OF_THE_FACTS,
 )
-from tuner.config.keys import KEYS, PASSWORD_VARIABLE, Key
+from tuner.config.keys import KEYS, PASSWORD_VARIABLE, SCHEDULE_KEYS, SECTION_TYPES, Key
 from tuner.config.load import DEFAULT_PATH
-from tuner.config.schema import Config
+from tuner.config.schedule import REQUIRED
+from tuner.config.schema import ScheduleTable
 
 COMMAND = "python -m tuner.config.reference > docs/configuration.md"
 
@@ -27,7 +27,8 @@ _INTRODUCTION = f"""\
 # Configuration
 
 There are {len(KEYS)} keys, and all of them have defaults: an empty file, or none, is a valid
-configuration. Values come from, each beating the one before:
+configuration. Beside them stands the [schedule](#schedule), in the file alone. Values of keys come from,
+each beating the one before:
 
 1. a TOML file, `{DEFAULT_PATH}` or the one given with `--config`;
 2. environment variables, `INNOBRIM_` + section + `_` + key. An empty one counts as absent; `none`
@@ -40,8 +41,8 @@ of a path is the home directory of the account that runs the command.
 
 An unknown key or variable is refused, with the nearest name that exists where one is near. All
 problems of a configuration are reported at once, each with its source, and the command exits 2.
-SIGHUP reads everything again and refuses it whole, with the reason, where anything is wrong; `[loop]`
-and `daemon.on_stop` take effect then, the rest at the next start.
+SIGHUP reads everything again and refuses it whole, with the reason, where anything is wrong; `[loop]`,
+`[[schedule]]` and `daemon.on_stop` take effect then, the rest at the next start.
 
 ## Who it is to the server
 
@@ -58,6 +59,33 @@ where it says the default. It is read by MySQL's own rules for quotes, comments 
 `!include` is not followed. A file with a password that other accounts can read is used with a warning.
 
 An option file or a `server.tls_ca` that cannot be read ends a command that connects, with exit 2.
+"""
+
+_SCHEDULE = """\
+Any number of tables, each of them one `[[schedule]]`; none by default. They stand in the file alone: no
+environment variable and no flag sets one. The [guide](guide.md#by-the-clock) has worked examples, and
+`innobrim schedule` lists what is active and what comes.
+"""
+
+_SCHEDULE_RULES = """\
+- `cron` is read as cron does: lists, ranges, steps, names of months and days; a day of the month and a day of
+  the week that are both given are two ways to begin, unless one of them begins with `*`.
+- A beginning that the clock skips, when daylight saving begins, is at the moment of the change. One that it
+  shows twice is the first of the two. A `cron` that names every hour goes by real time instead.
+- A window ends `minutes` after its beginning, in real time, whatever the clock shows.
+- Where several are active, each effect has its most careful value: the lowest `set_point`, a drain before
+  none, the smallest budget, `learn = false` before true. Of two that ask for the same, the first in the file
+  counts.
+- Refused are two of the same name, a table without any effect, and a day that no month has.
+
+```toml
+[[schedule]]
+name = "nightly-backup"
+cron = "30 1 * * *"
+minutes = 90
+timezone = "Europe/Berlin"
+drain = true
+```
 """
 
 _RULES = f"""\
@@ -81,14 +109,14 @@ is, with
 
 def document() -> str:
     """Return the whole page, Markdown."""
-    parts = [_INTRODUCTION, *_sections(), _RULES, _example()]
+    parts = [_INTRODUCTION, *_sections(), _schedule(), _RULES, _example()]
     return "\n".join(parts)
 
 
 def example() -> str:
     """Return a configuration file that says the defaults; what may be left out is a comment."""
     lines: list[str] = []
-    for section in get_type_hints(Config):
+    for section in SECTION_TYPES:
         lines += ["", f"[{section}]"] if lines else [f"[{section}]"]
         for key in _keys(section):
             if key.default is None:
@@ -103,7 +131,7 @@ def _example() -> str:
 
 
 def _sections() -> Iterator[str]:
-    for section, kind in get_type_hints(Config).items():
+    for section, kind in SECTION_TYPES.items():
         rows = [
             f"| `{key.name}` | {key.description} | {_accepts(key)} | {_default(key)} | `{key.variable}` |"
             for key in _keys(section)
@@ -111,6 +139,18 @@ def _sections() -> Iterator[str]:
         about = (kind.__doc__ or "").strip().splitlines()[0]
         head = [f"## [{section}]", "", about, "", "| key | meaning | takes | default | variable |"]
         yield "\n".join([*head, "| --- | --- | --- | --- | --- |", *rows, ""])
+
+
+def _schedule() -> str:
+    """Return the section about the schedule's tables."""
+    rows = [
+        f"| `{key.name}` | {key.description} | {_accepts(key)} | "
+        f"{'must be given' if key.name in REQUIRED else _default(key)} |"
+        for key in SCHEDULE_KEYS.values()
+    ]
+    about = (ScheduleTable.__doc__ or "").strip().splitlines()[0]
+    head = ["## [[schedule]]", "", about, "", _SCHEDULE, "| key | meaning | takes | default |"]
+    return "\n".join([*head, "| --- | --- | --- | --- |", *rows, "", _SCHEDULE_RULES])
 
 
 def _keys(section: str) -> list[Key]:

@@ -92,6 +92,52 @@ class LogSection(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "auto"
 
 
+class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the loop does otherwise while one of its windows is active; at least one effect."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^\w[\w .:+-]{0,63}$(?!\n)",
+            examples=["nightly-backup"],
+            description="how status, log and metrics call it; no two have the same",
+        ),
+    ]
+    cron: Annotated[
+        NonEmpty,
+        Meta(
+            examples=["30 1 * * *"],
+            description="when its windows begin, five fields as in a crontab: minute, hour, day of month, "
+            "month, day of week (0 and 7 are Sunday)",
+        ),
+    ]
+    minutes: Annotated[int, Meta(ge=1, le=10_080, description="how long a window lasts, in real time")]
+    timezone: Annotated[
+        NonEmpty | None,
+        Meta(
+            examples=["Europe/Berlin"],
+            description="IANA time zone of cron; default: the machine's local one",
+        ),
+    ] = None
+    set_point: Annotated[
+        Annotated[float, Meta(gt=0.2, le=1.0)] | None, Meta(description="effect: age ratio to hold")
+    ] = None
+    drain: Annotated[
+        bool, Meta(description="effect: bring the checkpoint age down as far as innobrim drain can")
+    ] = False
+    max_recovery_seconds: Annotated[
+        Annotated[float, Meta(ge=1.0, le=86_400.0)] | None,
+        Meta(description="effect: longest crash recovery, in place of loop.max_recovery_seconds"),
+    ] = None
+    max_shutdown_seconds: Annotated[
+        Annotated[float, Meta(ge=1.0, le=86_400.0)] | None,
+        Meta(description="effect: longest flushing at shutdown, in place of loop.max_shutdown_seconds"),
+    ] = None
+    learn: Annotated[
+        bool, Meta(description="effect, where false: nothing is learned of the load and the device")
+    ] = True
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole configuration: TOML file, then INNOBRIM_* variables, then flags."""
 
@@ -100,3 +146,4 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     daemon: DaemonSection = msgspec.field(default_factory=DaemonSection)
     api: ApiSection = msgspec.field(default_factory=ApiSection)
     log: LogSection = msgspec.field(default_factory=LogSection)
+    schedule: tuple[ScheduleTable, ...] = ()

@@ -30,7 +30,7 @@ class Announced(Struct, frozen=True):
 
     Attributes:
         deciding: bounds said to decide, each with the time when it last did, seconds.
-        asked: the set-point that a person asked for by then, None where nobody did, and the budgets.
+        asked: the set-point that was asked for by then, None where nobody did, and the budgets.
         exceeded: for each budget whether it is said not to be kept.
     """
 
@@ -46,7 +46,7 @@ def update(
     age_ratio: float,
     set_point: float,
     source: str,
-    wished: float | None,
+    wished: tuple[float, str] | None,
     now: float,
     wall: float,
 ) -> tuple[Announced, list[Event]]:
@@ -57,15 +57,16 @@ def update(
         budgets: how each budget stands.
         age_ratio: x; far below the set-point it says little about the budgets there.
         set_point: f in force.
-        source: which bound or person decided it.
-        wished: the set-point that a person asks for; None where nobody does.
+        source: which bound, person or window decided it.
+        wished: the set-point that a person or the schedule asks for, and who; None where nobody does.
         now: monotonic time, seconds.
         wall: Unix time, seconds.
     """
     state, events = _follow_deciding(state, set_point=set_point, source=source, now=now, wall=wall)
-    asked = (wished, *(one.allowed for one in budgets.values()))
+    wanted = None if wished is None else wished[0]
+    asked = (wanted, *(one.allowed for one in budgets.values()))
     before = dict(state.exceeded) if state.asked == asked else {}
-    aim = LOWEST if wished is None else wished
+    aim = LOWEST if wanted is None else wanted
     after = {
         name: _see(before.get(name, Spell()), one, age_ratio=age_ratio, aim=aim, now=now)
         for name, one in budgets.items()
@@ -108,13 +109,18 @@ def _follow_deciding(
     return replace(state, deciding=tuple(deciding.items())), events
 
 
-def _exceeded(name: str, budget: Budget, *, wished: float | None, set_point: float, wall: float) -> Event:
+def _exceeded(
+    name: str, budget: Budget, *, wished: tuple[float, str] | None, set_point: float, wall: float
+) -> Event:
     """Return the event that says of a budget that it is not kept, by how much, and what would be right."""
     key, now, least = KEYS[name], budget.figures(name), budget.right(name)
     if wished is None:
         message = f"{key} cannot be kept: {now}; {least}"
         return Event(wall=wall, code="budget_out_of_reach", message=message)
-    held = f"set_point = {wished:g} stands" + ("" if set_point == wished else f" ({set_point:.2f} in force)")
+    ratio, who = wished
+    whose = "" if who == "person" else f" of {who}"
+    in_force = "" if set_point == ratio else f" ({set_point:.2f} in force)"
+    held = f"set_point = {ratio:g}{whose} stands{in_force}"
     right = f"a set_point of at most {budget.ratio:.2f} keeps it" if budget.in_reach else least
     message = f"{held} and {key} is not kept: {now}; {right}"
     return Event(wall=wall, code="budget_overruled", message=message)

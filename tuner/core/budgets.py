@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -25,6 +27,7 @@ class Budget(Struct, frozen=True):
         allowed: what it may take.
         least: the smallest budget that the lowest set-point keeps, at the pages per byte of now.
         start: what it takes without any redo and dirty page.
+        whose: the window of the schedule that allows so much; empty where the settings do.
     """
 
     ratio: float
@@ -32,6 +35,7 @@ class Budget(Struct, frozen=True):
     allowed: float
     least: float
     start: float = 0.0
+    whose: str = ""
 
     @property
     def exceeded(self) -> bool:
@@ -45,7 +49,8 @@ class Budget(Struct, frozen=True):
 
     def figures(self, name: str) -> str:
         """Return what would take how long, and how long it may, in words."""
-        return f"{WHAT[name]} would take {self.predicted:.0f} s now, and {KEYS[name]} is {self.allowed:g}"
+        by = f" ({self.whose})" if self.whose else ""
+        return f"{WHAT[name]} would take {self.predicted:.0f} s now, and {KEYS[name]} is {self.allowed:g}{by}"
 
     def right(self, name: str) -> str:
         """Return what would let the lowest set-point keep the budget, in words."""
@@ -53,7 +58,14 @@ class Budget(Struct, frozen=True):
         return f"{needs}, or less redo capacity" if self.allowed > self.start else needs
 
 
-def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sample) -> dict[str, Budget]:
+def look(
+    recovery: Recovery,
+    headroom: Headroom,
+    settings: Settings,
+    sample: Sample,
+    *,
+    whose: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Budget]:
     """Return how each budget stands, by name; the shutdown's only where dirty pages were seen.
 
     Args:
@@ -61,6 +73,7 @@ def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sam
         headroom: flush limit and lag of the checkpoint.
         settings: the budgets.
         sample: the newest reading.
+        whose: the windows of the schedule that some of them come from, by name.
     """
     now = {
         "recovery": (recovery.recovery_seconds(sample), settings.max_recovery_seconds),
@@ -69,7 +82,7 @@ def look(recovery: Recovery, headroom: Headroom, settings: Settings, sample: Sam
     least = _seconds_at(recovery, headroom, LOWEST)
     start = {"recovery": recovery.start_seconds, "shutdown": 0.0}
     return {
-        name: Budget(ratio, *now[name], least=least[name], start=start[name])
+        name: Budget(ratio, *now[name], least=least[name], start=start[name], whose=whose.get(name, ""))
         for name, ratio in ratios(recovery, headroom, settings).items()
     }
 

@@ -52,7 +52,7 @@ def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     law, lag = LAWS[state.facts.flush_law], lag_of(state)
     if not law.authority:
         return f"{said(target)} cannot be reached: {without_authority(law)}"
-    if state.set_point is not None and AIM * (target - lag) >= state.set_point * sample.flush_limit:
+    if state.set_point is not None and held_as_low(state, sample, target):
         held = state.set_point * sample.flush_limit / AIM + lag
         return f"{said(target)} is no less than the loop holds anyway: ask for less than {said(held)}"
     lowest, why = lowest_target(state, sample, found)
@@ -63,21 +63,29 @@ def refusal(state: State, sample: Sample, found: Estimate, target: int) -> str:
     return ""
 
 
+def held_as_low(state: State, sample: Sample, target: int) -> bool:
+    """Tell whether the loop holds the age at its set-point no higher than a drain to this target would."""
+    if state.set_point is None:
+        return False
+    return AIM * (target - lag_of(state)) >= state.set_point * sample.flush_limit
+
+
 def follow(state: State, sample: Sample | None, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """End a drain whose time or ground is gone, and note when the age has come down."""
     drain = state.drain
     if drain is None:
         return _returning(state, sample, now=now), []
-    ground_gone = _ground_gone(state)
-    why = drain.cancelled or ("its time is over" if now >= drain.ends else "") or ground_gone
+    advisory = "the mode is advisory now" if state.mode is not Mode.ACTIVE and not drain.scheduled else ""
+    gone = ground_gone(state) or advisory
+    why = drain.cancelled or ("its time is over" if now >= drain.ends else "") or gone
     if why:
         message = f"drain to {said(drain.target)} ended: {why}"
         steers = LAWS[state.facts.flush_law].authority
-        follows = state.settings.policy != "fixed" and steers and not ground_gone
-        back = Return(begun=now, rates=drain.rates) if follows else None
+        follows = state.settings.policy != "fixed" and steers and not gone
+        back = Return(begun=now, rates=drain.rates) if follows and state.mode is Mode.ACTIVE else None
         ended = Event(wall=wall, code="drain_ended", message=message)
         return replace(state, drain=None, returning=back), [ended]
-    state = replace(_unlearned(state, drain), returning=None)
+    state = replace(state if drain.shown else _unlearned(state, drain), returning=None)
     if sample is None or state.estimate is None:
         return state, []
     found, events = state.estimate, []
@@ -100,7 +108,7 @@ def _returning(state: State, sample: Sample | None, *, now: float) -> State:
     back, found = state.returning, state.estimate
     if back is None:
         return state
-    if _ground_gone(state) or state.set_point is None:
+    if state.mode is not Mode.ACTIVE or ground_gone(state) or state.set_point is None:
         return replace(state, returning=None)
     if sample is None or found is None:
         return state
@@ -154,8 +162,11 @@ def _left(state: State, drain: Drain, sample: Sample, found: Estimate, *, now: f
     return min(times, default=None)
 
 
-def _ground_gone(state: State) -> str:
-    """Return why neither drain nor way back goes on; empty while it does. Other holds only suspend it."""
+def ground_gone(state: State) -> str:
+    """Return why neither drain nor way back goes on; empty while it does. Other holds only suspend it.
+
+    Nor does advisory mode let them, but for a window's drain: that is shown there.
+    """
     latches = state.latches
     reasons = (
         ("the daemon is stopping", state.lifecycle is Lifecycle.STOPPING),
@@ -163,7 +174,6 @@ def _ground_gone(state: State) -> str:
         ("the originals are being restored", bool(state.restoring)),
         ("an override took its place", state.override is not None),
         *((hold.reason, True) for hold in (latches.paused, latches.foreign, latches.refused) if hold),
-        ("the mode is advisory now", state.mode is not Mode.ACTIVE),
     )
     return next((reason for reason, true in reasons if true), "")
 

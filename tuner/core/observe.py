@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import caution, degraded, estimator, foreign, gate, laws, occurrences
+from tuner.core import caution, degraded, estimator, foreign, gate, laws, occurrences, scheduled
 from tuner.core.recovery import Recovery
 from tuner.core.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.state import Originals, State
@@ -150,7 +150,7 @@ def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, est
     slice_, found, quality = estimator.update(
         state.estimator,
         sample,
-        learns=state.occurrences.learns(sample.monotonic),
+        learns=scheduled.learns(state, sample.monotonic),
         flush_order_lag=state.facts.flush_order_lag,
         stops_early=LAWS[state.facts.flush_law].stops_early,
         lists_written=LAWS[state.facts.flush_law].lists_written,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tuner.core import scheduledrain
 from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.drain import begun, refusal
@@ -140,13 +141,16 @@ def cancel_drain(state: State, asked: Asked) -> Outcome:
     """End a drain before its time."""
     if state.drain is None:
         return refused(state, "no drain is in force")
-    message = f"drain to {said(state.drain.target)} cancelled; back to the set-point"
+    windows = ", ".join(one.who for one in state.schedule if one.drain)
+    until = f" until the end of {windows}" if windows else ""
+    message = f"drain to {said(state.drain.target)} cancelled; back to the set-point{until}"
     return Outcome(_called_off(state, state.drain, f"cancelled by {asked.command.who}"), message)
 
 
 def _called_off(state: State, under_way: Drain, why: str) -> State:
-    """Return the state with a drain that ends in this tick."""
-    return replace(state, drain=replace(under_way, cancelled=why))
+    """Return the state with a drain that ends in this tick; no window that is active drains again."""
+    windows = scheduledrain.called_off(state.schedule, why)
+    return replace(state, drain=replace(under_way, cancelled=why), schedule=windows)
 
 
 def park(state: State, asked: Asked) -> Outcome:

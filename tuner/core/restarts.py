@@ -121,4 +121,5 @@ def _other_server(state: State, sample: Sample) -> State:
         latches=Latches(paused=state.latches.paused),
         holds=state.holds,
         drain=state.drain,
+        schedule=state.schedule,
     )

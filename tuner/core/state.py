@@ -14,7 +14,7 @@ from tuner.core.gate import GateState
 from tuner.core.latency import Pace
 from tuner.core.occurrences import Occurrences
 from tuner.core.trends import MeanRates, Trends
-from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle
+from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Window
 from tuner.settings import Mode, Settings
 
 SAME_START_SECONDS = 5.0
@@ -49,6 +49,8 @@ class Drain(Struct, frozen=True):
         rates: R and F over some seconds.
         reached: monotonic time when the target was met first, None before.
         cancelled: who ended it before its time; empty while nobody has.
+        scheduled: a window of the schedule asked for it, not a person.
+        shown: it was begun in advisory mode, and nothing is written for it.
     """
 
     target: int
@@ -61,6 +63,8 @@ class Drain(Struct, frozen=True):
     rates: MeanRates
     reached: float | None = None
     cancelled: str = ""
+    scheduled: bool = False
+    shown: bool = False
 
 
 class Return(Struct, frozen=True):
@@ -174,7 +178,8 @@ class State(Struct, frozen=True):
     role was taken over last; ``unpaid_since`` is since when a park that is owed on leaving active mode waits
     for a reading; ``beside_before`` is the server that the last run ended beside, where another one answers
     at its address now, until that is said; ``lock_asked`` tells that readings show who has the writer lock,
-    which is asked for from the tick after active mode is entered.
+    which is asked for from the tick after active mode is entered; ``schedule`` has the windows that are
+    active.
     """
 
     settings: Settings
@@ -214,3 +219,4 @@ class State(Struct, frozen=True):
     beside_before: str = ""
     lock_asked: bool = True
     why_advisory: str = ""
+    schedule: tuple[Window, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import commands, decide, drain, handover, holds, leaving, observe
+from tuner.core import commands, decide, drain, handover, holds, leaving, observe, scheduled, scheduledrain
 from tuner.core.asking import Asked
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
@@ -72,11 +72,13 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if ended:
         events.append(Event(wall=wall, code="override_ended", message="the override's time is over"))
     answers: list[Acknowledgement] = []
+    windows = state.schedule
     for command in tick.commands:
         asked = Asked(command=command, sample=sample, now=now)
         state, answer, said = commands.carry_out(state, asked, wall=wall)
         answers.append(answer)
         events.extend(said)
+    events.extend(scheduled.told(windows, state.schedule, wall=wall))
     if sample is not None:
         state, said_by_sample = observe.take_sample(state, sample, now=now, wall=wall)
         events.extend(said_by_sample)
@@ -85,8 +87,9 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
     state, found, changed = _hold(state, sample, now=now, wall=wall)
     events.extend(changed)
+    state, said_of_window = scheduledrain.follow(state, sample, now=now, wall=wall)
     state, said_of_drain = drain.follow(state, sample, now=now, wall=wall)
-    events.extend(said_of_drain)
+    events.extend([*said_of_window, *said_of_drain])
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
     overridden, owed = state.override is not None, state.park_owed
@@ -122,6 +125,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         drain=drain.progress(state, sample, now=now),
         restore=leaving.progress(state, sample, now=now),
         advisory=why_advisory(state),
+        schedule=state.schedule,
     )
 
 

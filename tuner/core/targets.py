@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
 from policies.registry import LAWS
 from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio
-from tuner.core import budgets, caution, degraded, parking
+from tuner.core import budgets, caution, parking, scheduled
 from tuner.core.announced import update
+from tuner.core.budgets import Budget
+from tuner.core.degraded import MARGIN
 from tuner.core.role import role_of
 from tuner.core.state import State
 from tuner.core.window import telling, warm
-from tuner.records import Capacity, Estimate, Event, Sample
+from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
+from tuner.settings import Settings
 
 
 def bounds(state: State) -> tuple[int, int]:
@@ -25,25 +30,25 @@ def bounds(state: State) -> tuple[int, int]:
 def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Work out the set-point and what would be left behind; both must be ready before they are needed.
 
-    Precedence: a person's set-point comes before the budgets; the role's limit and the guards come after
-    whoever decided. Where no M moves the age it rests at the flush limit, whoever wants it elsewhere.
+    The role's limit and the guards come after whoever decided. Where no M moves the age it rests at the flush
+    limit, whoever wants it elsewhere.
     """
     found = state.estimate
     if found is None:
         return state, []
-    wished = state.settings.set_point
+    asking = winners(state.schedule)
+    whose = {name: asking[effect].who for name, effect in scheduled.BUDGETS.items() if effect in asking}
     headroom = headroom_of(state, sample, found)
-    standing = budgets.look(state.estimator.recovery, headroom, state.settings, sample)
-    derived = highest_ratio(headroom, {name: one.ratio for name, one in standing.items()})
-    if sample.degraded:
-        derived = max(LOWEST, derived[0] - degraded.MARGIN), "degraded"
-    if wished is not None:
-        derived = wished, "person"
-    cap = state.settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
+    settings = scheduled.settings_of(state.settings, state.schedule)
+    standing = budgets.look(state.estimator.recovery, headroom, settings, sample, whose=whose)
+    wish = _wished(state.settings, asking)
+    derived = _preferred(wish, headroom, standing, whose, degraded=sample.degraded)
+    cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
     wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
     if not LAWS[state.facts.flush_law].authority:
         wanted, source, cap = 1.0, "flush_law", 1.0
-    as_it_is = source in {"person", "flush_law"} or source in caution.SLIDING
+    asked_for = wish is not None and source == wish[1]
+    as_it_is = asked_for or source == "flush_law" or source in caution.SLIDING
     set_point = wanted if as_it_is else min(cap, follow(state.set_point, wanted))
     announced, events = update(
         state.announced,
@@ -51,7 +56,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         age_ratio=sample.age_ratio,
         set_point=set_point,
         source=source,
-        wished=wished,
+        wished=wish,
         now=now,
         wall=wall,
     )
@@ -59,10 +64,49 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         state,
         park_target=_park_target(state, sample, found),
         set_point=set_point,
-        set_point_source=source,
+        set_point_source=f"{whose[source]}: {source}" if source in whose else source,
         announced=announced,
     )
     return state, events
+
+
+def _wished(settings: Settings, asking: Mapping[str, Window]) -> tuple[float, str] | None:
+    """Return the set-point that is asked for, and by whom: a person before the schedule; None without."""
+    if settings.set_point is not None:
+        return settings.set_point, "person"
+    window = asking.get("set_point")
+    if window is None or window.set_point is None:
+        return None
+    return window.set_point, window.who
+
+
+def _preferred(
+    wish: tuple[float, str] | None,
+    headroom: Headroom,
+    standing: Mapping[str, Budget],
+    whose: Mapping[str, str],
+    *,
+    degraded: bool,
+) -> tuple[float, str]:
+    """Return the set-point before role and guards, and who or what decides it.
+
+    Precedence: a person, the schedule, the budgets, what the load leaves. Budgets that the schedule sets are
+    the schedule's as well, and bound the set-point that it asks for.
+
+    Args:
+        wish: what a person or the schedule asks for, and who.
+        headroom: what load, server and alarm leave.
+        standing: the budgets in force.
+        whose: which of them are the schedule's.
+        degraded: the counters are off.
+    """
+    if wish is not None and wish[1] == "person":
+        return wish
+    if wish is not None:
+        theirs = [(max(LOWEST, standing[name].ratio), name) for name in whose if name in standing]
+        return min([wish, *theirs])
+    derived = highest_ratio(headroom, {name: one.ratio for name, one in standing.items()})
+    return (max(LOWEST, derived[0] - MARGIN), "degraded") if degraded else derived
 
 
 def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:

@@ -1,4 +1,4 @@
-"""Who asks for what: emergency, a person's override or drain, the policy; the first that asks is heard."""
+"""Who asks for what: emergency, a person's override or drain, a window's, the policy; the first is heard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import draincourse, estimator
+from tuner.core import draincourse, estimator, scheduled
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
 from tuner.core.laws import without_authority
@@ -44,7 +44,7 @@ class Wanted(Struct, frozen=True):
         io_capacity_max: wanted M, pages/s.
         reason: stable code.
         detail: the same in words.
-        source: emergency, person or policy.
+        source: emergency, person, schedule or policy.
         terms: the law's named parts.
     """
 
@@ -168,7 +168,7 @@ def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, no
         io_capacity_max=sample.io_capacity_max if stays else course.io_capacity_max,
         reason="draining" if wanted.reached is None else "drained",
         detail=f"{detail}; M is not lowered: {why}" if stays else detail,
-        source="person",
+        source="schedule" if wanted.scheduled else "person",
         terms={"target": float(wanted.target)} | course.terms,
     )
 
@@ -204,7 +204,7 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         authority=found.authority,
         io_capacity_max=sample.io_capacity_max,
         sustained_capacity=found.sustained_capacity,
-        learns=state.occurrences.learns(sample.monotonic),
+        learns=scheduled.learns(state, sample.monotonic),
         row_rate=found.row_rate,
     )
 

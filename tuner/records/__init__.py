@@ -33,6 +33,7 @@ from tuner.records.server import (
     Sample,
     grant,
 )
+from tuner.records.window import Window, effects, winners
 
 __all__ = [
     "CAPACITY_MINIMUM",
@@ -58,5 +59,8 @@ __all__ = [
     "Sample",
     "Tick",
     "TickRecord",
+    "Window",
+    "effects",
     "grant",
+    "winners",
 ]

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tuner.records.estimate import Estimate
 from tuner.records.server import Capacity, Facts, Missed, Sample
+from tuner.records.window import Window
 from tuner.settings import Mode, Settings
 
 
@@ -117,7 +118,7 @@ class Command(Struct, frozen=True):
 
     Attributes:
         name: pause, resume, park, restore, override, cancel_override, drain, cancel_drain, mode,
-            settings, stop, originals_saved.
+            settings, stop, originals_saved, schedule.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
         value: M for override, mode name for mode, checkpoint age for drain as ``tuner.core.ages``
@@ -125,6 +126,7 @@ class Command(Struct, frozen=True):
             are waited for.
         ttl: seconds an override or a drain lives.
         settings: the new settings, for ``settings``.
+        windows: those of the schedule that are active from now on, for ``schedule``.
         reason: free text for the record.
     """
 
@@ -134,6 +136,7 @@ class Command(Struct, frozen=True):
     value: str | int | None = None
     ttl: float | None = None
     settings: Settings | None = None
+    windows: tuple[Window, ...] = ()
     reason: str = ""
 
 
@@ -241,3 +244,4 @@ class TickRecord(Struct, frozen=True):
     drain: DrainProgress | None = None
     restore: RestoreProgress | None = None
     advisory: str = ""
+    schedule: tuple[Window, ...] = ()

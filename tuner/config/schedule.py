@@ -1,0 +1,132 @@
+"""Reads the schedule's tables of a configuration file."""
+
+from __future__ import annotations
+
+import difflib
+import zoneinfo
+from collections.abc import Iterator
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from tzlocal import get_localzone
+
+from tuner.config.crontab import CrontabError, read_crontab
+from tuner.config.keys import BRACKETS, SCHEDULE, SCHEDULE_KEYS, KeyValueError, nearest_schedule_key
+from tuner.config.schema import ScheduleTable
+from tuner.records.window import NOTHING, effects, said
+
+REQUIRED = ("name", "cron", "minutes")
+_EFFECTS = ", ".join(
+    said(name, not value) if isinstance(value, bool) else name for name, value in NOTHING.items()
+)
+
+
+class ZoneError(ValueError):
+    """A time zone that is not known here; the message says which would be right."""
+
+
+def zone_of(name: str | None) -> ZoneInfo:
+    """Return a time zone.
+
+    Args:
+        name: of the IANA; None for the machine's local one.
+
+    Raises:
+        ZoneError: there is none of that name, or it cannot be told which the machine's is.
+    """
+    if name is None:
+        return _local()
+    try:
+        return ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        known = zoneinfo.available_timezones()
+        if not known:
+            raise ZoneError("this machine knows no time zones: install tzdata") from error
+        lower = {one.lower(): one for one in sorted(known)}
+        close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
+        hint = f"did you mean {lower[close[0]]}?" if close else "such as Europe/Berlin or UTC"
+        raise ZoneError(f"must be a time zone of the IANA; {hint}") from error
+
+
+def _local() -> ZoneInfo:
+    """Return the machine's own time zone.
+
+    Raises:
+        ZoneError: its files contradict each other, or name none.
+    """
+    try:
+        found = get_localzone()
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ZoneError(f"is not given, and the machine's own cannot be told ({error}); name one") from error
+    if not isinstance(found, ZoneInfo):
+        raise ZoneError("is not given, and the machine's own cannot be told; name one")
+    return found
+
+
+def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...], list[str]]:
+    """Return the schedule's tables, and one line for everything that is wrong with them.
+
+    Args:
+        place: file and array, for the messages.
+        tables: what the file says.
+    """
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        return (), [f"{place} must be an array of tables: write {BRACKETS[SCHEDULE]} before each"]
+    found: list[ScheduleTable] = []
+    problems: list[str] = []
+    names: dict[object, int] = {}
+    for number, table in enumerate(tables, 1):
+        name = table.get("name")
+        called = f' "{name}"' if isinstance(name, str) else ""
+        here = f"{place}[{number}]{called}"
+        values, wrong = _values(here, table)
+        if "name" in values and names.setdefault(name, number) != number:
+            taken = f"{SCHEDULE}[{names[name]}] has this name; each needs one of its own"
+            wrong.append(f"{here}.name = {_toml(name)}: {taken}")
+        wrong.extend(_beyond_bounds(here, values))
+        if not wrong:
+            made = ScheduleTable(**values)
+            found.append(made)
+            if not effects(made):
+                wrong.append(f"{here}: has no effect; give at least one of {_EFFECTS}")
+        problems.extend(wrong)
+    return tuple(found), problems
+
+
+def _values(here: str, table: dict[str, object]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values of one table, each inside its own bounds."""
+    values, problems = {}, []
+    for name, value in table.items():
+        key = SCHEDULE_KEYS.get(name)
+        if key is None:
+            near = nearest_schedule_key(name)
+            hint = f"did you mean {near}?" if near else f"a schedule has {', '.join(SCHEDULE_KEYS)}"
+            problems.append(f"{here}.{name}: unknown key; {hint}")
+            continue
+        try:
+            values[name] = key.read(value, from_text=False)
+        except KeyValueError as error:
+            problems.append(f"{here}.{name} = {_toml(value)}: {error}")
+    missing = [name for name in REQUIRED if name not in table]
+    problems.extend(f"{here}.{name} is missing; it must be {SCHEDULE_KEYS[name].accepts}" for name in missing)
+    return values, problems
+
+
+def _beyond_bounds(here: str, values: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with a crontab and a time zone that are texts, as they should be."""
+    if "cron" in values:
+        try:
+            read_crontab(values["cron"])
+        except CrontabError as error:
+            yield f"{here}.cron = {_toml(values['cron'])}: {error}"
+    zone = values.get("timezone")
+    try:
+        zone_of(zone)
+    except ZoneError as error:
+        yield f"{here}.timezone {error}" if zone is None else f"{here}.timezone = {_toml(zone)}: {error}"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
