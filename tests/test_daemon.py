@@ -17,10 +17,11 @@ from structlog.testing import capture_logs
 from tests.bench import FakeServer
 from tests.factory import LOADED, command
 from tests.life import ORIGINALS, SOON, Life
+from tuner import daemon
 from tuner.board import Board, BoardInbox
 from tuner.clock import SystemClock
 from tuner.config.errors import ConfigError
-from tuner.config.schema import ApiSection, Config, DaemonSection
+from tuner.config.schema import ApiSection, Config, DaemonSection, ScheduleTable
 from tuner.daemon import Daemon
 from tuner.journal.reader import learned, originals, runs, trace
 from tuner.records import (
@@ -297,3 +298,70 @@ def test_a_server_that_dies_does_not_end_the_daemon(active: Life) -> None:
     missed = [one for one in active.records if isinstance(one.tick.reading, Missed)]
     assert missed
     assert all(one.decision.kind is DecisionKind.KEEP for one in missed)
+
+
+def test_a_daemon_that_is_killed_loses_little_of_what_it_learned(active: Life, tmp_path: Path) -> None:
+    """What was learned, and the state for a replay, are on disk while it lives, not at its end alone."""
+    found: list[bytes] = []
+
+    def script() -> None:
+        active.wait_for_write()
+        active.daemon._housekeeping.clock_was_set()
+        active.wait(lambda: bool(learned(tmp_path)))
+        found.extend(learned(tmp_path).values())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(daemon, "LEARNED_SECONDS", 0.1)
+        active.live(script)
+
+    assert found
+
+
+def test_a_clock_that_is_set_is_told_to_the_housekeeping(active: Life) -> None:
+    """A wall clock that jumps by an hour does not put off what is due: its times begin anew."""
+    told: list[bool] = []
+
+    def script() -> None:
+        active.wait_for_ticks(3)
+        active.daemon._housekeeping.clock_was_set = lambda: told.append(True)  # type: ignore[method-assign]
+        active.clock.offset = -3_600.0
+        active.wait(lambda: bool(told))
+
+    active.live(script)
+
+    assert told == [True]
+
+
+def test_sighup_brings_another_schedule(tmp_path: Path) -> None:
+    """A window of the new file is active at once, one of the old ends; a wrong file leaves all as it was."""
+    always = ScheduleTable(name="always", cron="* * * * *", minutes=600, timezone="UTC", set_point=0.5)
+    life = Life(tmp_path, Settings(mode=Mode.ACTIVE))
+
+    def script() -> None:
+        life.wait_for_ticks(3)
+        life.loaded.content = replace(life.config, schedule=(always,))
+        os.kill(os.getpid(), signal.SIGHUP)
+        life.wait(lambda: bool(life.records[-1].schedule))
+        life.loaded.content = ConfigError(["FILE:schedule[1].cron is missing"])
+        os.kill(os.getpid(), signal.SIGHUP)
+        life.wait_for_ticks(20)
+        life.loaded.content = life.config
+        os.kill(os.getpid(), signal.SIGHUP)
+        life.wait(lambda: not life.records[-1].schedule)
+
+    life.live(script)
+
+    said = [event.code for record in life.records for event in record.events if "schedule" in event.code]
+    assert said == ["schedule_begins", "schedule_ends"]
+    inside = [one for one in life.records if one.schedule and one.decision.set_point is not None]
+    assert inside[-1].decision.set_point_source == "schedule always"
+
+
+def test_a_daemon_that_starts_in_a_window_is_in_it_from_the_first_wait_on(tmp_path: Path) -> None:
+    """What was begun before the daemon was started counts from its second tick on, for every later one."""
+    life = Life(tmp_path, Settings())
+    always = ScheduleTable(name="always", cron="* * * * *", minutes=600, timezone="UTC", set_point=0.5)
+    life.config = replace(life.config, schedule=(always,))
+    life.live(lambda: life.wait_for_ticks(10))
+
+    assert [bool(one.schedule) for one in life.records[:10]] == [False, *[True] * 9]

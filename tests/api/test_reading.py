@@ -27,7 +27,7 @@ from tests.api.factory import (
 )
 from tuner.board import Board
 from tuner.history import MAX_POINTS
-from tuner.records import Decision, DecisionKind, Event, Hold, HoldCode
+from tuner.records import Decision, DecisionKind, Event, Hold, HoldCode, Window
 from tuner.settings import Settings
 
 
@@ -75,6 +75,30 @@ def test_status_tells_how_long_a_hold_lasts(board: Board) -> None:
     assert hold["seconds"] == 5.0
     assert hold["since"] == START + 5.0
     assert hold["clears"] == "innobrim resume"
+
+
+def test_status_has_the_windows_that_are_active(board: Board) -> None:
+    """Each with its end, what it asks for, whose value counts instead, and the budget that is in force."""
+    night = Window("night", START, START + 601.0, max_recovery_seconds=60.0, set_point=0.5)
+    backup = Window(
+        "backup", START, START + 61.0, max_recovery_seconds=90.0, drain=True, drain_waits="held: resizing"
+    )
+    board.publish(record(schedule=(night, backup)), Settings(set_point=0.7), FACTS)
+    found = get(application(board), "/v1/status").json()
+
+    assert found["budgets"]["recovery"]["allowed"] == 60.0
+    first, second = found["schedule"]
+    assert first == {
+        "name": "night",
+        "began": START,
+        "ends": START + 601.0,
+        "seconds_left": 600.0,
+        "effects": {"set_point": 0.5, "max_recovery_seconds": 60.0},
+        "overruled": {"set_point": "person"},
+        "waits": None,
+    }
+    assert second["overruled"] == {"max_recovery_seconds": "schedule night"}
+    assert second["waits"] == "held: resizing"
 
 
 def test_status_names_no_statement_that_a_provider_refuses(board: Board) -> None:

@@ -16,9 +16,11 @@ from api.metrics import FIELD_METRICS, STATE_METRICS
 from tests.api.factory import FACTS, about, application, browser, estimate, missed, record, sample
 from tuner.board import Board
 from tuner.config.checks import worst_tick_seconds
-from tuner.config.schema import Config
-from tuner.records import Capacity, Hold, HoldCode, Lifecycle, Receipt
+from tuner.config.schema import Config, ScheduleTable
+from tuner.records import Capacity, Hold, HoldCode, Lifecycle, Receipt, Window
 from tuner.settings import Settings
+
+NIGHTLY = Window("nightly", 1_699_999_000.0, 1_700_004_400.0, drain=True)
 
 
 def get(app: FastAPI, path: str) -> httpx.Response:
@@ -119,7 +121,7 @@ def test_metrics_parse_without_duplicates(board: Board) -> None:
     full = estimate(sustained_capacity=1200.0, seconds_to_sync=30.0, seconds_to_stall=90.0)
     reading = sample(replica_lag=1.5, write_statements=7_000, write_time=35.0)
     made = record(1, reading=reading, estimate=full, override_ends=200.0)
-    board.publish(made, Settings(), FACTS)
+    board.publish(replace(made, schedule=(NIGHTLY,)), Settings(), FACTS)
     text = get(application(board), "/metrics").text
 
     families = list(text_string_to_metric_families(text))
@@ -133,6 +135,30 @@ def test_metrics_parse_without_duplicates(board: Board) -> None:
         assert family.documentation
         if family.type == "counter":
             assert all(line.name.endswith("_total") for line in family.samples)
+
+
+def test_metrics_have_a_series_for_each_schedule(board: Board) -> None:
+    """1 while a window is active and 0 while none is, and when the active one began and ends."""
+    tables = (
+        ScheduleTable("nightly", "30 1 * * *", 90, drain=True),
+        ScheduleTable("day", "0 8 * * *", 9, learn=False),
+    )
+    board.publish(record(schedule=(NIGHTLY,)), Settings(), FACTS)
+    found = values(application(board, about=about(configuration=lambda: Config(schedule=tables))))
+
+    nightly, day = (("schedule", "nightly"),), (("schedule", "day"),)
+    assert found["innobrim_schedule_active", nightly] == 1.0
+    assert found["innobrim_schedule_active", day] == 0.0
+    assert found["innobrim_schedule_began_timestamp_seconds", nightly] == NIGHTLY.began
+    assert found["innobrim_schedule_ends_timestamp_seconds", nightly] == NIGHTLY.ends
+    assert ("innobrim_schedule_ends_timestamp_seconds", day) not in found
+
+
+def test_without_a_schedule_there_is_no_metric_of_one(board: Board) -> None:
+    """Who has no schedule sees nothing of it."""
+    board.publish(record(), Settings(), FACTS)
+
+    assert "innobrim_schedule" not in get(application(board), "/metrics").text
 
 
 def test_metrics_show_what_goes_on_beside_the_load(board: Board) -> None:

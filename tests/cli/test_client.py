@@ -248,7 +248,9 @@ def test_restore_wait_ends_with_the_originals(daemon: AnsweringLoop, run: Run) -
     assert run("restore", "--wait").exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["status", "pause", "resume", "override", "drain", "park", "restore"])
+@pytest.mark.parametrize(
+    "name", ["status", "pause", "resume", "override", "drain", "park", "restore", "schedule"]
+)
 def test_help_has_an_example(name: str) -> None:
     """Every command's help shows how it is used."""
     result = CliRunner().invoke(cli, [name, "--help"], prog_name="innobrim")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from policies.registry import LAWS
 from policies.setpoint import LOWEST, STEP
 from tuner.core import budgets, caution
@@ -22,9 +24,24 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
         assert set_point <= settings.max_replica_set_point, "a replica above its limit"
     bounds = caution.bounds(after.caution, reading)
     if settings.set_point is None:
-        headroom = headroom_of(after, reading, found)
-        bounds |= budgets.ratios(after.estimator.recovery, headroom, settings)
+        bounds |= _of_the_schedule(reading, found, after)
     else:
         assert set_point <= settings.set_point
     for name, bound in bounds.items():
         assert set_point <= max(LOWEST, bound) + STEP, f"the set-point is above {name}"
+
+
+def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str, float]:
+    """Return the bounds by budgets and windows: a window's set-point before budgets of no window."""
+    windows = after.schedule
+    headroom = headroom_of(after, reading, found)
+    asked = {
+        name: [value for one in windows if (value := getattr(one, key)) is not None]
+        for name, key in (("recovery", "max_recovery_seconds"), ("shutdown", "max_shutdown_seconds"))
+    }
+    changed = {f"max_{name}_seconds": min(values) for name, values in asked.items() if values}
+    ratios = budgets.ratios(after.estimator.recovery, headroom, replace(after.settings, **changed))
+    set_points = [one.set_point for one in windows if one.set_point is not None]
+    if not set_points:
+        return ratios
+    return {"window": min(set_points)} | {name: ratio for name, ratio in ratios.items() if asked[name]}

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.bench import Bench, FakeServer
 from tests.core.referee import Referee
-from tests.core.strategies import PAIRS, loop_settings, orders
+from tests.core.strategies import PAIRS, loop_settings, orders, windows
 from tests.factory import SAVED, command
 from tuner.core import foreign
 from tuner.core.ledger import KNOTS
@@ -102,6 +102,12 @@ class AskedLoop(RuleBasedStateMachine):
     def drain(self, share: int, ttl: float, count: int) -> None:
         """A person wants the age brought down, for a time."""
         self.turn(command("drain", value=f"{share}%", ttl=ttl))
+        self.go_on(count)
+
+    @rule(told=windows(), count=st.integers(1, 30))
+    def the_clock_strikes(self, told: Command, count: int) -> None:
+        """Other windows of the schedule are active from now on."""
+        self.turn(told)
         self.go_on(count)
 
     @precondition(lambda self: len(self.bench.records) % 3 == 0)

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.factory import command
-from tuner.records import Capacity, Command
+from tests.factory import EPOCH, command
+from tuner.records import Capacity, Command, Window
 from tuner.settings import Mode, Settings
 
 PAIRS = st.one_of(
@@ -41,6 +41,28 @@ def loop_settings(draw: st.DrawFn) -> Settings:
         max_recovery_seconds=draw(st.sampled_from([300.0, 300.0, 20.0, 2.0])),
         max_shutdown_seconds=draw(st.sampled_from([300.0, 300.0, 20.0, 2.0])),
         max_replica_set_point=draw(st.sampled_from([0.8, 0.25])),
+    )
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Command:
+    """Return what tells the loop which windows of a schedule are active."""
+    names = draw(st.lists(st.sampled_from("abc"), unique=True, max_size=3))
+    return command(
+        "schedule",
+        windows=tuple(
+            Window(
+                name=name,
+                began=EPOCH,
+                ends=EPOCH + draw(st.sampled_from([10.0, 600.0, 100_000.0])),
+                set_point=draw(st.sampled_from([None, None, 0.21, 0.5, 0.95])),
+                drain=draw(st.booleans()),
+                max_recovery_seconds=draw(st.sampled_from([None, None, 2.0, 20.0, 86_400.0])),
+                max_shutdown_seconds=draw(st.sampled_from([None, None, 2.0, 20.0, 86_400.0])),
+                learn=draw(st.sampled_from([True, True, False])),
+            )
+            for name in names
+        ),
     )
 
 

@@ -1,0 +1,137 @@
+"""``innobrim schedule``: what is active, what comes, and whose value counts where windows overlap."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.almanac import at
+from tuner.cli.main import cli
+
+NOW = at("UTC", 2026, 11, 1, 0, 45)
+NIGHT = """
+[[schedule]]
+name = "backup"
+cron = "30 1 * * *"
+minutes = 60
+timezone = "America/New_York"
+drain = true
+set_point = 0.6
+
+[[schedule]]
+name = "night"
+cron = "0 22 * * *"
+minutes = 480
+timezone = "America/New_York"
+set_point = 0.5
+learn = false
+
+[[schedule]]
+name = "berlin"
+cron = "0 1 * * *"
+minutes = 60
+timezone = "Europe/Berlin"
+set_point = 0.6
+"""
+
+LISTED = """\
+active now:
+  berlin: set_point = 0.6; since Sun 2026-11-01 01:00 +01:00, until Sun 2026-11-01 02:00 +01:00, 15m left
+next day:
+  begins                       ends                         name    effects
+  Sat 2026-10-31 22:00 -04:00  Sun 2026-11-01 05:00 -05:00  night   set_point = 0.5, learn = false
+      overlaps backup, Sun 2026-11-01 01:30 -04:00 to Sun 2026-11-01 01:30 -05:00: set_point as night has it
+  Sun 2026-11-01 01:30 -04:00  Sun 2026-11-01 01:30 -05:00  backup  set_point = 0.6, drain = true
+      overlaps night, Sat 2026-10-31 22:00 -04:00 to Sun 2026-11-01 05:00 -05:00: set_point as night has it
+  Mon 2026-11-02 01:00 +01:00  Mon 2026-11-02 02:00 +01:00  berlin  set_point = 0.6
+"""
+
+
+def asked(path: Path, text: str, *words: str) -> Result:
+    """Run the command with this configuration."""
+    path.joinpath("c.toml").write_text(text, encoding="utf-8")
+    return CliRunner().invoke(
+        cli, ["schedule", "--config", str(path / "c.toml"), *words], prog_name="innobrim"
+    )
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory, at a known time."""
+    monkeypatch.setattr(time, "time", lambda: NOW)
+    return tmp_path
+
+
+def test_it_lists_what_is_active_and_what_comes(here: Path) -> None:
+    """Times are those of each schedule's zone with the offset of then; overlaps say whose value counts."""
+    result = asked(here, '[loop]\nmode = "active"\n' + NIGHT, "--days", "1")
+
+    assert result.exit_code == 0
+    assert result.output == LISTED
+
+
+def test_machines_get_the_same(here: Path) -> None:
+    """One object, with ISO times, Unix times and the effects as values."""
+    plan = json.loads(asked(here, NIGHT, "--days", "1", "--json").stdout)
+
+    assert (plan["now"], plan["days"], [one["name"] for one in plan["active"]]) == (NOW, 1, ["berlin"])
+    night, backup, berlin = plan["coming"]
+    assert (backup["begins"], backup["ends"]) == ("2026-11-01T01:30-04:00", "2026-11-01T01:30-05:00")
+    assert backup["ends_at"] - backup["begins_at"] == 3_600
+    assert backup["effects"] == {"set_point": 0.6, "drain": True}
+    assert night["overlaps"][0]["wins"] == {"set_point": "night"}
+    assert (berlin["timezone"], berlin["overlaps"]) == ("Europe/Berlin", [])
+    assert plan["notes"] == [
+        "the configuration's mode is advisory: windows are shown, and nothing is written for them"
+    ]
+
+
+def test_nothing_in_common_counts_on_both_sides(here: Path) -> None:
+    """Windows that overlap without asking for the same are said to count both."""
+    text = NIGHT.replace("drain = true\nset_point = 0.6\n", "drain = true\n")
+
+    assert "no effect in common, so all of both count" in asked(here, text).output
+
+
+def test_a_set_point_of_a_persons_own_is_noted(here: Path) -> None:
+    """Who sets loop.set_point learns that no schedule's counts beside it."""
+    result = asked(here, "[loop]\nset_point = 0.7\n" + NIGHT)
+
+    assert "note: loop.set_point = 0.7 comes before the set_point of any schedule" in result.output
+
+
+def test_without_a_schedule_it_says_so(here: Path) -> None:
+    """An empty schedule is fine, and the answer says where to read on."""
+    result = asked(here, "")
+
+    assert result.exit_code == 0
+    assert result.output.startswith("no schedule: the configuration has no [[schedule]] table")
+    assert json.loads(asked(here, "", "--json").stdout)["coming"] == []
+
+
+def test_nothing_active_and_nothing_coming_is_said(here: Path) -> None:
+    """A schedule that is far away leaves no empty table behind."""
+    far = '[[schedule]]\nname = "far"\ncron = "0 0 1 6 *"\nminutes = 60\ntimezone = "UTC"\ndrain = true\n'
+
+    lines = asked(here, '[loop]\nmode = "active"\n' + far).output.splitlines()
+
+    assert lines == ["active now: none", "next 7 days: none begins"]
+
+
+def test_a_wrong_configuration_ends_it(here: Path) -> None:
+    """Exit 2, with the line that a daemon would refuse it with."""
+    result = asked(here, NIGHT.replace("Europe/Berlin", "Europe/Berln"))
+
+    assert result.exit_code == 2
+    assert 'schedule[3] "berlin".timezone = "Europe/Berln"' in result.output
+    assert "did you mean Europe/Berlin?" in result.output
+
+
+@pytest.mark.parametrize("days", ["0", "367", "x"])
+def test_days_have_bounds(here: Path, days: str) -> None:
+    """Another number of days is a mistake of usage."""
+    assert asked(here, NIGHT, "--days", days).exit_code == 2
