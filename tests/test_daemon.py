@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, MutableMapping
@@ -365,3 +367,13 @@ def test_a_daemon_that_starts_in_a_window_is_in_it_from_the_first_wait_on(tmp_pa
     life.live(lambda: life.wait_for_ticks(10))
 
     assert [bool(one.schedule) for one in life.records[:10]] == [False, *[True] * 9]
+
+
+def test_a_daemon_carries_nothing_that_it_does_not_need() -> None:
+    """Importing the daemon with its schedule and housekeeping brings in neither numpy nor a web framework."""
+    code = "import sys, tuner.daemon; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+
+    brought = set(found.stdout.split())
+    assert "apscheduler" in brought
+    assert brought.isdisjoint({"numpy", "scipy", "skopt", "sklearn", "fastapi", "docker", "pandas"})

@@ -156,7 +156,7 @@ def test_a_machine_without_a_time_zone_has_to_be_told_one(
         raise zoneinfo_error("Multiple conflicting time zone configurations found")
 
     zoneinfo_error = reading.zoneinfo.ZoneInfoNotFoundError
-    monkeypatch.setattr(reading, "get_localzone", contradict)
+    monkeypatch.setattr(reading, "reload_localzone", contradict)
     (found,) = said(GOOD.replace('timezone = "Europe/Berlin"\n', ""))
 
     assert found.startswith('FILE:schedule[1] "nightly-backup".timezone is not given, and the machine\'s own')

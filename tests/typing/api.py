@@ -25,6 +25,7 @@ from tuner.core.step import start, step
 from tuner.inbox import Inbox
 from tuner.loop import Publish, drive
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample, Tick, TickRecord
+from tuner.schedule import ScheduledInbox
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server
 from tuner.settings import Settings
@@ -40,9 +41,9 @@ def clocks() -> list[Clock]:
     return [SystemClock(), SimClock()]
 
 
-def inboxes(board: BoardInbox, simulated: SimInbox) -> list[Inbox]:
-    """The loop's only wait, in real and in simulated time."""
-    return [board, simulated]
+def inboxes(board: BoardInbox, simulated: SimInbox, scheduled: ScheduledInbox) -> list[Inbox]:
+    """The loop's only wait, in real and in simulated time, and with a schedule in front of either."""
+    return [board, simulated, scheduled]
 
 
 def policies() -> None:

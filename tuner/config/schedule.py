@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tzlocal import get_localzone
+from tzlocal import reload_localzone
 
 from tuner.config.crontab import CrontabError, read_crontab
 from tuner.config.keys import BRACKETS, SCHEDULE, SCHEDULE_KEYS, KeyValueError, nearest_schedule_key
@@ -55,7 +55,7 @@ def _local() -> ZoneInfo:
         ZoneError: its files contradict each other, or name none.
     """
     try:
-        found = get_localzone()
+        found = reload_localzone()  # read anew, since a reload is to see another one
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ZoneError(f"is not given, and the machine's own cannot be told ({error}); name one") from error
     if not isinstance(found, ZoneInfo):
