@@ -86,6 +86,9 @@ MEAN_SHARE = 0.5
 HOLD_GAIN = 0.5
 """Share of the equilibrium's error that one write takes out; the plant is steeper than its model."""
 
+WORTH_SHIFT = 0.012
+"""Difference in ln M for which a set-point that was moved on purpose is followed by a write."""
+
 LEAST_COMBINING = 0.3
 """Write combining that is reckoned with at least; bounds the settling time and the gain."""
 
@@ -105,6 +108,7 @@ class FeedforwardState:
         landed_rate: mean of R since the landing, bytes/s.
         unrest: variance of the former around the mean of two minutes, relative, since the landing.
         rest: M to land with that was asked for last, pages/s; 0 before the first.
+        shift: what ln M has to move by still, as the set-point was moved on purpose.
         equilibrium: what the load shows, averaged.
     """
 
@@ -118,6 +122,7 @@ class FeedforwardState:
     landed_rate: float = 0.0
     unrest: float = 0.0
     rest: float = 0.0
+    shift: float = 0.0
     equilibrium: Equilibrium = field(default_factory=Equilibrium)
 
 
@@ -141,8 +146,10 @@ class Feedforward:
         weight = min(1.0, elapsed / span) if situation.learns else 0.0
         equilibrium = state.equilibrium.follow(situation, weight)
         state = replace(state, at=situation.now, equilibrium=equilibrium)
+        if situation.moved_from > 0.0:
+            state = self._follow_aim(state, situation)
         if self._far(state, situation):
-            return replace(state, landed_at=None, landing=True), self._travel(situation)
+            return replace(state, landed_at=None, landing=True, shift=0.0), self._travel(situation)
         settling = self._settling(situation)
         state = self._follow_error(state, situation, elapsed, settling)
         capped = situation.set_point >= self.law.full_rate_ratio
@@ -156,7 +163,17 @@ class Feedforward:
         landed = state.landed_at is not None and (
             state.rest <= 0.0 or abs(math.log(state.rest) - math.log(io_capacity_max)) <= LANDING
         )
-        return replace(state, wrote_at=state.at, landing=state.landing and not landed)
+        return replace(state, wrote_at=state.at, landing=state.landing and not landed, shift=0.0)
+
+    def _follow_aim(self, state: FeedforwardState, situation: Situation) -> FeedforwardState:
+        """Note by how much M has to move with a set-point that was moved on purpose.
+
+        Less than the band would not be followed at all by the mean error; and what holding has learned of
+        the resting place stays in M, as it would not in a landing.
+        """
+        equilibrium, shift = state.equilibrium.moved(self.law, situation)
+        error = state.mean_error + situation.moved_from - situation.set_point
+        return replace(state, equilibrium=equilibrium, mean_error=error, shift=state.shift + shift)
 
     def _lasted(self, state: FeedforwardState, now: float) -> float:
         """Return the seconds that the averages stand for: since the landing, or since one may be prepared."""
@@ -241,8 +258,10 @@ class Feedforward:
         landing = state.landing and ripe >= 0.0 and min(since, ripe) < settling and rest > 0.0
         if landing and abs(math.log(rest) - math.log(current)) > LANDING:
             return Proposal(rest, terms)
+        if abs(state.shift) > WORTH_SHIFT:
+            return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
         by_law = self.law.stiffness(situation.set_point)
-        move = HOLD_GAIN * (by_law + combining) * math.log1p(mean / situation.set_point)
+        move = HOLD_GAIN * situation.hold_gain * (by_law + combining) * math.log1p(mean / situation.set_point)
         lasting = abs(mean) > max(BAND, CALM * unrest) and error * mean > 0 and abs(error) > BAND
         settled = since >= settling
         return Proposal(current * math.exp(move), terms | {"move": move}, act=lasting and settled)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from policies.types import Suggestion
+
 FLUSH_ORDER_LAG = 2 * 1024 * 1024
 """Bytes that a checkpoint stays behind the oldest modification (MySQL 8.0 and later; no other server)."""
 
@@ -15,6 +17,9 @@ LOWEST = 0.30
 
 NOISE = 0.03
 """What the age ratio wanders around the set-point in the steady state."""
+
+LEAST_MARGIN_SHARE = 0.5
+"""Share of that which stays free whatever an optimiser suggests."""
 
 REACTION_SECONDS = 4.0
 """Sampling, decision, write, and the server's next cleaner loop."""
@@ -81,24 +86,46 @@ class Headroom:
         return seconds * self.redo_rate
 
 
-def highest_ratio(headroom: Headroom, budgets: Mapping[str, float]) -> tuple[float, str]:
-    """Return the highest age ratio that all bounds allow, and which of them decided.
+def bounds_of(headroom: Headroom, budgets: Mapping[str, float], *, noise: float = NOISE) -> dict[str, float]:
+    """Return every bound by name, as age ratios.
 
     Args:
         headroom: what load, server and alarm leave.
         budgets: further bounds by name, as age ratios.
+        noise: what is left free below headroom and alarm for the age to wander, as an age ratio.
     """
     room = headroom.sync_point - headroom.burst_bytes - headroom.reaction_bytes
     burst = room / headroom.flush_limit
     alarm = (
         headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.highest_lag
     ) / headroom.flush_limit
-    bounds = {"headroom": burst - NOISE, "alarm": alarm - NOISE, "highest": HIGHEST, **budgets}
+    return {"headroom": burst - noise, "alarm": alarm - noise, "highest": HIGHEST, **budgets}
+
+
+def highest_ratio(
+    headroom: Headroom, budgets: Mapping[str, float], *, noise: float = NOISE
+) -> tuple[float, str]:
+    """Return the highest age ratio that all bounds allow, and which of them decided; as ``bounds_of``."""
+    bounds = bounds_of(headroom, budgets, noise=noise)
     name = min(bounds, key=bounds.__getitem__)
     worth = worth_holding(bounds[name], headroom.combining_exponent)
     if LOWEST < worth < bounds[name]:
         return worth, "worth"
     return max(LOWEST, bounds[name]), name
+
+
+def suggested_ratio(
+    headroom: Headroom, budgets: Mapping[str, float], suggestion: Suggestion
+) -> tuple[float, str]:
+    """Return the age ratio that an optimiser's suggestion comes to, inside all bounds, and its name.
+
+    It may use a part of what is left free for the age to wander, hold less than the bounds allow, or more
+    than is reckoned to be worth it; headroom, alarm and budgets themselves it cannot pass.
+    """
+    noise = NOISE * max(LEAST_MARGIN_SHARE, suggestion.margin_share)
+    bound = min(bounds_of(headroom, budgets, noise=noise).values())
+    derived, _ = highest_ratio(headroom, budgets, noise=noise)
+    return max(LOWEST, min(bound, derived + suggestion.offset)), "optimiser"
 
 
 def worth_holding(highest: float, combining_exponent: float) -> float:

@@ -38,6 +38,8 @@ class Situation:
         learns: False where the server is busy with something else than its load, so that averages of
             what the load is like stay as they are.
         row_rate: throughput, row changes/s, smoothed; 0 when unknown.
+        hold_gain: factor on the law's own gain while holding, for laws that have one.
+        moved_from: set-point before this tick where it was moved on purpose, to be followed at once; else 0.
     """
 
     now: float
@@ -60,6 +62,8 @@ class Situation:
     sustained_capacity: float | None
     learns: bool = True
     row_rate: float = 0.0
+    hold_gain: float = 1.0
+    moved_from: float = 0.0
 
     @property
     def age_ratio(self) -> float:
@@ -120,4 +124,85 @@ class Policy(Protocol[StateT]):
 
     def wrote(self, state: StateT, io_capacity_max: int) -> StateT:
         """Tell the law which M really went into force, so that it cannot wind up."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the load is like: evidence of one context says nothing about another.
+
+    Attributes:
+        redo_rate: R, bytes/s.
+        row_bytes: redo for each row change, bytes.
+        lru_share: share of the LRU in the pages flushed, 0 to 1; what reads that miss the buffer pool bring.
+        concurrency: writing statements under way on average; 0 where the server does not show it.
+        flush_limit: A, bytes.
+    """
+
+    redo_rate: float
+    row_bytes: float
+    lru_share: float
+    concurrency: float
+    flush_limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What an outer law may move, and nothing else.
+
+    Attributes:
+        offset: added to the analytic set-point, as an age ratio.
+        margin_share: share of the usual margin below headroom and alarm that the age may wander in.
+        hold_gain: factor on the inner law's gain while holding.
+    """
+
+    offset: float = 0.0
+    margin_share: float = 1.0
+    hold_gain: float = 1.0
+
+
+ANALYTIC = Suggestion()
+"""What the loop does without an outer law."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of one suggestion.
+
+    Attributes:
+        suggestion: what was tried.
+        context: the load that it was tried under, averaged.
+        gain: ln of the figure of merit over that of the analytic set-point, mean; negative: worse.
+        error: standard error of that.
+        at: when it ended, Unix time in seconds.
+    """
+
+    suggestion: Suggestion
+    context: Context
+    gain: float
+    error: float
+    at: float
+
+
+class Outer(Protocol):
+    """A law above the inner one: it sees what suggestions came to, and makes the next one.
+
+    It never says what to write, and is in no hurry: minutes may pass between question and answer.
+    """
+
+    @property
+    def name(self) -> str:
+        """Return the name that the law is asked for by."""
+        ...
+
+    def ask(self, context: Context) -> Suggestion | None:
+        """Return what to try next under this load; None where nothing is worth a trial."""
+        ...
+
+    def tell(self, trial: Trial) -> None:
+        """Take in what became of a suggestion.
+
+        Raises:
+            ValueError: a number in it is not finite, or the suggestion is outside the limits.
+        """
         ...
