@@ -76,6 +76,7 @@ def reading_routes(
                 process=vitals.process(),
                 journal=board.tally().journal,
                 drain_ended=_drain_ended(board, loop_now(board, about)),
+                optimiser=board.tally().optimiser,
             )
         )
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tuner.records import Sample, TickRecord
+from tuner.records import OptimiserHealth, OptimiserProgress, Sample, TickRecord
 
 
 class DrainInForce(Struct, frozen=True):
@@ -72,3 +72,17 @@ def restore_of(record: TickRecord) -> RestoreUnderWay | None:
         latency_limit=restore.latency_limit,
         who=restore.who,
     )
+
+
+class OptimiserUnderWay(Struct, frozen=True):
+    """The outer loop of the policy bayes."""
+
+    progress: OptimiserProgress
+    process: Annotated[
+        OptimiserHealth | None, Meta(description="the optimiser's own process; none without a daemon")
+    ] = None
+
+
+def optimiser_of(record: TickRecord, health: OptimiserHealth | None) -> OptimiserUnderWay | None:
+    """Return what the outer loop is at; None where the policy has none."""
+    return None if record.optimiser is None else OptimiserUnderWay(record.optimiser, health)

@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from api.budgets import BudgetInForce, budgets_of
-from api.under_way import DrainInForce, RestoreUnderWay, drain_of, restore_of
+from api.under_way import (
+    DrainInForce,
+    OptimiserUnderWay,
+    RestoreUnderWay,
+    drain_of,
+    optimiser_of,
+    restore_of,
+)
 from api.vitals import Process
 from api.windows import WindowInForce, windows_of
 from policies.catalogue import CATALOGUE, About
@@ -22,6 +29,7 @@ from tuner.records import (
     HoldCode,
     Lifecycle,
     Missed,
+    OptimiserHealth,
     Sample,
     TickRecord,
 )
@@ -104,6 +112,9 @@ class Status(Struct, frozen=True):
         tuple[DoneSince, ...],
         Meta(description="what commands did without a daemon since its last tick, where that is shown"),
     ] = ()
+    optimiser: Annotated[
+        OptimiserUnderWay | None, Meta(description="the outer loop; none where the policy has none")
+    ] = None
 
 
 class State(Struct, frozen=True):
@@ -197,6 +208,7 @@ def status_of(
     source: Literal["daemon", "journal"] = "daemon",
     journal: str = "",
     drain_ended: str = "",
+    optimiser: OptimiserHealth | None = None,
 ) -> Status:
     """Return one look at the loop.
 
@@ -209,6 +221,7 @@ def status_of(
         source: where the record comes from.
         journal: why the journal cannot be written; empty while it can.
         drain_ended: when and why the last drain ended.
+        optimiser: how the optimiser's process is; None without a daemon.
     """
     reading = record.tick.reading
     sample = reading if isinstance(reading, Sample) else None
@@ -247,6 +260,7 @@ def status_of(
         server=facts,
         process=process,
         journal=journal or None,
+        optimiser=optimiser_of(record, optimiser),
     )
 
 

@@ -13,7 +13,8 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios.trace import Outcome, Trace
 from tuner.core.step import start
 from tuner.loop import drive
-from tuner.records import Capacity, Command, Decision
+from tuner.outer.answer import answer, seed_of
+from tuner.records import Capacity, Command, Decision, OptimiserPhase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,10 @@ class SimInbox:
         """Start with commands for the first wait to return."""
         self._clock = clock
         self._commands = commands
+
+    def put(self, command: Command) -> None:
+        """Have the next wait return this as well."""
+        self._commands = (*self._commands, command)
 
     def take(self, *, until: float) -> tuple[Command, ...]:
         """Move the clock to the deadline and return what is there."""
@@ -95,6 +100,15 @@ class PolicyRun(Struct, frozen=True):
     last: Decision
 
 
+def _suggested(state: State, number: int, seed: int) -> Command:
+    """Return what the daemon's optimiser would answer, at once and in this process."""
+    context = state.trials.context
+    found = None
+    if context is not None:
+        found = answer(state.trials.evidence.log, context, seed=seed_of(str(seed), number))
+    return Command(name="suggest", who="optimiser", value=number, suggestion=found)
+
+
 def run_policy(
     scenario: Scenario,
     settings: Settings,
@@ -116,8 +130,10 @@ def run_policy(
 
     decisions: deque[Decision] = deque(maxlen=1)
 
-    def told(_: State, record: TickRecord) -> None:
+    def told(state: State, record: TickRecord) -> None:
         decisions.append(record.decision)
+        if record.optimiser is not None and record.optimiser.phase is OptimiserPhase.ASKING:
+            inbox.put(_suggested(state, record.optimiser.number, scenario.seed))
         publish(record)
 
     began = time.perf_counter()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies import feedforward, pace, pid, probe
+from policies import bayes, feedforward, pace, pid, probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,19 @@ CATALOGUE: tuple[About, ...] = (
             Constant("HIGH", feedforward.HIGH, "", "the same above it, or from the sync point on"),
             Constant("SHIFT", feedforward.SHIFT, "", "share by which another redo rate is another load"),
         ),
+    ),
+    About(
+        name="bayes",
+        does="feedforward below an optimiser that tries set-points and margins near the analytic one",
+        use="where hours of trials may show a better set-point than the analytic one; it never writes C or M",
+        constants=(
+            Constant("WINDOW", bayes.WINDOW, "", "trials that are remembered"),
+            Constant("MEMORY_SECONDS", bayes.MEMORY_SECONDS, "s", "evidence is forgotten when older"),
+            Constant("START_RADIUS", bayes.START_RADIUS, "", "half the trust region, of half the limits"),
+            Constant("GROWS", bayes.GROWS, "", "what a trial that was won does to it"),
+            Constant("SHRINKS", bayes.SHRINKS, "", "what one that was lost does to it"),
+        ),
+        extra="bayes",
     ),
     About(
         name="pid",

@@ -40,7 +40,7 @@ LAWS: dict[str, FlushLaw] = {
     )
 }
 
-NAMES = ("feedforward", "pid", "probe", "fixed")
+NAMES = ("feedforward", "bayes", "pid", "probe", "fixed")
 """What a person may ask for."""
 
 
@@ -68,4 +68,4 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
         return Pace(law.asleep_below)
     if name == "probe":
         return Probe()
-    return Feedforward(law) if name == "feedforward" else Pid()
+    return Pid() if name == "pid" else Feedforward(law, name)

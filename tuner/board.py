@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from tuner.clock import Clock
 from tuner.history import History
-from tuner.records import Acknowledgement, Command, Event, Facts, Sample, TickRecord
+from tuner.records import Acknowledgement, Command, Event, Facts, OptimiserHealth, Sample, TickRecord
 from tuner.settings import Settings
 
 RING_TICKS = 600
@@ -45,6 +45,7 @@ class Tally(Struct, frozen=True):
         success: Unix time of the last success of each stage: read, decide, write.
         journal: why the journal cannot be written; empty while it can.
         lost: ticks that the journal will never have.
+        optimiser: how the optimiser's process is.
     """
 
     alive: float | None = None
@@ -57,6 +58,7 @@ class Tally(Struct, frozen=True):
     success: Mapping[str, float] = {}
     journal: str = ""
     lost: int = 0
+    optimiser: OptimiserHealth = OptimiserHealth()
 
     def after(self, record: TickRecord) -> Tally:
         """Return the tally with one more tick."""
@@ -78,6 +80,7 @@ class Tally(Struct, frozen=True):
             success=success,
             journal=self.journal,
             lost=self.lost,
+            optimiser=self.optimiser,
         )
 
 
@@ -150,6 +153,11 @@ class Board:
         """Say why the journal cannot be written, empty where it can, and how many ticks it lost."""
         with self._changed:
             self._tally = replace(self._tally, journal=trouble, lost=lost)
+
+    def optimiser(self, health: OptimiserHealth) -> None:
+        """Say how the optimiser's process is; from any thread."""
+        with self._changed:
+            self._tally = replace(self._tally, optimiser=health)
 
     def tally(self) -> Tally:
         """Return the counts since start and when the loop last published."""

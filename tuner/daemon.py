@@ -23,6 +23,7 @@ from tuner.housekeeping import Housekeeping
 from tuner.logs import get_logger
 from tuner.loop import drive
 from tuner.memory import Memory
+from tuner.outer.supervisor import Supervisor
 from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, TickRecord
 from tuner.reload import reread
 from tuner.schedule import Schedule, ScheduledInbox
@@ -113,6 +114,7 @@ class Daemon:
         self._wall_beside: float | None = None
         self._farewell = Farewell()
         self._ticklog = TickLog()
+        self._supervisor = Supervisor(board.submit, board.optimiser)
         self._ready = False
         self._undone = False
 
@@ -126,6 +128,7 @@ class Daemon:
         self._memory.open()
         chores = threading.Thread(target=self._do_chores, name="chores", daemon=True)
         chores.start()
+        self._supervisor.start()
         if self._api is not None:
             self._api.start()
         try:
@@ -136,6 +139,7 @@ class Daemon:
             self._notifier.stopping("stopping")
             self._chores.put("end")
             self._housekeeping.stop(CLOSE_SECONDS)
+            self._supervisor.stop(CLOSE_SECONDS)
             if self._api is not None:
                 self._api.stop(CLOSE_SECONDS)
             self._memory.close(CLOSE_SECONDS)
@@ -216,6 +220,7 @@ class Daemon:
         self._board.journal(self._memory.trouble, self._memory.lost)
         self._board.publish(record, state.settings, state.facts)
         self._memory.record(state, record, originals_saved=self._originals_saved)
+        self._supervisor.take(state, record)
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
         self._see_clock(record)

@@ -257,5 +257,10 @@ class Memory:
 
     def keep_learned(self, state: State) -> None:
         """Keep what the next daemon should know about the load."""
-        learned = learn(state.estimator, proven=state.gate.proven, law=state.facts.flush_law)
+        learned = learn(
+            state.estimator,
+            proven=state.gate.proven,
+            law=state.facts.flush_law,
+            evidence=state.trials.evidence,
+        )
         self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learned))

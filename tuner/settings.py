@@ -15,7 +15,7 @@ class Mode(StrEnum):
     ACTIVE = "active"
 
 
-PolicyName = Literal["feedforward", "pid", "probe", "fixed"]
+PolicyName = Literal["feedforward", "bayes", "pid", "probe", "fixed"]
 """The decision laws that can be asked for."""
 
 

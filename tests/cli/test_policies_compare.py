@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -179,3 +180,17 @@ def test_a_directory_that_is_in_use_is_left_alone(tmp_path: Path, scenario: str)
 
     assert found.exit_code == 2
     assert "holds rows already; go on with --resume" in found.stderr
+
+
+def test_a_policy_without_its_extra_is_refused(monkeypatch: pytest.MonkeyPatch, scenario: str) -> None:
+    """Without scikit-optimize bayes is refused by comparison and simulation, with what to type."""
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "skopt" else real(name))
+    simulate = ("simulate", "--scenario", scenario, "--policy", "bayes")
+    found = [
+        compare("--compare", "--scenario", scenario, "--policy", "bayes"),
+        CliRunner().invoke(cli, simulate),
+    ]
+
+    assert [one.exit_code for one in found] == [2, 2]
+    assert all("pip install 'innobrim[bayes]'" in one.output for one in found)

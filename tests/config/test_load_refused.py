@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
@@ -258,3 +259,22 @@ def test_a_tilde_is_the_users_home(
     assert getattr(getattr(config, section), name) == f"{tmp_path}/typed"
     (problem,) = refused(f'[{section}]\n{name} = "~bob/x"\n', others)
     assert problem.startswith(f'FILE:{dotted} = "~bob/x": the home of another user is not looked up')
+
+
+def test_a_policy_without_its_extra_is_refused(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where scikit-optimize is not installed, bayes is refused with what to type; other policies are not."""
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "skopt" else real(name))
+
+    (said,) = refused('[loop]\npolicy = "bayes"\n')
+
+    assert said.endswith("needs scikit-optimize, which is not installed: pip install 'innobrim[bayes]'")
+    assert "loop.policy = bayes (FILE" in said
+
+
+def test_a_policy_with_its_extra_is_taken(tmp_path: Path) -> None:
+    """With scikit-optimize installed, bayes is a policy like any other."""
+    path = tmp_path / "c.toml"
+    path.write_text('[loop]\npolicy = "bayes"\n')
+
+    assert load_config(str(path), environ={}, flags={}).loop.policy == "bayes"

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from policies.types import Suggestion
 from tests.factory import EPOCH, command
 from tuner.records import Capacity, Command, Window
 from tuner.settings import Mode, Settings
@@ -24,7 +25,7 @@ def loop_settings(draw: st.DrawFn) -> Settings:
     lowest = draw(st.integers(100 * ratio, 1_500))
     return Settings(
         mode=draw(st.sampled_from([Mode.ACTIVE, Mode.ACTIVE, Mode.ACTIVE, Mode.ADVISORY])),
-        policy=draw(st.sampled_from(["feedforward", "feedforward", "pid", "probe", "fixed"])),
+        policy=draw(st.sampled_from(["feedforward", "feedforward", "bayes", "pid", "probe", "fixed"])),
         set_point=draw(st.sampled_from([None, None, 0.5, 0.95])),
         fixed_io_capacity_max=draw(st.integers(100, 20_000)),
         min_io_capacity_max=lowest,
@@ -83,6 +84,7 @@ def orders(draw: st.DrawFn) -> Command:
                 "park",
                 "restore",
                 "mode",
+                "suggest",
             ]
         )
     )
@@ -92,6 +94,9 @@ def orders(draw: st.DrawFn) -> Command:
     if name == "drain":
         age = draw(st.sampled_from(["40%", "28MiB", "60M", "1%", "2T", "a lot", None]))
         return command(name, value=age, ttl=draw(st.sampled_from([None, 5.0, 60.0, 600.0])))
+    if name == "suggest":
+        offset = draw(st.sampled_from([-0.05, 0.03, 7.0, float("nan")]))
+        return command(name, value=draw(st.sampled_from([1, 2, None])), suggestion=Suggestion(offset))
     if name == "mode":
         return command(name, value=draw(st.sampled_from(["active", "active", "advisory", "nonsense"])))
     return command(name)

@@ -13,7 +13,7 @@ from lab.scenarios.load import parse_scenario
 from lab.simulate import resized
 from lab.simulate_loop import SimInbox, run_policy
 from tests.lab.simulating import SHORT
-from tuner.records import Capacity, Command, DecisionKind
+from tuner.records import Capacity, Command, DecisionKind, OptimiserPhase
 from tuner.settings import Mode, Settings
 
 if TYPE_CHECKING:
@@ -77,3 +77,20 @@ def test_a_simulated_day_is_quick() -> None:
         taken.append((time.process_time() - began) / 3000 * 86_400)
 
     assert min(taken) < 30.0
+
+
+def test_the_optimiser_runs_on_simulated_time() -> None:
+    """With bayes a suggestion is asked for and answered at once; the same seed gives the same run."""
+    scenario = resized(load_scenario("steady-1200iops"), seed=3, seconds=1500)
+    runs: list[list[TickRecord]] = []
+    for _ in range(2):
+        records: list[TickRecord] = []
+        run_policy(scenario, Settings(mode=Mode.ACTIVE, policy="bayes"), publish=records.append)
+        runs.append(records)
+    suggested = [one for record in runs[0] for one in record.tick.commands if one.name == "suggest"]
+
+    assert [record.decision for record in runs[0]] == [record.decision for record in runs[1]]
+    assert len(suggested) == 1
+    assert suggested[0].who == "optimiser"
+    assert runs[0][-1].optimiser is not None
+    assert runs[0][-1].optimiser.phase is OptimiserPhase.TRIAL

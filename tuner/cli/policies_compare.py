@@ -29,6 +29,7 @@ from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
 from tuner.cli.options import fail, usage
 from tuner.cli.policies_table import BEST_FOUND, told
 from tuner.cli.status_table import duration
+from tuner.config.checks import missing_extra
 from tuner.journal.reader import trace as read_trace
 from tuner.journal.tables import JournalError
 from tuner.settings import PolicyName, Settings
@@ -110,8 +111,11 @@ def _asked(wanted: Wanted) -> Asked:
         usage(f"--scenario {', '.join(twice)}: is there twice; every scenario needs a name of its own")
     if unknown := [name for name in wanted.seeds if name and name not in called]:
         usage(f"--seeds {unknown[0]}=…: no such scenario in this comparison; there are {', '.join(called)}")
+    if lacking := [f"--policy {name} {why}" for name in wanted.policies if (why := missing_extra(name))]:
+        usage(lacking[0])
+    installed = tuple(name for name in get_args(PolicyName) if not missing_extra(name))
     return Asked(
-        policies=_reference_first(wanted.policies or get_args(PolicyName)),
+        policies=_reference_first(wanted.policies or installed),
         scenarios=tuple(scenarios),
         seeds=wanted.seeds.get("", SEEDS),
         other_seeds={name: number for name, number in wanted.seeds.items() if name},

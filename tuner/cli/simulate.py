@@ -16,6 +16,7 @@ from tuner.cli.bar import Bar
 from tuner.cli.exits import INTERRUPTED, NO
 from tuner.cli.options import fail
 from tuner.cli.simulate_table import print_table
+from tuner.config.checks import missing_extra
 from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
 from tuner.settings import PolicyName, Settings
@@ -154,6 +155,8 @@ def _settings(config_path: str | None, policy: str | None) -> Settings:
     flags = {"loop.policy": policy}
     if config_path is not None:
         return load_config(config_path, environ={}, flags=flags).loop
+    if missing := missing_extra(policy or ""):
+        raise ConfigError([f"--policy {policy} {missing}"])
     return Settings() if policy is None else Settings(policy=cast("PolicyName", policy))
 
 

@@ -10,6 +10,7 @@ from api.under_way import DrainInForce, RestoreUnderWay
 from api.views import Status
 from api.windows import WindowInForce
 from policies.registry import LAWS
+from tuner.cli import optimiser_text
 from tuner.core.ages import said
 from tuner.core.degraded import ENABLE
 from tuner.core.foreign import WHO_CHANGED, who_changed
@@ -99,8 +100,16 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     for window in status.schedule:
         yield "schedule", window_text(window)
     yield from _under_way(status)
+    yield from _optimiser(status)
     yield "changes", f"{status.changes_last_hour} in the last hour"
     yield from _daemon(status)
+
+
+def _optimiser(status: Status) -> Iterator[tuple[str, str]]:
+    if status.optimiser is not None:
+        at = status.at + status.seconds_old
+        for text in optimiser_text.lines(status.optimiser, at=at, duration=duration):
+            yield "optimiser", text
 
 
 def _without_daemon(status: Status) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 from collections.abc import Iterator, Mapping
 
@@ -9,6 +10,9 @@ from tuner.config.schema import Config
 from tuner.core.foreign import baseline
 from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import Settings
+
+BAYES_EXTRA = "pip install 'innobrim[bayes]'"
+"""What brings in all that the policy bayes needs."""
 
 STATEMENTS_OF_A_CONNECT = 4
 """The session's own limits; the look for a session that was lost, for a restart since, and its KILL."""
@@ -82,6 +86,13 @@ def worst_tick_seconds(config: Config) -> float:
     return (CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK) * config.server.timeout
 
 
+def missing_extra(policy: str) -> str:
+    """Return what a policy needs that is not installed, and what brings it in; empty where nothing is."""
+    if policy != "bayes" or importlib.util.find_spec("skopt") is not None:
+        return ""
+    return f"needs scikit-optimize, which is not installed: {BAYES_EXTRA}"
+
+
 def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
     lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio
     if lowest > highest:
@@ -98,6 +109,8 @@ def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
             f"it must be at least {CAPACITY_MINIMUM * ratio}"
         )
     yield from _no_whole_ratio(loop, said)
+    if missing := missing_extra(loop.policy):
+        yield f"{said('loop.policy')} {missing}"
     if loop.policy == "fixed" and lowest <= highest:
         yield from _fixed(loop, said)
 

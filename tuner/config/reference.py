@@ -96,6 +96,7 @@ Checked at every start and reload:
 - `loop.min_io_capacity_max` is at most `loop.max_io_capacity_max`, and at least 100 times `loop.ratio`, so
   that innodb_io_capacity never falls below the server's minimum of 100;
 - a whole multiple of `loop.ratio` lies between those two;
+- `loop.policy = "bayes"` needs `pip install 'innobrim[bayes]'`;
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them, too;
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
 - `server.tls_ca` needs `server.tls = "required"`: otherwise nothing would be checked against it;

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core import orders, scheduled
+from tuner.core import optimising, orders, scheduled
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.holds import unparkable
 from tuner.core.standing import cut_short, waiting
@@ -144,4 +144,5 @@ HANDLERS: dict[str, Handler] = {
     "originals_saved": _originals_saved,
     "schedule": scheduled.take,
     "stop": _stop,
+    "suggest": optimising.suggest,
 }

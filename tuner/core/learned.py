@@ -10,10 +10,13 @@ from msgspec.structs import astuple
 from tuner.core.bursts import Bursts, Week
 from tuner.core.curve import Curve
 from tuner.core.estimator import EstimatorState
+from tuner.core.evidence import Evidence
 from tuner.core.load import Load
 from tuner.core.recovery import Recovery
 from tuner.core.regression import Regression
 from tuner.core.trends import Trends
+
+NOTHING = Evidence()
 
 
 class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
@@ -26,6 +29,7 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
         proven: server version whose flush law was verified last; empty before the first.
         law: which law that was; empty in an older program's.
         week: the load's bursts by hour of the week.
+        evidence: what the outer loop's trials came to.
     """
 
     load: Load
@@ -34,13 +38,14 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
     proven: str = ""
     law: str = ""
     week: Week = Week()
+    evidence: Evidence = Evidence()
 
     def proof_of(self, law: str) -> str:
         """Return the server version on which this law was verified; empty where it was another one."""
         return self.proven if self.law in {"", law} else ""
 
 
-def learn(state: EstimatorState, *, proven: str = "", law: str = "") -> Learned:
+def learn(state: EstimatorState, *, proven: str = "", law: str = "", evidence: Evidence = NOTHING) -> Learned:
     """Return what is worth keeping."""
     recovery = state.recovery
     return Learned(
@@ -50,6 +55,7 @@ def learn(state: EstimatorState, *, proven: str = "", law: str = "") -> Learned:
         proven=proven,
         law=law,
         week=state.trends.bursts.week,
+        evidence=evidence,
     )
 
 

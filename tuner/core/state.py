@@ -14,6 +14,7 @@ from tuner.core.gate import GateState
 from tuner.core.latency import Pace
 from tuner.core.occurrences import Occurrences
 from tuner.core.trends import MeanRates, Trends
+from tuner.core.trials import Trials
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Window
 from tuner.settings import Mode, Settings
 
@@ -220,3 +221,4 @@ class State(Struct, frozen=True):
     lock_asked: bool = True
     why_advisory: str = ""
     schedule: tuple[Window, ...] = ()
+    trials: Trials = Trials()

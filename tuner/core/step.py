@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import commands, decide, drain, handover, holds, leaving, observe, scheduled, scheduledrain
+from tuner.core import (
+    commands,
+    decide,
+    drain,
+    handover,
+    holds,
+    leaving,
+    observe,
+    optimising,
+    scheduled,
+    scheduledrain,
+)
 from tuner.core.asking import Asked
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
 from tuner.core.learned import Learned, recall
 from tuner.core.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
+from tuner.core.trials import Trials
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -56,6 +68,7 @@ def start(
         writes=Writes(left=left, known=known),
         estimator=recall(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
+        trials=Trials() if learned is None else optimising.recalled(learned.evidence),
     )
 
 
@@ -109,6 +122,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
                 message=f"C/M → {pair}: {decision.detail}",
             )
         )
+    state, said_of_trials = optimising.follow(state, sample, decision, now=now, wall=wall)
+    events.extend(said_of_trials)
     return state, TickRecord(
         tick=tick,
         lifecycle=state.lifecycle,
@@ -126,6 +141,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         restore=leaving.progress(state, sample, now=now),
         advisory=why_advisory(state),
         schedule=state.schedule,
+        optimiser=optimising.progress(state, now=now),
     )
 
 

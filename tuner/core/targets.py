@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
 from policies.registry import LAWS
-from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio
-from tuner.core import budgets, caution, parking, scheduled
+from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio, suggested_ratio
+from policies.types import Suggestion
+from tuner.core import budgets, caution, optimising, parking, scheduled
 from tuner.core.announced import update
 from tuner.core.budgets import Budget
 from tuner.core.degraded import MARGIN
@@ -42,14 +43,16 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     settings = scheduled.settings_of(state.settings, state.schedule)
     standing = budgets.look(state.estimator.recovery, headroom, settings, sample, whose=whose)
     wish = _wished(state.settings, asking)
-    derived = _preferred(wish, headroom, standing, whose, degraded=sample.degraded)
+    suggestion = optimising.in_force(state, sample)
+    derived = _preferred(wish, headroom, standing, whose, degraded=sample.degraded, suggestion=suggestion)
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
     wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
     if not LAWS[state.facts.flush_law].authority:
         wanted, source, cap = 1.0, "flush_law", 1.0
     asked_for = wish is not None and source == wish[1]
     as_it_is = asked_for or source == "flush_law" or source in caution.SLIDING
-    set_point = wanted if as_it_is else min(cap, follow(state.set_point, wanted))
+    held, moved = state.set_point, state.trials.moved
+    set_point = wanted if as_it_is else min(cap, follow(None if moved else held, wanted))
     announced, events = update(
         state.announced,
         standing,
@@ -67,6 +70,9 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         set_point_source=f"{whose[source]}: {source}" if source in whose else source,
         announced=announced,
     )
+    if moved:
+        moved_from = held if held is not None and held != set_point else 0.0
+        state = replace(state, trials=replace(state.trials, moved=False, moved_from=moved_from))
     return state, events
 
 
@@ -87,6 +93,7 @@ def _preferred(
     whose: Mapping[str, str],
     *,
     degraded: bool,
+    suggestion: Suggestion | None,
 ) -> tuple[float, str]:
     """Return the set-point before role and guards, and who or what decides it.
 
@@ -99,13 +106,17 @@ def _preferred(
         standing: the budgets in force.
         whose: which of them are the schedule's.
         degraded: the counters are off.
+        suggestion: an optimiser's, which comes after all of these; None for none.
     """
     if wish is not None and wish[1] == "person":
         return wish
     if wish is not None:
         theirs = [(max(LOWEST, standing[name].ratio), name) for name in whose if name in standing]
         return min([wish, *theirs])
-    derived = highest_ratio(headroom, {name: one.ratio for name, one in standing.items()})
+    ratios = {name: one.ratio for name, one in standing.items()}
+    if suggestion is not None:
+        return suggested_ratio(headroom, ratios, suggestion)
+    derived = highest_ratio(headroom, ratios)
     return (max(LOWEST, derived[0] - MARGIN), "degraded") if degraded else derived
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import draincourse, estimator, scheduled
+from tuner.core import draincourse, estimator, optimising, scheduled
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
 from tuner.core.laws import without_authority
@@ -206,6 +206,8 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         sustained_capacity=found.sustained_capacity,
         learns=scheduled.learns(state, sample.monotonic),
         row_rate=found.row_rate,
+        hold_gain=optimising.hold_gain(state, sample),
+        moved_from=state.trials.moved_from,
     )
 
 

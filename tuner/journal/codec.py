@@ -7,6 +7,7 @@ lists, dicts, enums and plain values, unions of structs included.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import types
@@ -90,14 +91,26 @@ def _pair(hint: Any) -> _Pair:  # noqa: ANN401 - a type hint has no type
 def _class(hint: Any) -> _Pair:  # noqa: ANN401 - a type hint has no type
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _Pair(None, hint)
-    if isinstance(hint, type) and issubclass(hint, Struct):
+    if _has_fields(hint):
         return _struct(hint)
     raise TypeError(f"the journal cannot hold {hint}")
 
 
-def _struct(kind: type[Struct]) -> _Pair:
+def _has_fields(hint: Any) -> bool:  # noqa: ANN401 - a type hint has no type
+    """Tell whether this is a record: a struct, or a dataclass of the decision laws."""
+    return isinstance(hint, type) and (issubclass(hint, Struct) or dataclasses.is_dataclass(hint))
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    if dataclasses.is_dataclass(kind):
+        return tuple(one.name for one in dataclasses.fields(kind))
+    names: tuple[str, ...] = kind.__struct_fields__  # type: ignore[attr-defined] # a struct, as was seen
+    return names
+
+
+def _struct(kind: type) -> _Pair:
     hints = get_type_hints(kind, include_extras=True)
-    names = kind.__struct_fields__
+    names = _names(kind)
     pairs = [_pair(hints[name]) for name in names]
     nested = [(index, pair) for index, pair in enumerate(pairs) if not pair.plain]
     values = (
@@ -171,15 +184,15 @@ def _mapping(members: tuple[Any, ...]) -> _Pair:
     )
 
 
-def _describe(kind: type[Struct], seen: dict[str, str]) -> None:
+def _describe(kind: type, seen: dict[str, str]) -> None:
     if kind.__name__ in seen:
         return
     seen[kind.__name__] = ""
     hints = get_type_hints(kind)
-    seen[kind.__name__] = ", ".join(f"{name}: {hints[name]}" for name in kind.__struct_fields__)
+    seen[kind.__name__] = ", ".join(f"{name}: {hints[name]}" for name in _names(kind))
     for hint in hints.values():
         for part in _parts(hint):
-            if isinstance(part, type) and issubclass(part, Struct):
+            if _has_fields(part):
                 _describe(part, seen)
 
 

@@ -22,6 +22,7 @@ from tuner.records.decision import (
     TickRecord,
 )
 from tuner.records.estimate import Estimate
+from tuner.records.optimiser import InUse, OptimiserHealth, OptimiserPhase, OptimiserProgress
 from tuner.records.server import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
@@ -52,8 +53,12 @@ __all__ = [
     "Facts",
     "Hold",
     "HoldCode",
+    "InUse",
     "Lifecycle",
     "Missed",
+    "OptimiserHealth",
+    "OptimiserPhase",
+    "OptimiserProgress",
     "Receipt",
     "RestoreProgress",
     "Sample",

@@ -7,7 +7,9 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
+from policies.types import Suggestion
 from tuner.records.estimate import Estimate
+from tuner.records.optimiser import OptimiserProgress
 from tuner.records.server import Capacity, Facts, Missed, Sample
 from tuner.records.window import Window
 from tuner.settings import Mode, Settings
@@ -118,16 +120,17 @@ class Command(Struct, frozen=True):
 
     Attributes:
         name: pause, resume, park, restore, override, cancel_override, drain, cancel_drain, mode,
-            settings, stop, originals_saved, schedule.
+            settings, stop, originals_saved, schedule, suggest.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
         value: M for override, mode name for mode, checkpoint age for drain as ``tuner.core.ages``
             reads it; for originals_saved the server and pair that are on disk, None for whichever
-            are waited for.
+            are waited for; for suggest the number of the trial.
         ttl: seconds an override or a drain lives.
         settings: the new settings, for ``settings``.
         windows: those of the schedule that are active from now on, for ``schedule``.
         reason: free text for the record.
+        suggestion: for suggest, what to try; None for nothing.
     """
 
     name: str
@@ -138,6 +141,7 @@ class Command(Struct, frozen=True):
     settings: Settings | None = None
     windows: tuple[Window, ...] = ()
     reason: str = ""
+    suggestion: Suggestion | None = None
 
 
 class Tick(Struct, frozen=True):
@@ -245,3 +249,4 @@ class TickRecord(Struct, frozen=True):
     restore: RestoreProgress | None = None
     advisory: str = ""
     schedule: tuple[Window, ...] = ()
+    optimiser: OptimiserProgress | None = None

@@ -1,0 +1,409 @@
+"""Trials of suggestions: what is counted, what decides, and everything that ends one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from policies.types import ANALYTIC, Context, Suggestion, Trial
+from tests.factory import EPOCH, A, estimate, sample
+from tuner.core import evidence, trials
+from tuner.core.evidence import REMEMBERED, Evidence, Win
+from tuner.core.switchback import LOOKS, RETEST_LOOKS, Block, difference, differences, judged
+from tuner.core.trials import Look, Trials, accepted, block_of, update
+from tuner.records import OptimiserPhase
+
+GOOD = Suggestion(-0.02, 0.8, 1.2)
+STEP = 10.0
+Effect = Callable[[float], float]
+
+
+class Course:
+    """A load that goes on by steps of ten seconds, whose throughput and pages follow what is in force."""
+
+    def __init__(
+        self,
+        *,
+        rows: float = 1.0,
+        pages: float = 1.0,
+        wave: float = 0.0,
+        period: float = 430.0,
+        state: Trials | None = None,
+    ) -> None:
+        """Make one.
+
+        Args:
+            rows: factor on the row changes/s while the suggestion is in force.
+            pages: the same on the pages for each row change.
+            wave: relative size of a disturbance.
+            period: of that, seconds.
+            state: to begin with.
+        """
+        self.rows, self.pages, self.wave, self.period = rows, pages, wave, period
+        self.state = Trials() if state is None else state
+        self.now = 0.0
+        self.counted, self.flushed, self.redo = 0.0, 0.0, 0.0
+        self.said: list[tuple[float, str, str]] = []
+        self.forced: list[tuple[float, Suggestion | None]] = []
+        self.rate = 1e6
+
+    def look(self, **changes: object) -> Look:
+        """Return what the slice sees now."""
+        lsn = 10_000_000_000 + round(self.redo)
+        seen = sample(
+            self.now,
+            lsn_current=lsn,
+            lsn_oldest=lsn - round(0.7 * A),
+            row_changes=round(self.counted),
+            pages_adaptive=1000 + round(self.flushed),
+        )
+        found = estimate(redo_rate=self.rate, row_rate=self.rate / 333.0)
+        made = Look(
+            now=1000.0 + self.now,
+            wall=EPOCH + self.now,
+            sample=seen,
+            found=found,
+            set_point=0.7,
+            lru_share=0.0,
+        )
+        return replace(made, **changes)
+
+    def step(self, count: int = 1, **changes: object) -> Course:
+        """Let so many steps pass."""
+        for _ in range(count):
+            forced = self.state.in_force is not None
+            noise = 1.0 + self.wave * math.sin(2.0 * math.pi * self.now / self.period)
+            self.now += STEP
+            rows = self.rate / 333.0 * (self.rows if forced else 1.0) * noise * STEP
+            self.counted += rows
+            self.redo += self.rate * STEP
+            self.flushed += 0.13 * rows * (self.pages if forced else 1.0)
+            self.state, events = update(self.state, self.look(**changes))
+            self.said += [(self.now, event.code, event.message) for event in events]
+            self.forced.append((self.now, self.state.in_force))
+        return self
+
+    def until(self, phase: OptimiserPhase, limit: int = 4000) -> Course:
+        """Go on until it does this."""
+        for _ in range(limit):
+            if trials.progress(self.state, now=0.0).phase is phase:
+                return self
+            self.step()
+        raise AssertionError(f"no {phase} within {limit} steps: {self.state.why}, {self.said}")
+
+    def trial(self, suggestion: Suggestion = GOOD) -> Course:
+        """Answer the next question with this suggestion."""
+        self.until(OptimiserPhase.ASKING)
+        self.state, why = accepted(self.state, self.state.asking, suggestion, self.look())
+        assert why == ""
+        return self
+
+    def ended(self, suggestion: Suggestion = GOOD, limit: int = 2000) -> Course:
+        """Try it until the trial is over."""
+        self.trial(suggestion)
+        for _ in range(limit):
+            self.step()
+            if self.state.running is None:
+                return self
+        raise AssertionError("the trial never ends")
+
+    def codes(self) -> list[str]:
+        """Return what was said, by code."""
+        return [code for _, code, _ in self.said]
+
+
+def test_what_is_better_is_used_and_what_is_no_better_is_not() -> None:
+    """A suggestion that gains two percent is in force after its trial, and one that loses is not."""
+    won = Course(rows=1.02, wave=0.003).ended()
+    lost = Course(rows=0.995, wave=0.003).ended()
+
+    assert won.state.in_force == GOOD
+    assert won.codes() == ["trial_ended", "suggestion_used"]
+    assert lost.state.in_force is None
+    assert lost.codes() == ["trial_ended"]
+    gains = [one.state.evidence.log[0].gain for one in (won, lost)]
+    assert gains == pytest.approx([math.log(1.02), math.log(0.995)], abs=0.003)
+
+
+def test_a_load_of_its_own_rate_is_judged_by_pages() -> None:
+    """Where the row changes are the same, the fewer pages for each are the better."""
+    won = Course(pages=0.97).ended()
+
+    assert won.state.in_force == GOOD
+    assert won.state.evidence.log[0].gain == pytest.approx(-math.log(0.97), abs=1e-3)
+    assert "pages for each row change" in won.said[0][2]
+    assert Course(pages=1.02).ended().state.in_force is None
+
+
+def test_no_difference_is_no_reason_to_use_anything() -> None:
+    """A load that grows evenly is no gain of what is tried meanwhile."""
+    growing = Course()
+    growing.trial()
+    while growing.state.running is not None:
+        growing.rate *= 1.0004
+        growing.step()
+
+    assert growing.state.evidence.log[0].gain == pytest.approx(0.0, abs=1e-3)
+    assert growing.state.in_force is None
+
+
+def test_a_load_with_a_beat_of_its_own_seldom_wins() -> None:
+    """What the load does every five, ten or twenty minutes is not taken for the suggestion's doing."""
+    won = 0
+    for period in range(300, 1300, 50):
+        course = Course(wave=0.01, period=float(period)).ended()
+        won += course.state.in_force is not None
+
+    assert won <= 1
+
+
+def test_blocks_alternate_and_are_two_residence_times_long() -> None:
+    """Analytic first and last, in turn, each at least two residence times; the first part is not counted."""
+    course = Course(rows=1.02, wave=0.003).ended()
+    begun = next(at for at, forced in course.forced if forced is not None)
+    blocks, settling = block_of(estimate())
+    switches = [
+        at
+        for (_, before), (at, after) in zip(course.forced, course.forced[1:], strict=False)
+        if before != after
+    ]
+
+    assert begun in switches
+    assert all(later - sooner >= blocks for sooner, later in itertools.pairwise(switches))
+    assert blocks >= 2.0 * 0.7 * A / 1e6
+    assert 0.3 * blocks < settling < 0.8 * blocks
+    assert len(switches) % 2 == 0 or course.state.in_force == GOOD
+
+
+@pytest.mark.parametrize("suggested", [False, True])
+def test_whatever_bars_it_ends_a_trial_at_once(suggested: bool) -> None:  # noqa: FBT001 - pytest
+    """A trial that is barred is abandoned, nothing is learned of it, and the analytic set-point is back."""
+    course = Course(rows=1.05).trial()
+    while (course.state.in_force is not None) != suggested:
+        course.step()
+    course.step(bars="going on: ddl")
+
+    assert course.state.running is None
+    assert course.state.in_force is None
+    assert course.codes()[-1] == "trial_abandoned"
+    assert "ddl" in course.said[-1][2]
+    assert course.state.evidence.log == ()
+    assert course.state.moved == suggested
+
+
+def test_a_guard_counts_against_what_was_in_force() -> None:
+    """Under a suggestion it is told as a bad trial; in an analytic block it is not the suggestion's fault."""
+    under = Course().trial()
+    while under.state.in_force is None:
+        under.step()
+    under.step(unsafe="the server sync-flushes", bars="the server sync-flushes")
+    before = Course().trial().step(3, unsafe="the server sync-flushes", bars="the server sync-flushes")
+
+    assert [one.gain for one in under.state.evidence.log] == [trials.UNSAFE_GAIN]
+    assert under.codes()[-2:] == ["suggestion_unsafe", "trial_abandoned"]
+    assert before.state.evidence.log == ()
+    assert before.codes() == ["trial_abandoned"]
+
+
+def test_what_is_in_use_is_dropped_when_a_guard_fires() -> None:
+    """A suggestion that won and then leads to a sync flush is forgotten."""
+    course = Course(rows=1.03).ended()
+    course.step(unsafe="the server sync-flushes", bars="the server sync-flushes")
+
+    assert course.state.in_force is None
+    assert course.state.evidence.wins == ()
+    assert course.state.moved
+
+
+def test_another_load_abandons_a_trial() -> None:
+    """Neighbouring blocks of different loads are not compared."""
+    course = Course(rows=1.05).trial()
+    while len(course.state.running.blocks if course.state.running else ()) < 2:
+        course.step()
+    course.rate *= 1.6
+    course.step(80)
+
+    assert course.codes()[0] == "trial_abandoned"
+    assert "the load is another one" in course.said[0][2]
+
+
+def test_what_won_is_dropped_with_its_load_and_taken_up_again() -> None:
+    """Under another load it says nothing; when the load returns it is in use again without a trial."""
+    course = Course(rows=1.03).ended()
+    course.state = replace(course.state, rest_until=1e9)
+    course.rate = 3e6
+    course.step(200)
+    assert course.state.in_force is None
+    assert course.codes()[-1] == "suggestion_dropped"
+    course.rate = 1e6
+    course.step(300)
+
+    assert course.state.in_force == GOOD
+    assert course.codes()[-1] == "suggestion_used"
+
+
+def test_what_is_in_use_has_to_win_again() -> None:
+    """After some hours it is tried again; where it is no longer better it is dropped."""
+    course = Course(rows=1.03).ended()
+    course.state = replace(course.state, rest_until=course.now + 1000.0 + trials.RETRY_SECONDS + 60.0)
+    course.step(round(trials.RETRY_SECONDS / STEP) + 10)
+    assert course.state.running is not None
+    assert course.state.running.retest
+    course.rows = 0.97
+    course.step(600)
+
+    assert course.state.in_force is None
+    assert course.state.evidence.wins == ()
+    assert "suggestion_dropped" in course.codes()
+
+
+def test_a_weaker_win_takes_the_place_of_none() -> None:
+    """What is in use stays where another suggestion won by less."""
+    course = Course(rows=1.03).ended()
+    course.rows = 1.01
+    course.ended(Suggestion(-0.01, 1.0, 1.0))
+
+    assert course.state.in_force == GOOD
+    assert len(course.state.evidence.log) == 2
+
+
+def test_each_trial_lost_in_a_row_makes_the_rest_longer() -> None:
+    """A load with nothing to win is left alone more and more."""
+    course, rests = Course(rows=0.99), []
+    for number in range(5):
+        course.ended(Suggestion(-0.01 - 0.001 * number, 1.0, 1.0))
+        rests.append(course.state.rest_until - 1000.0 - course.now)
+
+    assert rests == sorted(rests)
+    assert rests[-1] > 3.0 * rests[0]
+    assert rests[-1] <= trials.LONGEST_REST
+
+
+def test_nothing_is_begun_before_the_load_is_quiet() -> None:
+    """An age away from the set-point, or a reason against trials, puts off the next question."""
+    course = Course()
+    course.step(10, bars="held: paused")
+    assert course.state.why == "held: paused"
+    course.step(100, set_point=0.9)
+    assert course.state.asking == 0
+    assert "set-point" in course.state.why
+    course.step(29)
+    assert course.state.asking == 0
+    course.step(3)
+
+    assert course.state.asking == 1
+
+
+def test_a_load_too_slow_to_learn_from_is_left_alone() -> None:
+    """Where a block would take more than two hours there are no trials, and it is said why."""
+    course = Course()
+    course.step(200, found=estimate(redo_rate=2e3, row_rate=6.0))
+
+    assert course.state.asking == 0
+    assert "a block would take" in course.state.why
+
+
+@pytest.mark.parametrize(
+    ("number", "suggestion", "why"),
+    [
+        (7, GOOD, "trial 1 is asked for"),
+        (1, Suggestion(offset=0.2), "outside the limits"),
+        (1, Suggestion(offset=math.nan), "outside the limits"),
+    ],
+)
+def test_a_wrong_answer_changes_nothing(number: int, suggestion: Suggestion, why: str) -> None:
+    """What was not asked for, or is no suggestion, is refused with the reason."""
+    course = Course().until(OptimiserPhase.ASKING)
+    before = course.state
+    after, said = accepted(before, number, suggestion, course.look())
+
+    assert after == before
+    assert why in said
+    assert "none is asked for" in accepted(Trials(), 1, GOOD, course.look())[1]
+
+
+def test_nothing_to_suggest_is_an_answer() -> None:
+    """The question is asked again in an hour."""
+    course = Course().until(OptimiserPhase.ASKING)
+    course.state, why = accepted(course.state, 1, None, course.look())
+    asked = course.now
+    course.step().until(OptimiserPhase.ASKING)
+
+    assert why == ""
+    assert course.now - asked == pytest.approx(trials.NOTHING_REST, abs=3 * STEP)
+    assert course.state.asking == 2
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """Neither the log nor what won grows for ever."""
+    load = Context(1e6, 333.0, 0.0, 0.0, float(A))
+    log = tuple(Trial(GOOD, load, -0.01, 0.001, float(n)) for n in range(REMEMBERED))
+    course = Course(rows=0.98, state=Trials(evidence=Evidence(log=log))).ended()
+
+    assert len(course.state.evidence.log) == REMEMBERED
+    assert course.state.evidence.log[0].at == 1.0
+
+
+def test_progress_says_what_is_in_use_and_by_how_much() -> None:
+    """A watcher sees blocks, what is tried, and what won with its bounds."""
+    course = Course(rows=1.02, wave=0.003).trial().step(100)
+    during = trials.progress(course.state, now=course.now + 1000.0)
+    assert during.phase is OptimiserPhase.TRIAL
+    assert 0 < during.blocks < during.most_blocks == 2 * max(LOOKS) + 1
+    while course.state.running is not None:
+        course.step()
+    after = trials.progress(course.state, now=course.now + 1000.0)
+
+    assert after.in_use is not None
+    assert 0.0 < after.in_use.low < after.in_use.gain < after.in_use.high
+    assert after.known == 1
+
+
+@given(
+    st.lists(st.floats(-0.05, 0.05), min_size=9, max_size=9), st.floats(-0.01, 0.01), st.floats(-0.01, 0.01)
+)
+def test_an_even_growth_makes_no_difference(noise: list[float], slope: float, gain: float) -> None:
+    """Whatever the blocks, a straight line through all of them cancels, and a gain adds to the mean."""
+    plain = difference(noise, LOOKS[4])
+    leaning = difference([one + slope * i + gain * (i % 2) for i, one in enumerate(noise)], LOOKS[4])
+
+    assert leaning.mean == pytest.approx(plain.mean + gain, abs=1e-9)
+    assert leaning.error == pytest.approx(plain.error, abs=1e-9)
+    assert len(differences(noise)) == 4
+    assert plain.low <= plain.mean <= plain.high
+
+
+def test_what_differs_in_throughput_is_not_judged_by_pages() -> None:
+    """Fewer pages for each row change are no gain where there are fewer row changes."""
+    blocks = tuple(Block(-0.02 * (i % 2) + 1e-4 * i, 0.05 * (i % 2), 1e6, 100.0) for i in range(9))
+
+    assert not judged(blocks, LOOKS[4]).by_pages
+    assert judged(blocks, LOOKS[4]).mean == pytest.approx(-0.02)
+
+
+def test_the_analytic_point_wins_nothing_over_itself() -> None:
+    """Of many trials of nothing against nothing, with even noise, hardly any is won."""
+    rng, won = random.Random(1), 0  # noqa: S311 - no secret
+    for _ in range(400):
+        merits = [rng.gauss(0.0, 0.01) for _ in range(2 * max(LOOKS) + 1)]
+        won += any(difference(merits[: 2 * n + 1], quantile).low > 0.0 for n, quantile in LOOKS.items())
+
+    assert won / 400 < 0.04
+    assert set(RETEST_LOOKS) <= set(LOOKS)
+
+
+def test_evidence_that_is_no_number_is_forgotten() -> None:
+    """A win made of nonsense is not believed."""
+    load = Context(1e6, 333.0, 0.0, 0.0, float(A))
+    win = Win(GOOD, load, math.nan, 0.0, 0.0, 0.0)
+
+    assert not evidence.sound(Evidence(wins=(win,)))
+    assert evidence.sound(Evidence(wins=(replace(win, gain=0.01),)))
+    assert Suggestion() == ANALYTIC

@@ -1,0 +1,170 @@
+"""The outer loop's place in a tick: what bars a trial, what is in force, and how a suggestion comes in.
+
+An optimiser comes after limits, persons, schedule and budgets, and before nothing but the policy: whatever of
+these has a word to say ends its trial.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from policies.registry import LAWS
+from policies.suggestions import sound as sound_trial
+from policies.types import Suggestion
+from tuner.core import caution, trials
+from tuner.core.asking import Asked, Outcome, refused
+from tuner.core.evidence import Evidence, said
+from tuner.core.evidence import sound as sound_evidence
+from tuner.core.state import State
+from tuner.core.trials import Look, Trials
+from tuner.records import Decision, DecisionKind, Event, Lifecycle, OptimiserProgress, Sample, winners
+from tuner.settings import Mode
+
+POLICY = "bayes"
+"""The policy with an outer loop."""
+
+CHANGES_SHARE = 0.5
+"""Share of the hour's changes that trials leave to the inner loop."""
+
+IDLE = frozenset({"idle", "fading", "warming_up", "no_estimate"})
+
+
+def in_force(state: State, sample: Sample) -> Suggestion | None:
+    """Return the suggestion that the set-point may go by; None for the analytic one."""
+    wished = state.settings.set_point is not None or "set_point" in winners(state.schedule)
+    if state.settings.policy != POLICY or wished or sample.degraded:
+        return None
+    return state.trials.in_force if LAWS[state.facts.flush_law].authority else None
+
+
+def hold_gain(state: State, sample: Sample) -> float:
+    """Return the factor on the inner law's gain."""
+    suggestion = in_force(state, sample)
+    return 1.0 if suggestion is None else suggestion.hold_gain
+
+
+def follow(
+    state: State, sample: Sample | None, decision: Decision, *, now: float, wall: float
+) -> tuple[State, list[Event]]:
+    """Take the tick in that was just decided; what changes is in force from the next one on."""
+    slice_ = state.trials
+    if state.settings.policy != POLICY:
+        if slice_.at is not None:
+            state = replace(state, trials=Trials(evidence=slice_.evidence))
+        return state, []
+    server = server_of(state)
+    if slice_.evidence.server != server:
+        slice_ = Trials(evidence=Evidence(server=server))
+    if sample is None or state.estimate is None:
+        slice_, events = trials.barred(slice_, "no reading", now=now, wall=wall)
+    else:
+        slice_, events = trials.update(slice_, _look(state, sample, decision, now=now, wall=wall))
+    return replace(state, trials=slice_), events
+
+
+def suggest(state: State, asked: Asked) -> Outcome:
+    """Take an answer of the outer law in; a trial begins with it."""
+    command, sample = asked.command, asked.sample
+    if state.settings.policy != POLICY:
+        return refused(state, f"the policy is {state.settings.policy}, which takes no suggestions")
+    if not isinstance(command.value, int):
+        return refused(state, f"a suggestion for trial {command.value!r}, which is no number")
+    if sample is None or state.estimate is None:
+        slice_ = trials.too_late(state.trials, command.value, now=asked.now)
+        return Outcome(
+            replace(state, trials=slice_), "there is no reading to begin a trial with; asked later"
+        )
+    look = Look(
+        now=asked.now,
+        wall=sample.wall,
+        sample=sample,
+        found=state.estimate,
+        set_point=0.5 if state.set_point is None else state.set_point,
+        lru_share=state.caution.lru_share,
+    )
+    slice_, why = trials.accepted(state.trials, command.value, command.suggestion, look)
+    if why:
+        return refused(state, why)
+    state = replace(state, trials=slice_)
+    if command.suggestion is None:
+        return Outcome(state, "nothing is worth a trial just now")
+    running = slice_.running
+    lasts = "" if running is None else f", blocks of {running.block_seconds:.0f} s"
+    text = f"trial {command.value}: {said(command.suggestion)}{lasts}"
+    return Outcome(state, text, event="trial_begun")
+
+
+def progress(state: State, *, now: float) -> OptimiserProgress | None:
+    """Return what a watcher may want to know; None where the policy has no outer loop."""
+    return trials.progress(state.trials, now=now) if state.settings.policy == POLICY else None
+
+
+def server_of(state: State) -> str:
+    """Return what evidence is kept for: a server of another version, or with another law, is another one."""
+    return f"{state.facts.version} {state.facts.flush_law}"
+
+
+def recalled(evidence: Evidence) -> Trials:
+    """Return a fresh slice that knows what was learned; nonsense is forgotten."""
+    log = tuple(one for one in evidence.log if sound_trial(one))
+    whole = sound_evidence(evidence) and len(log) == len(evidence.log)
+    return Trials(evidence=evidence if whole else replace(evidence, log=log, wins=()))
+
+
+def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall: float) -> Look:
+    found = state.estimate
+    assert found is not None  # noqa: S101 - the caller has looked
+    unsafe = _unsafe(state, sample, decision)
+    return Look(
+        now=now,
+        wall=wall,
+        sample=sample,
+        found=found,
+        set_point=0.5 if state.set_point is None else state.set_point,
+        lru_share=state.caution.lru_share,
+        bars=unsafe or _bars(state, sample, decision),
+        unsafe=unsafe,
+        learns=state.occurrences.learns(sample.monotonic),
+    )
+
+
+def _unsafe(state: State, sample: Sample, decision: Decision) -> str:
+    """Return which guard of the age fired; empty where none did."""
+    found = state.estimate
+    if decision.kind is DecisionKind.EMERGENCY:
+        return f"emergency: {decision.detail}"
+    if found is not None and found.sync_rate > 0.0:
+        return "the server sync-flushes"
+    allowed = state.settings.max_checkpoint_age_ratio * sample.redo_capacity
+    if sample.checkpoint_age > allowed:
+        return f"the checkpoint age passed {allowed / sample.redo_capacity:.2f} of the redo capacity"
+    return ""
+
+
+def _bars(state: State, sample: Sample, decision: Decision) -> str:
+    """Return why no trial may go on; empty where one may."""
+    guards = caution.bounds(state.caution, sample)
+    pairs = (
+        (state.mode is not Mode.ACTIVE, "the mode is advisory"),
+        (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
+        (bool(state.holds), f"held: {', '.join(hold.code.value for hold in state.holds)}"),
+        (state.override is not None, "a person's override"),
+        (state.drain is not None or state.returning is not None, "a drain"),
+        (state.park_owed is not None or bool(state.restoring), "a park or a restore"),
+        (state.settings.set_point is not None, "a person's set-point"),
+        ("set_point" in winners(state.schedule), "the schedule's set-point"),
+        (not all(one.learn for one in state.schedule), "nothing is learned in a window of the schedule"),
+        (sample.degraded, "InnoDB's counters are off"),
+        (not LAWS[state.facts.flush_law].authority, "no M moves the age here"),
+        (bool(guards), f"a guard: {', '.join(guards)}"),
+        (state.set_point_source == "role", "the role's limit decides the set-point"),
+        (not state.occurrences.learns(sample.monotonic), _going_on(state)),
+        (decision.reason in IDLE, decision.detail),
+        (len(state.writes.counted) > CHANGES_SHARE * state.settings.max_changes_per_hour, "many changes"),
+    )
+    return next((why for applies, why in pairs if applies), "")
+
+
+def _going_on(state: State) -> str:
+    names = ", ".join(state.occurrences.names)
+    return f"going on: {names}" if names else "something else went on until just now"

@@ -1,0 +1,1 @@
+"""The outer loop's optimiser: a child process, and the thread that looks after it."""
