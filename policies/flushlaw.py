@@ -40,6 +40,8 @@ class FlushLaw:
         beyond: why M may bring no age back from the flush limit on, for people; empty where it does.
         asleep_below: age ratio below which the server flushes next to nothing.
         lists_written: the server counts pages as dirty for a time after they were written as neighbours.
+        sleeps: when M moves no age although it has authority, for people; empty where there is no such time.
+        highest: age ratio that a set-point stays at or below; a person's may be higher.
     """
 
     name: str
@@ -55,6 +57,8 @@ class FlushLaw:
     beyond: str = ""
     asleep_below: float = 0.0
     lists_written: bool = False
+    sleeps: str = ""
+    highest: float = 1.0
 
     def percentage(self, *, age: float, flush_limit: float, io_capacity: int, io_capacity_max: int) -> int:
         """Return the LSN part of the flush percentage, in percent of C, as the server computes it.
@@ -171,6 +175,23 @@ length, until it is changed again or the end of the list comes to it (``buf_page
 ``buf_pool_t::get_oldest_modification``): soon where it was written in its turn, late as a neighbour.
 """
 
+MARIADB_WAKES = replace(
+    MARIADB,
+    name="mariadb-wakes",
+    sleeps="the page cleaner falls asleep below the low-water mark of the age and wakes at the flush limit: "
+    "in between no M moves the age",
+    highest=0.8,
+)
+"""MariaDB 10.5.10 to 10.5.23, 10.6 before .13, 10.7, 10.8 before .8, 10.9 before .6, 10.10 before .4 and
+10.11 before .3, with ``innodb_max_dirty_pages_pct_lwm`` = 0, their default.
+
+Awake, ``buf_flush_page_cleaner`` goes on while ``af_needed_for_redo`` says that the age is above the
+low-water mark, and ``page_cleaner_flush_pages_recommendation`` there goes by the percentage of the age with
+any ``innodb_max_dirty_pages_pct_lwm`` (10.5.23; MDEV-26827 took that from its 0). Below the mark it waits
+without a time limit, until a commit finds the age beyond the flush limit (``log_close``) and asks for all
+that is dirty: an age that only touches it is at the low-water mark soon after.
+"""
+
 SOFT_LIMIT = replace(
     MARIADB,
     name="soft-limit",
@@ -179,7 +200,8 @@ SOFT_LIMIT = replace(
     remedy="SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
     asleep_below=0.9,
 )
-"""MariaDB with ``innodb_max_dirty_pages_pct_lwm`` = 0, its default.
+"""MariaDB 10.5.9, 10.5.24, 10.6.17, 10.11.7, 11.x of February 2024 and later, with
+``innodb_max_dirty_pages_pct_lwm`` = 0, its default.
 
 The page cleaner sleeps until the checkpoint age is at the flush limit (``log_close``, ``buf_flush_ahead``),
 and flushes up to M pages a second from there. Once awake it goes on at the mean of C, F' and p, whatever

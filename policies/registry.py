@@ -16,6 +16,7 @@ from policies.flushlaw import (
     LEGACY_57,
     LEGACY_WHOLE,
     MARIADB,
+    MARIADB_WAKES,
     SOFT_LIMIT,
     FlushLaw,
 )
@@ -35,6 +36,7 @@ LAWS: dict[str, FlushLaw] = {
         HIGH_CHECKPOINT_WHOLE,
         HIGH_CHECKPOINT_57,
         MARIADB,
+        MARIADB_WAKES,
         SOFT_LIMIT,
         AGE_BLIND,
     )
@@ -47,7 +49,8 @@ NAMES = ("feedforward", "bayes", "pid", "probe", "fixed")
 def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Policy[Any]:
     """Return the decision law of that name.
 
-    Where M has no authority over the age, that is the pacing law, whichever law steers the age was asked for.
+    Where M has no authority over the age, that is the pacing law, whichever law steers the age was asked for;
+    and where the server sleeps at times, the one that knows where the age goes.
 
     Args:
         name: one of ``NAMES``.
@@ -66,6 +69,8 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
     law = LAWS[flush_law]
     if not law.authority:
         return Pace(law.asleep_below)
-    if name == "probe":
+    if name == "probe" and not law.sleeps:
         return Probe()
-    return Pid() if name == "pid" else Feedforward(law, name)
+    if name == "pid" and not law.sleeps:
+        return Pid()
+    return Feedforward(law, "feedforward" if name in {"pid", "probe"} else name)

@@ -28,6 +28,15 @@ def test_where_no_m_moves_the_age_the_setting_that_changes_it_is_named(server: O
     assert look(server).controllable
 
 
+def test_where_the_page_cleaner_sleeps_the_gap_is_said(server: Odd) -> None:
+    """An older MariaDB with the same setting: M decides, and when it does not is on the same line."""
+    server.changed_facts = {"family": "mariadb", "flush_law": "mariadb-wakes"}
+    found = line(look(server), "authority")
+
+    assert found.outcome == "ok"
+    assert "wakes at the flush limit" in found.message
+
+
 def test_a_build_that_ignores_the_age_is_told_which_one_does_not(server: Odd) -> None:
     """No setting helps there: the releases that do are named, and no statement is offered."""
     server.changed_facts = {"family": "mariadb", "flush_law": "age-blind", "unverified": "MDEV-31939"}

@@ -95,7 +95,9 @@ def authority(_sample: Sample, facts: Facts, _settings: Settings) -> Line:
     """Say whether M decides the age here."""
     lacking = without_authority(facts)
     if not lacking:
-        return Line("authority", "ok", "M decides at which age the server comes to rest")
+        law = LAWS.get(facts.flush_law)
+        but = f", with a gap: {law.sleeps}" if law is not None and law.sleeps else ""
+        return Line("authority", "ok", f"M decides at which age the server comes to rest{but}")
     (finding,) = lacking
     return Line("authority", "warning", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
 

@@ -24,7 +24,7 @@ def asks(law: FlushLaw, cleaner: flushing.Cleaner, *, ratio: float, io_capacity_
         return min(io_capacity_max, by_law)
     if law.name == "legacy-56":
         return min(io_capacity_max, (by_law + cleaner.mean_rate) / 2.0)
-    most = io_capacity_max / 3.0 if law.name == "mariadb" else 2.0 * io_capacity_max
+    most = io_capacity_max / 3.0 if law.name.startswith("mariadb") else 2.0 * io_capacity_max
     return min(io_capacity_max, (by_law + cleaner.mean_rate + min(cleaner.by_age, most)) / 3.0)
 
 
@@ -85,7 +85,9 @@ def test_each_law_reads_its_own_averages(name: str) -> None:
     rates = flushing.Cleaner(asked=0.0, mean_rate=350.0, by_age=380.0)
     said = law.percentage(age=0.5, flush_limit=1.0, io_capacity=400, io_capacity_max=800)
     by_law = 400 * said / 100.0
-    terms, most = (2.0, 0.0) if name == "legacy-56" else (3.0, 800 / 3.0 if name == "mariadb" else 1600.0)
+    terms, most = (
+        (2.0, 0.0) if name == "legacy-56" else (3.0, 800 / 3.0 if name.startswith("mariadb") else 1600.0)
+    )
     asked = round((by_law + rates.mean_rate + min(rates.by_age, most)) / terms)
     made = sample(
         io_capacity=400,

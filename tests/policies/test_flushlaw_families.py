@@ -39,7 +39,7 @@ def rest(name: str, *, demand: int, most: int, begin: float) -> float:
         by_age = capacity * percentage(name, int(age), capacity, most) // 100
         if name == "legacy-56":
             pages = (by_age + average) // 2
-        elif name == "mariadb":
+        elif name.startswith("mariadb"):
             pages = (by_age + average + min(3 * demand, most) // 3) // 3
         elif name == "soft-limit":
             pages = most if age > LIMIT else 0

@@ -131,6 +131,14 @@ SERVERS: dict[str, Server] = {
         capacity=(10_000, 20_000),
         variables={_FACTOR: "legacy"},
     ),
+    "mariadb-10.5.23": Server(
+        "mariadb",
+        "10.5.23-MariaDB-0+deb11u1-log",
+        "Debian 11",
+        mariadb(96 * MEBIBYTE, 2048),
+        SOURCES["mariadb-10.5"],
+        note="the age decides while the page cleaner is awake",
+    ),
     "mariadb-10.5.29": Server(
         "mariadb", "10.5.29-MariaDB", _MARIADB, mariadb(96 * MEBIBYTE, 2048), SOURCES["mariadb-10.5"]
     ),

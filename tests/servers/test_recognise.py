@@ -98,6 +98,38 @@ def test_builds_of_mariadb_that_ignore_the_age_are_known(version: str, law: str)
 
 
 @pytest.mark.parametrize(
+    ("version", "law"),
+    [
+        ("10.5.7", "mariadb"),
+        ("10.5.8", "mariadb"),
+        ("10.5.9", "soft-limit"),
+        ("10.5.10", "mariadb-wakes"),
+        ("10.5.23", "mariadb-wakes"),
+        ("10.5.24", "soft-limit"),
+        ("10.6.3", "mariadb-wakes"),
+        ("10.6.12", "mariadb-wakes"),
+        ("10.6.13", "age-blind"),
+        ("10.6.17", "soft-limit"),
+        ("10.7.8", "mariadb-wakes"),
+        ("10.8.7", "mariadb-wakes"),
+        ("10.9.5", "mariadb-wakes"),
+        ("10.10.3", "mariadb-wakes"),
+        ("10.11.2", "mariadb-wakes"),
+        ("10.11.3", "age-blind"),
+        ("10.11.7", "soft-limit"),
+        ("11.4.1", "soft-limit"),
+        ("11.8.6", "soft-limit"),
+        ("12.1.2", "soft-limit"),
+    ],
+)
+def test_what_mariadb_goes_by_with_a_low_water_mark_of_0(version: str, law: str) -> None:
+    """Before MDEV-26827 the age decides once the page cleaner is awake, and after MDEV-31939 it does not."""
+    variables = {**MARIADB, "version": f"{version}-MariaDB", "innodb_max_dirty_pages_pct_lwm": "0"}
+
+    assert recognise(variables).flush_law == law
+
+
+@pytest.mark.parametrize(
     "variables",
     [
         {**OLD, "version": "5.5.62"},

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from msgspec.structs import replace
 
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
+from tuner.core import window as readings
 from tuner.core.gate import forget
 from tuner.core.state import State
+from tuner.core.window import Window
 from tuner.records import Event, Sample
+
+CATCHES_UP = (
+    "the page cleaner flushes all that was dirty when the age was at the flush limit, M pages a second"
+)
+"""What is said while it does."""
+
+ASLEEP_SECONDS = 3.0
+"""A page cleaner that is awake flushes once a second; one that the device holds up may take longer."""
 
 
 def without_authority(law: FlushLaw) -> str:
@@ -45,9 +57,57 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
 def settled(state: State, sample: Sample) -> Sample:
     """Return the reading without what the page cleaner asked for, where it did so long ago.
 
-    Where no M moves the age the server mostly flushes by its soft limit, and the counters of adaptive
-    flushing stay as its last round left them: a device that gives none of that has not failed.
+    Where no M moves the age the server mostly flushes by its soft limit, and where its page cleaner sleeps
+    not at all. The counters of adaptive flushing stay as its last round left them: a device that gives none
+    of that has not failed.
     """
-    if LAWS[state.facts.flush_law].authority:
+    law = LAWS[state.facts.flush_law]
+    if law.authority and not _sleeps(law, state.estimator.window, sample):
         return sample
     return replace(sample, flush_requested=0, flush_by_age=0)
+
+
+def asleep(state: State) -> str:
+    """Return that the page cleaner sleeps, and until when; empty where it is awake, or never sleeps."""
+    law, last = LAWS[state.facts.flush_law], state.estimator.last
+    return law.sleeps if last is not None and _sleeps(law, state.estimator.window[:-1], last) else ""
+
+
+def catches_up(state: State) -> bool:
+    """Tell whether the server flushes all that was dirty when it woke, up to M pages a second.
+
+    Its law has no turn before it is through, so that the age on the way says nothing about M.
+    """
+    return bool(LAWS[state.facts.flush_law].sleeps) and readings.idled(state.estimator.window)
+
+
+def slept(state: State) -> bool:
+    """Tell whether it slept within the last seconds; not known without counters."""
+    law, last = LAWS[state.facts.flush_law], state.estimator.last
+    if not law.sleeps or last is None or last.degraded:
+        return False
+    return any(
+        new.requested == 0 and new.flushed == old.flushed for old, new in pairwise(state.estimator.window)
+    )
+
+
+def _sleeps(law: FlushLaw, window: Window, sample: Sample) -> bool:
+    """Tell whether the page cleaner sleeps, which the server does not say.
+
+    It falls asleep below the low-water mark, where a reading shows that nothing is asked for, and sleeps
+    until something is flushed from the flush lists. A daemon that comes later sees that nothing is, for some
+    seconds.
+
+    Args:
+        law: in force.
+        window: the readings before.
+        sample: the newest.
+    """
+    if not law.sleeps or not window:
+        return False
+    flushed = readings.list_flushed(sample)
+    if flushed != window[-1].flushed:
+        return False
+    known = window[-1].requested == 0 and not sample.degraded
+    before = [point for point in window if sample.monotonic - point.at >= ASLEEP_SECONDS]
+    return known or flushed == (before[-1] if before else window[0]).flushed

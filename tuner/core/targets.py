@@ -31,8 +31,8 @@ def bounds(state: State) -> tuple[int, int]:
 def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Work out the set-point and what would be left behind; both must be ready before they are needed.
 
-    The role's limit and the guards come after whoever decided. Where no M moves the age it rests at the flush
-    limit, whoever wants it elsewhere.
+    The flush law's limit comes after all but a person and the schedule, the role's limit and the guards after
+    whoever decided. Where no M moves the age it rests at the flush limit, whoever wants it elsewhere.
     """
     found = state.estimate
     if found is None:
@@ -42,12 +42,14 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     headroom = headroom_of(state, sample, found)
     settings = scheduled.settings_of(state.settings, state.schedule)
     standing = budgets.look(state.estimator.recovery, headroom, settings, sample, whose=whose)
+    law = LAWS[state.facts.flush_law]
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)
-    derived = _preferred(wish, headroom, standing, whose, degraded=sample.degraded, suggestion=suggestion)
+    preferred = _preferred(wish, headroom, standing, whose, degraded=sample.degraded, suggestion=suggestion)
+    derived = preferred if wish is not None or preferred[0] <= law.highest else (law.highest, "flush_law")
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
     wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
-    if not LAWS[state.facts.flush_law].authority:
+    if not law.authority:
         wanted, source, cap = 1.0, "flush_law", 1.0
     asked_for = wish is not None and source == wish[1]
     as_it_is = asked_for or source == "flush_law" or source in caution.SLIDING

@@ -12,7 +12,7 @@ from policies.types import Policy, Proposal, Situation, horizon
 from tuner.core import draincourse, estimator, optimising, scheduled
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
-from tuner.core.laws import without_authority
+from tuner.core.laws import asleep, catches_up, slept, without_authority
 from tuner.core.state import Drain, Return, State
 from tuner.core.window import idled, warm
 from tuner.records import DecisionKind, Estimate, Sample
@@ -22,10 +22,14 @@ EMERGENCY_RELIEF_SECONDS = 10.0
 
 EMERGENCY_LEAST_FACTOR = 1.5
 AWAKE = 0.5
-"""Share of M from which on a server that sleeps below its flush limit flushes as fast as M lets it."""
+"""Share of M from which on a server that slept until its flush limit flushes as fast as M lets it."""
 
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
+
+CATCHING_UP = "the page cleaner flushes all that was dirty when the age was at the flush limit"
+NEAR_FACTOR = 2.0
+"""So many times what makes an emergency is near the stall point, for lowering M on the way."""
 
 KEPT_CHANGES = 0.25
 """Share of the hour's changes that a drain leaves once the age is there: the way back needs some."""
@@ -100,7 +104,8 @@ def _policys(
     remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
-    why = _idle(state, sample, found)
+    up = proposal.io_capacity_max > sample.io_capacity_max
+    why = _idle(state, sample, found) or _catching_up(state, found, up=up)
     if why:
         return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
     if not proposal.act:
@@ -114,7 +119,6 @@ def _policys(
             "policy",
             proposal.terms,
         )
-    up = proposal.io_capacity_max > sample.io_capacity_max
     who = policy_of(state).name if state.returning is None else "the way back from a drain"
     if not up and _fades(found):
         return Wanted(
@@ -138,9 +142,23 @@ def _policys(
 
 def _idle(state: State, sample: Sample, found: Estimate) -> str:
     """Return why there is nothing to tune just now; empty where there is."""
+    sleeps = asleep(state)
+    if sleeps:
+        return sleeps
     if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
         return state.occurrences.silences(sample.monotonic) or "next to no redo is written"
     return state.occurrences.silences(sample.monotonic)
+
+
+def _catching_up(state: State, found: Estimate, *, up: bool) -> str:
+    """Return why the policy leaves M alone while the server flushes what was dirty when it woke; else empty.
+
+    An M that is too high brings the age to the low-water mark, where the server falls asleep again: at the
+    flush limit the policy may lower it, unless the stall point is near.
+    """
+    left = found.seconds_to_stall
+    near = left is not None and left < NEAR_FACTOR * state.settings.emergency_seconds
+    return CATCHING_UP if catches_up(state) and (up or near or found.age_ratio < 1.0) else ""
 
 
 def _fades(found: Estimate) -> bool:
@@ -160,14 +178,14 @@ def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, no
     down = course.io_capacity_max < sample.io_capacity_max
     fades = _fades(found) or idled(state.estimator.window)
     why = _idle(state, sample, found) or (_FADING if fades else "")
-    stays = bool(why) and down
+    stays = bool(asleep(state)) or (bool(why) and down)
     left = state.settings.max_changes_per_hour * (1.0 - KEPT_CHANGES) - len(state.writes.counted)
     act = course.act and not stays and (wanted.reached is None or left > 0.0)
     return Wanted(
         kind=DecisionKind.DRAIN if act else DecisionKind.KEEP,
         io_capacity_max=sample.io_capacity_max if stays else course.io_capacity_max,
         reason="draining" if wanted.reached is None else "drained",
-        detail=f"{detail}; M is not lowered: {why}" if stays else detail,
+        detail=f"{detail}; M stays as it is: {why}" if stays else detail,
         source="schedule" if wanted.scheduled else "person",
         terms={"target": float(wanted.target)} | course.terms,
     )
@@ -213,9 +231,13 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
 
 def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
     """Return a raise where sync flushing or a stall is only seconds away; None otherwise."""
+    law = LAWS[state.facts.flush_law]
+    points = [(found.seconds_to_stall, "stall point")]
+    if not catches_up(state):  # the sync point is where that began
+        points.append((found.seconds_to_sync, "sync point"))
     near = [
         (seconds, name)
-        for seconds, name in ((found.seconds_to_sync, "sync point"), (found.seconds_to_stall, "stall point"))
+        for seconds, name in points
         if seconds is not None and seconds < state.settings.emergency_seconds
     ]
     set_point = state.set_point if state.set_point is not None else 0.5
@@ -224,12 +246,12 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
         ratio, growing = found.checkpoint_age / sample.flush_limit, True
     if not near or ratio <= set_point or not growing:
         return None
-    authority = LAWS[state.facts.flush_law].authority
-    if not authority and found.flush_rate < AWAKE * sample.io_capacity_max:
-        return None  # the server has only just woken at its flush limit: M is not what it lacks
+    woken = not law.authority or slept(state)
+    if asleep(state) or (woken and found.flush_rate < AWAKE * sample.io_capacity_max):
+        return None  # the server has only just woken at its flush limit, or will: M is not what it lacks
     seconds, name = min(near)
     wanted = EMERGENCY_LEAST_FACTOR * found.demand
-    if authority:  # where the age rests at its limit whatever M, keeping up is all that M can do
+    if law.authority:  # where the age rests at its limit whatever M, keeping up is all that M can do
         span = (
             found.redo_rate * EMERGENCY_RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from policies.flushlaw import AGE_BLIND, SOFT_LIMIT, TERMS_WITH_NEED, FlushLaw
+from policies.flushlaw import AGE_BLIND, MARIADB, MARIADB_WAKES, SOFT_LIMIT, TERMS_WITH_NEED, FlushLaw
 from tuner.servers.adapter import FACTOR
 from tuner.servers.enginestatus import SECONDS
-from tuner.servers.families.mariadb import BLIND
+from tuner.servers.families.mariadb import BLIND, HEEDING
 from tuner.servers.families.recognise import MARIADB_NARROWER, RAISED, SUPPORTED, UNVERIFIED
 
 LWM = "innodb_max_dirty_pages_pct_lwm"
@@ -24,6 +24,8 @@ def formula(law: FlushLaw) -> str:
         mean = "the mean of PCT and F"
     else:
         mean = f"the mean of PCT, F and p, p at most {_share(law)}"
+    if law.sleeps:
+        mean = f"asleep nothing; awake {mean}"
     alone = "; from A on PCT alone" if law.alone else ""
     return f"{mean}{alone}. {percentage}"
 
@@ -40,6 +42,12 @@ def _before(release: tuple[int, ...]) -> str:
 def _builds() -> str:
     pairs = ((_release(first), _before(last)) for first, last in BLIND)
     return ", ".join(first if first == last else f"{first} to {last}" for first, last in pairs)
+
+
+def _firsts() -> str:
+    """Return the first release of each series of MariaDB in which the age decides nothing with 0 there."""
+    series = {first[:2]: first for first, _ in (*HEEDING, *BLIND) if first < (11,)}
+    return ", ".join(_release(first) for _, first in sorted(series.items()))
 
 
 def _share(law: FlushLaw) -> str:
@@ -87,6 +95,10 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   low-water mark and sleeps until the age is 7/8 of `Innodb_checkpoint_max_age`. M does not move the age,
   only how evenly the pages go: it is kept above the demand, and a drain is refused.
   {SOFT_LIMIT.remedy.replace(REMEDY, f"`{REMEDY}`")}. More [here](decisions/no-authority.md).
+- **MariaDB before MDEV-26827**, with the same default: before {_firsts()} (`{MARIADB_WAKES.name}`). It falls
+  asleep there too, but awake it goes by the age, so that M moves it: the loop holds a set-point while it is
+  awake, and writes nothing while it sleeps. More [here](decisions/mariadb-wakes.md). 10.5.7 and 10.5.8 never
+  sleep (`{MARIADB.name}`); 10.5.9 does, and awake it heeds no age (`{SOFT_LIMIT.name}`).
 - **MariaDB with MDEV-31939**: {_builds()} (`{AGE_BLIND.name}`). {_sentence(UNVERIFIED)} So active mode
   needs `loop.accept_unverified = true` there. Every other server exports what the model gate needs, or has
   no percentage that decides (`{SOFT_LIMIT.name}`).

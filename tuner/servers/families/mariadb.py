@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -82,7 +82,7 @@ class MariaDBAdapter(Adapter):
         """
         capacity = self._limits(answers).capacity
         in_force = MariaDBLimits(capacity=capacity, max_checkpoint_age=int(answers[MAX_AGE]))
-        kept_away = {"sync_point": in_force.flush_limit} if self.law(answers) == "mariadb" else {}
+        kept_away = {"sync_point": in_force.flush_limit} if self.law(answers) in BY_AGE else {}
         return {
             "redo_capacity": int(answers["innodb_log_file_size"]),
             "redo_logical_size": int(answers["Innodb_checkpoint_age"]),
@@ -105,11 +105,12 @@ class MariaDBAdapter(Adapter):
 
         With fewer dirty pages than the low-water mark asks for the server flushes for all of C, and exports
         a percentage that it does not use. Below the low-water mark of the age it flushes whatever is dirty,
-        up to C, and the counters keep what they said above it (``page_cleaner_flush_pages_recommendation``,
-        storage/innobase/buf/buf0flu.cc of 11.8): 0 is what its law says there.
+        up to C, or sleeps, and the counters keep what they said above it
+        (``page_cleaner_flush_pages_recommendation``, storage/innobase/buf/buf0flu.cc of 11.8): 0 is what its
+        law says there.
         """
         found = super().counted(answers)
-        if self.law(answers) != "mariadb":
+        if self.law(answers) not in BY_AGE:
             return found
         age = found["lsn_current"] - found["lsn_oldest"]
         if age < low_water(self._limits(answers).low_water_base, answers):
@@ -122,7 +123,7 @@ class MariaDBAdapter(Adapter):
         """Tell whether there are too few dirty pages for the age to count; builds before do not ask that."""
         dirty, total = (int(answers[f"Innodb_buffer_pool_pages_{what}"]) for what in ("dirty", "total"))
         below = 100.0 * dirty / max(1, total) < float(answers["innodb_max_dirty_pages_pct_lwm"])
-        return below and any(first <= self.release < last for first, last in HEEDING)
+        return below and _among(self.release, HEEDING)
 
     def uncounted(self, answers: Answers) -> dict[str, Any]:
         """Return what is known in place of the counters; flush lists and LRU tail are told apart."""
@@ -161,7 +162,19 @@ HEEDING = (
     ((11, 3, 2), (11, 4)),
     ((11, 4, 1), (100, 0)),
 )
-"""Releases, likewise, in which the age counts from ``innodb_max_dirty_pages_pct_lwm`` of dirty pages on."""
+"""Releases, likewise, in which the age counts from ``innodb_max_dirty_pages_pct_lwm`` of dirty pages on, and
+with 0 there not at all. Before them it counts whenever the page cleaner is awake."""
+
+ALWAYS_AWAKE = (((10, 5, 7), (10, 5, 9)),)
+"""Releases, likewise, whose page cleaner runs as long as any page is dirty (MariaDB's manual, "InnoDB Page
+Flushing")."""
+
+HEEDLESS = (((10, 5, 9), (10, 5, 10)),)
+"""Releases, likewise, in which it sleeps with 0 there, also above the low-water mark of the age (MDEV-25093,
+mended between 10.5.9 and 10.5.10)."""
+
+BY_AGE = frozenset({"mariadb", "mariadb-wakes"})
+"""The laws by which the age decides."""
 
 
 def law_of(release: tuple[int, ...], lwm: float) -> str:
@@ -171,9 +184,15 @@ def law_of(release: tuple[int, ...], lwm: float) -> str:
         release: of the server.
         lwm: ``innodb_max_dirty_pages_pct_lwm``, percent; 0 lets the page cleaner sleep until the soft limit.
     """
-    if any(first <= release < last for first, last in BLIND):
+    if _among(release, BLIND):
         return "age-blind"
-    return "mariadb" if lwm > 0.0 else "soft-limit"
+    if lwm > 0.0 or _among(release, ALWAYS_AWAKE):
+        return "mariadb"
+    return "soft-limit" if _among(release, (*HEEDLESS, *HEEDING)) else "mariadb-wakes"
+
+
+def _among(release: tuple[int, ...], pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> bool:
+    return any(first <= release < last for first, last in pairs)
 
 
 @lru_cache(maxsize=16)
