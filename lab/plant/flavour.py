@@ -29,6 +29,7 @@ FlavourName = Literal[
     "percona-8.4",
     "percona-5.7",
     "mariadb-11.8",
+    "mariadb-10.5",
 ]
 
 FILES = 2
@@ -96,6 +97,8 @@ class Flavour(Struct, frozen=True):
         resizes: the redo log can be given another size while it runs.
         neighbours: a page is flushed with the dirty pages beside it.
         raises_max: a C above M raises M to 2 C, where others lower C to M.
+        heeds_age: the age decides whenever a MariaDB's page cleaner is awake, however few pages are dirty.
+        asks_all: its commits ask for all that is dirty, not only for what lies beyond the flush limit.
         io_capacity: default of C, pages/s.
         least_max: smallest M, pages/s, that the server chooses by itself.
         max_dirty_pages_pct: default, percent.
@@ -115,6 +118,8 @@ class Flavour(Struct, frozen=True):
     resizes: bool = False
     neighbours: bool = False
     raises_max: bool = False
+    heeds_age: bool = False
+    asks_all: bool = False
     io_capacity: int = 200
     least_max: int = 2000
     max_dirty_pages_pct: float = 90.0
@@ -143,6 +148,10 @@ def _mariadb(capacity: int) -> Points:
     return mariadb_limits(capacity, release=(11, 8))
 
 
+def _mariadb_10_5(capacity: int) -> Points:
+    return mariadb_limits(capacity, release=(10, 5))
+
+
 _MYSQL_97 = Flavour(
     name="mysql-9.7",
     version="9.7 (simulated)",
@@ -166,6 +175,21 @@ _MYSQL_57 = Flavour(
     max_dirty_pages_pct_lwm=0.0,
     doublewrite_pages=120,
     lacks=("idle_flush_pct", "doublewrite_pages"),
+)
+
+_MARIADB_118 = Flavour(
+    name="mariadb-11.8",
+    version="11.8 (simulated)",
+    law=Law("mariadb", whole=True),
+    sync=Sync.FURIOUS,
+    limits=_mariadb,
+    checkpoint_seconds=1.0,
+    resizes=True,
+    neighbours=True,
+    raises_max=True,
+    max_dirty_pages_pct_lwm=0.0,
+    capacity_maximum=4_294_967_295,
+    lacks=_MYSQL_57.lacks,
 )
 
 _ALL = (
@@ -200,19 +224,16 @@ _ALL = (
         version="5.7 (simulated)",
         law=Law("high_checkpoint-57", exponent=2.5, divisor=700.5, whole=True, alone=True),
     ),
-    Flavour(
-        name="mariadb-11.8",
-        version="11.8 (simulated)",
-        law=Law("mariadb", whole=True),
-        sync=Sync.FURIOUS,
-        limits=_mariadb,
-        checkpoint_seconds=1.0,
-        resizes=True,
-        neighbours=True,
-        raises_max=True,
-        max_dirty_pages_pct_lwm=0.0,
-        capacity_maximum=4_294_967_295,
-        lacks=_MYSQL_57.lacks,
+    _MARIADB_118,
+    replace(
+        _MARIADB_118,
+        name="mariadb-10.5",
+        version="10.5.23 (simulated)",
+        limits=_mariadb_10_5,
+        resizes=False,
+        heeds_age=True,
+        asks_all=True,
+        capacity_maximum=2**63 - 1,
     ),
 )
 

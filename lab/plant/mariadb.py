@@ -1,12 +1,12 @@
-"""The page cleaner of MariaDB 10.11 and 11.8.
+"""The page cleaner of MariaDB 10.5, 10.11 and 11.8.
 
 Source: storage/innobase of 11.8.6: mtr/mtr0mtr.cc ``log_close``; buf/buf0flu.cc ``buf_flush_ahead``,
 ``buf_flush_page_cleaner``, ``buf_flush_sync_for_checkpoint``, ``page_cleaner_flush_pages_recommendation``,
 ``af_needed_for_redo``; log/log0log.cc ``log_checkpoint_margin``. ``docs/simulate.md`` says what is left out.
 
 Departures from it: a thread that waits without a time limit is looked at once a second, so that it finds the
-age beyond the flush limit up to a second late. Older releases, 10.11 among them, ask for all pages up to the
-current LSN, in both ways; 11.8.6 for those up to the LSN that lies the flush limit back, in both ways.
+age beyond the flush limit up to a second late. Older releases, 10.5 and 10.11 among them, ask for all pages
+up to the current LSN, in both ways; 11.8.6 for those up to the LSN that lies the flush limit back, in both.
 Neighbours of a page are flushed with it as ``lab.plant.neighbours`` says.
 """
 
@@ -33,6 +33,7 @@ class MariaDBCleaner(Cleaner):
     Where nothing of that is asked for, it flushes at its own pace. With so many pages dirty as
     ``innodb_max_dirty_pages_pct_lwm`` says the age decides as in MySQL. With fewer, or with 0 there, the pace
     does not heed the age, and below the low water mark the thread is idle: with 0 until the flush limit.
+    Before MDEV-26827 the age decides whatever that variable says, and dirty pages next to nothing (10.5.23).
     """
 
     __slots__ = ("_began", "_furious", "_idle", "_soft")
@@ -68,7 +69,7 @@ class MariaDBCleaner(Cleaner):
 
     def out_of_room(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
         """Become furious, for writers wait."""
-        self._furious = max(self._furious, redo.lsn - redo.flush_limit)
+        self._furious = max(self._furious, self._target(redo))
         if self.left <= 0.0:
             self.wake_at = now
             self.wake(now, redo, ledger, activity)
@@ -102,10 +103,14 @@ class MariaDBCleaner(Cleaner):
         """Take in what the commits so far have asked for (``log_close``), and a log that is resized."""
         age = redo.lsn - redo.checkpoint
         if age >= redo.stall_point:
-            self._furious = max(self._furious, redo.lsn - redo.flush_limit)
+            self._furious = max(self._furious, self._target(redo))
         elif age > redo.flush_limit:
-            self._soft = max(self._soft, redo.lsn - redo.flush_limit)
+            self._soft = max(self._soft, self._target(redo))
         self._soft = max(self._soft, redo.flush_first)
+
+    def _target(self, redo: Redo) -> float:
+        """Return the LSN up to which a commit asks for pages that finds the age too high."""
+        return redo.lsn if self._parameters.kind.asks_all else redo.lsn - redo.flush_limit
 
     def _paced(self, now: float, redo: Redo, ledger: Ledger, *, busy: bool) -> float:
         """Return the pages of a loop that is not furious; 0 where the thread sleeps on."""
@@ -128,9 +133,10 @@ class MariaDBCleaner(Cleaner):
         if soft > 0.0:
             return self._pages_to(soft, ledger)
         self.batch = Batch.ADAPTIVE
-        return float(
-            self._asked(now, redo, ledger, by_dirty=dirty / high if heeds_age and high > 0.0 else None)
-        )
+        by_dirty = dirty / high if heeds_age and high > 0.0 else None
+        if self._parameters.kind.heeds_age:
+            by_dirty = float(dirty >= high) if low == 0.0 else int(dirty / max(1.0, high)) / 100.0
+        return float(self._asked(now, redo, ledger, by_dirty=by_dirty))
 
     def _asked(self, now: float, redo: Redo, ledger: Ledger, *, by_dirty: float | None) -> int:
         """Return the pages of an adaptive loop, after ``page_cleaner_flush_pages_recommendation``.

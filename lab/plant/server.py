@@ -19,8 +19,11 @@ PAGE_SIZE = 16_384
 NO_LAW = "soft-limit"
 """The flush law of a MariaDB whose page cleaner sleeps until the flush limit."""
 
-ENDS_AT_A = "mariadb"
-"""The flush law that has no turn from the flush limit on; the daemon takes that for the sync point."""
+WAKES = "mariadb-wakes"
+"""The flush law of an older one, that sleeps so long and heeds the age from then on."""
+
+ENDS_AT_A = frozenset({"mariadb", WAKES})
+"""The flush laws that have no turn from the flush limit on; the daemon takes that for the sync point."""
 
 READ_SECONDS = 0.001
 """What one reading is said to take; the simulated clock does not move meanwhile."""
@@ -77,7 +80,7 @@ class SimulatedServer:
     def _law(self) -> str:
         """Return the name of the flush law in force."""
         if self._kind.sync is Sync.FURIOUS and self._in_force.max_dirty_pages_pct_lwm == 0.0:
-            return NO_LAW
+            return WAKES if self._kind.heeds_age else NO_LAW
         return self._kind.law.name
 
     def read(self) -> Sample:
@@ -99,7 +102,7 @@ class SimulatedServer:
             io_capacity_max=cleaner.io_capacity_max,
             redo_capacity=redo.capacity,
             flush_limit=limits.flush_limit,
-            sync_point=limits.flush_limit if self._law() == ENDS_AT_A else limits.sync_point,
+            sync_point=limits.flush_limit if self._law() in ENDS_AT_A else limits.sync_point,
             stall_point=limits.stall_point,
             lsn_current=lsn,
             lsn_oldest=int(engine.ledger.oldest(redo.lsn)),

@@ -200,6 +200,7 @@ ON_AGE: dict[FlavourName, float | None] = {
     "percona-8.4": None,
     "percona-5.7": None,
     "mariadb-11.8": 0.001,
+    "mariadb-10.5": 0.0,
 }
 """The servers whose age M decides, with the innodb_max_dirty_pages_pct_lwm that it takes."""
 

@@ -18,6 +18,7 @@ DOCUMENTED: dict[FlavourName, tuple[int, int, float, float, int]] = {
     "percona-8.4": (10_000, 20_000, 90.0, 10.0, 128),
     "percona-5.7": (200, 2000, 75.0, 0.0, 120),
     "mariadb-11.8": (200, 2000, 90.0, 0.0, 128),
+    "mariadb-10.5": (200, 2000, 90.0, 0.0, 128),
 }
 """C, M, innodb_max_dirty_pages_pct and its low-water mark, and the pages of a doublewrite batch:
 innodb_doublewrite_pages (in 8.0 innodb_write_io_threads), the 120 of MySQL 5, MariaDB's two blocks of 64."""
