@@ -13,6 +13,7 @@ from lab.scenarios.caps import caps_of
 from lab.scenarios.progress import Progress, nobody
 from lab.scenarios.schema import SHORTEST_WINDOW, Scenario
 from lab.scenarios.search import search
+from lab.scenarios.static import RATIO
 from lab.simulate_loop import run_policy
 from lab.simulate_result import Result, result_of
 from tuner.settings import Mode, PolicyName, Settings
@@ -116,5 +117,5 @@ def _simulated(
     statics = None
     if oracle:
         caps = caps_of(settings, scenario)
-        statics = search(scenario, ratio=settings.ratio, caps=caps, progress=progress)
+        statics = search(scenario, ratio=settings.ratio or RATIO, caps=caps, progress=progress)
     return result_of(scenario, settings, run, statics)

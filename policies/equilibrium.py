@@ -15,7 +15,7 @@ that is what makes the answer steady enough to be written once and left alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from policies.flushlaw import FlushLaw
 from policies.types import Situation
@@ -60,8 +60,7 @@ class Equilibrium:
         ratio = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, situation.age_ratio / situation.set_point))
         density = situation.new_density * math.pow(ratio, situation.combining_exponent)
         weight = weight if self.redo_rate > 0.0 else 1.0
-        return replace(
-            self,
+        return Equilibrium(
             redo_rate=self.redo_rate + weight * (situation.redo_rate - self.redo_rate),
             flush_rate=self.flush_rate + weight * (situation.flush_rate - self.flush_rate),
             density=self.density + weight * (density - self.density),

@@ -19,7 +19,10 @@ from tuner.park import park_offline
 from tuner.settings import Mode
 
 SOON = 10.0
-ADVISORY = replace(ACTIVE, mode=Mode.ADVISORY)
+PAIRED = replace(ACTIVE, ratio=2)
+"""Settings under which every write takes two SETs, so that a kill can come between them."""
+
+ADVISORY = replace(PAIRED, mode=Mode.ADVISORY)
 
 
 class ServerClock:
@@ -78,7 +81,7 @@ def crash(directory: Path, bench: Bench) -> Crash:
     journal.start()
     facts = bench.server.facts()
     journal.begin_run(
-        settings=ACTIVE, facts=facts, state=encode_state(bench.state), tick_number=0, wall=EPOCH
+        settings=PAIRED, facts=facts, state=encode_state(bench.state), tick_number=0, wall=EPOCH
     )
     for record in bench.records:
         journal.record(record)

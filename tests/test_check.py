@@ -184,7 +184,7 @@ def test_an_odd_ratio_comes_with_safe_statements(server: Odd) -> None:
 
     assert found.outcome == "warning"
     assert "works with 1500" in found.message
-    assert set(found.sql) == {"SET GLOBAL innodb_io_capacity = 1000"}
+    assert set(found.sql) == {"SET GLOBAL innodb_io_capacity = 2000"}
 
 
 def test_no_reading_is_a_problem(server: Odd) -> None:

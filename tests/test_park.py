@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import Bench
-from tests.crashed import ADVISORY, SOON, Crash, crash
+from tests.crashed import ADVISORY, PAIRED, SOON, Crash, crash
 from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command, held
 from tuner.cli.replay import replay_trace
 from tuner.core.plan import plan
@@ -22,12 +22,12 @@ from tuner.records import Capacity
 @pytest.fixture
 def killed(tmp_path: Path) -> Crash:
     """Return a server whose daemon was killed while its M was as low as the load allows."""
-    return crash(tmp_path, Bench().in_control())
+    return crash(tmp_path, Bench(PAIRED).in_control())
 
 
 def killed_in_its_first_write(directory: Path) -> Crash:
     """Return a server whose daemon was killed between the two SETs of its first write, not yet noted."""
-    bench = Bench()
+    bench = Bench(PAIRED)
     bench.turn()
     bench.turn(SAVED)
     bench.server.drop_after = 1
@@ -56,7 +56,7 @@ def test_the_next_daemon_goes_on_from_the_parked_pair(killed: Crash) -> None:
     """Started again, the loop has the originals, takes the parked pair for its own, and comes back to it."""
     killed.park()
     left = look(killed.directory, quietly=True)
-    bench = Bench(server=killed.server, originals=DEFAULT, left=left.left_to(killed.server.facts()))
+    bench = Bench(PAIRED, server=killed.server, originals=DEFAULT, left=left.left_to(killed.server.facts()))
     bench.turns(3)
 
     assert bench.record.originals == DEFAULT
@@ -68,7 +68,7 @@ def test_a_change_after_such_a_park_is_somebody_elses(killed: Crash) -> None:
     """Who changes what the command parked is asked for a word before the next daemon goes on."""
     killed.park()
     facts, parked = killed.server.facts(), killed.server.capacity
-    bench = Bench(server=killed.server)
+    bench = Bench(PAIRED, server=killed.server)
     bench.state = look(killed.directory, quietly=True).begin(ACTIVE, facts, now=0.0)
     killed.server.capacity, killed.server.ours = Capacity(300, 900), False
 
@@ -127,7 +127,7 @@ def test_a_change_while_it_looks_is_left_alone(killed: Crash, monkeypatch: pytes
 @pytest.mark.parametrize("ask", ["park", "restore"])
 def test_a_write_that_was_not_noted_yet_is_known_from_the_server(tmp_path: Path, ask: str) -> None:
     """A kill between two SETs may come before the journal has the write: the server knows who set them."""
-    bench = Bench().in_control()
+    bench = Bench(PAIRED).in_control()
     bench.server.drop_after = 1
     if not bench.turn(command(ask)).decision.steps:
         bench.until(ask)
@@ -186,7 +186,7 @@ def test_originals_in_force_are_no_work(killed: Crash) -> None:
 
 def test_a_park_that_was_done_is_not_done_again(tmp_path: Path) -> None:
     """A daemon killed after its own park leaves nothing to do, but for a person when the load has grown."""
-    bench = Bench().in_control()
+    bench = Bench(PAIRED).in_control()
     bench.turn(command("pause"))
     bench.turn()
     parked = bench.server.capacity
@@ -202,7 +202,7 @@ def test_a_park_that_was_done_is_not_done_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("done", [1, 2])
 def test_a_half_done_write_is_ended_safely(tmp_path: Path, ask: str, done: int) -> None:
     """Killed within its park or a step of its restore, a daemon leaves what is parked all the same."""
-    bench = Bench().in_control()
+    bench = Bench(PAIRED).in_control()
     bench.server.drop_after = done
     bench.turn(command(ask))
     if bench.receipt is None:
@@ -221,7 +221,7 @@ def test_a_half_done_write_is_ended_safely(tmp_path: Path, ask: str, done: int) 
 
 def test_an_advisory_run_that_is_killed_parks_nothing(tmp_path: Path) -> None:
     """What was left on purpose the service manager leaves as well, also after an advisory run died."""
-    bench = Bench().in_control()
+    bench = Bench(PAIRED).in_control()
     left = crash(tmp_path, bench)
     later = JournalWriter(tmp_path, keep_ticks=3600, on_error=pytest.fail)
     later.start()

@@ -8,10 +8,19 @@ from policies.flushlaw import LEGACY, SOFT_LIMIT
 from policies.registry import LAWS
 from tuner.board import Board
 from tuner.core.budgets import KEYS, Budget
-from tuner.core.plan import Steps, plan
+from tuner.core.plan import Steps, near, plan
 from tuner.findings import Finding
 from tuner.managed import in_its_way, sets_in
-from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, Estimate, Facts, Sample, TickRecord
+from tuner.records import (
+    CAPACITY_MINIMUM,
+    ENABLE_COUNTERS,
+    Capacity,
+    DecisionKind,
+    Estimate,
+    Facts,
+    Sample,
+    TickRecord,
+)
 from tuner.settings import Mode, Settings
 
 SMALL_REDO_SECONDS = 30.0
@@ -161,6 +170,13 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
     found: list[Finding] = []
     if sample.io_capacity_max % sample.io_capacity:
         gain = sample.io_capacity * (sample.io_capacity_max // sample.io_capacity)
+        whole = near(
+            sample.io_capacity_max,
+            home=sample.io_capacity,
+            ratio=settings.ratio,
+            lowest=CAPACITY_MINIMUM,
+            highest=2 * sample.io_capacity_max,
+        )
         found.append(
             Finding(
                 id="ratio-not-whole",
@@ -170,14 +186,8 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
                 f"by the server: "
                 f"the flush law works with {gain}, not {sample.io_capacity_max}",
                 effect="the flush law gets the gain that the setting says",
-                fix=f"make it {settings.ratio} × innodb_io_capacity",
-                sql=statements(
-                    sample.capacity,
-                    Capacity(
-                        max(100, round(sample.io_capacity_max / settings.ratio)),
-                        max(100, round(sample.io_capacity_max / settings.ratio)) * settings.ratio,
-                    ),
-                ),
+                fix=f"make the pair {whole}",
+                sql=statements(sample.capacity, whole),
             )
         )
     if estimate.redo_rate > 0 and sample.redo_capacity / estimate.redo_rate < SMALL_REDO_SECONDS:

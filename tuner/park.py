@@ -15,7 +15,7 @@ from tuner.core.parking import parked
 from tuner.core.plan import CAPACITY, CAPACITY_MAX
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.step import step
-from tuner.core.targets import bounds
+from tuner.core.targets import bounds, home_of
 from tuner.journal.ending import Ending
 from tuner.notebook import Notebook
 from tuner.records import Capacity, Command, Decision, Receipt, Sample, Tick, TickRecord
@@ -248,9 +248,10 @@ def _owing(state: State, ending: Ending) -> State:
     if not found or sample is None:
         raise ServerError("not parked: two readings are needed for an estimate, and the journal has none")
     lowest, highest = bounds(state)
-    law = LAWS[state.facts.flush_law]
+    law, home = LAWS[state.facts.flush_law], home_of(state, sample.capacity)
+    current = sample.io_capacity_max
     targets = [
-        parked(one, law, state.settings, current=sample.io_capacity_max, lowest=lowest, highest=highest)
+        parked(one, law, state.settings, current=current, lowest=lowest, highest=highest, home=home)
         for one in found
     ]
     return replace(

@@ -10,7 +10,8 @@ from msgspec import Struct
 from policies.registry import LAWS
 from tuner.advice import broken_budgets, statements, without_authority
 from tuner.core.budgets import at_first_sight
-from tuner.records import Capacity, Facts, Sample
+from tuner.core.plan import near
+from tuner.records import CAPACITY_MINIMUM, Facts, Sample
 from tuner.settings import Settings
 
 Outcome = Literal["ok", "warning", "problem", "untested"]
@@ -147,14 +148,14 @@ def ratio(sample: Sample, _facts: Facts, settings: Settings) -> Line:
     capacity, maximum = sample.io_capacity, sample.io_capacity_max
     if maximum % capacity == 0:
         return Line("ratio", "ok", f"M = {maximum} is {maximum // capacity} × C = {capacity}")
-    wanted = max(100, round(maximum / settings.ratio))
+    whole = near(maximum, home=capacity, ratio=settings.ratio, lowest=CAPACITY_MINIMUM, highest=2 * maximum)
     return Line(
         "ratio",
         "warning",
         f"M = {maximum} is no whole multiple of C = {capacity}: "
         f"the server works with {capacity * (maximum // capacity)}",
         "active mode mends it with its first write; by hand",
-        statements(sample.capacity, Capacity(wanted, wanted * settings.ratio)),
+        statements(sample.capacity, whole),
     )
 
 

@@ -39,9 +39,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(ge=100, le=4_000_000_000, description="highest innodb_io_capacity_max ever written, pages/s"),
     ] = 20_000
     ratio: Annotated[
-        int,
-        Meta(ge=1, le=20, description="innodb_io_capacity_max is always so many times innodb_io_capacity"),
-    ] = 2
+        Annotated[int, Meta(ge=1, le=20)] | None,
+        Meta(
+            description="innodb_io_capacity_max is always so many times innodb_io_capacity; leave out to "
+            "keep innodb_io_capacity as near as can be to what it was"
+        ),
+    ] = None
     step_factor: Annotated[
         float, Meta(gt=1.0, le=10.0, description="largest change in one write, as a factor")
     ] = 2.0

@@ -14,6 +14,7 @@ from lab.compare.pieces import MOST_PIECES, pieces_of
 from lab.compare.runner import Runner, TimeUpError
 from lab.scenarios.caps import calm, caps_of
 from lab.scenarios.search import climb
+from lab.scenarios.static import RATIO
 from lab.scenarios.trace import Outcome
 from lab.scenarios.winner import SERVED, pages, throughput, winner
 from tuner.settings import Settings
@@ -118,7 +119,7 @@ class Comparison:
         self._runner.stage(
             f"{scenario.name}: an M for each piece", seconds=each * PIECE_VALUES * count, vague=True
         )
-        levels = best_levels((found.static or search.any(),) * count, search.scores, ratio=Settings().ratio)
+        levels = best_levels((found.static or search.any(),) * count, search.scores, ratio=RATIO)
         self._runner.done(self._asked.tasks("pieces", scenario, levels))
         found.levels = levels
 
@@ -140,8 +141,7 @@ class _Search:
         def try_all(values: Sequence[int], _later: int) -> None:
             self._known.update(zip(values, self._outcomes("static", [(one,) for one in values]), strict=True))
 
-        ratio = Settings().ratio
-        climb(self._scenario, self._known, try_all, rules=(self._accept,), ratio=ratio, at_once=2)
+        climb(self._scenario, self._known, try_all, rules=(self._accept,), ratio=RATIO, at_once=2)
         return winner(self._known, self._accept, offered=self._scenario.offered)
 
     def any(self) -> int:

@@ -14,7 +14,7 @@ from lab.compare.pieces import pieces_of
 from lab.compare.revision import policies_revision
 from lab.plant.endless import Endless
 from lab.scenarios.schema import Scenario
-from lab.scenarios.static import pair, run_course, run_pair, starting_pair
+from lab.scenarios.static import RATIO, pair, run_course, run_pair, starting_pair
 from lab.simulate import PROGRESS_EVERY, SimulateError
 from lab.simulate_loop import INTERVAL, run_policy
 from tuner.settings import Settings
@@ -126,16 +126,16 @@ def _policy(task: Task, beat: Beat) -> Row:
 
 def _course(task: Task, beat: Beat) -> Row:
     """Return what C and M came to that nobody moves, or that move at moments known beforehand."""
-    scenario, ratio = task.scenario, task.settings.ratio
+    scenario = task.scenario
     changes = 0
     if task.kind == "untouched":
         final = starting_pair(scenario)
         outcome = run_pair(scenario, final, beat)
     elif task.kind == "static":
-        final = pair(task.levels[0], ratio)
+        final = pair(task.levels[0], RATIO)
         outcome = run_pair(scenario, final, beat)
     else:
-        course = [(at, pair(task.levels[piece], ratio)) for at, piece in pieces_of(scenario).moments]
+        course = [(at, pair(task.levels[piece], RATIO)) for at, piece in pieces_of(scenario).moments]
         final = course[-1][1]
         changes = sum(after[1] != before[1] for before, after in itertools.pairwise(course))
         outcome = run_course(scenario, course, beat)

@@ -17,6 +17,7 @@ C_NAME, M_NAME = "innodb_io_capacity", "innodb_io_capacity_max"
 PACED = {DecisionKind.SET, DecisionKind.DRAIN}
 COUNTED = PACED | {DecisionKind.EMERGENCY}
 EMERGENCY_SPACING = 2.0
+MOST_RATIO = 20
 
 
 class Pace:
@@ -48,10 +49,11 @@ class Pace:
         lately = sum(1 for at, other in self._writes if other in COUNTED and now - at < HOUR)
         if lately >= settings.max_changes_per_hour:
             yield f"{lately + 1} changes within an hour; {settings.max_changes_per_hour} are allowed"
-        slack = settings.ratio / 2.0  # rounding to a whole ratio
+        ratio = settings.ratio or MOST_RATIO
+        slack = ratio / 2.0  # rounding to a whole ratio
         low, high = m_old / settings.step_factor - slack, m_old * settings.step_factor + slack
-        back = settings.max_io_capacity_max - settings.ratio <= m_new < m_old
-        back = back or m_old < m_new <= settings.min_io_capacity_max + settings.ratio
+        back = settings.max_io_capacity_max - ratio <= m_new < m_old
+        back = back or m_old < m_new <= settings.min_io_capacity_max + ratio
         if not back and not low <= m_new <= high:
             yield f"M {m_old} → {m_new} is more than the step factor {settings.step_factor}"
 
@@ -78,8 +80,11 @@ def way_faults(old: Capacity, new: Capacity, steps: tuple[tuple[str, int], ...])
 
 def end_faults(new: Capacity, settings: Settings, facts: Facts) -> Iterator[tuple[int, str]]:
     """Yield which invariant a pair breaks that is not somebody's original."""
-    if new.io_capacity_max != settings.ratio * new.io_capacity:
-        yield 2, f"{new} is not the whole ratio {settings.ratio}"
+    ratio = settings.ratio or new.io_capacity_max // new.io_capacity
+    if new.io_capacity_max != ratio * new.io_capacity:
+        yield 2, f"{new} is not the whole ratio {ratio}"
+    if ratio > MOST_RATIO:
+        yield 2, f"{new} has C far below M, more than {MOST_RATIO} times"
     if not settings.min_io_capacity_max <= new.io_capacity_max <= settings.max_io_capacity_max:
         yield 1, f"M = {new.io_capacity_max} is outside the configured limits"
     if not facts.capacity_minimum <= new.io_capacity <= new.io_capacity_max <= facts.capacity_maximum:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from lab.scenarios.runs import Beat
     from lab.scenarios.schema import Scenario
 
+RATIO = 2
+"""k of a static setting, where nobody asks for another one."""
+
 BEAT_SECONDS = 100
 """Simulated seconds after which a run says that it got on."""
 

@@ -110,10 +110,9 @@ def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> No
             "lower the first to 399 or raise the second to 5001",
         ),
         (
-            "[loop]\nmin_io_capacity_max = 5000\nmax_io_capacity_max = 150",
+            "[loop]\nmin_io_capacity_max = 5000\nmax_io_capacity_max = 150\nratio = 2",
             "max_io_capacity_max = 150 (FILE:loop.max_io_capacity_max); raise the second to 5000",
         ),
-        ("[loop]\nratio = 3", "must be at least 300"),
         (
             "[loop]\nratio = 4\nmin_io_capacity_max = 1001\nmax_io_capacity_max = 1003",
             "lower the first to 1000 or raise the second to 1004",

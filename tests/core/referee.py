@@ -8,7 +8,7 @@ from tests.core.bounded import within_bounds
 from tests.factory import FACTS
 from tuner.core import foreign
 from tuner.core.guards import HOUR
-from tuner.core.plan import gain
+from tuner.core.plan import MOST_RATIO, gain
 from tuner.core.state import State
 from tuner.records import (
     Capacity,
@@ -251,9 +251,10 @@ class Referee:
         ]
         assert len(counted) < chosen.max_changes_per_hour, "3: budget"
         old, new = reading.io_capacity_max, target.io_capacity_max
-        factor, slack = chosen.step_factor, chosen.ratio / 2.0
-        back = chosen.max_io_capacity_max - chosen.ratio <= new < old
-        back = back or old < new <= chosen.min_io_capacity_max + chosen.ratio
+        ratio = chosen.ratio or MOST_RATIO
+        factor, slack = chosen.step_factor, ratio / 2.0
+        back = chosen.max_io_capacity_max - ratio <= new < old
+        back = back or old < new <= chosen.min_io_capacity_max + ratio
         assert back or old / factor - slack <= new <= old * factor + slack, "3: step"
 
     def _where(self, decision: Decision, old: Capacity, chosen: Settings) -> None:
@@ -270,7 +271,9 @@ class Referee:
         assert server.capacity == target
         if decision.kind is DecisionKind.RESTORE:
             return
-        assert target.io_capacity_max == chosen.ratio * target.io_capacity, "2: a whole ratio"
+        ratio = chosen.ratio or target.io_capacity_max // target.io_capacity
+        assert target.io_capacity_max == ratio * target.io_capacity, "2: a whole ratio"
+        assert ratio <= MOST_RATIO, "2: a ratio of twenty at most"
         assert target.io_capacity >= FACTS.capacity_minimum, "1: the server's minimum"
         assert chosen.min_io_capacity_max <= target.io_capacity_max <= chosen.max_io_capacity_max, "1: limits"
 

@@ -75,7 +75,7 @@ def test_override_takes_effect_at_once(bench: Bench) -> None:
     assert answer(record) == (True, "override to 600 for 30 s")
     assert record.decision.kind.value == "override"
     assert record.decision.source == "person"
-    assert bench.server.capacity == Capacity(300, 600)
+    assert bench.server.capacity == Capacity(600, 600)
     assert record.override_ends == record.tick.now + 30.0
 
 

@@ -69,9 +69,16 @@ def test_one_write_moves_m_by_the_step_factor_at_most(wanted: float, bounded: fl
 
 def test_ratio_rounds_without_saying_so() -> None:
     """M becomes a whole multiple of C; that is no news."""
-    wish = guards.ratio(Wish(DecisionKind.SET, 1_201.0), context())
+    wish = guards.ratio(Wish(DecisionKind.SET, 1_201.0), context(home=200))
 
-    assert (wish.io_capacity_max % 2, wish.touched) == (0.0, ())
+    assert (wish.pair, wish.io_capacity_max, wish.touched) == (Capacity(200, 1_200), 1_200.0, ())
+
+
+def test_a_ratio_that_is_set_is_kept() -> None:
+    """Who wants M to be twice C gets that, whatever C was."""
+    wish = guards.ratio(Wish(DecisionKind.SET, 1_201.0), context(home=200, settings=replace(ACTIVE, ratio=2)))
+
+    assert wish.pair == Capacity(600, 1_200)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +173,8 @@ def test_the_first_refusal_ends_it() -> None:
     kind=st.sampled_from(list(TABLE)),
     wanted=st.floats(0.0, 1e12),
     current=st.integers(100, 50_000),
-    lowest=st.integers(200, 5_000),
-    room=st.integers(2, 20_000),
+    lowest=st.integers(100, 5_000),
+    room=st.integers(0, 20_000),
     last=st.none() | st.floats(0.0, 1000.0),
     changes=st.integers(0, 200),
     authority=st.floats(0.0, 1.5),
@@ -200,4 +207,6 @@ def test_whatever_passes_is_inside_the_limits(
 
     if not wish.refused:
         assert lowest <= wish.io_capacity_max <= lowest + room
-        assert wish.io_capacity_max % 2 == 0
+        assert wish.pair is not None
+        assert wish.pair.io_capacity_max == wish.io_capacity_max
+        assert wish.pair.io_capacity_max % wish.pair.io_capacity == 0

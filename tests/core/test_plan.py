@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.bench import FakeServer
 from tests.factory import C_NAME
-from tuner.core.plan import LONGEST, gain, on_the_way, plan, rounded
-from tuner.records import Capacity
+from tuner.core.plan import LONGEST, MOST_RATIO, gain, near, on_the_way, plan, rounded
+from tuner.records import CAPACITY_MINIMUM, Capacity
 
 CAPACITY = st.integers(100, 30_000)
 WHOLE = st.builds(lambda c, k: Capacity(c, k * c), CAPACITY, st.integers(1, 20))
@@ -101,6 +101,44 @@ def test_raising_writes_m_first_and_lowering_c() -> None:
 def test_gain_is_what_the_server_works_with(pair: tuple[int, int], said: int) -> None:
     """The gain cuts M down to a whole multiple of C."""
     assert gain(Capacity(*pair)) == said
+
+
+@pytest.mark.parametrize(
+    ("wanted", "home", "pair"),
+    [
+        (450.0, 10_000, Capacity(450, 450)),
+        (450.0, 200, Capacity(225, 450)),
+        (2_000.0, 200, Capacity(200, 2_000)),
+        (2_090.0, 200, Capacity(209, 2_090)),
+        (150.0, 200, Capacity(150, 150)),
+        (150.0, 100, Capacity(150, 150)),
+        (20_000.0, 200, Capacity(1_000, 20_000)),
+        (10.0, 200, Capacity(100, 100)),
+    ],
+)
+def test_c_stays_near_what_it_was(wanted: float, home: int, pair: Capacity) -> None:
+    """Of the whole multiples, 1 to 20, the one is taken that leaves C nearest to the operator's."""
+    assert near(wanted, home=home, ratio=None, lowest=100, highest=20_000) == pair
+
+
+@given(
+    wanted=st.floats(0.0, 1e12),
+    home=st.integers(100, 50_000),
+    lowest=st.integers(100, 5_000),
+    room=st.integers(0, 100_000),
+)
+def test_whatever_is_wanted_the_pair_is_one_that_the_law_can_use(
+    wanted: float, home: int, lowest: int, room: int
+) -> None:
+    """Inside the limits, whole, C at the server's minimum or above, M off by less than a fiftieth."""
+    pair = near(wanted, home=home, ratio=None, lowest=lowest, highest=lowest + room)
+
+    assert pair.io_capacity_max % pair.io_capacity == 0
+    assert 1 <= pair.io_capacity_max // pair.io_capacity <= MOST_RATIO
+    assert pair.io_capacity >= CAPACITY_MINIMUM
+    assert lowest <= pair.io_capacity_max <= lowest + room
+    bounded = min(lowest + room, max(lowest, wanted))
+    assert abs(pair.io_capacity_max / bounded - 1.0) < 0.02
 
 
 @given(

@@ -101,7 +101,7 @@ def test_an_override_is_held_and_expires(bench: Bench) -> None:
     kinds = [bench.turn().decision.reason for _ in range(19)]
 
     assert set(kinds) == {"override"}
-    assert bench.server.capacity == Capacity(300, 600)
+    assert bench.server.capacity == Capacity(600, 600)
     bench.turn()
     assert bench.state.override is None
     assert bench.record.override_ends is None

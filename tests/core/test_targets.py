@@ -163,8 +163,8 @@ def test_dirty_pages_near_the_servers_limit_lower_it_for_a_person_too() -> None:
 
 def test_redo_that_another_consumer_holds_is_no_reason_to_raise() -> None:
     """However near the stall point another consumer brings the redo, no emergency and no raise follows."""
-    bench = beside()
-    bench.turns(300)
+    bench = beside(combines=0.3)
+    bench.turns(600)
     settled = bench.server.capacity
     bench.server.held_redo = 60 * MEBIBYTE
     records = [bench.turn() for _ in range(300)]

@@ -25,6 +25,7 @@ QUICK: dict[str, Any] = {
     "fixed_io_capacity_max": WANTED.io_capacity_max,
     "dead_band": 0.0,  # a park may lie beside what is wanted next, which shows that the loop is back
     "step_factor": 10.0,
+    "ratio": 2,  # every write takes two SETs, between which things can happen
     "dwell_seconds": 2.0,
     "stale_seconds": 3.0,
     "max_changes_per_hour": 600,

@@ -30,7 +30,7 @@ def test_the_policy_writes_from_the_defaults() -> None:
     assert all(answer.accepted for record in records for answer in record.acknowledgements)
     assert len(records) == scenario.seconds + 1
     assert run.knob_changes >= 1
-    assert run.final == Capacity(1000, 2000)
+    assert run.final == Capacity(2000, 2000)
     assert records[-1].decision.kind is DecisionKind.KEEP
 
 

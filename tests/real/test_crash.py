@@ -45,7 +45,7 @@ def test_the_unit_parks_what_a_killed_daemon_left(server: LabServer, work: Work,
     under_load(server, work, BEFORE)
     daemon = install()
     daemon.configure(
-        mode="active", policy="fixed", fixed_io_capacity_max=TIGHT.io_capacity_max, step_factor=10
+        mode="active", policy="fixed", fixed_io_capacity_max=TIGHT.io_capacity_max, step_factor=10, ratio=2
     )
     daemon.start()
     daemon.await_own_write()
@@ -59,7 +59,7 @@ def test_the_unit_parks_what_a_killed_daemon_left(server: LabServer, work: Work,
     again = stop_post(daemon)
     assert (again.returncode, again.stdout) == (0, "nothing to park: the last daemon ended in order\n")
 
-    daemon.configure(mode="active", policy="fixed", fixed_io_capacity_max=parked.io_capacity_max)
+    daemon.configure(mode="active", policy="fixed", fixed_io_capacity_max=parked.io_capacity_max, ratio=2)
     daemon.start()
     now = daemon.await_status(lambda now: now["tick"] > 1, 20.0, "the first ticks of the next start")
     assert pair(now["originals"]) == BEFORE
@@ -80,6 +80,7 @@ def test_a_pair_between_two_sets_is_parked(server: LabServer, work: Work, tmp_pa
             policy="fixed",
             fixed_io_capacity_max=TIGHT.io_capacity_max,
             step_factor=10,
+            ratio=2,
         )
         daemon.start()
         killer.aim(daemon.pid, 2)

@@ -33,7 +33,7 @@ def test_a_kill_between_the_two_sets(
     killer = Killer()
     with Proxy(server.port, killer) as proxy, Innobrim(server, tmp_path / "one", port=proxy.port) as daemon:
         daemon.configure(
-            tls="off", mode="active", policy="fixed", fixed_io_capacity_max=target.io_capacity_max
+            tls="off", mode="active", policy="fixed", fixed_io_capacity_max=target.io_capacity_max, ratio=2
         )
         daemon.start()
         killer.aim(daemon.pid, 2)

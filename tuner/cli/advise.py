@@ -157,6 +157,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         current=lowest,
         lowest=lowest,
         highest=highest,
+        home=sample.io_capacity,
         ratio=held,
     )
     static = Finding(

@@ -60,9 +60,9 @@ class Bar:
         if not self._terminal or now < self._due:
             return
         self._due = now + REDRAW_SECONDS
+        self._shown = True  # before it is: Ctrl-C may come while it is drawn
         sys.stderr.write(CLEAR + drawn(progress, self._share, now - self._since, _columns() - 1))
         sys.stderr.flush()
-        self._shown = True
 
 
 def drawn(progress: Progress, share: float, seconds: float, columns: int) -> str:

@@ -94,19 +94,13 @@ def missing_extra(policy: str) -> str:
 
 
 def _bounds(loop: Settings, said: _Said) -> Iterator[str]:
-    lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio
+    lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio or 1
     if lowest > highest:
         below, above = highest // ratio * ratio, -(-lowest // ratio) * ratio
         lower = f"lower the first to {below} or " if below >= CAPACITY_MINIMUM * ratio else ""
         yield (
             f"{said('loop.min_io_capacity_max')} is above {said('loop.max_io_capacity_max')}; "
             f"{lower}raise the second to {above}"
-        )
-    if lowest // ratio < CAPACITY_MINIMUM:
-        yield (
-            f"{said('loop.min_io_capacity_max')} is too low for {said('loop.ratio')}: "
-            f"innodb_io_capacity would fall below the server's minimum of {CAPACITY_MINIMUM}; "
-            f"it must be at least {CAPACITY_MINIMUM * ratio}"
         )
     yield from _no_whole_ratio(loop, said)
     if missing := missing_extra(loop.policy):
@@ -123,7 +117,7 @@ def _fixed(loop: Settings, said: _Said) -> Iterator[str]:
             f"lower the first to {highest} or raise the second to {fixed}"
         )
     if fixed < lowest:
-        lower = f" or lower the second to {fixed}" if fixed >= CAPACITY_MINIMUM * loop.ratio else ""
+        lower = f" or lower the second to {fixed}" if fixed >= CAPACITY_MINIMUM * (loop.ratio or 1) else ""
         yield (
             f"{said('loop.fixed_io_capacity_max')} is below {said('loop.min_io_capacity_max')}; "
             f"raise the first to {lowest}{lower}"
@@ -141,7 +135,7 @@ def _baseline(loop: Settings, said: _Said) -> Iterator[str]:
 
 def _no_whole_ratio(loop: Settings, said: _Said) -> Iterator[str]:
     """Say where no M between the limits is a whole multiple of the ratio."""
-    lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio
+    lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio or 1
     below = highest // ratio * ratio
     if below < lowest <= highest:
         yield (

@@ -93,9 +93,8 @@ _RULES = f"""\
 
 Checked at every start and reload:
 
-- `loop.min_io_capacity_max` is at most `loop.max_io_capacity_max`, and at least 100 times `loop.ratio`, so
-  that innodb_io_capacity never falls below the server's minimum of 100;
-- a whole multiple of `loop.ratio` lies between those two;
+- `loop.min_io_capacity_max` is at most `loop.max_io_capacity_max`;
+- a whole multiple of `loop.ratio`, where that is set, lies between those two;
 - `loop.policy = "bayes"` needs `pip install 'innobrim[bayes]'`;
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them, too;
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;

@@ -13,7 +13,7 @@ from tuner.core.holds import CANNOT_WRITE
 from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
 from tuner.core.state import State
-from tuner.core.targets import bounds
+from tuner.core.targets import bounds, home_of
 from tuner.core.trends import AUTHORITY_LOST
 from tuner.core.wishes import Wanted, policy_of, wanted_now
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
@@ -66,8 +66,8 @@ def _carry_out(
     if wish.refused:
         base = replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
         return state, _barred(state, base, holds)
-    target = Capacity(round(wish.io_capacity_max) // state.settings.ratio, round(wish.io_capacity_max))
-    if target == current:
+    target = wish.pair
+    if target is None or target == current:
         return state, _barred(state, base, holds)
     if target == state.writes.adjusted and current == state.writes.own:
         base = replace(base, reason="adjusted", detail=f"{wanted.detail}; the server makes this of it")
@@ -99,6 +99,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         authority=found.authority,
         sustained_capacity=_given(found),
         demand=found.demand,
+        home=home_of(state, current),
     )
     return guards.guard(wish, context)
 

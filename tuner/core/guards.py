@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.plan import rounded
+from tuner.core.plan import near
 from tuner.core.trends import AUTHORITY_LOST
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Settings
@@ -36,6 +36,7 @@ class Context(Struct, frozen=True):
         authority: pages flushed per page asked for.
         sustained_capacity: D, pages/s; None when the device was never the limit.
         demand: P, pages/s.
+        home: C that the server was set to, which C stays near, pages/s.
     """
 
     now: float
@@ -48,6 +49,7 @@ class Context(Struct, frozen=True):
     authority: float = 1.0
     sustained_capacity: float | None = None
     demand: float = 0.0
+    home: int = 0
 
 
 class Wish(Struct, frozen=True):
@@ -59,6 +61,7 @@ class Wish(Struct, frozen=True):
         refused: code of the guard that stopped it, or empty.
         detail: why, in words.
         touched: codes of the guards that changed or stopped it.
+        pair: what it comes to as C and M; None before that is known.
     """
 
     kind: DecisionKind
@@ -66,6 +69,7 @@ class Wish(Struct, frozen=True):
     refused: str = ""
     detail: str = ""
     touched: tuple[str, ...] = ()
+    pair: Capacity | None = None
 
     def changed(self, code: str, io_capacity_max: float) -> Wish:
         """Return the wish with another value."""
@@ -107,10 +111,14 @@ def step(wish: Wish, context: Context) -> Wish:
 
 def ratio(wish: Wish, context: Context) -> Wish:
     """Make M a whole multiple of C; rounding is no news, so it is not counted as touched."""
-    pair = rounded(
-        wish.io_capacity_max, ratio=context.settings.ratio, lowest=context.lowest, highest=context.highest
+    pair = near(
+        wish.io_capacity_max,
+        home=context.home or context.current.io_capacity,
+        ratio=context.settings.ratio,
+        lowest=context.lowest,
+        highest=context.highest,
     )
-    return replace(wish, io_capacity_max=float(pair.io_capacity_max))
+    return replace(wish, io_capacity_max=float(pair.io_capacity_max), pair=pair)
 
 
 def dead_band(wish: Wish, context: Context) -> Wish:

@@ -10,7 +10,7 @@ from tuner.core.outcome import kept, written
 from tuner.core.plan import Steps, plan
 from tuner.core.standing import waiting
 from tuner.core.state import OwedPark, ParkFor, State
-from tuner.records import Decision, DecisionKind, Hold, RestoreProgress, Sample
+from tuner.records import Capacity, Decision, DecisionKind, Hold, RestoreProgress, Sample
 from tuner.settings import Mode
 
 PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})
@@ -38,13 +38,21 @@ def park(
     target = state.park_target
     if target is None:
         return replace(state, park_owed=owed), replace(base, detail=f"{why}; waiting for a second reading")
-    if target == current:
+    if _as_safe(current, target, state.settings.dead_band):
         slack = f"with room for {state.settings.park_slack:g} times the load"
         return state, replace(base, detail=f"{why}; {current} is already safe, {slack}: nothing is written")
     steps: Steps = plan(current, target)
     paced = now if owed.kind is ParkFor.ROLE else None
     state = written(state, target, now=paced, counts=False)
     return state, replace(base, kind=DecisionKind.PARK, target=target, steps=steps, source="park")
+
+
+def _as_safe(current: Capacity, target: Capacity, dead_band: float) -> bool:
+    """Tell whether a pair in force is as good as what a park would leave: hardly lower, of the same k."""
+    ratio = target.io_capacity_max // target.io_capacity
+    like = current.io_capacity_max == ratio * current.io_capacity
+    room = target.io_capacity_max / current.io_capacity_max - 1.0
+    return target == current or (like and 0.0 <= room < dead_band)
 
 
 def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:

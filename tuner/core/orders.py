@@ -9,10 +9,10 @@ from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.drain import begun, refusal
 from tuner.core.latency import Pace
-from tuner.core.plan import rounded
+from tuner.core.plan import near
 from tuner.core.standing import waiting, why_advisory
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
-from tuner.core.targets import bounds
+from tuner.core.targets import bounds, home_of
 from tuner.core.window import warm
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode
@@ -85,11 +85,13 @@ def override(state: State, asked: Asked) -> Outcome:
         return refused(state, f"io_capacity_max {wanted} is outside the limits {low} to {high}")
     override = Override(io_capacity_max=wanted, ends=asked.now + ttl, who=command.who)
     lowest, highest = bounds(state)
-    made = rounded(wanted, ratio=settings.ratio, lowest=lowest, highest=highest).io_capacity_max
-    why = "" if made == wanted else f": {wanted} is no multiple of loop.ratio, {settings.ratio}"
+    found = state.writes.expected if asked.sample is None else asked.sample.capacity
+    home = wanted if found is None else home_of(state, found)
+    made = near(wanted, home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
+    why = "" if made.io_capacity_max == wanted else f": the nearest whole multiple, {made}"
     return Outcome(
         replace(state, override=override, restoring=""),
-        f"override to {made} for {ttl:.0f} s{why}",
+        f"override to {made.io_capacity_max} for {ttl:.0f} s{why}",
         event="override",
     )
 

@@ -6,7 +6,7 @@ import math
 
 from policies.flushlaw import FlushLaw
 from policies.pace import AIM
-from tuner.core.plan import rounded
+from tuner.core.plan import near
 from tuner.records import CAPACITY_MINIMUM, Capacity, Estimate
 from tuner.settings import Settings
 
@@ -28,6 +28,7 @@ def parked(
     current: int,
     lowest: int,
     highest: int,
+    home: int,
     ratio: float = PARKED_RATIO,
 ) -> Capacity:
     """Return the pair that holds a load ``park_slack`` times as high clear of sync flushing.
@@ -43,6 +44,7 @@ def parked(
         current: M that it is not to be below, pages/s.
         lowest: smallest M allowed, pages/s.
         highest: largest M allowed, pages/s.
+        home: C that the server was set to, pages/s.
         ratio: age ratio that it leads to.
     """
     demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
@@ -54,7 +56,7 @@ def parked(
     elif estimate.age_ratio > ratio:
         demand *= estimate.age_ratio / ratio
     wanted = settings.park_slack * gain * demand
-    return rounded(max(wanted, float(current)), ratio=settings.ratio, lowest=lowest, highest=highest)
+    return near(max(wanted, float(current)), home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
 
 
 def restore_step(current: Capacity, originals: Capacity) -> Capacity:

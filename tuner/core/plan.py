@@ -7,11 +7,14 @@ leave C <= M and a gain between the old and the new one.
 
 from __future__ import annotations
 
-from tuner.records import Capacity
+from tuner.records import CAPACITY_MINIMUM, Capacity
 
 CAPACITY = "innodb_io_capacity"
 CAPACITY_MAX = "innodb_io_capacity_max"
 LONGEST = 4
+
+MOST_RATIO = 20
+"""Largest k that is chosen: an idle server flushes C pages a second, and is to be done in reasonable time."""
 
 Steps = tuple[tuple[str, int], ...]
 
@@ -34,6 +37,27 @@ def rounded(io_capacity_max: float, *, ratio: int, lowest: int, highest: int) ->
     largest = highest // ratio
     capacity = min(largest, max(smallest, round(io_capacity_max / ratio)))
     return Capacity(io_capacity=capacity, io_capacity_max=ratio * capacity)
+
+
+def near(io_capacity_max: float, *, home: int, ratio: int | None, lowest: int, highest: int) -> Capacity:
+    """Return the pair with M near the wanted one, a whole multiple of C, and C near where it was.
+
+    C is what an idle server flushes a second, and what change-buffer merges go by; the flush law only sees M
+    where k is whole. So the multiple is the one that keeps C nearest to ``home``, at most ``MOST_RATIO``.
+
+    Args:
+        io_capacity_max: wanted M, pages/s.
+        home: C that the server was set to, pages/s.
+        ratio: k where the operator wants it fixed; None otherwise.
+        lowest: smallest M allowed.
+        highest: largest M allowed.
+    """
+    if ratio is None:
+        wanted = min(float(highest), max(float(lowest), io_capacity_max))
+        ratio = max(1, min(MOST_RATIO, round(wanted / home), int(wanted) // CAPACITY_MINIMUM))
+        if highest // ratio * ratio < lowest:
+            ratio = 1
+    return rounded(io_capacity_max, ratio=ratio, lowest=lowest, highest=highest)
 
 
 def plan(old: Capacity, new: Capacity) -> Steps:

@@ -24,8 +24,13 @@ from tuner.settings import Settings
 def bounds(state: State) -> tuple[int, int]:
     """Return the lowest and highest M allowed by settings and server, pages/s."""
     settings, facts = state.settings, state.facts
-    lowest = max(settings.min_io_capacity_max, facts.capacity_minimum * settings.ratio)
+    lowest = max(settings.min_io_capacity_max, facts.capacity_minimum * (settings.ratio or 1))
     return lowest, max(lowest, min(settings.max_io_capacity_max, facts.capacity_maximum))
+
+
+def home_of(state: State, current: Capacity) -> int:
+    """Return the C that the server was set to before us, pages/s; the one in force while nothing is ours."""
+    return (current if state.originals is None else state.originals.capacity).io_capacity
 
 
 def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
@@ -162,6 +167,7 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | No
         LAWS[state.facts.flush_law],
         state.settings,
         current=sample.io_capacity_max if keep else lowest,
+        home=home_of(state, sample.capacity),
         lowest=lowest,
         highest=highest,
     )

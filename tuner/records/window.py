@@ -65,6 +65,8 @@ def winners(windows: Sequence[Window]) -> dict[str, Window]:
     The lowest set-point, a drain before none, the smallest budget, no learning before learning; of two that
     ask for the same, the one that stands first in the file.
     """
+    if not windows:
+        return {}
     asking = {name: [one for one in windows if name in effects(one)] for name in NOTHING}
     return {name: _most_careful(name, found) for name, found in asking.items() if found}
 

@@ -16,6 +16,7 @@ from tuner.settings import Mode
 def right() -> Bench:
     """Return a daemon on a server that another one has brought to its set-point."""
     before = Bench(ACTIVE).in_control()
+    before.server.combines = 0.3
     before.turns(2400)
     before.server.applied.clear()
     bench = Bench(ACTIVE, before.server).in_control()

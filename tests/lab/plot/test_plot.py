@@ -69,7 +69,7 @@ def test_the_plot_says_what_was_run_and_names_every_line(tmp_path: Path) -> None
         "stall point, 83.4 MiB",
         "set-point, 0.",
         "M, 2\u202f000 at the end",
-        "C, 1\u202f000 at the end",
+        "C, 2\u202f000 at the end",
         "adaptive",
         "none: LRU, background, sync",
         "counted from 4 min",
