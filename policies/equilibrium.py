@@ -15,7 +15,7 @@ that is what makes the answer steady enough to be written once and left alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from policies.flushlaw import FlushLaw
 from policies.types import Situation

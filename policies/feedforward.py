@@ -151,11 +151,10 @@ class Feedforward:
         if self._far(state, situation):
             return replace(state, landed_at=None, landing=True, shift=0.0), self._travel(situation)
         settling = self._settling(situation)
-        state = self._follow_error(state, situation, elapsed, settling)
         capped = situation.set_point >= self.law.full_rate_ratio
         margin = LANDING_MARGIN if capped else 1.0
         rest = min(HIGHEST_M, state.equilibrium.io_capacity_max(self.law, situation) * margin)
-        state = replace(state, rest=rest)
+        state = self._follow_error(state, situation, elapsed, settling, rest)
         return state, self._hold(state, situation, settling)
 
     def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:
@@ -193,29 +192,30 @@ class Feedforward:
         return error <= -LOW or error >= min(HIGH, room) or ahead >= room + OVER
 
     def _follow_error(
-        self, state: FeedforwardState, situation: Situation, elapsed: float, settling: float
+        self, state: FeedforwardState, situation: Situation, elapsed: float, settling: float, rest: float
     ) -> FeedforwardState:
-        """Average the error, and how R wanders by itself; see whether the load is another one."""
+        """Average the error, and how R wanders by itself; see whether the load is another; keep ``rest``."""
         now, error, rate = situation.now, situation.error, situation.redo_rate
         if state.landed_at is None:
-            return replace(
-                state, landed_at=now, mean_error=error, medium_rate=rate, landed_rate=rate, unrest=0.0
-            )
+            begun = replace(state, landed_at=now, mean_error=error, rest=rest)
+            return replace(begun, medium_rate=rate, landed_rate=rate, unrest=0.0)
         lasted = now - state.landed_at
         mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
         medium = state.medium_rate + min(1.0, elapsed / MEDIUM_SECONDS) * (rate - state.medium_rate)
         span = min(LANDED_SECONDS, max(MEDIUM_SECONDS, lasted))
         landed = state.landed_rate + min(1.0, elapsed / span) * (rate - state.landed_rate)
         if not situation.learns:
-            return replace(state, mean_error=mean)
-        state = replace(state, mean_error=mean, medium_rate=medium, landed_rate=landed)
+            return replace(state, mean_error=mean, rest=rest)
         shifted = abs(medium / max(1.0, landed) - 1.0)
         if lasted > SLOW_SECONDS and shifted > max(SHIFT, SHIFT_UNREST * math.sqrt(state.unrest)):
-            begun = replace(state, landed_at=now, landing=True, land_from=now + SETTLED_SECONDS)
-            return replace(begun, landed_rate=medium, unrest=0.0)
+            begun = replace(state, landed_at=now, landing=True, land_from=now + SETTLED_SECONDS, rest=rest)
+            return replace(begun, mean_error=mean, medium_rate=medium, landed_rate=medium, unrest=0.0)
         away = medium / max(1.0, state.equilibrium.redo_rate) - 1.0
         weight = min(1.0, elapsed / min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted)))
-        return replace(state, unrest=state.unrest + weight * (away * away - state.unrest))
+        unrest = state.unrest + weight * (away * away - state.unrest)
+        return replace(
+            state, mean_error=mean, medium_rate=medium, landed_rate=landed, unrest=unrest, rest=rest
+        )
 
     def _travel(self, situation: Situation) -> Proposal:
         """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""

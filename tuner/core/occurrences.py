@@ -140,6 +140,9 @@ def update(
         if one.name in shown or at - one.shown < HABIT_SECONDS
     )
     shown -= {one.name for one in habits}
+    calm = not shown and not state.underway and state.busy is None and state.learns(at)
+    if calm and habits == state.habits and warming == state.restarted:
+        return state, ()
     known = {one.name: one for one in state.underway}
     begun = [name for name in Occurrence if name in shown and name not in known]
     over = [one for one in state.underway if one.name not in shown and _is_over(one, at)]
