@@ -41,9 +41,9 @@ class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
         FilePath | None,
         Meta(description="certificate authority that the server is checked against, a PEM file"),
     ] = None
-    timeout: Annotated[float, Meta(gt=0, le=10, description="seconds to connect, and for each statement")] = (
-        1.0
-    )
+    timeout: Annotated[
+        float, Meta(gt=0, le=10, description="seconds to find the host and connect, and for each statement")
+    ] = 1.0
 
 
 class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):

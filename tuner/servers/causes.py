@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from pymysql.connections import Connection
 
+from tuner.servers.resolve import UnresolvedError
+
 if TYPE_CHECKING:
     from tuner.servers.connect import Endpoint
 
@@ -64,6 +66,8 @@ def _unreached(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
         return f"{endpoint.host!r} is no host name", "correct the host name"
     if isinstance(system, socket.gaierror):
         return in_words(error), "correct the host name"
+    if isinstance(system, UnresolvedError):
+        return in_words(error), "see what holds name resolution up, give an address, or raise server.timeout"
     if isinstance(system, TimeoutError):
         return in_words(error), "start the server, let it through the firewall, or correct host and port"
     return in_words(error), "start the server, or correct host and port"

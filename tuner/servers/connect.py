@@ -14,10 +14,12 @@ from msgspec import Struct
 from pymysql.connections import Connection
 
 from tuner.servers.causes import LOST, cause, error_number, in_words, is_refusal
-from tuner.servers.encryption import DriverConnection, required
+from tuner.servers.driver import DriverConnection
+from tuner.servers.encryption import required
 from tuner.servers.patience import Patience
 from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
+from tuner.servers.resolve import RESOLVER, Resolver
 
 IDLE_SECONDS = 15
 """Session ``wait_timeout``: a session whose client vanished is gone, with its locks, after this."""
@@ -43,7 +45,7 @@ class Endpoint(Struct, frozen=True):
         password: never shown.
         tls: preferred, required or off.
         tls_ca: certificate authority to check the server against.
-        timeout: seconds to connect, and for each statement.
+        timeout: seconds to find the host and connect, and for each statement.
     """
 
     user: str
@@ -87,9 +89,16 @@ def session_limits(version: str, timeout: float) -> str:
 class Session:
     """A connection that is opened when needed and dropped at the first sign of trouble."""
 
-    def __init__(self, endpoint: Endpoint, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        resolver: Resolver = RESOLVER,
+    ) -> None:
         """Connect with the first statement; ``now`` is a monotonic clock, seconds."""
         self.endpoint = endpoint
+        self._resolver = resolver
         self._now = now
         self._connected_at = now()
         self._patience = Patience(now)
@@ -150,6 +159,7 @@ class Session:
         connection: Connection[Any] | None = None
         try:
             connection = DriverConnection(
+                resolver=self._resolver,
                 unix_socket=endpoint.socket,
                 host=endpoint.host,
                 port=endpoint.port,
