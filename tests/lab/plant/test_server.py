@@ -251,10 +251,10 @@ def test_more_threads_commit_more() -> None:
 
 
 def test_a_reading_costs_little() -> None:
-    """A simulated second with its reading takes at most 60 µs of a processor: 5 s for a static day."""
+    """A simulated second with its reading takes at most 100 µs of a processor: 9 s for a static day."""
     parameters = PlantParameters(server=ServerParameters(io_capacity=240, io_capacity_max=480))
     best = min(_seconds_for(parameters, 1000) for _ in range(5))
-    assert best / 1000 < 60e-6
+    assert best / 1000 < 100e-6
 
 
 def _seconds_for(parameters: PlantParameters, seconds: int) -> float:
