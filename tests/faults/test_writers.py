@@ -17,6 +17,7 @@ from tests.faults.catalogue import Group, fault
 from tests.faults.harness import BACK, LEAN, START, Daemon, Rig
 from tests.faults.witness import Witness
 from tests.real.support import in_force
+from tuner.core import foreign
 from tuner.records import Capacity, DecisionKind
 
 pytestmark = pytest.mark.real
@@ -86,8 +87,9 @@ def test_a_change_while_no_daemon_runs(rig: Rig) -> None:
     back="by itself after the cool-down; a value that was not declared still waits for a person",
     invariants=(3, 6),
 )
-def test_the_baseline_is_set_again(rig: Rig) -> None:
+def test_the_baseline_is_set_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """A declared baseline is left alone for its cool-down and then taken over again, every time."""
+    monkeypatch.setattr(foreign, "COOLDOWN_SECONDS", COOL_DOWN)  # for the replay of what the daemon recorded
     daemon = _with_baseline(rig)
     for count in (1, 2):
         rig.server.set_capacity(START.io_capacity, START.io_capacity_max)
@@ -108,8 +110,9 @@ def test_the_baseline_is_set_again(rig: Rig) -> None:
     back="waits for a person: `innobrim resume`",
     invariants=(3, 6),
 )
-def test_the_baseline_is_set_in_a_loop(rig: Rig) -> None:
+def test_the_baseline_is_set_in_a_loop(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against somebody who will not stop, the loop gives up after three tries and waits for a person."""
+    monkeypatch.setattr(foreign, "COOLDOWN_SECONDS", COOL_DOWN)  # for the replay of what the daemon recorded
     daemon = _with_baseline(rig)
     with _insisting(rig.server, START):
         daemon.await_event("baseline", 60.0, count=READOPTIONS)
