@@ -124,6 +124,12 @@ def redo_rate_since(window: Window, seconds: float) -> float:
     return (new.lsn - old.lsn) / max(new.at - old.at, 1e-3)
 
 
+def list_rate_since(window: Window, seconds: float) -> float:
+    """Return the pages flushed from the flush lists, pages/s."""
+    new, old = window[-1], since(window, seconds)
+    return (new.flushed - old.flushed) / max(new.at - old.at, 1e-3)
+
+
 def checkpoint_slope_since(window: Window, seconds: float) -> float:
     """Return the growth of the checkpoint age, bytes/s; half a sawtooth passes for a whole one."""
     new, old = window[-1], since(window, seconds)

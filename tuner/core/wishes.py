@@ -9,20 +9,13 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import draincourse, estimator, optimising, scheduled
+from tuner.core import draincourse, emergency, estimator, optimising, scheduled
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
-from tuner.core.laws import asleep, catches_up, slept, without_authority
+from tuner.core.laws import asleep, catches_up, without_authority
 from tuner.core.state import Drain, Return, State
 from tuner.core.window import idled, warm
 from tuner.records import DecisionKind, Estimate, Sample
-
-EMERGENCY_RELIEF_SECONDS = 10.0
-"""An emergency raise asks for the pages that bring the age to the set-point in this time."""
-
-EMERGENCY_LEAST_FACTOR = 1.5
-AWAKE = 0.5
-"""Share of M from which on a server that slept until its flush limit flushes as fast as M lets it."""
 
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
@@ -67,9 +60,9 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
     memory = policy.start() if state.policy is None else state.policy
     memory, proposal = policy.propose(memory, situation)
     state = replace(state, policy=memory)
-    emergency = _emergency(state, sample, found)
-    if emergency is not None:
-        return state, emergency
+    raised = _emergency(state, sample, found)
+    if raised is not None:
+        return state, raised
     if state.override is not None and now < state.override.ends:
         override = state.override
         return state, Wanted(
@@ -230,42 +223,16 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
 
 
 def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
-    """Return a raise where sync flushing or a stall is only seconds away; None otherwise."""
-    law = LAWS[state.facts.flush_law]
-    points = [(found.seconds_to_stall, "stall point")]
-    if not catches_up(state):  # the sync point is where that began
-        points.append((found.seconds_to_sync, "sync point"))
-    near = [
-        (seconds, name)
-        for seconds, name in points
-        if seconds is not None and seconds < state.settings.emergency_seconds
-    ]
-    set_point = state.set_point if state.set_point is not None else 0.5
-    ratio, growing = found.age_ratio, found.age_slope > 0
-    if sample.degraded:
-        ratio, growing = found.checkpoint_age / sample.flush_limit, True
-    if not near or ratio <= set_point or not growing:
-        return None
-    woken = not law.authority or slept(state)
-    if asleep(state) or (woken and found.flush_rate < AWAKE * sample.io_capacity_max):
-        return None  # the server has only just woken at its flush limit, or will: M is not what it lacks
-    seconds, name = min(near)
-    wanted = EMERGENCY_LEAST_FACTOR * found.demand
-    if law.authority:  # where the age rests at its limit whatever M, keeping up is all that M can do
-        span = (
-            found.redo_rate * EMERGENCY_RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
-        )
-        rate = estimator.pages_ahead(state.estimator, sample, span) / EMERGENCY_RELIEF_SECONDS
-        wanted = max(wanted, rate)
-    if wanted <= sample.io_capacity_max * (1.0 + state.settings.dead_band):
+    raised = emergency.called_for(state, sample, found)
+    if raised is None:
         return None
     return Wanted(
         kind=DecisionKind.EMERGENCY,
-        io_capacity_max=wanted,
+        io_capacity_max=raised.io_capacity_max,
         reason="emergency",
-        detail=f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}",
+        detail=raised.detail,
         source="emergency",
-        terms={"seconds_left": seconds, "flush_rate_wanted": wanted},
+        terms={"seconds_left": raised.seconds_left, "flush_rate_wanted": raised.io_capacity_max},
     )
 
 

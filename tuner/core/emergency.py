@@ -1,0 +1,88 @@
+"""The raise that comes before all wishes: sync flushing or a stall is only seconds away."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from policies.flushlaw import FlushLaw
+from policies.registry import LAWS
+from tuner.core import estimator
+from tuner.core.guards import EMERGENCY_SPACING
+from tuner.core.laws import asleep, catches_up, slept
+from tuner.core.state import State
+from tuner.core.window import list_rate_since
+from tuner.records import Estimate, Sample
+
+RELIEF_SECONDS = 10.0
+"""A raise asks for the pages that bring the age to the set-point in this time."""
+
+LEAST_FACTOR = 1.5
+"""A raise asks for so many times the demand at least."""
+
+AWAKE = 0.5
+"""Share of M from which on a server that slept until its flush limit flushes as fast as M lets it."""
+
+FULL = 0.9
+"""Share of M from which on nothing but M limits the flushing."""
+
+AGAIN = 2.0
+"""Where M is all that limits the flushing, and no M moves the age, a raise is to so many times M at least."""
+
+
+class Raise(Struct, frozen=True):
+    """One that is called for.
+
+    Attributes:
+        io_capacity_max: wanted M, pages/s.
+        detail: why, in words.
+        seconds_left: until what it is to prevent.
+    """
+
+    io_capacity_max: float
+    detail: str
+    seconds_left: float
+
+
+def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
+    """Return a raise where sync flushing or a stall is only seconds away; None otherwise."""
+    law = LAWS[state.facts.flush_law]
+    points = [(found.seconds_to_stall, "stall point")]
+    if not catches_up(state):  # the sync point is where that began
+        points.append((found.seconds_to_sync, "sync point"))
+    near = [
+        (seconds, name)
+        for seconds, name in points
+        if seconds is not None and seconds < state.settings.emergency_seconds
+    ]
+    set_point = state.set_point if state.set_point is not None else 0.5
+    ratio, growing = found.age_ratio, found.age_slope > 0
+    if sample.degraded:
+        ratio, growing = found.checkpoint_age / sample.flush_limit, True
+    if not near or ratio <= set_point or not growing:
+        return None
+    flushed = found.flush_rate
+    if not law.authority:
+        flushed = list_rate_since(state.estimator.window, EMERGENCY_SPACING)
+    woken = not law.authority or slept(state)
+    if asleep(state) or (woken and flushed < AWAKE * sample.io_capacity_max):
+        return None  # the server has only just woken at its flush limit, or will: M is not what it lacks
+    seconds, name = min(near)
+    wanted = max(LEAST_FACTOR * found.demand, _beyond(state, law, sample, found, flushed=flushed))
+    if wanted <= sample.io_capacity_max * (1.0 + state.settings.dead_band):
+        return None
+    detail = f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}"
+    return Raise(io_capacity_max=wanted, detail=detail, seconds_left=seconds)
+
+
+def _beyond(state: State, law: FlushLaw, sample: Sample, found: Estimate, *, flushed: float) -> float:
+    """Return the M that does more than keep up, pages/s; 0 where keeping up has to do.
+
+    Where the age rests at its limit whatever M, keeping up is all that M can do. But what that takes is known
+    badly where pages of an area leave together: where all that M allows is flushed and the age runs on, M is
+    too small.
+    """
+    if not law.authority:
+        return AGAIN * sample.io_capacity_max if flushed >= FULL * sample.io_capacity_max else 0.0
+    set_point = state.set_point if state.set_point is not None else 0.5
+    span = found.redo_rate * RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
+    return estimator.pages_ahead(state.estimator, sample, span) / RELIEF_SECONDS
