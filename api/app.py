@@ -22,6 +22,7 @@ from api.problems import (
 )
 from api.reading import reading_routes
 from api.steering import steering_routes
+from api.stream import stream_routes, streams_of
 from api.timeline import timeline_routes
 from api.vitals import Vitals
 from api.watching import watching_routes
@@ -57,12 +58,15 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     vitals = Vitals(board, about)
+    streams = streams_of(board, about)
+    app.state.end_streams = streams.end
     app.add_exception_handler(ApiError, on_api_error)
     app.add_exception_handler(RequestValidationError, on_invalid_parameter)
     app.add_exception_handler(HTTPException, on_http_error)
     routers = (
         ("/v1", reading_routes(board, about, vitals, advice)),
         ("/v1", timeline_routes(board, about)),
+        ("/v1", stream_routes(streams)),
         ("/v1", steering_routes(board, about, vitals)),
         ("", watching_routes(vitals, MetricsPage(board, about, vitals))),
     )

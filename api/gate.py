@@ -7,9 +7,12 @@ file's permission has already decided.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
+import socket
+import struct
 from typing import Literal
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,6 +30,8 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _TRANSPORT = "innobrim.transport"
 _WHO = "innobrim.who"
+_CONNECTION = "innobrim.connection"
+_AT_ONCE = struct.pack("ii", 1, 0)
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -46,12 +51,22 @@ class Marked:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         scope[_TRANSPORT] = self._transport
+        scope[_CONNECTION] = getattr(getattr(send, "__self__", None), "transport", None)  # uvicorn's own
         await self._app(scope, receive, send)
 
 
 def who(scope: Scope) -> str:
     """Return who asks and from where, for the record."""
     return str(scope[_WHO])
+
+
+def cut(scope: Scope) -> None:
+    """End a request's connection at once, whatever its peer has not taken yet; nothing without a listener."""
+    connection = scope.get(_CONNECTION)
+    if isinstance(connection, asyncio.Transport):
+        peer = connection.get_extra_info("socket")
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)  # the system's own buffer goes as well
+        connection.abort()
 
 
 class Gate:

@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
 
 from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody
+from api.messages import MESSAGES
 from api.problems import MEDIA_TYPE, PROBLEMS, Problem
 from api.views import Advice, Change, Decisions, Events, HistoryAnswer, Policies, Status
 from api.vitals import Health
@@ -28,6 +29,7 @@ SCHEMAS: tuple[type[Struct], ...] = (
     HistoryAnswer,
     Advice,
     Policies,
+    *MESSAGES.values(),
     Health,
     Problem,
     Config,

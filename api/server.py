@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
@@ -72,7 +73,15 @@ class _QuietServer(uvicorn.Server):
 class ApiServer:
     """The listeners and their thread."""
 
-    def __init__(self, app: ASGIApp, host: str, port: int, socket_path: str | Path | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str,
+        port: int,
+        socket_path: str | Path | None,
+        *,
+        ending: Callable[[], None] = lambda: None,
+    ) -> None:
         """Take note of where to listen.
 
         Args:
@@ -80,8 +89,10 @@ class ApiServer:
             host: loopback address, or localhost.
             port: TCP port; 0 listens on the unix socket only.
             socket_path: the unix socket; None listens on TCP only.
+            ending: called first of all when told to stop, to end the answers that have no end of their own.
         """
         self._app = app
+        self._ending = ending
         self._host = host
         self._port = port
         self._path = None if socket_path is None else Path(socket_path)
@@ -133,6 +144,7 @@ class ApiServer:
         Returns:
             Whether the thread is gone.
         """
+        self._ending()
         for server in self._servers:
             server.end()
         if self._thread is not None:

@@ -105,14 +105,15 @@ def timeline_routes(board: Board, about: About) -> APIRouter:
         found: list[DecisionAt] = []
         for _, line in board.ticks():
             part = decoder.decode(line)
-            if not found or _differs(part.decision, found[-1].decision):
+            if not found or differs(part.decision, found[-1].decision):
                 found.append(DecisionAt(part.tick.number, part.tick.wall, part.decision))
         return encoded(Decisions(tuple(found[-limit:])))
 
     return routes
 
 
-def _differs(one: Decision, other: Decision) -> bool:
+def differs(one: Decision, other: Decision) -> bool:
+    """Tell whether a decision is news beside the one before: another kind, reason or target."""
     return (one.kind, one.reason, one.target) != (other.kind, other.reason, other.target)
 
 

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +24,10 @@ from tuner.settings import Settings
 
 RING_TICKS = 600
 RING_EVENTS = 1000
+
+
+NumberedEvents = Sequence[tuple[int, Event]]
+"""Events with the numbers that they have in ``Board.events``."""
 
 
 class ApiFailure(Exception):  # noqa: N818 - reads as the state it names
@@ -107,6 +111,7 @@ class Board:
         self._facts: Facts | None = None
         self._tally = Tally()
         self._encoder = msgspec.json.Encoder()
+        self._listeners: tuple[Callable[[TickRecord, NumberedEvents], None], ...] = ()
 
     def publish(self, record: TickRecord, settings: Settings, facts: Facts | None) -> None:
         """Make one tick's record visible; called by the loop's thread alone."""
@@ -114,6 +119,7 @@ class Board:
         if self._watched:
             encoded = self._encoder.encode(record)
             self.history.add(record)
+        numbered = [(next(self._event_numbers), event) for event in record.events]
         with self._changed:
             self._last = record
             self._settings = settings
@@ -121,13 +127,19 @@ class Board:
             self._tally = self._tally.after(record)
             if self._watched:
                 self._ring.append((record.tick.number, encoded))
-            for event in record.events:
-                self._events.append((next(self._event_numbers), event))
+            self._events.extend(numbered)
             for answer in record.acknowledgements:
                 self._acknowledgements[answer.number] = answer
             while len(self._acknowledgements) > RING_EVENTS:
                 self._acknowledgements.pop(next(iter(self._acknowledgements)))
             self._changed.notify_all()
+        for told in self._listeners:
+            told(record, numbered)
+
+    def listen(self, told: Callable[[TickRecord, NumberedEvents], None]) -> None:
+        """Have something called after every tick, on the loop's thread: it may neither wait nor raise."""
+        with self._changed:
+            self._listeners = (*self._listeners, told)
 
     def last(self) -> TickRecord | None:
         """Return the newest record, None before the first tick."""
@@ -164,7 +176,7 @@ class Board:
         with self._changed:
             return self._tally
 
-    def events(self, *, after: int = 0, limit: int = 200) -> Sequence[tuple[int, Event]]:
+    def events(self, *, after: int = 0, limit: int = 200) -> NumberedEvents:
         """Return numbered events younger than ``after``, oldest first."""
         with self._changed:
             return [item for item in self._events if item[0] > after][-limit:]

@@ -43,7 +43,7 @@ def make_api(config: Config, board: Board, *, configuration: Callable[[], Config
     app = create_app(
         board, token_sha256=digest, about=about, advice=lambda: advise_now(board), host=config.api.host
     )
-    return ApiServer(app, config.api.host, config.api.port, socket_path(config))
+    return ApiServer(app, config.api.host, config.api.port, socket_path(config), ending=app.state.end_streams)
 
 
 def socket_path(config: Config) -> str | None:

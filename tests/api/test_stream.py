@@ -1,0 +1,318 @@
+"""The stream, over real connections: what comes, in which order, and who is cut off."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import api.stream
+from api.server import ApiServer
+from tests.api.factory import FACTS, START, application, bearer, missed, record
+from tests.api.test_server import free_port
+from tuner.board import RING_TICKS, Board
+from tuner.records import Capacity, Decision, DecisionKind, Event
+from tuner.settings import Settings
+
+Message = tuple[str, Any, str]
+"""Name, data, and id where it has one; a comment has only a name."""
+
+
+class Site:
+    """A board that is served over TCP, and the ticks put on it."""
+
+    def __init__(self, board: Board, port: int, server: ApiServer) -> None:
+        self.board = board
+        self.port = port
+        self.server = server
+        self.number = 0
+
+    def tick(self, count: int = 1, **changes: Any) -> None:  # noqa: ANN401 - any field
+        """Publish so many further ticks."""
+        for _ in range(count):
+            self.number += 1
+            self.board.publish(record(self.number, **changes), Settings(), FACTS)
+
+    @contextlib.contextmanager
+    def stream(self, last_id: str | None = None) -> Iterator[Iterator[Message]]:
+        """Open a stream; yield its messages."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10.0)
+        try:
+            connection.request("GET", "/v1/stream", headers={"Last-Event-ID": last_id} if last_id else {})
+            answer = connection.getresponse()
+            assert answer.status == 200, answer.read()
+            assert (answer.getheader("Content-Type") or "").startswith("text/event-stream")
+            yield messages(line.decode().rstrip("\n") for line in answer)
+        finally:
+            connection.close()
+
+    def status(self, path: str = "/v1/stream") -> httpx.Response:
+        """Return what a stream is refused with."""
+        return httpx.get(f"http://127.0.0.1:{self.port}{path}", trust_env=False, timeout=5.0)
+
+
+def messages(lines: Iterator[str]) -> Iterator[Message]:
+    """Yield a stream's messages and comments."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line.startswith(":"):
+            yield line[1:].strip(), None, ""
+        elif line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "data" in fields:
+            yield fields["event"], json.loads(fields["data"]), fields.get("id", "")
+            fields = {}
+        else:
+            fields = {}
+
+
+def until(found: Iterator[Message], number: int) -> list[Message]:
+    """Return the messages up to the tick with that number."""
+    taken: list[Message] = []
+    for message in found:
+        taken.append(message)
+        if message[0] == "tick" and message[1]["number"] == number:
+            return taken
+    raise AssertionError(f"the stream ended before tick {number}: {taken[-3:]}")
+
+
+def drain(connection: socket.socket) -> None:
+    """Read until the peer ends the connection in good order."""
+    while connection.recv(65_536):
+        pass
+
+
+@pytest.fixture
+def site(board: Board) -> Iterator[Site]:
+    """Serve a board with one tick on it."""
+    app, port = application(board), free_port()
+    serving = ApiServer(app, "127.0.0.1", port, None, ending=app.state.end_streams)
+    serving.start()
+    found = Site(board, port, serving)
+    found.tick()
+    yield found
+    assert serving.stop(timeout=5.0)
+
+
+def test_begins_with_the_newest_tick_and_goes_on(site: Site) -> None:
+    """A new client has the newest tick and its decision at once, and each further one as it happens."""
+    with site.stream() as stream:
+        first = until(stream, 1)
+        site.tick(2)
+        rest = until(stream, 3)
+
+    assert [name for name, _, _ in first] == ["decision", "tick"]
+    assert [(name, data["number"]) for name, data, _ in rest] == [("tick", 2), ("tick", 3)]
+
+
+def test_a_tick_has_what_the_charts_need(site: Site) -> None:
+    """A tick has the numbers of the history under the same names, and null where nothing was read."""
+    columns = set(site.status("/v1/history").json()["columns"]) - {"time"}
+    with site.stream() as stream:
+        read = until(stream, 1)[-1][1]
+        site.tick(reading=missed(2))
+        unread = until(stream, 2)[-1][1]
+
+    assert columns <= set(read["values"])
+    assert read["wall"] == START + 1
+    assert read["values"]["age_ratio"] == pytest.approx(60 / 85)
+    assert read["values"]["io_capacity_max"] == record().tick.reading.io_capacity_max  # type: ignore[union-attr] # a good reading
+    assert {name for name, value in unread["values"].items() if value is not None} == {"set_point"}
+    assert "did not answer" in unread["missed"]
+
+
+def test_events_and_new_decisions_come_before_their_tick(site: Site) -> None:
+    """An event has the number of /v1/events, and a decision comes only where it is news."""
+    new = Decision(kind=DecisionKind.SET, reason="set_point", detail="up", target=Capacity(250, 500))
+    with site.stream() as stream:
+        until(stream, 1)
+        site.tick(events=(Event(START, "hold", "paused", "a person"),))
+        site.tick(decision=new)
+        found = until(stream, 3)
+
+    assert [name for name, _, _ in found] == ["event", "tick", "decision", "tick"]
+    assert found[0][1] == site.status("/v1/events").json()["events"][-1]
+    assert found[2][1]["decision"]["target"] == {"io_capacity": 250, "io_capacity_max": 500}
+
+
+def test_a_client_that_comes_back_misses_nothing(site: Site) -> None:
+    """With the id of its last message a client gets every tick and event that came meanwhile."""
+    with site.stream() as stream:
+        last_id = until(stream, 1)[-1][2]
+    site.tick(events=(Event(START, "mode", "active", "a person"),))
+    site.tick(120)
+
+    with site.stream(last_id) as stream:
+        found = until(stream, 122)
+
+    assert [data["number"] for name, data, _ in found if name == "tick"] == list(range(2, 123))
+    assert [data["code"] for name, data, _ in found if name == "event"] == ["mode"]
+
+
+def test_what_is_gone_is_said_to_be(site: Site) -> None:
+    """A client that was away for too long, or before a restart, is told that it has missed something."""
+    with site.stream() as stream:
+        last_id = until(stream, 1)[-1][2]
+    site.tick(RING_TICKS + 5)
+
+    with site.stream(last_id) as stream:
+        late = next(stream)
+    with site.stream("1234-77") as stream:
+        other = next(stream)
+
+    assert late == ("gap", {"after": 1, "first": 7}, "")
+    assert other == ("gap", {"after": None, "first": 7}, "")
+
+
+def test_an_id_of_something_else_is_refused(site: Site) -> None:
+    """What cannot be an id of this stream is named with what would be right."""
+    answer = httpx.get(
+        f"http://127.0.0.1:{site.port}/v1/stream",
+        headers={"Last-Event-ID": "yesterday"},
+        trust_env=False,
+    )
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "Last-Event-ID"
+
+
+def test_fifty_streams_have_the_same_and_one_more_is_refused(site: Site) -> None:
+    """Fifty clients get every tick; the next one is told to come later, and may once one has left."""
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(site.stream()) for _ in range(50)]
+        site.tick(3)
+        found = [until(stream, 4) for stream in streams]
+        refused = site.status()
+    end = time.monotonic() + 5.0
+    again = False
+    while not again and time.monotonic() < end:  # a server sees that a client has left soon after
+        with contextlib.suppress(AssertionError), site.stream() as stream:
+            again = bool(until(stream, 4))
+
+    assert all(one[1:] == found[0][1:] for one in found)
+    assert refused.status_code == 503
+    assert "50 streams" in refused.json()["detail"]
+    assert again
+
+
+def test_a_tick_is_encoded_once_for_all(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many read it, a tick becomes bytes once."""
+    made = []
+    real = api.stream.tick_of
+    monkeypatch.setattr(api.stream, "tick_of", lambda one: made.append(one.tick.number) or real(one))
+    app, port = application(board), free_port()
+    serving = ApiServer(app, "127.0.0.1", port, None, ending=app.state.end_streams)
+    serving.start()
+    site = Site(board, port, serving)
+    site.tick()
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(site.stream()) for _ in range(5)]
+        site.tick(2)
+        for stream in streams:
+            until(stream, 3)
+    serving.stop(timeout=5.0)
+
+    assert made == [1, 2, 3]
+
+
+def test_silence_is_filled_with_comments(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the loop does not tick a client still sees that the daemon is there."""
+    monkeypatch.setattr(api.stream, "HEARTBEAT_SECONDS", 0.05)
+    with site.stream() as stream:
+        until(stream, 1)
+
+        assert next(stream) == ("heartbeat", None, "")
+
+
+def test_a_client_that_does_not_read_is_cut_off(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that takes nothing loses its connection, and no other client waits for it."""
+    monkeypatch.setattr(api.stream, "SEND_SECONDS", 0.2)
+    large = (Event(START, "note", "x" * 200_000, "test"),)
+    with socket.socket() as deaf, site.stream() as other:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.settimeout(5.0)
+        deaf.connect(("127.0.0.1", site.port))
+        deaf.sendall(f"GET /v1/stream HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n\r\n".encode())
+        until(other, 1)
+        for _ in range(40):
+            site.tick(events=large)
+            until(other, site.number)
+        with pytest.raises(OSError, match="reset"):
+            drain(deaf)
+
+
+def test_the_loop_is_never_made_to_wait(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the API's thread stuck for good, publishing goes on, and what was dropped is said to be."""
+    stuck, released = threading.Event(), threading.Event()
+
+    def block(_: object) -> None:
+        stuck.set()
+        released.wait(20.0)
+        raise RuntimeError
+
+    with site.stream() as stream:
+        until(stream, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(api.stream, "tick_of", block)
+            site.tick()
+            assert stuck.wait(5.0)
+            began = time.monotonic()
+            site.tick(2000)
+            taken = time.monotonic() - began
+        released.set()
+        site.tick()
+        found = until(stream, site.number)
+
+    assert taken < 10.0
+    assert found[0][0] == "gap"
+
+
+def test_the_end_of_the_daemon_ends_every_stream(site: Site) -> None:
+    """A stop sends what is there, closes the streams in good order and takes no time-out."""
+    with site.stream() as stream:
+        until(stream, 1)
+        site.tick()
+        began = time.monotonic()
+        assert site.server.stop(timeout=5.0)
+        taken = time.monotonic() - began
+        rest = list(stream)
+
+    assert [data["number"] for name, data, _ in rest if name == "tick"] == [2]
+    assert taken < 1.0
+
+
+def test_nothing_is_kept_before_somebody_listens(board: Board) -> None:
+    """Without a client, the stream costs neither memory nor time."""
+    app = application(board)
+    board.publish(record(1), Settings(), FACTS)
+
+    assert board._listeners == ()
+    assert app.state.end_streams() is None
+
+
+def test_over_the_socket_as_well(board: Board, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The unix socket has the same stream."""
+    path: Path = tmp_path_factory.mktemp("s") / "api.sock"
+    app = application(board)
+    serving = ApiServer(app, "127.0.0.1", 0, path, ending=app.state.end_streams)
+    serving.start()
+    board.publish(record(1), Settings(), FACTS)
+    transport = httpx.HTTPTransport(uds=str(path))
+    with (
+        httpx.Client(transport=transport, base_url="http://localhost", headers=bearer()) as client,
+        client.stream("GET", "/v1/stream") as answer,
+    ):
+        found = until(messages(answer.iter_lines()), 1)
+    assert serving.stop(timeout=5.0)
+
+    assert found[-1][1]["number"] == 1
