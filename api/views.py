@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from api.budgets import BudgetInForce, budgets_of
+from api.outlook import Burst, Without, burst_of, without_of
 from api.under_way import (
     DrainInForce,
     OptimiserUnderWay,
@@ -114,6 +115,16 @@ class Status(Struct, frozen=True):
     ] = ()
     optimiser: Annotated[
         OptimiserUnderWay | None, Meta(description="the outer loop; none where the policy has none")
+    ] = None
+    changes_allowed: Annotated[
+        int | None, Meta(description="writes that any hour may have; none where unknown")
+    ] = None
+    burst: Annotated[
+        Burst | None, Meta(description="how long a burst could last; none without an estimate")
+    ] = None
+    without: Annotated[
+        Without | None,
+        Meta(description="the same load with the originals; none where that is what is seen, or unknown"),
     ] = None
 
 
@@ -261,6 +272,9 @@ def status_of(
         process=process,
         journal=journal or None,
         optimiser=optimiser_of(record, optimiser),
+        changes_allowed=None if settings is None else settings.max_changes_per_hour,
+        burst=burst_of(record, settings),
+        without=without_of(record, facts),
     )
 
 

@@ -19,7 +19,7 @@ from tuner.board import Board
 from tuner.cli import waiting
 from tuner.cli.main import cli
 from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration
-from tuner.cli.status_table import duration
+from tuner.cli.wording import duration
 from tuner.records import ENABLE_COUNTERS, LONGEST_TTL, Capacity, Decision, DecisionKind
 
 Run = Callable[..., Result]
@@ -60,7 +60,7 @@ def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop,
     daemon.template = replace(record(), estimate=slow)
     daemon.publish()
 
-    assert "crash recovery 6m 40s of at most 300 s: EXCEEDED; shutdown 11 s of at most 300 s\n" in (
+    assert "crash recovery 6m 40s of at most 300 s: EXCEEDED; shutdown 11 s of at most 300 s; " in (
         run("status").output
     )
     assert json.loads(run("status", "--json").output)["budgets"] == {

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from tuner.cli.status_table import duration
+from tuner.cli.wording import duration
 
 if TYPE_CHECKING:
     from typing import Self

@@ -12,7 +12,7 @@ from tuner.board import Board, BoardInbox
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import endpoint, fail, usage
 from tuner.cli.recording import new_file, stopped_by_signals
-from tuner.cli.status_table import duration
+from tuner.cli.wording import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said

@@ -28,7 +28,7 @@ from tuner.cli.bench_resume import refuse_beside_resume
 from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
 from tuner.cli.options import fail, usage
 from tuner.cli.policies_table import BEST_FOUND, told
-from tuner.cli.status_table import duration
+from tuner.cli.wording import duration
 from tuner.config.checks import missing_extra
 from tuner.journal.reader import trace as read_trace
 from tuner.journal.tables import JournalError

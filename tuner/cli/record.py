@@ -15,7 +15,7 @@ from tuner.cli.fixture import record_fixture
 from tuner.cli.options import configuration, fail, real_server, server_options, usage
 from tuner.cli.quantities import Duration
 from tuner.cli.recording import new_file, stopped_by_signals
-from tuner.cli.status_table import duration
+from tuner.cli.wording import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tuner.cli.errors import answering
 from tuner.cli.options import configuration
-from tuner.cli.status_table import duration
+from tuner.cli.wording import duration
 from tuner.config.schema import Config
 from tuner.records import Window, effects, winners
 from tuner.records.window import said

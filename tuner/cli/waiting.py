@@ -10,9 +10,9 @@ import click
 from api.views import Events, Status
 from tuner.cli.api_client import Daemon
 from tuner.cli.errors import Refused
-from tuner.cli.status_table import drain_text, duration, restore_text, to_write
 from tuner.cli.steer import pair_named
 from tuner.cli.where import Where, configuration
+from tuner.cli.wording import drain_text, duration, restore_text, to_write
 from tuner.core.ages import said
 from tuner.core.holds import CANNOT_WRITE
 from tuner.records import Capacity

@@ -1,0 +1,141 @@
+"""What the daemon makes different: where the server would be without it, and how much of a burst it absorbs.
+
+Where the age would settle follows from the server's own flush law and the write combining measured, as
+``policies.equilibrium`` has it, solved for the age: there the law with that M flushes as many pages as the
+load makes dirty.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from policies.equilibrium import FARTHEST_AGE, rate_at_rest
+from policies.flushlaw import FlushLaw
+from policies.registry import LAWS
+from tuner.records import Capacity, Estimate, Facts, Sample, TickRecord
+from tuner.settings import Mode, Settings
+
+AS_MANY = 0.05
+"""Page writes within this share are called as many."""
+
+_HALVINGS = 40
+
+
+class Without(Struct, frozen=True):
+    """The same load with the values that were there before the daemon wrote, as predicted."""
+
+    capacity: Annotated[Capacity, Meta(description="the originals")]
+    age_ratio: Annotated[
+        float | None, Meta(description="where the age would settle; none where it would end in sync flushing")
+    ]
+    page_writes: Annotated[
+        float | None,
+        Meta(
+            description="page writes per byte of redo, over those at the present age; of an age that is "
+            f"farther than {FARTHEST_AGE:g} times away, those at that distance"
+        ),
+    ]
+    text: Annotated[str, Meta(description="the same in words")]
+
+
+class Burst(Struct, frozen=True):
+    """How much of a burst the free redo log absorbs."""
+
+    load: Annotated[float, Meta(description="the burst, over the present load")]
+    seconds: Annotated[
+        float | None,
+        Meta(description="until sync flushing; none where the device flushes it as it comes"),
+    ]
+
+
+def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
+    """Return what the originals would make of the present load.
+
+    None in advisory mode, where nothing is written and what is seen is the server without a daemon; before
+    the first estimate; and where M does not move the age.
+    """
+    reading, found, originals = record.tick.reading, record.estimate, record.originals
+    if record.mode is not Mode.ACTIVE or originals is None or facts is None or found is None:
+        return None
+    law = LAWS.get(facts.flush_law)
+    if not isinstance(reading, Sample) or law is None or not law.authority:
+        return None
+    if found.redo_rate <= 0.0 or found.age_ratio <= 0.0 or found.new_density <= 0.0:
+        return None
+    lowest = min(1.0, max(0.01, reading.low_water_age / reading.flush_limit))
+    settles = _settles(law, found, originals.io_capacity_max, lowest)
+    if settles is None:
+        text = f"with {originals} it would come to sync flushing at this load (predicted)"
+        return Without(originals, None, None, text)
+    writes = _denser(found, settles)
+    text = _said(originals, settles, writes, farther=found.age_ratio / settles > FARTHEST_AGE)
+    return Without(originals, round(settles, 3), round(writes, 2), text)
+
+
+def burst_of(record: TickRecord, settings: Settings | None) -> Burst | None:
+    """Return how long a burst could last, the load being ``park_slack`` times the present one meanwhile.
+
+    The device then flushes what it is known to keep up, or no more than now where that is not known.
+    """
+    reading, found = record.tick.reading, record.estimate
+    if not isinstance(reading, Sample) or found is None or settings is None:
+        return None
+    burst = Burst(load=settings.park_slack, seconds=None)
+    if found.demand <= 0.0:
+        return burst
+    flushed = found.flush_rate if found.sustained_capacity is None else found.sustained_capacity
+    growth = found.redo_rate * (burst.load - flushed / found.demand)
+    if growth <= 0.0:
+        return burst
+    return replace(burst, seconds=round(max(0.0, reading.sync_point - reading.modified_age) / growth, 1))
+
+
+def _settles(law: FlushLaw, found: Estimate, io_capacity_max: int, lowest: float) -> float | None:
+    """Return the age ratio where the law with that M comes to rest; None where not below the flush limit."""
+
+    def suffices(ratio: float) -> bool:
+        pages = _pages(found, ratio)
+        kept_up = found.sustained_capacity is None or pages <= found.sustained_capacity
+        return kept_up and law.gain_over_demand(ratio) * pages <= io_capacity_max
+
+    if not suffices(1.0):
+        return None
+    low, high = lowest, 1.0
+    if suffices(low):
+        return low
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def _pages(found: Estimate, ratio: float) -> float:
+    """Return the pages a second that hold an age, with what the load gives up for them."""
+    density = found.new_density * _denser(found, ratio)
+    resting = rate_at_rest(
+        redo_rate=found.redo_rate,
+        flush_rate=found.flush_rate,
+        density=density,
+        response=found.flush_response,
+    )
+    return density * resting
+
+
+def _denser(found: Estimate, ratio: float) -> float:
+    """Return the page writes per byte of redo at an age, over those at the present one."""
+    farther = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, found.age_ratio / ratio))
+    return math.pow(farther, found.combining_exponent)
+
+
+def _said(pair: Capacity, settles: float, writes: float, *, farther: bool) -> str:
+    if abs(writes - 1.0) < AS_MANY:
+        many = "as many page writes as now"
+    elif writes > 1.0:
+        many = f"{'more than ' if farther else ''}{writes:.1f} times the page writes of now"
+    else:
+        many = f"{1.0 - writes:.0%} fewer page writes than now"
+    return f"with {pair} the age would settle at {settles:.2f}, with {many} (predicted)"

@@ -1,0 +1,115 @@
+"""What a status says of the server without the daemon, and of the burst that it absorbs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api.views import Status, status_of
+from tests import factory
+from tuner.cli.status_table import table
+from tuner.records import Capacity, Decision, DecisionKind, Facts, Lifecycle, TickRecord
+from tuner.settings import Mode, Settings
+
+DEFAULT = Capacity(10_000, 20_000)
+SAMPLE = factory.sample(1.0)
+
+
+def record(*, originals: Capacity = DEFAULT, mode: Mode = Mode.ACTIVE, **changes: Any) -> TickRecord:  # noqa: ANN401 - any field
+    """Return a tick of the factory's steady load, at an age ratio of 0.7."""
+    return TickRecord(
+        tick=factory.tick(SAMPLE),
+        lifecycle=Lifecycle.RUNNING,
+        mode=mode,
+        estimate=factory.estimate(**changes),
+        decision=Decision(DecisionKind.KEEP, "within_dead_band", "the age is held"),
+        originals=originals,
+    )
+
+
+def status(made: TickRecord, facts: Facts = factory.FACTS) -> Status:
+    """Return the status of a tick."""
+    return status_of(made, facts=facts, settings=Settings(), wall=made.tick.wall, process=None)
+
+
+def test_the_values_that_hold_an_age_would_hold_it_without_a_daemon() -> None:
+    """With the originals in force and the law at rest, the prediction is what is seen."""
+    at_rest = round(400.0 * 0.75 / 0.7**1.5)
+
+    found = status(record(originals=Capacity(at_rest // 2, at_rest))).without
+
+    assert found is not None
+    assert found.age_ratio == pytest.approx(0.7, abs=0.005)
+    assert "as many page writes as now" in found.text
+
+
+def test_higher_originals_would_write_more_pages() -> None:
+    """Where the originals are far above the demand, the age settles low, for more page writes."""
+    found = status(record(originals=Capacity(750, 1500))).without
+
+    assert found is not None
+    assert found.age_ratio is not None
+    assert 0.2 < found.age_ratio < 0.5
+    assert found.page_writes == pytest.approx((0.7 / found.age_ratio) ** 0.5, abs=0.01)
+    assert f"{found.page_writes:.1f} times the page writes of now (predicted)" in found.text
+
+
+def test_originals_that_are_too_low_would_end_in_sync_flushing() -> None:
+    """Where no age below the limit is held by the originals, that is said and no age is named."""
+    found = status(record(originals=Capacity(100, 200))).without
+
+    assert found is not None
+    assert found.age_ratio is found.page_writes is None
+    assert "sync flushing" in found.text
+
+
+def test_a_slow_device_bounds_what_the_originals_flush() -> None:
+    """However high M is, no age is predicted whose page writes the device is known not to keep up with."""
+    found = status(record(sustained_capacity=450.0)).without
+
+    assert found is not None
+    assert found.age_ratio == pytest.approx(0.7 * (400.0 / 450.0) ** 2, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("made", "facts"),
+    [
+        (record(mode=Mode.ADVISORY), factory.FACTS),
+        (record(new_density=0.0), factory.FACTS),
+        (replace(record(), originals=None), factory.FACTS),
+        (record(), replace(factory.FACTS, flush_law="soft-limit")),
+    ],
+)
+def test_nothing_is_said_where_nothing_is_known(made: TickRecord, facts: Facts) -> None:
+    """In advisory mode, without evidence, and where no M moves the age, there is no prediction."""
+    assert status(made, facts).without is None
+    assert "without it" not in table(status(made, facts))
+
+
+def test_a_burst_is_absorbed_as_long_as_the_redo_log_has_room() -> None:
+    """The room below the sync point is used up by the redo that the device does not keep up with."""
+    found = status(record())
+    room = factory.LIMITS.sync_point - SAMPLE.modified_age
+
+    assert found.burst is not None
+    assert found.burst.load == 1.5
+    assert found.burst.seconds == pytest.approx(room / (1e6 * 0.5), abs=0.1)
+    assert "1.5 times the load absorbed for " in table(found)
+
+
+def test_a_device_with_reserves_absorbs_every_burst() -> None:
+    """Where the device keeps up with half as much load again, a burst has no end."""
+    found = status(record(sustained_capacity=700.0))
+
+    assert found.burst is not None
+    assert found.burst.seconds is None
+    assert "1.5 times the load is flushed as it comes" in table(found)
+
+
+def test_the_changes_that_are_left_are_said() -> None:
+    """A status says how many writes this hour may still have."""
+    made = replace(record(), changes_last_hour=7)
+
+    assert "7 in the last hour; 53 of 60 left" in table(status(made))

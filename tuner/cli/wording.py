@@ -1,0 +1,144 @@
+"""What a status says, in the words that every command has for it."""
+
+from __future__ import annotations
+
+import time
+
+from api.budgets import BudgetInForce
+from api.outlook import Burst
+from api.under_way import DrainInForce, RestoreUnderWay
+from api.views import HoldInForce, OverrideInForce, Status
+from api.windows import WindowInForce
+from tuner.core.ages import said
+from tuner.records import Capacity, Decision, Estimate
+from tuner.records.window import said as said_effect
+from tuner.settings import Mode
+
+MIB = 1024 * 1024
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the two units that matter."""
+    whole = round(seconds)
+    for size, unit, smaller, letter in ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size}{unit}" + (f" {rest}{letter}" if rest else "")
+    return f"{seconds:.1f} s" if seconds < 1 else f"{whole} s"
+
+
+def restore_text(restore: RestoreUnderWay, now: Capacity | None, wanted: Capacity | None) -> str:
+    """Return how far a restore is: the step, where it is, where it goes, and what is left at least."""
+    at = "unknown" if now is None else str(now)
+    aim = "the originals" if wanted is None else str(wanted)
+    left = f"{restore.steps_left} left, {duration(restore.seconds_left)} at least"
+    return f"step {restore.step}, at {at} of {aim}; {left}"
+
+
+def decision_text(decision: Decision) -> str:
+    """Return what is done, and why."""
+    return f"{decision.kind.value} ({decision.reason}): {decision.detail}"
+
+
+def set_point_text(status: Status) -> str:
+    """Return the age ratio that is held, and what it comes from."""
+    if status.set_point is None:
+        return "unknown"
+    source = status.decision.set_point_source
+    return f"{status.set_point:.3f}" + (f" ({source})" if source else "")
+
+
+def hold_text(hold: HoldInForce) -> str:
+    """Return why nothing is written, since when, and what ends that."""
+    return f"{hold.code.value} for {duration(hold.seconds)}: {hold.reason}; ends by {hold.clears}"
+
+
+def override_text(override: OverrideInForce) -> str:
+    """Return the value that a person asked for, and how long it lasts."""
+    value = "held back" if override.io_capacity_max is None else f"M {override.io_capacity_max}"
+    return f"{value}, {duration(override.seconds_left)} left"
+
+
+def drain_text(drain: DrainInForce) -> str:
+    """Return how far a drain is: where the age is, what is left to go, and when it ends."""
+    age = "unknown" if drain.age is None else said(drain.age)
+    if drain.reached is not None:
+        progress = "there"
+    elif drain.seconds_left is None:
+        progress = "not falling yet"
+    else:
+        progress = f"about {duration(drain.seconds_left)} to go"
+    way = f"checkpoint age {age}, from {said(drain.start_age)} down to {said(drain.target)}"
+    return f"{way}; {progress}; ends in {duration(drain.ends_in)}"
+
+
+def window_text(window: WindowInForce) -> str:
+    """Return what an active window asks for, what of that counts otherwise, and how long it lasts."""
+    asked = ", ".join(said_effect(effect, value) for effect, value in window.effects.items())
+    others = [f"{effect} as {who} has it" for effect, who in window.overruled.items() if effect != "drain"]
+    if "drain" in window.overruled:
+        others.append(f"its drain was {window.overruled['drain']}")
+    if window.waits is not None:
+        others.append(f"its drain waits: {window.waits}")
+    left = f"until {stamp(window.ends)}, {duration(window.seconds_left)} left"
+    return "; ".join([f"{window.name}: {asked}", *others, left])
+
+
+def changes_text(status: Status) -> str:
+    """Return how many writes there were, and how many there may be."""
+    if status.changes_allowed is None:
+        return f"{status.changes_last_hour} in the last hour"
+    left = max(0, status.changes_allowed - status.changes_last_hour)
+    return f"{status.changes_last_hour} in the last hour; {left} of {status.changes_allowed} left"
+
+
+def predicted_text(status: Status, found: Estimate) -> str:
+    """Return what a crash, a shutdown and a burst would take now, and what they may."""
+    budgets = status.budgets or {}
+    recovery = _against(found.recovery_seconds, budgets.get("recovery"))
+    shutdown = _against(found.shutdown_seconds, budgets.get("shutdown"))
+    burst = "" if status.burst is None else f"; {burst_text(status.burst)}"
+    return f"crash recovery {recovery}; shutdown {shutdown}{burst}"
+
+
+def burst_text(burst: Burst) -> str:
+    """Return how long a burst may last before sync flushing."""
+    if burst.seconds is None:
+        return f"{burst.load:g} times the load is flushed as it comes"
+    return f"{burst.load:g} times the load absorbed for {duration(burst.seconds)}"
+
+
+def stamp(wall: float) -> str:
+    """Return a Unix time as people read it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(wall))
+
+
+def to_write(status: Status) -> str:
+    """Return what to type for the daemon to write."""
+    resume = any("innobrim resume" in hold.clears for hold in status.holds)
+    return "innobrim mode active" + (" and innobrim resume" if resume else "")
+
+
+def originals_text(status: Status) -> str:
+    """Return what is known of the originals; without any nothing in force is ours."""
+    if status.originals is not None:
+        return f"originals {pair_text(status.originals)}"
+    return "originals not noted yet" if status.mode is Mode.ACTIVE else "the server's own, not InnoBrim's"
+
+
+def _against(seconds: float, budget: BudgetInForce | None) -> str:
+    """Return a prediction, the limit set for it, and whether it is beyond that."""
+    if budget is None:
+        return duration(seconds)
+    beyond = ": EXCEEDED" if budget.exceeded else ""
+    return f"{duration(seconds)} of at most {budget.allowed:g} s{beyond}"
+
+
+def mib(count: float) -> str:
+    """Return bytes as MiB."""
+    return f"{count / MIB:,.1f} MiB"
+
+
+def pair_text(pair: Capacity | None) -> str:
+    """Return C and M with their names."""
+    return "unknown" if pair is None else f"C {pair.io_capacity}, M {pair.io_capacity_max}"
