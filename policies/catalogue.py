@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies import bayes, feedforward, pace, pid, probe
+from policies import bayes, cascade, pace, pid, probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +50,21 @@ class About:
 
 CATALOGUE: tuple[About, ...] = (
     About(
-        name="feedforward",
-        does="works out the M with which the age rests at the set-point, writes it once, and then shifts it",
+        name="cascade",
+        does="finds the M at which the age rests at a set-point that follows the load, then shifts it",
         use="always, unless you know better: few writes, and the way to the set-point is known beforehand",
         constants=(
-            Constant("BAND", feedforward.BAND, "", "mean error in the age ratio that is left alone"),
-            Constant("HOLD_GAIN", feedforward.HOLD_GAIN, "", "share of that error one write takes out"),
-            Constant(
-                "SETTLING_SHARE", feedforward.SETTLING_SHARE, "", "time constants that a write is given"
-            ),
-            Constant("LOW", feedforward.LOW, "", "so far below the set-point it travels instead of holding"),
-            Constant("HIGH", feedforward.HIGH, "", "the same above it, or from the sync point on"),
-            Constant("SHIFT", feedforward.SHIFT, "", "share by which another redo rate is another load"),
+            Constant("BAND", cascade.BAND, "", "mean error in the age ratio that is left alone"),
+            Constant("HOLD_GAIN", cascade.HOLD_GAIN, "", "share of that error one write takes out"),
+            Constant("SETTLING_SHARE", cascade.SETTLING_SHARE, "", "time constants that a write is given"),
+            Constant("LOW", cascade.LOW, "", "so far below the set-point it travels instead of holding"),
+            Constant("HIGH", cascade.HIGH, "", "the same above it, or from the sync point on"),
+            Constant("SHIFT", cascade.SHIFT, "", "share by which another redo rate is another load"),
         ),
     ),
     About(
         name="bayes",
-        does="feedforward below an optimiser that tries set-points and margins near the analytic one",
+        does="cascade below an optimiser that tries set-points and margins near the analytic one",
         use="where hours of trials may show a better set-point than the analytic one; it never writes C or M",
         constants=(
             Constant("WINDOW", bayes.WINDOW, "", "trials that are remembered"),

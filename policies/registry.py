@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.feedforward import Feedforward
+from policies.cascade import Cascade
 from policies.fixed import Fixed
 from policies.flushlaw import (
     AGE_BLIND,
@@ -42,7 +42,7 @@ LAWS: dict[str, FlushLaw] = {
     )
 }
 
-NAMES = ("feedforward", "bayes", "pid", "probe", "fixed")
+NAMES = ("cascade", "bayes", "pid", "probe", "fixed")
 """What a person may ask for."""
 
 
@@ -73,4 +73,4 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
         return Probe()
     if name == "pid" and not law.sleeps:
         return Pid()
-    return Feedforward(law, "feedforward" if name in {"pid", "probe"} else name)
+    return Cascade(law, "cascade" if name in {"pid", "probe"} else name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 
 class Mode(StrEnum):
@@ -15,15 +17,18 @@ class Mode(StrEnum):
     ACTIVE = "active"
 
 
-PolicyName = Literal["feedforward", "bayes", "pid", "probe", "fixed"]
+PolicyName = Literal["cascade", "bayes", "pid", "probe", "fixed"]
 """The decision laws that can be asked for."""
+
+FORMER_POLICY_NAMES: Mapping[str, PolicyName] = {"feedforward": "cascade"}
+"""Names that a law had before, as configurations and recordings still have them."""
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The part of the configuration that decisions depend on."""
 
     mode: Annotated[Mode, Meta(description="advisory writes nothing; active writes")] = Mode.ADVISORY
-    policy: Annotated[PolicyName, Meta(description="decision law")] = "feedforward"
+    policy: Annotated[PolicyName, Meta(description="decision law")] = "cascade"
     set_point: Annotated[
         Annotated[float, Meta(gt=0.2, le=1.0)] | None,
         Meta(description="age ratio to hold; leave out to have it derived from the load"),
@@ -120,3 +125,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             "to be set M first when raising and C first when lowering, or MySQL clips C to M"
         ),
     ] = None
+
+
+def present(settings: Settings) -> Settings:
+    """Return settings that were recorded, a policy under today's name."""
+    now = FORMER_POLICY_NAMES.get(settings.policy)
+    return settings if now is None else replace(settings, policy=now)

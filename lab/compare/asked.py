@@ -14,7 +14,7 @@ from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError
 from lab.compare.task import Task
 from lab.scenarios.schema import Scenario
-from tuner.settings import Mode, PolicyName, Settings
+from tuner.settings import FORMER_POLICY_NAMES, Mode, PolicyName, Settings
 
 if TYPE_CHECKING:
     import contextlib
@@ -106,7 +106,10 @@ def go_on(directory: Path) -> tuple[Asked, Ledger]:
     """
     path = directory / ASKED
     try:
-        asked = msgspec.json.decode(path.read_bytes(), type=Asked)
+        raw = msgspec.json.decode(path.read_bytes())
+        if isinstance(raw, dict) and isinstance(raw.get("policies"), list):
+            raw["policies"] = [FORMER_POLICY_NAMES.get(name, name) for name in raw["policies"]]
+        asked = msgspec.convert(raw, Asked)
     except FileNotFoundError as error:
         raise PlanError(f"{directory}: no comparison's directory: it has no {ASKED}") from error
     except OSError as error:

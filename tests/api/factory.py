@@ -112,7 +112,7 @@ def record(number: int = 1, *, reading: Sample | Missed | None = None, **changes
             reason="within_dead_band",
             detail="450 pages/s hold the age",
             target=Capacity(225, 450),
-            policy="feedforward",
+            policy="cascade",
             set_point=0.72,
             source="policy",
         ),

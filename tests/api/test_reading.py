@@ -263,7 +263,7 @@ def test_policies_are_told_with_the_one_in_force(board: Board) -> None:
     board.publish(replace(made, decision=replace(made.decision, policy="pace")), Settings(), FACTS)
 
     assert before["in_force"] == ""
-    assert {"feedforward", "pid", "fixed", "pace"} <= {one["name"] for one in before["policies"]}
+    assert {"cascade", "pid", "fixed", "pace"} <= {one["name"] for one in before["policies"]}
     assert get(app, "/v1/policies").json() == {**before, "in_force": "pace"}
 
 

@@ -43,31 +43,45 @@ def test_the_table_has_every_policy_with_its_ratio(tmp_path: Path, scenario: str
     """The default is the reference in front, the others follow with their bounds; a CSV has all digits."""
     directory = tmp_path / "out"
     found = compare(
-        *("--compare", "--scenario", scenario, "--policy", "fixed", "--policy", "feedforward"),
+        *("--compare", "--scenario", scenario, "--policy", "fixed", "--policy", "cascade"),
         *("--seeds", "2", "--output", str(directory)),
     )
 
     assert found.exit_code == 0, found.output
     lines = found.stdout.splitlines()
     assert lines[0] == "short: 200 s, counted from 100 s, 2 seeds"
-    assert [line.split()[0] for line in lines[2:8]] == ["feedforward", "worst", "fixed", "worst", "/", "95"]
+    assert [line.split()[0] for line in lines[2:8]] == ["cascade", "worst", "fixed", "worst", "/", "95"]
     assert (directory / "comparison.csv").read_text(encoding="utf-8").startswith("scenario,contender,")
     assert len((directory / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == 4
 
 
 def test_json_has_the_bounds(tmp_path: Path, scenario: str) -> None:
     """--json prints one object: scenarios, contenders, and each metric with mean, worst and paired ratio."""
-    words = ("--scenario", scenario, "--policy", "feedforward", "--policy", "fixed", "--seeds", "2")
+    words = ("--scenario", scenario, "--policy", "cascade", "--policy", "fixed", "--seeds", "2")
     found = compare("--compare", *words, "--output", str(tmp_path / "out"), "--json")
 
     parsed = json.loads(found.stdout)
-    assert (parsed["finished"], parsed["reference"]) == (True, "feedforward")
+    assert (parsed["finished"], parsed["reference"]) == (True, "cascade")
     (group,) = parsed["scenarios"]
     ours, other = group["contenders"]
     assert ours["values"]["throughput_mean"]["ratio"] is None
     ratio = other["values"]["throughput_mean"]["ratio"]
     assert ratio["low"] <= ratio["mean"] <= ratio["high"]
     assert ratio["blocks"] == 2
+
+
+def test_a_former_name_of_a_policy_is_understood(tmp_path: Path, scenario: str) -> None:
+    """--policy with the name from before says on stderr what to write; a comparison begun so goes on."""
+    directory = tmp_path / "out"
+    words = ("--compare", "--scenario", scenario, "--policy", "feedforward", "--seeds", "1")
+    found = compare(*words, "--output", str(directory), "--json")
+    asked = directory / "comparison.json"
+    asked.write_text(asked.read_text(encoding="utf-8").replace("cascade", "feedforward"), encoding="utf-8")
+    again = compare("--resume", str(directory), "--json")
+
+    assert "--policy feedforward: is called cascade now, and means the same" in found.stderr
+    assert (found.exit_code, again.exit_code) == (0, 0)
+    assert json.loads(found.stdout)["reference"] == json.loads(again.stdout)["reference"] == "cascade"
 
 
 def test_time_that_is_up_ends_with_the_command_that_goes_on(tmp_path: Path, scenario: str) -> None:
@@ -135,7 +149,7 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
     recorder.run(
         Settings(), server.facts(), SimInbox(clock), seconds=400.0, interval=1.0, told=lambda *_: None
     )
-    words = ("--policy", "feedforward", "--policy", "fixed", "--output", str(tmp_path / "out"))
+    words = ("--policy", "cascade", "--policy", "fixed", "--output", str(tmp_path / "out"))
     found = compare("--compare", "--trace", str(journal), *words)
 
     assert found.exit_code == 0, found.output
@@ -150,7 +164,7 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
     [
         (("--seeds", "5"), "--seeds: goes with --compare"),
         (("--compare", "--scenario", "step-upp"), "step-upp: no such scenario; did you mean step-up?"),
-        (("--compare", "--policy", "magic"), "'magic' is not one of 'feedforward'"),
+        (("--compare", "--policy", "magic"), "'magic' is not one of 'cascade'"),
         (
             ("--compare", "--scenario", "step-up", "--scenario", "step-up"),
             "--scenario step-up: is there twice",

@@ -18,7 +18,7 @@ from tests.lab.report.recorded import record_loop
 from tuner.cli.main import cli
 
 Report = Callable[..., Result]
-NAMES = ("feedforward", "default")
+NAMES = ("cascade", "default")
 
 
 def report(*words: object) -> Result:

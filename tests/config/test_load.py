@@ -142,3 +142,17 @@ def test_the_example_in_the_reference_is_the_defaults(tmp_path: Path) -> None:
     path.write_text(reference.example())
 
     assert load_config(str(path), environ={}, flags={}) == Config()
+
+
+def test_a_policy_under_its_former_name_is_understood_and_said(tmp_path: Path) -> None:
+    """A configuration from before the name was changed still starts, and a note says what to write."""
+    path = tmp_path / "c.toml"
+    path.write_text('[loop]\npolicy = "feedforward"\n')
+    notes: list[str] = []
+    written = load_config(str(path), environ={}, flags={}, noted=notes.append)
+    exported = load_config(None, environ={"INNOBRIM_LOOP_POLICY": "feedforward"}, flags={})
+
+    assert (written.loop.policy, exported.loop.policy) == ("cascade", "cascade")
+    assert notes == [
+        f'{path}:loop.policy = "feedforward": is called cascade now, and means the same; write cascade'
+    ]

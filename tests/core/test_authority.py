@@ -37,7 +37,7 @@ def ratio(record: TickRecord) -> float:
     return record.estimate.age_ratio
 
 
-@pytest.mark.parametrize("policy", ["feedforward", "pid"])
+@pytest.mark.parametrize("policy", ["cascade", "pid"])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
 @pytest.mark.parametrize("set_point", [0.6, 0.8])
 @pytest.mark.parametrize("backup", [False, True])
@@ -68,7 +68,7 @@ def test_a_slow_device_does_not_wind_m_up(
 
 def test_the_loss_of_authority_is_said_and_named_in_the_decision() -> None:
     """One event when it is lost and one when it is back; in between the decision says why M stays."""
-    bench = at_rest("feedforward", 0.8)
+    bench = at_rest("cascade", 0.8)
     bench.server.device = 0.5 * RATE * DENSITY
     during = [bench.turn() for _ in range(300)]
     said = bench.record.decision.detail

@@ -216,7 +216,7 @@ def test_other_policies_take_no_suggestions() -> None:
     answer, record = optimising_answer(bench, suggest(1))
 
     assert not answer.accepted
-    assert "feedforward" in answer.message
+    assert "cascade" in answer.message
     assert record.optimiser is None
 
 
@@ -228,7 +228,7 @@ def test_leaving_the_policy_ends_a_trial_and_keeps_what_was_learned() -> None:
     log = (Trial(LOWER, load, -0.01, 0.001, 5.0),)
     evidence = replace(bench.state.trials.evidence, log=log)
     bench.state = replace(bench.state, trials=replace(bench.state.trials, evidence=evidence))
-    bench.turn(command("settings", settings=replace(BAYES, policy="feedforward")))
+    bench.turn(command("settings", settings=replace(BAYES, policy="cascade")))
 
     assert bench.state.trials == Trials(evidence=evidence)
     assert bench.record.optimiser is None

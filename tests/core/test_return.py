@@ -14,7 +14,7 @@ def turned(bench: Bench, count: int) -> list[TickRecord]:
 
 def test_a_load_that_goes_away_and_returns_causes_no_sync_flushing() -> None:
     """After half a minute without load its return is answered in time, as if it had never been away."""
-    bench = at_rest("feedforward", 0.8)
+    bench = at_rest("cascade", 0.8)
     before, rate = bench.server.capacity, bench.server.redo_rate
     bench.server.redo_rate = 0.0
     gone = turned(bench, 30)
@@ -29,7 +29,7 @@ def test_a_load_that_goes_away_and_returns_causes_no_sync_flushing() -> None:
 
 def test_an_idle_server_says_nothing_of_the_device() -> None:
     """What the law asked for last and the pace of an idle server are not compared."""
-    bench = at_rest("feedforward", 0.8)
+    bench = at_rest("cascade", 0.8)
     bench.server.redo_rate = 0.0
     found = [record.estimate for record in turned(bench, 40)]
 

@@ -52,7 +52,7 @@ KEEP = Decision(
     "dead_band",
     "demand 431 pages/s is within 3 % of M 450",
     target=Capacity(225, 450),
-    policy="feedforward",
+    policy="cascade",
     set_point=0.9012345,
     source="policy",
     guards=("dead_band",),

@@ -68,7 +68,7 @@ def test_the_scenarios_can_be_listed() -> None:
         ),
         (("--scenario", "nope"), "nope: no such scenario; there are"),
         (("--scenario", "missing/file.toml"), "No such file or directory"),
-        (("--scenario", "step-up", "--policy", "magic"), "'feedforward'"),
+        (("--scenario", "step-up", "--policy", "magic"), "'cascade'"),
         (("--scenario", "step-up", "--flavour", "mysql-5.1"), "mysql-9.7"),
         (("--scenario", "redo-resize", "--flavour", "mysql-5.7"), "--flavour mysql-5.7: server.resizes"),
         (

@@ -37,7 +37,7 @@ def test_the_policy_writes_from_the_defaults() -> None:
 def test_advisory_writes_nothing() -> None:
     """In advisory mode the simulated server keeps the pair it started with."""
     scenario = parse_scenario(SHORT, source="test")
-    run = run_policy(scenario, Settings(mode=Mode.ADVISORY, policy="feedforward"))
+    run = run_policy(scenario, Settings(mode=Mode.ADVISORY, policy="cascade"))
     assert run.knob_changes == 0
     assert run.final == Capacity(10_000, 20_000)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from policies.feedforward import Feedforward
+from policies.cascade import Cascade
 from policies.flushlaw import LEGACY
 from tests.factory import A, situation
 
-LAW = Feedforward(LEGACY)
+LAW = Cascade(LEGACY)
 
 
 def test_a_disturbed_load_moves_no_average_and_causes_no_landing() -> None:

@@ -144,7 +144,7 @@ def test_no_write_lowers_m_below_the_mean_demand(demands: list[float], io_capaci
 
 
 @pytest.mark.parametrize("flush_law", WITHOUT)
-@pytest.mark.parametrize("name", ["feedforward", "pid", "probe"])
+@pytest.mark.parametrize("name", ["cascade", "pid", "probe"])
 def test_it_stands_in_for_laws_that_steer_the_age(flush_law: str, name: str) -> None:
     """Where nothing steers the age, the pacing law decides, whichever other was asked for."""
     assert make_policy(name, flush_law=flush_law, fixed_io_capacity_max=700).name == "pace"

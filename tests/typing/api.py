@@ -11,7 +11,7 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.simulate_loop import SimInbox, WatchedServer
 from policies.bayes import Bayes
-from policies.feedforward import Feedforward, FeedforwardState
+from policies.cascade import Cascade, CascadeState
 from policies.fixed import Fixed
 from policies.flushlaw import LEGACY
 from policies.pace import Pace, PaceState
@@ -49,13 +49,13 @@ def inboxes(board: BoardInbox, simulated: SimInbox, scheduled: ScheduledInbox) -
 
 def policies() -> None:
     """Every law is a policy of its own state."""
-    feedforward: Policy[FeedforwardState] = Feedforward(LEGACY)
+    cascade: Policy[CascadeState] = Cascade(LEGACY)
     pid: Policy[PidState] = Pid()
     probe: Policy[ProbeState] = Probe()
     fixed: Policy[None] = Fixed(700)
     pace: Policy[PaceState] = Pace()
     by_name: Policy[Any] = make_policy("pid", flush_law="legacy", fixed_io_capacity_max=700)
-    assert_type([feedforward.name, pid.name, probe.name, fixed.name, pace.name, by_name.name], list[str])
+    assert_type([cascade.name, pid.name, probe.name, fixed.name, pace.name, by_name.name], list[str])
 
 
 def a_law_in_use(policy: Policy[PidState], situation: Situation) -> PidState:

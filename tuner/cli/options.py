@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, get_args
 
 import click
 
@@ -16,6 +16,7 @@ from tuner.config.load import load_config
 from tuner.config.schema import Config
 from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
+from tuner.settings import FORMER_POLICY_NAMES, PolicyName
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -75,19 +76,26 @@ def configuration(config_path: str | None, flags: Mapping[str, object]) -> Confi
         flags: option values by option name or dotted key; None values are left out.
     """
     try:
-        return reread(config_path, flags)
+        return reread(config_path, flags, noted=warn)
     except ConfigError as error:
         usage(str(error))
 
 
-def reread(config_path: str | None, flags: Mapping[str, object]) -> Config:
+def reread(
+    config_path: str | None, flags: Mapping[str, object], *, noted: Callable[[str], object] = lambda _: None
+) -> Config:
     """Return the configuration as ``configuration`` does.
+
+    Args:
+        config_path: the file, None for the default one.
+        flags: option values by option name or dotted key; None values are left out.
+        noted: told in a line of each value that should be written otherwise.
 
     Raises:
         ConfigError: it is wrong.
     """
     dotted = {SERVER_FLAGS.get(name, name): value for name, value in flags.items() if value is not None}
-    return load_config(config_path, environ=os.environ, flags=dotted)
+    return load_config(config_path, environ=os.environ, flags=dotted, noted=noted)
 
 
 def endpoint(config: Config) -> Endpoint:
@@ -97,7 +105,7 @@ def endpoint(config: Config) -> Endpoint:
     except ConfigError as error:
         usage(str(error))
     for warning in found.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        warn(warning)
     return Endpoint(
         user=found.user,
         password=found.password,
@@ -113,6 +121,26 @@ def endpoint(config: Config) -> Endpoint:
 def real_server(config: Config, clock: Clock) -> MySQLServer:
     """Return the server that the configuration names."""
     return MySQLServer(endpoint(config), clock)
+
+
+class PolicyChoice(click.Choice[str]):
+    """A policy's name; one that it had before is understood, with a warning."""
+
+    def __init__(self) -> None:
+        """Take what can be asked for."""
+        super().__init__(get_args(PolicyName))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature
+        """Return the name of today."""
+        if now := FORMER_POLICY_NAMES.get(value):
+            warn(f"--policy {value}: is called {now} now, and means the same; write {now}")
+            return now
+        return super().convert(value, param, ctx)
+
+
+def warn(message: str) -> None:
+    """Say on standard error what a person should know, and go on."""
+    click.echo(f"warning: {message}", err=True)
 
 
 def usage(message: str) -> NoReturn:

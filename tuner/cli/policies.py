@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import get_args
 
 import click
 import msgspec
 
 from api.views import Policies, policies_of
 from policies.catalogue import About
-from tuner.cli.options import usage
+from tuner.cli.options import PolicyChoice, usage
 from tuner.cli.quantities import Duration, Seeds
 from tuner.settings import PolicyName
 
@@ -29,7 +28,7 @@ ALONE = frozenset({"as_json", "compare", "resume"})
     "--policy",
     "names",
     multiple=True,
-    type=click.Choice(get_args(PolicyName)),
+    type=PolicyChoice(),
     help="Only this one; repeat it. Default: all. Ratios are to the default policy, or to the first.",
 )
 @click.option(

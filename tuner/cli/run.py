@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
-from typing import get_args
 
 import click
 from msgspec.structs import replace
 
 from tuner.board import ApiFailure, Board
 from tuner.cli.exits import NO, USAGE
-from tuner.cli.options import configuration, endpoint, fail, reread, server_options
+from tuner.cli.options import PolicyChoice, configuration, endpoint, fail, reread, server_options
 from tuner.cli.serve import make_api, socket_path
 from tuner.clock import SystemClock
 from tuner.config.errors import ConfigError
@@ -21,7 +20,7 @@ from tuner.daemon import Daemon
 from tuner.logs import configure_logs, get_logger
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
-from tuner.settings import Mode, PolicyName
+from tuner.settings import Mode
 from tuner.systemd import Notifier
 from tuner.version import program_version
 
@@ -37,7 +36,7 @@ log = get_logger("innobrim")
     help="Write to the server, or never; default: loop.mode of the configuration, which is advisory.",
 )
 @click.option("--set-point", type=float, help="Age ratio to hold; default: derived from the load.")
-@click.option("--policy", type=click.Choice(get_args(PolicyName)), help="Decision law.")
+@click.option("--policy", type=PolicyChoice(), help="Decision law.")
 @click.option("--api-port", type=int, help="TCP port of API and page; 0 for the unix socket only.")
 @click.option("--no-api", is_flag=True, help="Serve no API at all.")
 def run(
@@ -141,7 +140,7 @@ def _addresses(config: Config) -> list[str]:
 
 def _reread(config_path: str | None, flags: dict[str, object]) -> Config:
     """Return the configuration as it is now; say where the command line keeps it from taking effect."""
-    found = _at_home(reread(config_path, flags))
+    found = _at_home(reread(config_path, flags, noted=log.warning))
     try:
         alone = _at_home(reread(config_path, {}))
     except ConfigError:

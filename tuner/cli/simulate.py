@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, cast
 
 import click
 import msgspec
@@ -14,7 +14,7 @@ from lab.simulate import simulate as run_simulation
 from lab.simulate_result import Result
 from tuner.cli.bar import Bar
 from tuner.cli.exits import INTERRUPTED, NO
-from tuner.cli.options import fail
+from tuner.cli.options import PolicyChoice, fail, warn
 from tuner.cli.simulate_table import print_table
 from tuner.config.checks import missing_extra
 from tuner.config.errors import ConfigError
@@ -42,7 +42,7 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
 
 
 @click.command(
-    epilog="Example: innobrim simulate --scenario steady-1200iops --policy feedforward --oracle",
+    epilog="Example: innobrim simulate --scenario steady-1200iops --policy cascade --oracle",
 )
 @click.option(
     "--scenario",
@@ -60,8 +60,8 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
 )
 @click.option(
     "--policy",
-    show_default="feedforward, or as --config says",
-    type=click.Choice(get_args(PolicyName)),
+    show_default="cascade, or as --config says",
+    type=PolicyChoice(),
     help="Decision law; fixed steers to one C and M, 1000/2000 without --config.",
 )
 @click.option(
@@ -154,7 +154,7 @@ def _settings(config_path: str | None, policy: str | None) -> Settings:
     """
     flags = {"loop.policy": policy}
     if config_path is not None:
-        return load_config(config_path, environ={}, flags=flags).loop
+        return load_config(config_path, environ={}, flags=flags, noted=warn).loop
     if missing := missing_extra(policy or ""):
         raise ConfigError([f"--policy {policy} {missing}"])
     return Settings() if policy is None else Settings(policy=cast("PolicyName", policy))

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tuner.config.schema import Config, ScheduleTable
+from tuner.settings import FORMER_POLICY_NAMES
 
 PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
@@ -212,6 +213,9 @@ REMOVED: Mapping[str, str] = {
     "server.query_timeout": "server.timeout is for connecting and for each statement",
 }
 """Keys that there once were, and what says the same now."""
+
+RENAMED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": FORMER_POLICY_NAMES}
+"""Values of keys that had another name, each with today's."""
 
 
 def nearest_key(dotted: str) -> str | None:

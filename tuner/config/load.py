@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -23,6 +23,7 @@ from tuner.config.keys import (
     PASSWORD_VARIABLE,
     PREFIX,
     REMOVED,
+    RENAMED_VALUES,
     SCHEDULE,
     SECTION_TYPES,
     SECTIONS,
@@ -79,9 +80,13 @@ class _Gathered:
     sources: dict[str, _Source] = field(default_factory=dict)
     schedule: tuple[ScheduleTable, ...] = ()
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def take(self, dotted: str, value: object, source: _Source) -> None:
-        """Note one key's value; a bad one becomes a problem."""
+        """Note one key's value; a bad one becomes a problem, one under a former name a note."""
+        if isinstance(value, str) and (now := RENAMED_VALUES.get(dotted, {}).get(value)):
+            self.notes.append(f"{source.shown}: is called {now} now, and means the same; write {now}")
+            value = now
         try:
             self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
         except KeyValueError as error:
@@ -90,7 +95,13 @@ class _Gathered:
             self.sources[dotted] = source
 
 
-def load_config(path: str | None, *, environ: Mapping[str, str], flags: Mapping[str, object]) -> Config:
+def load_config(
+    path: str | None,
+    *,
+    environ: Mapping[str, str],
+    flags: Mapping[str, object],
+    noted: Callable[[str], object] = lambda _: None,
+) -> Config:
     """Return the configuration in force.
 
     Args:
@@ -98,6 +109,7 @@ def load_config(path: str | None, *, environ: Mapping[str, str], flags: Mapping[
         environ: environment; an empty ``INNOBRIM_*`` variable counts as absent, and "none"
             empties an optional key that the file sets.
         flags: dotted key to value, None where the flag was not given.
+        noted: told in a line of each value that is understood and should be written otherwise.
 
     Raises:
         ConfigError: unreadable file, unknown key or variable, wrong type or bounds, or keys
@@ -116,6 +128,8 @@ def load_config(path: str | None, *, environ: Mapping[str, str], flags: Mapping[
     problems = contradictions(config, sources=sources, watchdog_seconds=watchdog_seconds(environ))
     if problems:
         raise ConfigError(problems)
+    for note in gathered.notes:
+        noted(note)
     return config
 
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tuner.journal.codec import CodecError, decode
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
-from tuner.journal.tables import OFFLINE, RECORDS, STANDING, JournalError, Originals, Run, Snapshot
+from tuner.journal.tables import OFFLINE, READABLE, RECORDS, STANDING, JournalError, Originals, Run, Snapshot
 from tuner.records import Facts, TickRecord
-from tuner.settings import Mode, Settings
+from tuner.settings import Mode, Settings, present
 
 CHUNK = 500
 
@@ -94,7 +95,7 @@ def runs(path_or_directory: Path) -> list[Run]:
     """
     path = located(path_or_directory)
     with ReadOnlyJournal(path) as journal:
-        rows = journal.rows("SELECT * FROM runs WHERE fingerprint = ? ORDER BY run", (RECORDS,))
+        rows = journal.rows("SELECT * FROM runs WHERE fingerprint IN (?, ?) ORDER BY run", READABLE)
         return [_run(path, row) for row in rows]
 
 
@@ -223,11 +224,11 @@ def _run(path: Path, row: tuple[Any, ...]) -> Run:
 
 def _settings(text: str) -> Settings:
     values: dict[str, Any] = msgspec.json.decode(text)
-    return Settings(**{**values, "mode": Mode(values["mode"])})
+    return present(Settings(**{**values, "mode": Mode(values["mode"])}))
 
 
 def _require(path: Path, found: str | None, program: str | None) -> None:
-    if found != RECORDS:
+    if found not in READABLE:
         raise JournalError(
             f"{path}: written by InnoBrim {program or '?'} with records {found or '?'}; "
             f"this version reads {RECORDS}; take the one that wrote it"
@@ -236,6 +237,16 @@ def _require(path: Path, found: str | None, program: str | None) -> None:
 
 def _record(path: Path, blob: bytes) -> TickRecord:
     try:
-        return decode(blob, TickRecord)
+        record = decode(blob, TickRecord)
     except CodecError as error:
         raise JournalError(f"{path}: a tick is damaged: {error}") from error
+    return _present(record) if any(one.settings for one in record.tick.commands) else record
+
+
+def _present(record: TickRecord) -> TickRecord:
+    """Return a tick whose new settings have the names of today."""
+    commands = tuple(
+        one if one.settings is None else replace(one, settings=present(one.settings))
+        for one in record.tick.commands
+    )
+    return replace(record, tick=replace(record.tick, commands=commands))

@@ -87,7 +87,7 @@ def test_other_policies_make_their_rows_anew(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_comparison_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """Cut short again and again it comes to the same as in one go, each run done once."""
-    asked = Asked(("feedforward", "fixed"), (SHORT,), 2, oracle=True)
+    asked = Asked(("cascade", "fixed"), (SHORT,), 2, oracle=True)
     whole = ledger(tmp_path / "whole")
     with Runner(whole, jobs=1) as runner:
         one_go = Comparison(asked, runner)

@@ -33,7 +33,7 @@ CONDITIONS: dict[str, Any] = {
 
 CONTENDERS = (
     # name, kind, M, commits/s, age ratio, pages per commit, sync pages
-    ("feedforward", "policy", None, 2640.0, 0.87, 0.159, 0),
+    ("cascade", "policy", None, 2640.0, 0.87, 0.159, 0),
     ("best static", "best static", 420, 2650.0, 0.88, 0.160, 41),
     ("default", "default", 20_000, 1264.0, 0.11, 0.615, 0),
     ("static 2000/4000", "static", 4_000, 1310.0, 0.16, 0.58, 0),
@@ -44,7 +44,7 @@ CONTENDERS = (
 
 
 def row(
-    contender: str = "feedforward",
+    contender: str = "cascade",
     block: int = 1,
     *,
     seed: int = 7,

@@ -58,7 +58,7 @@ def test_every_contender_is_in_the_headline_with_bounds_and_ratios(page: Page) -
         "× best static",
     ]
     assert {cells[0] for cells in body} == set(NAMES)
-    ours = next(cells for cells in body if cells[0] == "feedforward")
+    ours = next(cells for cells in body if cells[0] == "cascade")
     assert ours[1] == "moves"
     assert re.fullmatch(r"2\u202f\d{3} \(2\u202f\d{3}\u00a0to\u00a02\u202f\d{3}\)", ours[2])
     assert re.fullmatch(r"2\.\d+ \([\d.]+\u00a0to\u00a0[\d.]+\)", ours[4])
@@ -77,14 +77,14 @@ def test_the_figures_of_every_block_are_there(page: Page) -> None:
         assert len(page.table(head)) == 1 + len(NAMES)
     cells = page.table("daemon memory")
     place = next(index for index, head in enumerate(cells[0]) if "daemon memory" in head)
-    assert {one[0]: one[place] for one in cells[1:]}["feedforward"] == "39.1 MiB"
+    assert {one[0]: one[place] for one in cells[1:]}["cascade"] == "39.1 MiB"
     assert "Not measured in these rows: crash recovery, shutdown." in page.words
 
 
 def test_no_gain_is_said_as_plainly_as_a_gain(page: Page) -> None:
     """Against the best static value there is none to show, and the page says so in words."""
-    assert "feedforward against default gains: commits/s × 2." in page.words
-    assert "feedforward against best static gains nothing that could be shown: commits/s × " in page.words
+    assert "cascade against default gains: commits/s × 2." in page.words
+    assert "cascade against best static gains nothing that could be shown: commits/s × " in page.words
 
 
 def test_conditions_and_what_could_not_be_limited_are_in_words(page: Page) -> None:
@@ -106,7 +106,7 @@ def test_every_chart_has_a_table_beside_it(page: Page) -> None:
 def test_charts_count_from_where_counting_begins_and_keep_gaps_and_dips(page: Page) -> None:
     """Second 0 is the first that counts; the dip of one second and the gap of two are in the data."""
     (group,) = page.data["groups"]
-    ours = next(one for one in group["rows"] if group["contenders"][one["contender"]] == "feedforward")
+    ours = next(one for one in group["rows"] if group["contenders"][one["contender"]] == "cascade")
 
     assert (ours["at"][0], ours["at"][-1]) == (-60, 119)
     assert ours["series"]["commits"][100] == 150
@@ -119,7 +119,7 @@ def test_charts_count_from_where_counting_begins_and_keep_gaps_and_dips(page: Pa
 def test_names_cannot_become_markup() -> None:
     """Whatever a contender, a server or an event is called, it is shown as text."""
     evil = "</script><script>alert(1)</script>"
-    rows = [row("feedforward", conditions={"server": evil}, events=[[3.0, evil]]), row("default")]
+    rows = [row("cascade", conditions={"server": evil}, events=[[3.0, evil]]), row("default")]
     rows[0]["contender"] = f"<b>{evil}"
 
     text = build(evil, rows)
@@ -131,7 +131,7 @@ def test_names_cannot_become_markup() -> None:
 
 def test_an_unfinished_bench_has_a_page() -> None:
     """One row, no series, hardly a figure: nothing is claimed, and nothing breaks."""
-    bare = {"schema": 1, "contender": "feedforward", "kind": "policy", "figures": {"commits_mean": 100.0}}
+    bare = {"schema": 1, "contender": "cascade", "kind": "policy", "figures": {"commits_mean": 100.0}}
 
     page = Page(build("Bench", [bare]))
 

@@ -28,7 +28,7 @@ def with_commits(name: str, block: int, commits: float, **figures: object) -> di
 
 def compared(ours: list[float], theirs: list[float]) -> Group:
     """Return ours and the default with these commits/s, block by block."""
-    rows = [with_commits("feedforward", block, value) for block, value in enumerate(ours, 1)]
+    rows = [with_commits("cascade", block, value) for block, value in enumerate(ours, 1)]
     rows += [with_commits("default", block, value) for block, value in enumerate(theirs, 1)]
     return one_group(rows)
 
@@ -72,7 +72,7 @@ def test_an_outcome_follows_from_the_bounds_alone(
 
 def test_less_is_better_where_less_is_better() -> None:
     """Twice the latency is a loss, and is said as one in capitals."""
-    rows = [with_commits("feedforward", block, 100.0, latency_p99=0.02 + block / 1e4) for block in (1, 2, 3)]
+    rows = [with_commits("cascade", block, 100.0, latency_p99=0.02 + block / 1e4) for block in (1, 2, 3)]
     rows += [with_commits("default", block, 100.0, latency_p99=0.01 + block / 1e4) for block in (1, 2, 3)]
 
     found = one_group(rows)
@@ -83,7 +83,7 @@ def test_less_is_better_where_less_is_better() -> None:
 
 def test_counts_are_compared_without_pretending_to_bounds() -> None:
     """Sync-flushed pages have no ratio: ours 0 against theirs is better, and said to be without bounds."""
-    rows = [with_commits("feedforward", block, 100.0, sync_pages=0) for block in (1, 2)]
+    rows = [with_commits("cascade", block, 100.0, sync_pages=0) for block in (1, 2)]
     rows += [with_commits("default", block, 100.0, sync_pages=40) for block in (1, 2)]
 
     (found,) = [one for one in one_group(rows).verdicts if one.name == "sync_pages"]
@@ -105,7 +105,7 @@ def test_a_block_that_only_one_has_is_left_out_and_said() -> None:
 def test_other_conditions_are_never_compared() -> None:
     """Rows at another disk limit, or under another load, are a group of their own."""
     elsewhere = copy.deepcopy(CONDITIONS) | {"disk": {"write_iops": 600}}
-    rows = [row("feedforward"), row("default"), row("feedforward", conditions=elsewhere)]
+    rows = [row("cascade"), row("default"), row("cascade", conditions=elsewhere)]
 
     found = groups(rows_of(rows))
 
@@ -118,7 +118,7 @@ def test_what_a_limit_could_not_do_parts_no_rows_and_is_said() -> None:
     """The sentences on what could not be limited are put together over the rows."""
     other = CONDITIONS | {"not_limited": ["reads: no controller"]}
 
-    found = one_group([row("feedforward"), row("default", conditions=other)])
+    found = one_group([row("cascade"), row("default", conditions=other)])
 
     assert len(found.not_limited) == 2
     assert "not limited: reads: no controller" in lacking(found)
@@ -147,7 +147,7 @@ def test_rows_on_a_limited_disk_are_not_compared_with_rows_on_a_free_one() -> No
     """Where a limit was refused when the bench was gone on with, no ratio mixes the two disks."""
     free = CONDITIONS | {"not_limited": []}
 
-    found = groups(rows_of([row("feedforward", conditions=free), row("default")]))
+    found = groups(rows_of([row("cascade", conditions=free), row("default")]))
 
     assert [len(one.rows) for one in found] == [1, 1]
     assert all(one.verdicts == () for one in found)
@@ -155,20 +155,20 @@ def test_rows_on_a_limited_disk_are_not_compared_with_rows_on_a_free_one() -> No
 
 def test_rows_that_had_not_settled_or_had_errors_are_named() -> None:
     """Nobody has to look for them in a table."""
-    rows = [row("feedforward", settled=False, reset_ratio=0.24), row("default", reset_ratio=0.31)]
+    rows = [row("cascade", settled=False, reset_ratio=0.24), row("default", reset_ratio=0.31)]
     rows[1]["figures"]["errors"] = 12
 
     found = lacking(one_group(rows))
 
-    assert "feedforward had not settled when counting began in block 1" in found
+    assert "cascade had not settled when counting began in block 1" in found
     assert "default, block 1: 12 errors of the load" in found
     assert "default, block 1: the reset only came to an age ratio of 0.31" in found
-    assert not any("feedforward, block 1: the reset" in one for one in found)
+    assert not any("cascade, block 1: the reset" in one for one in found)
 
 
 def test_a_block_taken_again_counts_once() -> None:
     """A resumed bench that measured a block twice keeps the newest."""
-    rows = [with_commits("feedforward", 1, 100.0), with_commits("feedforward", 1, 300.0)]
+    rows = [with_commits("cascade", 1, 100.0), with_commits("cascade", 1, 300.0)]
 
     (found,) = one_group(rows).contenders
 
@@ -185,7 +185,7 @@ def test_the_static_search_is_no_contender() -> None:
 
 def test_variants_of_a_suite_are_never_compared_with_each_other() -> None:
     """Two plans of one suite stand apart, even where their conditions read the same."""
-    rows = [row("default", variant="a"), row("feedforward", variant="b")]
+    rows = [row("default", variant="a"), row("cascade", variant="b")]
     found = groups(rows_of(rows))
     assert [group.variant for group in found] == ["a", "b"]
     assert all(not group.verdicts for group in found)
@@ -194,7 +194,7 @@ def test_variants_of_a_suite_are_never_compared_with_each_other() -> None:
 def test_who_was_left_out_is_said_with_the_reason_and_counts_for_nothing() -> None:
     """A contender that the server does not know is a sentence, not a row without figures."""
     out = {"schema": 1, "stage": "left out", "contender": "high_checkpoint", "why": "the server has none"}
-    (group,) = groups(rows_of([row("default"), row("feedforward"), out]))
+    (group,) = groups(rows_of([row("default"), row("cascade"), out]))
     assert "high_checkpoint" not in [one.name for one in group.contenders]
     assert "high_checkpoint is left out: the server has none" in lacking(group)
 
@@ -203,7 +203,7 @@ def test_the_row_that_found_the_knee_is_no_block() -> None:
     """What the default sustains as a closed load is said beside the blocks, whose load is another one."""
     closed, offered = (CONDITIONS | {"load": CONDITIONS["load"] | {"rate": rate}} for rate in (0, 600))
     knee = row("default", 0, stage="knee", variant="50 %", conditions=closed)
-    blocks = [row(name, variant="50 %", conditions=offered) for name in ("default", "feedforward")]
+    blocks = [row(name, variant="50 %", conditions=offered) for name in ("default", "cascade")]
 
     (group,) = groups(rows_of([knee, *blocks]))
 

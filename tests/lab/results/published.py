@@ -14,7 +14,7 @@ from lab.results.headlines import BEGIN, END
 from tests.lab.report.factory import CONDITIONS, row, write_rows
 
 CLOSED = CONDITIONS | {"not_limited": []}
-CONTENDERS = ("default", "2000/4000", "best-static", "feedforward")
+CONTENDERS = ("default", "2000/4000", "best-static", "cascade")
 NAMES = {"2000/4000": "static 2000/4000", "best-static": "best static"}
 """What the factory of rows calls them."""
 

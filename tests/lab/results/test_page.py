@@ -18,7 +18,7 @@ THREE = {
     "default": [1000.0, 1010.0, 990.0],
     "2000/4000": [1100.0, 1120.0, 1080.0],
     "best-static": [2000.0, 2010.0, 1990.0],
-    "feedforward": [1990.0, 2020.0, 1985.0],
+    "cascade": [1990.0, 2020.0, 1985.0],
 }
 
 
@@ -38,12 +38,12 @@ def test_every_contender_has_its_figures_with_spread_and_bounds(tmp_path: Path) 
     document = text(tmp_path, blocks(THREE))
 
     heads = line(document, "contender")
-    ours = dict(zip(heads, line(document, "feedforward"), strict=True))
+    ours = dict(zip(heads, line(document, "cascade"), strict=True))
     assert ours["commits/s"] == "1\u202f998 (1\u202f985 to 2\u202f020)"
     assert ours["ratio to default"] == "2.00 (1.98 to 2.02)"
     assert ours["settled"] == "3 of 3"
     order = [one.split("|")[1].split()[0] for one in document.splitlines() if one.startswith("| ")]
-    assert order == ["contender", "default", "2000/4000", "best", "feedforward"]
+    assert order == ["contender", "default", "2000/4000", "best", "cascade"]
 
 
 def test_the_conditions_are_one_line(tmp_path: Path) -> None:
@@ -63,13 +63,13 @@ def test_what_gains_nothing_and_what_loses_is_said_in_words(tmp_path: Path) -> N
 
     document = text(tmp_path, rows)
 
-    assert "feedforward against 2000/4000 LOSES: commits/s × 0.666" in document
-    assert "feedforward against best static gains nothing that could be shown: commits/s × 0.999" in document
+    assert "cascade against 2000/4000 LOSES: commits/s × 0.666" in document
+    assert "cascade against best static gains nothing that could be shown: commits/s × 0.999" in document
 
 
 def test_a_contender_beaten_throughout_is_not_listed_as_a_loss(tmp_path: Path) -> None:
     """The list names against whom ours gains all along, so that silence is never ambiguous."""
-    cost = {"feedforward": 1.0, "default": 2.0}
+    cost = {"cascade": 1.0, "default": 2.0}
     rows = [
         measured(
             name,
@@ -82,9 +82,9 @@ def test_a_contender_beaten_throughout_is_not_listed_as_a_loss(tmp_path: Path) -
         for block in (1, 2, 3)
     ]
 
-    document = text(tmp_path, rows, Plan(contenders=("default", "feedforward"), blocks=3))
+    document = text(tmp_path, rows, Plan(contenders=("default", "cascade"), blocks=3))
 
-    assert "feedforward gains in every figure compared, or is equal, against default." in document
+    assert "cascade gains in every figure compared, or is equal, against default." in document
     assert "LOSES" not in document
 
 
@@ -94,13 +94,13 @@ def test_one_block_is_shown_as_one_of_three_without_bounds(tmp_path: Path) -> No
 
     assert "**Not finished:** 1 of 3 blocks, no bounds yet." in document
     assert "2.0" not in line(document, "default")[2]
-    assert line(document, "feedforward")[2] == "1.99 (one block, no bounds)"
+    assert line(document, "cascade")[2] == "1.99 (one block, no bounds)"
     assert "nothing is claimed of single blocks" in document
 
 
 def test_a_block_that_lacks_a_contender_is_not_done(tmp_path: Path) -> None:
     """Two whole blocks and a begun one are two of three."""
-    rows = blocks(THREE | {"feedforward": THREE["feedforward"][:2]})
+    rows = blocks(THREE | {"cascade": THREE["cascade"][:2]})
 
     assert "**Not finished:** 2 of 3 blocks." in text(tmp_path, rows)
 
@@ -119,7 +119,7 @@ def test_who_cannot_run_here_keeps_no_block_open(tmp_path: Path) -> None:
 def test_variants_without_rows_are_there_and_say_so(tmp_path: Path) -> None:
     """A suite of which one variant was run shows the others as not measured, with what was planned."""
     plans = [Plan(variant="600 writes/s"), Plan(variant="no limit", blocks=2)]
-    rows = blocks({"default": [1.0], "feedforward": [1.0]}, variant="600 writes/s")
+    rows = blocks({"default": [1.0], "cascade": [1.0]}, variant="600 writes/s")
 
     document = page.document(read(publish(tmp_path, "disks", plans, rows) / "docs/results/bench"))
 
@@ -152,8 +152,8 @@ def test_under_an_offered_rate_equal_throughput_is_no_lack(tmp_path: Path) -> No
     document = text(tmp_path, rows)
 
     assert line(document, "contender")[2:4] == ["p99 to default", "pages per commit to default"]
-    assert line(document, "feedforward")[3].startswith("0.2")
-    said = [one for one in document.splitlines() if one.startswith("- feedforward against")]
+    assert line(document, "cascade")[3].startswith("0.2")
+    said = [one for one in document.splitlines() if one.startswith("- cascade against")]
     assert said
     assert all("commits/s ×" not in one.replace("percentile, commits/s ×", "") for one in said)
 
@@ -170,7 +170,7 @@ def test_a_broken_promise_of_ours_and_a_busy_machine_are_named(tmp_path: Path) -
 
     document = text(tmp_path, rows)
 
-    assert "- feedforward: the checkpoint age reached 0.810 of the redo capacity, above 0.78" in document
+    assert "- cascade: the checkpoint age reached 0.810 of the redo capacity, above 0.78" in document
     assert "- best static: the checkpoint age reached 0.810" in document
     assert "- default: the checkpoint age" not in document
     assert (

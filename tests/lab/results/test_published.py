@@ -21,7 +21,7 @@ COMMITS = {
     "default": [1000.0, 1010.0, 990.0],
     "2000/4000": [1100.0, 1120.0, 1080.0],
     "best-static": [2000.0, 2010.0, 1990.0],
-    "feedforward": [1990.0, 2020.0, 1985.0],
+    "cascade": [1990.0, 2020.0, 1985.0],
 }
 
 
@@ -62,7 +62,7 @@ def test_a_line_has_default_best_static_and_ours_with_what_follows(tmp_path: Pat
 
 def test_a_loss_is_a_loss_in_the_readme(tmp_path: Path) -> None:
     """Nobody has to open another page to see it."""
-    worse = COMMITS | {"feedforward": [900.0, 910.0, 890.0]}
+    worse = COMMITS | {"cascade": [900.0, 910.0, 890.0]}
 
     assert "**loses**" in table(publish(tmp_path, "contenders", [PLAN], blocks(worse)))[2]
 

@@ -1,4 +1,7 @@
-"""The law that knows what the tail will cost and where the age comes to rest.
+"""The law that knows what the tail will cost and where the age comes to rest: the inner loop of a cascade.
+
+The outer loop says which age ratio is the set-point (``setpoint``); this one moves M until the age is there,
+by feed-forward first and feedback for what remains.
 
 Travelling: the dirty pages that have to go within the horizon, so that the age ends at the
 set-point, are known from the ledger; divided by the horizon they are the flush rate wanted,
@@ -94,7 +97,7 @@ LEAST_COMBINING = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class FeedforwardState:
+class CascadeState:
     """What is remembered between ticks.
 
     Attributes:
@@ -127,17 +130,17 @@ class FeedforwardState:
 
 
 @dataclass(frozen=True, slots=True)
-class Feedforward:
+class Cascade:
     """The default law."""
 
     law: FlushLaw
-    name: str = "feedforward"
+    name: str = "cascade"
 
-    def start(self) -> FeedforwardState:
+    def start(self) -> CascadeState:
         """Return the state before the first write."""
-        return FeedforwardState()
+        return CascadeState()
 
-    def propose(self, state: FeedforwardState, situation: Situation) -> tuple[FeedforwardState, Proposal]:
+    def propose(self, state: CascadeState, situation: Situation) -> tuple[CascadeState, Proposal]:
         """Return the M that brings the age to the set-point, or holds it there."""
         elapsed = max(0.0, situation.now - state.at)
         if not situation.learns:
@@ -157,14 +160,14 @@ class Feedforward:
         state = self._follow_error(state, situation, elapsed, settling, rest)
         return state, self._hold(state, situation, settling)
 
-    def wrote(self, state: FeedforwardState, io_capacity_max: int) -> FeedforwardState:
+    def wrote(self, state: CascadeState, io_capacity_max: int) -> CascadeState:
         """Remember when, so that the write is given its time; a landing cut short by a guard goes on."""
         landed = state.landed_at is not None and (
             state.rest <= 0.0 or abs(math.log(state.rest) - math.log(io_capacity_max)) <= LANDING
         )
         return replace(state, wrote_at=state.at, landing=state.landing and not landed, shift=0.0)
 
-    def _follow_aim(self, state: FeedforwardState, situation: Situation) -> FeedforwardState:
+    def _follow_aim(self, state: CascadeState, situation: Situation) -> CascadeState:
         """Note by how much M has to move with a set-point that was moved on purpose.
 
         Less than the band would not be followed at all by the mean error; and what holding has learned of
@@ -174,14 +177,14 @@ class Feedforward:
         error = state.mean_error + situation.moved_from - situation.set_point
         return replace(state, equilibrium=equilibrium, mean_error=error, shift=state.shift + shift)
 
-    def _lasted(self, state: FeedforwardState, now: float) -> float:
+    def _lasted(self, state: CascadeState, now: float) -> float:
         """Return the seconds that the averages stand for: since the landing, or since one may be prepared."""
         lasted = 0.0 if state.landed_at is None else now - state.landed_at
         if state.landing and now < state.land_from:
             return min(lasted, now + SETTLED_SECONDS - state.land_from)
         return lasted
 
-    def _far(self, state: FeedforwardState, situation: Situation) -> bool:
+    def _far(self, state: CascadeState, situation: Situation) -> bool:
         """Tell whether the age is where only travelling helps."""
         error = situation.error
         if state.landed_at is None:
@@ -192,8 +195,8 @@ class Feedforward:
         return error <= -LOW or error >= min(HIGH, room) or ahead >= room + OVER
 
     def _follow_error(
-        self, state: FeedforwardState, situation: Situation, elapsed: float, settling: float, rest: float
-    ) -> FeedforwardState:
+        self, state: CascadeState, situation: Situation, elapsed: float, settling: float, rest: float
+    ) -> CascadeState:
         """Average the error, and how R wanders by itself; see whether the load is another; keep ``rest``."""
         now, error, rate = situation.now, situation.error, situation.redo_rate
         if state.landed_at is None:
@@ -239,7 +242,7 @@ class Feedforward:
         combining = max(LEAST_COMBINING, situation.combining_exponent)
         return max(1.0, SETTLING_SHARE * situation.age / (combining * max(situation.redo_rate, 1.0)))
 
-    def _hold(self, state: FeedforwardState, situation: Situation, settling: float) -> Proposal:
+    def _hold(self, state: CascadeState, situation: Situation, settling: float) -> Proposal:
         """Land where the age rests; then shift its rest by the error that is left, once per settling time."""
         error, mean, rest = situation.error, state.mean_error, state.rest
         combining = max(LEAST_COMBINING, situation.combining_exponent)

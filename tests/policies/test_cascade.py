@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.feedforward import BAND, Feedforward
+from policies.cascade import BAND, Cascade
 from policies.flushlaw import LEGACY
 from policies.pid import Pid
 from policies.probe import Probe
 from policies.types import Policy, Proposal, Situation, horizon
 from tests.factory import A, situation
 
-LAW = Feedforward(LEGACY)
+LAW = Cascade(LEGACY)
 
 
 def ask(**changes: Any) -> Proposal:  # noqa: ANN401 - any field
