@@ -22,6 +22,7 @@ from lab.plant.parameters import (
     RedoChange,
     ServerParameters,
 )
+from lab.scenarios.bursts import Bursts
 from lab.scenarios.kinds import kind_of
 from lab.scenarios.schema import Scenario
 
@@ -43,6 +44,7 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("`credits` in `[disk]`", Credits),
     ("`[load]`", LoadParameters),
     ("An entry of `timeline` in `[load]`", LoadChange),
+    ("`[bursts]`", Bursts),
 )
 
 NOTHING = "–"

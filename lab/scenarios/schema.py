@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
+from lab.scenarios.bursts import Bursts, with_bursts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         server: the server's settings.
         disk: the device and its limit over time.
         load: the clients and their number over time.
+        bursts: clients that come beside those now and then, with each seed at other moments; None: none.
     """
 
     name: Annotated[str, Meta(min_length=1)]
@@ -49,11 +51,15 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     server: ServerParameters = msgspec.field(default_factory=ServerParameters)
     disk: DiskParameters = msgspec.field(default_factory=DiskParameters)
     load: LoadParameters = msgspec.field(default_factory=LoadParameters)
+    bursts: Bursts | None = None
 
     @property
     def plant(self) -> PlantParameters:
         """Return what the simulated server is built from."""
-        return PlantParameters(server=self.server, disk=self.disk, load=self.load)
+        load = self.load
+        if self.bursts is not None:
+            load = with_bursts(load, self.bursts, seconds=self.seconds, seed=self.seed)
+        return PlantParameters(server=self.server, disk=self.disk, load=load)
 
     @property
     def changes(self) -> tuple[float, ...]:
@@ -119,6 +125,10 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
                 f"load.hot_pages = {load.hot_pages:g}"
             )
         highest = max(change.write_iops for change in self.disk.timeline)
+        if self.bursts is not None:
+            yield from self.bursts.problems()
+            if any(change.rate is not None for change in load.timeline):
+                yield "bursts: bring clients, and load.timeline offers transactions at a rate of its own"
         if burst is not None and burst.burst_iops <= highest:
             yield (
                 f"disk.credits.burst_iops = {burst.burst_iops:g}: must be above write_iops = {highest:g}, "

@@ -36,7 +36,7 @@ ALONE = frozenset({"as_json", "compare", "resume"})
     "scenarios",
     multiple=True,
     metavar="NAME|FILE",
-    help="Only this one, as for innobrim simulate; repeat it. Default: all named ones.",
+    help="Only this one, as for innobrim simulate; repeat it. Default: all named ones of up to a week.",
 )
 @click.option(
     "--trace",

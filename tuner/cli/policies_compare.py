@@ -40,6 +40,9 @@ OF_A_PART = frozenset({"resume", "compare", "limit", "jobs", "as_json"})
 
 SEEDS = 3
 
+LONGEST_UNNAMED = 7 * 86_400
+"""A scenario with more seconds takes part only where it is named."""
+
 
 class Wanted(NamedTuple):
     """What a new comparison is asked for, in the user's words; seeds by scenario, those of all under ""."""
@@ -93,11 +96,14 @@ def go_on(context: click.Context, directory: Path, *, limit: float | None, jobs:
 
 def _asked(wanted: Wanted) -> Asked:
     """Return what is asked for; exit 2 where a scenario or a journal is wrong."""
-    names = wanted.scenarios or (() if wanted.trace is not None else scenario_names())
     scenarios: list[Scenario] = []
     notes: dict[str, tuple[str, ...]] = {}
     try:
-        scenarios += [load_scenario(name) for name in names]
+        if wanted.scenarios:
+            scenarios += [load_scenario(name) for name in wanted.scenarios]
+        elif wanted.trace is None:
+            named = (load_scenario(name) for name in scenario_names())
+            scenarios += [one for one in named if one.seconds <= LONGEST_UNNAMED]
         if wanted.trace is not None:
             found = recorded(
                 read_trace(wanted.trace, wanted.run), name=wanted.trace.name or str(wanted.trace)
