@@ -50,11 +50,14 @@ class SimInbox:
 class WatchedServer:
     """A simulated server whose readings and writes are noted on the way."""
 
-    def __init__(self, server: SimulatedServer, trace: Trace) -> None:
-        """Stand between a loop and its server."""
+    def __init__(self, server: SimulatedServer, trace: Trace, counted_from: float = 0.0) -> None:
+        """Stand between a loop and its server; changes count apart from so many seconds on."""
         self._server = server
         self._trace = trace
+        self._counted_from = counted_from
         self.changes = 0
+        self.changes_counted = 0
+        self.flush_limit = 0
 
     def facts(self) -> Facts:
         """Return what does not change while the server runs."""
@@ -65,6 +68,7 @@ class WatchedServer:
         sample = self._server.read()
         engine = self._server.engine
         self._trace.add(sample, engine.stalled, engine.latencies)
+        self.flush_limit = sample.flush_limit
         return sample
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
@@ -72,7 +76,9 @@ class WatchedServer:
         cleaner = self._server.engine.cleaner
         before = Capacity(cleaner.io_capacity, cleaner.io_capacity_max)
         receipt = self._server.apply(steps, wanted)
-        self.changes += receipt.in_force != before
+        if receipt.in_force != before:
+            self.changes += 1
+            self.changes_counted += self._trace.elapsed >= self._counted_from
         return receipt
 
     def close(self) -> None:
@@ -90,6 +96,10 @@ class PolicyRun(Struct, frozen=True):
         final: the pair in force at the end, pages/s.
         wall_seconds: real time that the loop took.
         last: what the last tick decided, and why.
+        changes_counted: of the writes those from ``measured_from`` on.
+        climb_seconds: what the age takes at the settled redo rate from where it began to the set-point, with
+            nothing flushed: (f - x0) * A / R; None without a set-point or redo.
+        days: mean commits/s of each whole day.
     """
 
     outcome: Outcome
@@ -98,6 +108,9 @@ class PolicyRun(Struct, frozen=True):
     final: Capacity
     wall_seconds: float
     last: Decision
+    changes_counted: int = 0
+    climb_seconds: float | None = None
+    days: tuple[float, ...] = ()
 
 
 def _suggested(state: State, number: int, seed: int) -> Command:
@@ -125,7 +138,7 @@ def run_policy(
     clock = SimClock()
     trace = Trace(scenario.measured_from)
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
-    watched = WatchedServer(server, trace)
+    watched = WatchedServer(server, trace, scenario.measured_from)
     inbox = SimInbox(clock, Command(name="originals_saved", who="simulate"))
 
     decisions: deque[Decision] = deque(maxlen=1)
@@ -155,4 +168,15 @@ def run_policy(
         final=Capacity(cleaner.io_capacity, cleaner.io_capacity_max),
         wall_seconds=wall,
         last=decisions[-1],
+        changes_counted=watched.changes_counted,
+        climb_seconds=_climb(trace, watched.flush_limit, decisions[-1].set_point),
+        days=trace.days(),
     )
+
+
+def _climb(trace: Trace, flush_limit: int, set_point: float | None) -> float | None:
+    """Return the seconds that the age takes from its start to the set-point while nothing is flushed."""
+    rate = trace.redo_rate_settled()
+    if set_point is None or rate <= 0.0:
+        return None
+    return max(0.0, set_point - trace.age_ratio_first) * flush_limit / rate

@@ -37,6 +37,8 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
         clairvoyant: an M for each piece as well.
         recorded: names of the scenarios that were made from a journal, and what is to be known of each.
         other_seeds: seeds of the scenarios that have another number of them, by name.
+        search_seconds: the best settings of a longer scenario are searched on its first so many seconds, and
+            judged on all of it; None: searched on all of it.
     """
 
     policies: tuple[PolicyName, ...]
@@ -46,13 +48,18 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     clairvoyant: bool = False
     recorded: dict[str, tuple[str, ...]] = {}
     other_seeds: dict[str, int] = {}
+    search_seconds: int | None = None
 
-    def seeded(self, scenario: Scenario, *, most: int | None = None) -> list[Scenario]:
-        """Return a scenario with each seed, the first ones where there is a limit."""
+    def seeded(self, scenario: Scenario) -> list[Scenario]:
+        """Return a scenario with each seed."""
         asked = self.other_seeds.get(scenario.name, self.seeds)
         seeds = 1 if scenario.name in self.recorded else asked
-        count = seeds if most is None else min(most, seeds)
-        return [replace(scenario, seed=scenario.seed + number) for number in range(count)]
+        return [replace(scenario, seed=scenario.seed + number) for number in range(seeds)]
+
+    def searched(self, scenario: Scenario) -> list[Scenario]:
+        """Return what the best settings of a scenario are searched on: its first seeds, its first seconds."""
+        seconds = min(scenario.seconds, self.search_seconds or scenario.seconds)
+        return [replace(one, seconds=seconds) for one in self.seeded(scenario)[:SEARCH_SEEDS]]
 
     def policy_tasks(self, scenario: Scenario) -> list[Task]:
         """Return the runs of all policies on a scenario, seed by seed."""

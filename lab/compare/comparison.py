@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from lab.compare.asked import SEARCH_SEEDS, Asked, static_task
+from lab.compare.asked import Asked, static_task
 from lab.compare.coordinates import FACTORS, best_levels
 from lab.compare.pieces import MOST_PIECES, pieces_of
 from lab.compare.runner import Runner, TimeUpError
@@ -92,14 +92,14 @@ class Comparison:
 
     def _statics(self, scenario: Scenario) -> None:
         """Search the best static setting and the best M of each piece, and judge them on all seeds."""
-        seeds = self._asked.seeded(scenario, most=SEARCH_SEEDS)
-        each = scenario.seconds * len(seeds)
+        seeds = self._asked.searched(scenario)
+        each = seeds[0].seconds * len(seeds)
         self._runner.stage(
             f"{scenario.name}: static settings",
             seconds=each * SEARCH_VALUES + 2 * scenario.seconds * len(self._asked.seeded(scenario)),
             vague=True,
         )
-        search = _Search(self._runner, scenario, seeds)
+        search = _Search(self._runner, seeds)
         found = Found(static=search.static())
         self._runner.done(self._asked.tasks("untouched", scenario))
         if found.static is None:
@@ -109,7 +109,7 @@ class Comparison:
         self.found[scenario.name] = found
         if not self._asked.clairvoyant:
             return
-        count = pieces_of(scenario).count
+        count = pieces_of(seeds[0]).count
         if count == 1 or count > MOST_PIECES:
             why = (
                 "nothing moves at a known moment" if count == 1 else f"{count} pieces are too many to search"
@@ -127,11 +127,11 @@ class Comparison:
 class _Search:
     """Tries settings of one scenario on the search's seeds."""
 
-    def __init__(self, runner: Runner, scenario: Scenario, seeds: Sequence[Scenario]) -> None:
+    def __init__(self, runner: Runner, seeds: Sequence[Scenario]) -> None:
         self._runner = runner
-        self._scenario = scenario
+        self._scenario = seeds[0]
         self._seeds = seeds
-        caps = caps_of(Settings(), scenario)
+        caps = caps_of(Settings(), self._scenario)
         self._accept = lambda outcome: calm(outcome) and caps.keep(outcome)
         self._known: dict[int, tuple[Outcome, ...]] = {}
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lab.compare.comparison import Comparison
     from lab.compare.runner import Runner
     from lab.compare.task import Row, Task
+    from lab.scenarios.schema import Scenario
 
 CSV = "comparison.csv"
 
@@ -21,23 +22,29 @@ def groups_of(asked: Asked, comparison: Comparison, runner: Runner) -> list[Grou
     """Return what there is so far, a group for each scenario that has a row."""
     found: list[Group] = []
     for scenario in asked.scenarios:
-        tasks = asked.policy_tasks(scenario)
-        rows: dict[str, list[Row]] = {
-            name: _there(runner, [one for one in tasks if one.settings.policy == name])
-            for name in asked.policies
-        }
         searched = comparison.found.get(scenario.name)
-        notes = [*asked.recorded.get(scenario.name, ())]
-        if searched is not None:
-            notes += searched.notes
-            if searched.static is not None:
-                rows["static"] = _there(runner, asked.tasks("static", scenario, (searched.static,)))
-            if searched.levels:
-                rows["pieces"] = _there(runner, asked.tasks("pieces", scenario, searched.levels))
-            rows["untouched"] = _there(runner, asked.tasks("untouched", scenario))
-        one = group(scenario.name, rows, notes=notes)
+        notes = [*asked.recorded.get(scenario.name, ()), *(searched.notes if searched is not None else ())]
+        one = group(scenario.name, judged_rows(asked, comparison, runner, scenario), notes=notes)
         found += [] if one is None else [one]
     return found
+
+
+def judged_rows(
+    asked: Asked, comparison: Comparison, runner: Runner, scenario: Scenario
+) -> dict[str, list[Row]]:
+    """Return the rows of a scenario by contender, the reference first, without what a search only tried."""
+    tasks = asked.policy_tasks(scenario)
+    rows: dict[str, list[Row]] = {
+        name: _there(runner, [one for one in tasks if one.settings.policy == name]) for name in asked.policies
+    }
+    searched = comparison.found.get(scenario.name)
+    if searched is not None:
+        if searched.static is not None:
+            rows["static"] = _there(runner, asked.tasks("static", scenario, (searched.static,)))
+        if searched.levels:
+            rows["pieces"] = _there(runner, asked.tasks("pieces", scenario, searched.levels))
+        rows["untouched"] = _there(runner, asked.tasks("untouched", scenario))
+    return rows
 
 
 def _there(runner: Runner, tasks: list[Task]) -> list[Row]:

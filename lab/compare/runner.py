@@ -51,8 +51,8 @@ class Runner:
         self._progress = progress
         self._jobs = jobs
         self._lasted: dict[tuple[str, str], float] = {}
-        for row in ledger.rows:
-            self._learn(row)
+        for row in ledger.rows:  # of the machine as it was, which others may have slowed down
+            self._learn(row, row["processor_seconds"])
         self._seconds = self._before = 0.0
         self._stage, self._whole, self._vague = "", 1.0, False
         self._runs: Runs[Task, Row] = Runs(carry_out, workers=jobs, told=self._told)
@@ -106,7 +106,7 @@ class Runner:
         for key, row in self._runs.each(to_do(), asked.__getitem__):
             self._ledger.add(row)
             self._rows[key] = row
-            self._learn(row)
+            self._learn(row, row["wall_seconds"])
         if late:
             longest = max(self.expected_seconds(task) for task in late)
             raise TimeUpError(f"another run may take {_said(longest)}")
@@ -126,8 +126,8 @@ class Runner:
         """Return about how long the runs of these tasks take that have no row yet."""
         return sum(self.expected_seconds(one) for one in tasks if self.row(one) is None) / self._jobs
 
-    def _learn(self, row: Row) -> None:
-        rate = row["wall_seconds"] / row["seconds"]
+    def _learn(self, row: Row, lasted: float) -> None:
+        rate = lasted / row["seconds"]
         for key in ((row["kind"], row["scenario"]), (row["kind"], "")):
             self._lasted[key] = max(rate, self._lasted.get(key, 0.0))
 

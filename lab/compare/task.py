@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.scenarios.runs import Beat
     from tuner.records import TickRecord
 
-SCHEMA = 1
+SCHEMA = 2
 HOUR = 3600.0
 
 Kind = Literal["policy", "static", "pieces", "untouched"]
@@ -120,6 +120,9 @@ def _policy(task: Task, beat: Beat) -> Row:
         "outcome": msgspec.to_builtins(run.outcome),
         "settling_seconds": None if task.scenario.changes else run.settling_seconds,
         "changes": run.knob_changes,
+        "changes_counted": run.changes_counted,
+        "climb_seconds": run.climb_seconds,
+        "days": [round(one, 2) for one in run.days],
         "io_capacity_max_final": run.final.io_capacity_max,
     }
 
@@ -127,7 +130,7 @@ def _policy(task: Task, beat: Beat) -> Row:
 def _course(task: Task, beat: Beat) -> Row:
     """Return what C and M came to that nobody moves, or that move at moments known beforehand."""
     scenario = task.scenario
-    changes = 0
+    changes = counted = 0
     if task.kind == "untouched":
         final = starting_pair(scenario)
         outcome = run_pair(scenario, final, beat)
@@ -137,11 +140,13 @@ def _course(task: Task, beat: Beat) -> Row:
     else:
         course = [(at, pair(task.levels[piece], RATIO)) for at, piece in pieces_of(scenario).moments]
         final = course[-1][1]
-        changes = sum(after[1] != before[1] for before, after in itertools.pairwise(course))
+        moved = [after[0] for before, after in itertools.pairwise(course) if after[1] != before[1]]
+        changes, counted = len(moved), sum(at >= scenario.measured_from for at in moved)
         outcome = run_course(scenario, course, beat)
     return {
         "outcome": msgspec.to_builtins(outcome),
         "settling_seconds": None,
         "changes": changes,
+        "changes_counted": counted,
         "io_capacity_max_final": final.io_capacity_max,
     }

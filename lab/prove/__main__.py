@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lab.bench.folder import HeldError
 from lab.bench.ledger import Ledger
-from lab.prove import hold, recovery, report, safety, soak, suites, surge
+from lab.bench.plan import PlanError
+from lab.prove import contests_page, hold, policies, recovery, report, safety, soak, suites, surge
+from lab.report.rows import ReportError
 from lab.results import files
 from lab.results.suites import SUITES
 from lab.servers.base import LabServerError
@@ -21,7 +24,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 RESULTS = Path("docs/results")
-PARTS = ("hold", "surge", "recovery", "soak", "bench")
+TRIAL = policies.ROWS / "trial"
+"""Where a trial of the policies writes its page and lines, apart from what is published."""
+
+PARTS = ("hold", "surge", "recovery", "soak", "bench", "policies")
+OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
 
 
 @click.command()
@@ -30,8 +37,9 @@ PARTS = ("hold", "surge", "recovery", "soak", "bench")
 )
 @click.option(
     "--suite",
-    type=click.Choice(SUITES),
-    help="Of the part bench only this one; it goes on where it stopped. Default: an hour of each.",
+    type=click.Choice([*SUITES, *policies.SUITES]),
+    help="Of the part bench or policies only this one; it goes on where it stopped. Default: an hour of each "
+    "suite of the bench, an hour of all suites of policies.",
 )
 @click.option("--resume", is_flag=True, help="Skip the rows that are finished.")
 @click.option("--report", "page", is_flag=True, help="Only write the page from the finished rows.")
@@ -44,7 +52,9 @@ PARTS = ("hold", "surge", "recovery", "soak", "bench")
 )
 @click.option("--seed", type=int, help="Order of the soak's faults; default: drawn.")
 @click.option(
-    "--trial", is_flag=True, help="surge, recovery: only see that it works, in a few minutes; rows say so."
+    "--trial",
+    is_flag=True,
+    help="surge, recovery, policies: only see that it works, with few runs; rows say so.",
 )
 @click.option("--image", default=PLAIN_IMAGE, show_default=True, help="Container image of the server.")
 @click.option(
@@ -73,23 +83,26 @@ def main(
     signal.signal(signal.SIGTERM, _terminated)
     if part is None and not page:
         raise click.UsageError("name a --part, or ask for the --report")
-    if suite is not None and part != "bench":
-        raise click.UsageError(f"--suite {suite}: only of --part bench")
+    if suite is not None and suite not in OF_SUITES.get(part or "", ()):
+        owner = next(name for name, named in OF_SUITES.items() if suite in named)
+        raise click.UsageError(f"--suite {suite}: only of --part {owner}")
     results.mkdir(parents=True, exist_ok=True)
     try:
         for name in PARTS if part == "all" else (part,):
             if name == "bench":
                 _bench(results, image, SUITES if suite is None else (suite,))
+            elif name == "policies":
+                _policies(TRIAL if trial else results, suite, trial=trial)
             elif name is not None:
                 ledger = Ledger(results / f"{name}.jsonl", resume=resume)
                 if name == "soak":
                     _soak(ledger, image, minutes, seed)
                 else:
                     _run(name, ledger, image, trial=trial)
-    except LabServerError as error:
+    except (LabServerError, PlanError, HeldError, ReportError) as error:
         raise click.ClickException(str(error)) from error
     finally:
-        for made in (report.write(results), safety.write(results)):
+        for made in (report.write(results), safety.write(results), contests_page.write(results)):
             click.echo(f"wrote {made}")
 
 
@@ -111,6 +124,15 @@ def _bench(results: Path, image: str, names: Sequence[str]) -> None:
         if results == RESULTS:
             for made in files.write(Path()):
                 click.echo(f"wrote {made}")
+
+
+def _policies(results: Path, suite: str | None, *, trial: bool) -> None:
+    names = tuple(policies.SUITES) if suite is None else (suite,)
+    try:
+        if not policies.run(results, names, trial=trial):
+            click.echo("the comparison of policies is not finished; the same command goes on with it")
+    finally:
+        click.echo(f"wrote {contests_page.write(results)}")
 
 
 def _soak(ledger: Ledger, image: str, minutes: int, seed: int | None) -> None:

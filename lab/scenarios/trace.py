@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from array import array
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ SETTLED_WITHIN = 0.03
 
 SETTLED_OVER = 30
 """Seconds over which the age ratio is averaged for that."""
+
+DAY = 86_400
 
 
 DIGITS = {
@@ -107,6 +110,31 @@ class Trace:
     def __len__(self) -> int:
         """Return the number of readings."""
         return len(self._moment)
+
+    @property
+    def elapsed(self) -> float:
+        """Return the seconds from the first reading to the last."""
+        return self._moment[-1] - self._moment[0] if self._moment else 0.0
+
+    @property
+    def age_ratio_first(self) -> float:
+        """Return the age ratio of the first reading."""
+        return self._age_ratio[0]
+
+    def redo_rate_settled(self) -> float:
+        """Return the redo bytes/s over the last third of the run; 0 with fewer than two readings there."""
+        first = len(self) - len(self) // 3
+        if len(self) - first < 2:  # noqa: PLR2004 - two make a difference
+            return 0.0
+        return (self._lsn[-1] - self._lsn[first]) / (self._moment[-1] - self._moment[first])
+
+    def days(self) -> tuple[float, ...]:
+        """Return the mean commits/s of each whole day, where every second has a reading."""
+        marks = range(0, len(self), DAY)
+        return tuple(
+            (self._commits[end] - self._commits[begin]) / (self._moment[end] - self._moment[begin])
+            for begin, end in itertools.pairwise(marks)
+        )
 
     def add(self, sample: Sample, stalled: float, latencies: Latencies | None = None) -> None:
         """Note one reading.

@@ -1,0 +1,214 @@
+"""What compared policies are claimed to show, judged on each scenario; pure.
+
+A mean ratio is judged as it is printed, to three digits; a limit on seconds or changes by the worst seed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from lab.prove.contests import ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lab.bench.statistics import Bounds
+    from lab.prove.contests import Contest, Line
+
+OURS = "cascade"
+OPTIMISED = "bayes"
+STATIC = "static"
+PIECES = "pieces"
+UNTOUCHED = "untouched"
+
+DAY = 86_400.0
+LEARNING_SECONDS = 30 * DAY
+NO_STATIC = "no best static"
+HIGHEST_START = "10000/20000"
+
+STEADY_THROUGHPUT = 0.99
+BEST_FOUND = 0.97
+OF_THE_DEFAULT = 0.9
+STEADY_CHANGES = 12.0
+MOVING_CHANGES = 120.0
+SETTLING_SECONDS = 120.0
+SETTLING_CLIMBS = 3.0
+NEVER_WORSE = 0.99
+SYNC_A_DAY = 1.0
+
+CLAIMS: Mapping[str, str] = {
+    "steady-throughput": f"steady: commits/s ≥ {STEADY_THROUGHPUT} × best static's",
+    "steady-p1": "steady: first percentile ≥ best static's",
+    "steady-changes": f"steady: ≤ {STEADY_CHANGES:g} changes an hour",
+    "steady-stalls": "steady: no stall second",
+    "settling": f"from {HIGHEST_START}: settled within the larger of {SETTLING_SECONDS:g} s and "
+    f"{SETTLING_CLIMBS:g} × (f − x₀)·A/R",
+    "moving-static": "moving, I/O-bound: more commits/s than the best single static, with the 95 % bound",
+    "moving-best": f"moving, I/O-bound: commits/s ≥ {BEST_FOUND} × best found",
+    "open-default": f"open load: pages per commit ≤ {OF_THE_DEFAULT} × the version's default's",
+    "open-static": "open load: pages per commit ≤ best single static's",
+    "moving-stalls": "moving or open: no stall second where the burst's excess fits the free redo",
+    "moving-changes": f"moving or open: ≤ {MOVING_CHANGES:g} changes an hour",
+    "sync": f"30 days with random bursts: ≤ {SYNC_A_DAY:g} sync-flush second a day",
+    "learning": f"bayes while learning over 30 days: never below {NEVER_WORSE} × cascade",
+}
+"""Every claim in words, by its name."""
+
+Found = tuple[str, bool | None, str]
+
+
+class Verdict(Struct, frozen=True):
+    """One claim on one scenario.
+
+    Attributes:
+        claim: its name.
+        scenario: the scenario's name.
+        met: it is; None where there is nothing to judge it by.
+        figure: what it was judged by, in words.
+    """
+
+    claim: str
+    scenario: str
+    met: bool | None
+    figure: str
+
+
+def judge(scenario: str, contest: Contest) -> list[Verdict]:
+    """Return the verdicts that a scenario can give."""
+    ours = contest.lines.get(OURS)
+    if ours is None:
+        return []
+    found: list[Found] = []
+    if ours.offered:
+        found += _open(ours, contest)
+    if ours.moves or ours.offered:
+        found += _restless(ours, contest)
+    if ours.moves and not ours.offered:
+        found += _moving(ours, contest)
+    if not ours.moves:
+        found += _steady(ours, contest)
+    if ours.seconds >= LEARNING_SECONDS:
+        found += _month(ours, contest)
+    order = list(CLAIMS)
+    found.sort(key=lambda one: order.index(one[0]))
+    return [Verdict(claim, scenario, met, figure) for claim, met, figure in found]
+
+
+def _steady(ours: Line, contest: Contest) -> Iterator[Found]:
+    static = contest.lines.get(STATIC)
+    yield "steady-throughput", *_at_least(ours, static, "throughput_mean", STEADY_THROUGHPUT)
+    yield "steady-p1", *_at_least(ours, static, "throughput_p1", 1.0)
+    yield "steady-changes", *_at_most(ours, "changes_counted_per_hour", STEADY_CHANGES)
+    yield "steady-stalls", *_at_most(ours, "stall_seconds", 0.0, "s")
+    if ours.starts == HIGHEST_START:
+        yield "settling", *_settled(ours)
+
+
+def _moving(ours: Line, contest: Contest) -> Iterator[Found]:
+    static = contest.lines.get(STATIC)
+    if static is None:
+        yield "moving-static", None, NO_STATIC
+    else:
+        bounds = ratio(ours, static, "throughput_mean")
+        low = None if bounds is None else bounds.low
+        yield "moving-static", low is not None and low > 1.0, said(bounds)
+    rivals = [one for name in (STATIC, PIECES) if (one := contest.lines.get(name)) is not None]
+    best = max(rivals, key=lambda one: one.mean("throughput_mean") or 0.0, default=None)
+    met, figure = _at_least(ours, best, "throughput_mean", BEST_FOUND)
+    which = "" if best is None else f", against {'each piece’s M' if best.contender == PIECES else 'one M'}"
+    yield "moving-best", met, f"{figure}{which}"
+
+
+def _open(ours: Line, contest: Contest) -> Iterator[Found]:
+    default, static = contest.lines.get(UNTOUCHED), contest.lines.get(STATIC)
+    yield "open-default", *_ratio_at_most(ours, default, "pages_per_commit", OF_THE_DEFAULT)
+    yield "open-static", *_ratio_at_most(ours, static, "pages_per_commit", 1.0)
+
+
+def _restless(ours: Line, contest: Contest) -> Iterator[Found]:
+    """Judge stalls and changes; an excess fits where any contender came through without a stall."""
+    others = [one for name, one in contest.lines.items() if name != OURS]
+    fits = any(one.highest("stall_seconds") <= 0.0 for one in others)
+    met, figure = _at_most(ours, "stall_seconds", 0.0, "s")
+    if met or fits:
+        yield "moving-stalls", met, figure
+    else:
+        yield "moving-stalls", None, f"{figure}; no contender came through without"
+    yield "moving-changes", *_at_most(ours, "changes_counted_per_hour", MOVING_CHANGES)
+
+
+def _month(ours: Line, contest: Contest) -> Iterator[Found]:
+    if ours.moves:
+        days = (ours.seconds - ours.measured_from) / DAY
+        worst = ours.highest("sync_flush_seconds") / days
+        mean = (ours.mean("sync_flush_seconds") or 0.0) / days
+        yield "sync", worst <= SYNC_A_DAY, f"{mean:.2f} s a day, worst seed {worst:.2f}"
+    optimised = contest.lines.get(OPTIMISED)
+    if optimised is not None:
+        yield "learning", *_never_worse(optimised, ours)
+
+
+def _never_worse(optimised: Line, ours: Line) -> tuple[bool, str]:
+    """Judge every day of every seed."""
+    beside = dict(zip(ours.seeds, ours.days, strict=True))
+    worst = min(
+        (
+            theirs / day
+            for seed, days in zip(optimised.seeds, optimised.days, strict=True)
+            for theirs, day in zip(days, beside.get(seed, ()), strict=False)
+            if day > 0.0
+        ),
+        default=math.nan,
+    )
+    whole = said(ratio(optimised, ours, "throughput_mean"))
+    return round(worst, 3) >= NEVER_WORSE, f"worst day {worst:.3f}; whole run {whole}"
+
+
+def _settled(ours: Line) -> tuple[bool, str]:
+    """Judge every seed by its own limit; said is the one that is nearest to it, or farthest beyond."""
+    climbs = ours.figures.get("climb_seconds", (None,) * len(ours.seeds))
+    worst, said_of = -1.0, ""
+    for settled, climb in zip(ours.figures["settling_seconds"], climbs, strict=True):
+        limit = max(SETTLING_SECONDS, SETTLING_CLIMBS * (climb or 0.0))
+        share = math.inf if settled is None else settled / limit
+        if share > worst:
+            worst = share
+            said_of = f"{'never' if settled is None else f'{settled:.0f} s'} of {limit:.0f} s"
+    return worst <= 1.0, f"worst seed {said_of}"
+
+
+def _at_least(ours: Line, theirs: Line | None, metric: str, limit: float) -> tuple[bool | None, str]:
+    if theirs is None:
+        return None, NO_STATIC
+    bounds = ratio(ours, theirs, metric)
+    if bounds is None:
+        mean, against = ours.mean(metric) or 0.0, theirs.mean(metric) or 0.0
+        return mean >= limit * against, f"{mean:.4g} and {against:.4g}"
+    return round(bounds.mean, 3) >= limit, said(bounds)
+
+
+def _ratio_at_most(ours: Line, theirs: Line | None, metric: str, limit: float) -> tuple[bool | None, str]:
+    if theirs is None:
+        return None, NO_STATIC
+    bounds = ratio(ours, theirs, metric)
+    return (None, "no ratio") if bounds is None else (round(bounds.mean, 3) <= limit, said(bounds))
+
+
+def _at_most(ours: Line, metric: str, limit: float, unit: str = "") -> tuple[bool, str]:
+    worst = ours.highest(metric)
+    mean = ours.mean(metric) or 0.0
+    gap = " " if unit else ""
+    figure = f"{mean:.3g}{gap}{unit}" if worst == mean else f"{mean:.3g}, worst seed {worst:.3g}{gap}{unit}"
+    return worst <= limit, figure
+
+
+def said(bounds: Bounds | None) -> str:
+    """Return a ratio with its bounds in words."""
+    if bounds is None:
+        return "no ratio"
+    if bounds.low is None or bounds.high is None:
+        return f"{bounds.mean:.3f} (one seed)"
+    return f"{bounds.mean:.3f} ({bounds.low:.3f}–{bounds.high:.3f})"

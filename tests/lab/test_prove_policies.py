@@ -1,0 +1,120 @@
+"""The report of all policies: carried out in parts, published small, and its page says where we lose."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from lab.bench.ledger import Ledger
+from lab.compare.comparison import Comparison
+from lab.compare.runner import Runner
+from lab.prove import contests_page, policies
+from lab.prove.__main__ import main
+from lab.prove.contests import contests, parse
+from lab.scenarios import Scenario, scenario_names
+from tests.lab.contested import line
+
+ROOT = Path(__file__).parents[2]
+TINY = Scenario(name="tiny", description="for tests", seconds=200, measured_from=100)
+SUITE = policies.Suite("hour", "for tests", 0, 3600, ("cascade",), 2, clairvoyant=False)
+
+
+def page(*lines: str) -> str:
+    """Return the whole page of what was published for the suite of an hour."""
+    there = parse(map(json.loads, lines))
+    suites = {name: there if name == "hour" else [] for name in policies.SUITES}
+    return "\n\n".join(contests_page.document(suites))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory of results, beside which the rows lie, with one tiny suite."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(policies.Suite, "scenarios", lambda _: (TINY,))
+    monkeypatch.setattr(policies, "SUITES", {"hour": SUITE})
+    monkeypatch.setattr(contests_page, "SUITES", {"hour": SUITE})
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    return tmp_path / "results"
+
+
+def test_a_part_that_ends_early_is_gone_on_with(here: Path) -> None:
+    """No time at all leaves nothing; the next part finishes, and one more runs nothing again."""
+    assert not policies.run(here, ("hour",), seconds=0.0)
+    assert not (here / "policies").exists()
+    assert policies.run(here, ("hour",))
+    rows = (here.parent / policies.ROWS / "rows.jsonl").read_text(encoding="utf-8")
+    published = (here / "policies" / "hour.jsonl").read_text(encoding="utf-8")
+    assert policies.run(here, ("hour",))
+
+    assert (here.parent / policies.ROWS / "rows.jsonl").read_text(encoding="utf-8") == rows
+    assert (here / "policies" / "hour.jsonl").read_text(encoding="utf-8") == published
+    found = contests(parse(map(json.loads, published.splitlines())))["tiny"]
+    assert set(found.lines) >= {"cascade", "untouched"}
+    assert found.any.seeds == (1, 2)
+    assert len(rows.splitlines()) > len(found.lines) * 2
+    assert contests_page.write(here).read_text(encoding="utf-8").count("### tiny") == 1
+
+
+def test_only_whole_contenders_are_published(here: Path) -> None:
+    """A contender whose seeds are not all there would be compared with luck."""
+    asked = SUITE.asked()
+    with Runner(Ledger(here / "rows.jsonl", resume=True), jobs=1) as runner:
+        comparison = Comparison(asked, runner)
+        runner.done(comparison.policy_tasks()[:1])
+
+        assert policies.lines_of(asked, comparison, runner) == []
+
+
+def test_a_trial_says_so(here: Path) -> None:
+    """Its lines are marked, lie apart from the report, and the page begins with it."""
+    assert SUITE.asked(trial=True).seeds <= 3
+    policies.run(here, ("hour",), trial=True)
+
+    assert "**A trial with fewer seeds" in contests_page.write(here).read_text(encoding="utf-8")
+
+
+def test_the_page_says_plainly_where_we_lose() -> None:
+    """The summary names the claim, the scenario and the figure; the table has every verdict."""
+    lines = [line(throughput_mean=900.0), line("static"), line("untouched", throughput_mean=500.0)]
+    found = page(*(json.dumps(msgspec.to_builtins(one)) for one in lines))
+
+    assert (
+        "- **not met**: steady: commits/s ≥ 0.99 × best static's: 0 of 1 scenarios; "
+        "not in even 0.900 (0.900–0.900)" in found
+    )
+    assert "- met: steady: no stall second: 1 of 1 scenarios" in found
+    assert "- not judged yet: open load: pages per commit ≤ best single static's" in found
+    assert "| best static, M = 450 | 1000 |" in found
+    assert "best static, M = 450 / cascade: commits/s × 1.111 (1.111–1.111)" in found
+
+
+def test_a_suite_belongs_to_its_part() -> None:
+    """A suite of one part asked of another is a usage error that names the right one."""
+    found = CliRunner().invoke(main, ["--part", "bench", "--suite", "month"])
+
+    assert found.exit_code == 2
+    assert "--suite month: only of --part policies" in found.output
+
+
+def test_every_scenario_is_in_a_suite_and_has_its_seeds() -> None:
+    """Nothing is left out quietly: up to an hour 20 seeds, two days 5, thirty days 3."""
+    seeds = {one.name: suite.seeds for suite in policies.SUITES.values() for one in suite.scenarios()}
+
+    assert set(seeds) == {*scenario_names(), "steady-1200iops-30d"}
+    assert (seeds["steady-1200iops"], seeds["daily"], seeds["month"]) == (20, 5, 3)
+
+
+def test_the_published_page_is_what_its_lines_say(tmp_path: Path) -> None:
+    """Nothing on it was written by hand; otherwise: python -m lab.prove --report."""
+    results = ROOT / "docs" / "results"
+    (tmp_path / policies.DIRECTORY).mkdir()
+    for lines in (results / policies.DIRECTORY).glob("*.jsonl"):
+        shutil.copy(lines, tmp_path / policies.DIRECTORY)
+
+    written = contests_page.write(tmp_path).read_text(encoding="utf-8")
+    assert written == (results / contests_page.PAGE).read_text(encoding="utf-8")
