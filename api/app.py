@@ -14,6 +14,7 @@ from api.documentation import documentation_routes
 from api.gate import Gate
 from api.metrics import MetricsPage
 from api.openapi import DESCRIPTION, Document
+from api.page import page_routes
 from api.problems import (
     ApiError,
     on_api_error,
@@ -73,8 +74,10 @@ def create_app(
     for prefix, router in routers:
         app.include_router(router, prefix=prefix)
     documentation = documentation_routes(Document(app))
+    page = page_routes()
     app.include_router(documentation, include_in_schema=False)
-    app.state.methods = _methods(*routers, ("", documentation))
+    app.include_router(page, include_in_schema=False)
+    app.state.methods = _methods(*routers, ("", documentation), ("", page))
     app.add_middleware(Gate, host=host, token_sha256=token_sha256)
     return app
 

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from api.budgets import BudgetInForce, budgets_of
 from api.outlook import Burst, Without, burst_of, without_of
+from api.parked import parked_of
 from api.under_way import (
     DrainInForce,
     OptimiserUnderWay,
@@ -125,6 +126,9 @@ class Status(Struct, frozen=True):
     without: Annotated[
         Without | None,
         Meta(description="the same load with the originals; none where that is what is seen, or unknown"),
+    ] = None
+    park: Annotated[
+        Capacity | None, Meta(description="about what a park would write now; none where unknown")
     ] = None
 
 
@@ -275,6 +279,7 @@ def status_of(
         changes_allowed=None if settings is None else settings.max_changes_per_hour,
         burst=burst_of(record, settings),
         without=without_of(record, facts),
+        park=parked_of(record, facts, settings),
     )
 
 

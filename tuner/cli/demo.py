@@ -179,7 +179,7 @@ def _present(server: Server, clock: Clock, *, seconds: int, port: int, speed: fl
             watch=watch,
             speed=speed,
         )
-        click.echo(f"API: http://127.0.0.1:{port}/docs   token: {Path(directory) / 'token'}")
+        click.echo(f"page: http://127.0.0.1:{port}/   token: {Path(directory) / 'token'}   API: /docs")
         click.echo(f"try: innobrim status --url http://127.0.0.1:{port}")
         daemon.run(until=began + seconds * speed)
     _conclude(before, after)

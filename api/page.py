@@ -1,0 +1,69 @@
+"""The page at /: files of this package, and nothing from anywhere else."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+from msgspec import Struct
+
+from api.problems import ApiError
+
+FOLDER = Path(__file__).with_name("static")
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+"""No inline script or style, no other host; uPlot sets styles through the object model, which is allowed."""
+
+
+class Asset(Struct, frozen=True):
+    """A file as it is sent."""
+
+    content: bytes
+    media_type: str
+    tag: str
+
+
+@functools.cache
+def assets() -> dict[str, Asset]:
+    """Return every file of the page by its path below ``static``; read once, when first asked for."""
+    found = {}
+    for path in FOLDER.rglob("*"):
+        if path.suffix in MEDIA_TYPES:
+            content = path.read_bytes()
+            tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+            found[path.relative_to(FOLDER).as_posix()] = Asset(content, MEDIA_TYPES[path.suffix], tag)
+    return found
+
+
+def page_routes() -> APIRouter:
+    """Return the page and its files."""
+    routes = APIRouter()
+
+    @routes.get("/")
+    async def page(request: Request) -> Response:
+        """Return the page."""
+        return _answer(request, "index.html")
+
+    @routes.get("/static/{name:path}")
+    async def static(request: Request, name: str) -> Response:
+        """Return a file of the page."""
+        return _answer(request, name)
+
+    return routes
+
+
+def _answer(request: Request, name: str) -> Response:
+    found = assets().get(name)
+    if found is None:
+        raise ApiError("not-found", f"the page has no file {name[:100]!r}")
+    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "ETag": found.tag}
+    if found.tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(found.content, media_type=found.media_type, headers=headers)

@@ -1,0 +1,60 @@
+// Numbers, times and durations as people read them.
+const MIB = 1048576;
+
+export const DASH = "–";
+
+export function whole(value) {
+  return value == null ? DASH : Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
+}
+
+export function short(value) {
+  if (value == null) return DASH;
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${(value / 1e6).toPrecision(3)} M`;
+  if (size >= 100) return whole(value);
+  return String(+value.toPrecision(3));
+}
+
+export function bytes(value) {
+  if (value == null) return DASH;
+  for (const [size, unit] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [MIB, "MiB"], [1024, "KiB"]])
+    if (Math.abs(value) >= size) return `${+(value / size).toPrecision(3)} ${unit}`;
+  return `${Math.round(value)} B`;
+}
+
+export const percent = (value) => (value == null ? DASH : `${Math.round(100 * value)} %`);
+
+export function duration(seconds) {
+  if (seconds == null) return DASH;
+  const left = Math.round(seconds);
+  if (left < 120) return `${left} s`;
+  if (left < 7200) return `${Math.round(left / 60)} min`;
+  if (left < 172800) return `${+(left / 3600).toFixed(1)} h`;
+  return `${Math.round(left / 86400)} d`;
+}
+
+export function remaining(seconds) {
+  const left = Math.max(0, Math.round(seconds));
+  if (left < 3600) return `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+  return duration(left);
+}
+
+export const pair = (value) => (value ? `${whole(value.io_capacity)} / ${whole(value.io_capacity_max)}` : DASH);
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+export const clock = (wall) => CLOCK.format(new Date(wall * 1000));
+
+export const words = (code) => code.replaceAll("_", " ");
+
+// Builds an element; text is never read as HTML.
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === false || value == null) continue;
+    if (key in made && typeof value !== "string") made[key] = value;
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child != null));
+  return made;
+}

@@ -1,0 +1,72 @@
+// Decisions, holds, events: newest first.
+import { clock, duration, element, pair, words } from "./format.js";
+
+const SHOWN = 80;
+
+const stamp = (wall) => element("time", { datetime: new Date(wall * 1000).toISOString() }, clock(wall));
+
+export class Decisions {
+  #found = [];
+
+  constructor(place) { this.place = place; }
+
+  load(found) {
+    this.#found = found.slice(-SHOWN);
+    this.draw();
+  }
+
+  add(one) {
+    if (one.tick <= (this.#found.at(-1)?.tick ?? 0)) return;
+    this.#found = [...this.#found, one].slice(-SHOWN);
+    this.draw();
+  }
+
+  // When the loop wrote, for the charts.
+  writes() {
+    return this.#found.filter(({ decision }) => decision.steps.length).map(({ wall }) => wall);
+  }
+
+  draw() {
+    this.place.replaceChildren(...this.#found.toReversed().map(({ wall, decision }) => {
+      const wrote = decision.steps.length > 0;
+      const aim = decision.would ? `would be ${pair(decision.would)}` : pair(decision.target);
+      return element("tr", { class: wrote ? "wrote" : "" }, element("td", {}, stamp(wall)),
+        element("td", {}, element("span", { class: `tag ${decision.kind}` }, words(decision.kind)), wrote ? " wrote" : ""),
+        element("td", { class: "numbers" }, aim),
+        element("td", {}, decision.detail, element("small", {}, ` ${words(decision.reason)}`)));
+    }));
+    if (!this.#found.length) this.place.append(element("tr", {}, element("td", { colspan: "4" }, "None yet.")));
+  }
+}
+
+export class Events {
+  #found = new Map();
+
+  constructor(place) { this.place = place; }
+
+  load(found) {
+    this.#found.clear();
+    found.forEach((one) => this.#found.set(one.number, one));
+    this.draw();
+  }
+
+  // An event may come twice, after a connection was lost; its number tells.
+  add(one) {
+    this.#found.set(one.number, one);
+    if (this.#found.size > 2 * SHOWN) this.#found.delete(this.#found.keys().next().value);
+    this.draw();
+  }
+
+  draw() {
+    this.place.replaceChildren(...[...this.#found.values()].slice(-SHOWN).toReversed().map((one) => element("li", {},
+      stamp(one.wall), element("span", { class: "tag" }, words(one.code)), element("span", {}, one.message, one.who === "loop" ? "" : element("small", {}, ` ${one.who}`)))));
+    if (!this.#found.size) this.place.append(element("li", {}, "None yet."));
+  }
+}
+
+export function drawHolds(place, status) {
+  const held = status?.holds ?? [];
+  place.replaceChildren(...held.map((hold) => element("li", {},
+    element("strong", {}, words(hold.code)), ` for ${duration(hold.seconds)}: ${hold.reason}. `, element("small", {}, `Ends by: ${hold.clears}`))));
+  if (!held.length) place.append(element("li", { class: "none" }, status?.mode === "active" ? "None: the loop may write." : "None."));
+}

@@ -1,0 +1,81 @@
+// What the page says in words, from GET /v1/status: pure functions.
+import { bytes, DASH, duration, pair, percent, remaining, words } from "./format.js";
+
+const SIGNS = { good: "✓", watch: "◦", held: "‖", alarm: "!", lost: "×" };
+
+const level = (name, state) => ({ level: name, sign: SIGNS[name], state });
+
+// Is it working? `link` is what the connection says: live, or why not.
+export function judged(status, link, alive) {
+  if (link.state !== "live") return level("lost", link.why || "No answer from the daemon");
+  if (!status) return level("lost", alive?.reason ? `Not yet: ${alive.reason}` : "Waiting for the first reading");
+  if (alive && !alive.ok) return level("alarm", "The loop does not tick");
+  if (status.lifecycle === "stopping") return level("lost", "The daemon is stopping");
+  if (status.missed) return level("alarm", "Cannot read the server");
+  if (status.decision.kind === "emergency") return level("alarm", "Emergency: flushing faster");
+  if (status.mode === "advisory") return level("watch", "Watching only");
+  const held = status.holds.filter((hold) => hold.code !== "stale").map((hold) => hold.code);
+  if (held.includes("paused")) return level("held", "Paused");
+  if (status.holds.length) return level("held", `Held: ${words(status.holds[0].code)}`);
+  if (status.restore) return level("good", "Restoring the originals");
+  if (status.drain) return level("good", status.drain.reached ? "Drained" : "Draining");
+  if (status.override) return level("good", "Working, with an override");
+  return level("good", "Working");
+}
+
+export function doing(status) {
+  if (!status) return DASH;
+  const { decision, in_force: now, estimate } = status;
+  const said = [];
+  if (status.override) said.push(`Keeps M at a person's value, for another ${remaining(status.override.seconds_left)}.`);
+  if (status.drain) said.push(`Brings the age down to ${bytes(status.drain.target)}; ends in ${remaining(status.drain.ends_in)}.`);
+  if (status.restore) said.push(`Step ${status.restore.step} back to the originals; ${status.restore.steps_left} to go.`);
+  const age = estimate ? `${percent(estimate.age_ratio)} of the flush limit` : "an unknown age";
+  if (status.missed) said.push("Keeps its hands off until the server answers.");
+  else if (status.mode === "advisory") {
+    said.push(decision.would ? `Writes nothing; in active mode it would now set ${pair(decision.would)}.` : "Writes nothing; in active mode it would change nothing now.");
+    said.push(`The age is ${age}, C / M is ${pair(now)}.`);
+  } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}, C / M stays ${pair(now)}.`);
+  else said.push(`Holds the age at ${age}${status.set_point == null ? "" : `, set-point ${percent(status.set_point)}`}, with C / M ${pair(now)}.`);
+  return said.join(" ");
+}
+
+export function why(status) {
+  if (!status) return DASH;
+  if (status.missed) return sentence(status.missed);
+  const said = status.holds.map((hold) => `${sentence(hold.reason)} Ends by: ${hold.clears}.`);
+  if (status.mode === "advisory" && status.advisory) said.push(`Advisory because ${status.advisory}.`);
+  said.push(sentence(status.decision.detail));
+  if (status.occurrences.length) said.push(`Going on in the server: ${status.occurrences.map(words).join(", ")}.`);
+  return said.join(" ");
+}
+
+export function without(status) {
+  if (!status) return DASH;
+  if (status.without) return sentence(status.without.text);
+  if (status.mode === "advisory") return "As it is now: an advisory loop writes nothing.";
+  return "Not known yet.";
+}
+
+// How far from trouble: name, value, what it is held against, and whether that is beyond what is allowed.
+export function tiles(status) {
+  const found = status?.estimate, limits = status?.limits, budgets = status?.budgets, burst = status?.burst;
+  const against = (budget) => (budget ? `${duration(budget.allowed)} allowed` : "");
+  const left = (seconds) => (seconds == null ? "not in sight" : duration(seconds));
+  const share = found && limits ? found.checkpoint_age / limits.stall_point : null;
+  const near = found?.seconds_to_stall != null && found.seconds_to_stall < 60;
+  return [
+    { name: "Uncheckpointed", value: percent(share), note: limits ? `${bytes(found?.checkpoint_age)} of ${bytes(limits.stall_point)} max` : "", bad: share > 0.95 },
+    { name: "Time to sync flushing", value: left(found?.seconds_to_sync), note: found?.seconds_to_stall == null ? "nor a stall, at this slope" : `stall ${duration(found.seconds_to_stall)}, at this slope`, bad: near },
+    { name: "Crash now", value: duration(found?.recovery_seconds), note: `recovery; ${against(budgets?.recovery)}`, bad: budgets?.recovery?.exceeded },
+    { name: "Shutdown now", value: duration(found?.shutdown_seconds), note: against(budgets?.shutdown), bad: budgets?.shutdown?.exceeded },
+    { name: "Burst absorbable", value: !burst ? DASH : burst.seconds == null ? "any" : duration(burst.seconds), note: burst ? `of ${burst.load} × this load` : "", bad: burst?.seconds != null && burst.seconds < 5 },
+    { name: "Changes", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "in the last hour" : `in the last hour; ${status.changes_allowed} allowed` },
+  ];
+}
+
+function sentence(text) {
+  const trimmed = text.trim();
+  if (!trimmed) return "";
+  return `${trimmed[0].toUpperCase()}${trimmed.slice(1)}${/[.!?]$/.test(trimmed) ? "" : "."}`;
+}
