@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from api.gate import Marked, Transport
-from tuner.board import ApiFailure
+from tuner.board import ApiFailure, PortTaken
 
 CONNECTIONS = 64
 """Connections at a time, for each of the two listeners: a flood over TCP leaves the socket free."""
@@ -110,15 +110,16 @@ class ApiServer:
         """Listen and serve; return when both listeners accept.
 
         Raises:
-            ApiServerError: the host is no loopback address, the port or the socket is taken, or the
-                socket's folder cannot be written.
+            ApiServerError: the host is no loopback address, the socket is taken, or the socket's folder
+                cannot be written.
+            PortTaken: somebody else listens on the port.
         """
         try:
+            if self._path is not None:  # first: a daemon that answers there has the state directory as well
+                self._serve_on(self._unix_socket(self._path), "unix")
             if self._port:
                 self._serve_on(_tcp_socket(self._host, self._port), "tcp")
-            if self._path is not None:
-                self._serve_on(self._unix_socket(self._path), "unix")
-        except ApiServerError:
+        except ApiFailure:
             self._close_sockets()
             raise
         if not self._servers:
@@ -236,10 +237,7 @@ def _tcp_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise ApiServerError(
-                f"port {port} on {address} is taken by another program (see: ss -ltnp 'sport = :{port}'); "
-                "set api.port to a free port, or to 0 for the unix socket only"
-            ) from error
+            raise PortTaken(str(address), port) from error
         raise ApiServerError(f"cannot listen on {address} port {port}: {error.strerror}") from error
     return listener
 
@@ -264,5 +262,6 @@ def _check_not_in_use(path: Path) -> None:
                 "remove it, or set api.socket"
             ) from error
     raise ApiServerError(
-        f"another daemon answers at {path}; stop it, or give this one its own state directory"
+        f"another daemon answers at {path}; stop it, or give this one a state directory of its own: "
+        "daemon.state_directory, or --state-directory"
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from tuner.park import LIMIT_SECONDS
 from tuner.systemd import Notifier, watchdog_seconds
 
 UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "innobrim.service"
+SEVERAL = (UNIT.parents[2] / "docs" / "several-servers.md").read_text(encoding="utf-8")
+"""The guide to several daemons on one host, with a drop-in for the second one's unit."""
 
 
 @pytest.fixture
@@ -183,13 +187,42 @@ def test_the_unit_parks_after_a_crash(unit: configparser.ConfigParser) -> None:
     assert LIMIT_SECONDS + worst_tick_seconds(Config()) < float(service["TimeoutStopSec"])
 
 
-def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+def test_the_drop_in_for_a_second_daemon_leaves_nothing_to_the_first() -> None:
+    """The guide's drop-in replaces all that names a place of the first: its directory is the file's own."""
+    (drop_in,) = re.findall(r"```ini\n(.*?)```", SEVERAL, re.DOTALL)
+    found = dict(line.split("=", 1) for line in drop_in.splitlines() if "=" in line)
+    config = re.search(r"--config /etc/innobrim/(\S+)$", found["ExecStart"])
+    assert config is not None
+    (text,) = re.findall(rf"```toml\n# /etc/innobrim/{config[1]}\n(.*?)```", SEVERAL, re.DOTALL)
+    state = tomllib.loads(text)["daemon"]["state_directory"]
+
+    assert found["ExecStopPost"].endswith(f"park --if-crashed {config[0]}")
+    assert state == f"/var/lib/{found['StateDirectory']}"
+    assert found["Environment"] == f"TMPDIR={state}"
+    assert found["RuntimeDirectory"] == found["StateDirectory"]
+    lists = ("ExecStart", "ExecStopPost", "StateDirectory", "RuntimeDirectory")
+    assert all(f"{name}=\n{name}={found[name]}\n" in drop_in for name in lists), (
+        "emptied first, as they add up"
+    )
+    named = {
+        line.split("=", 1)[0] for line in UNIT.read_text().splitlines() if re.match(r"\w+=.*innobrim", line)
+    }
+    assert named - found.keys() == {"User", "Group", "ConfigurationDirectory"}
+
+
+@pytest.mark.parametrize(
+    "drop_in", ["", *re.findall(r"```ini\n(.*?)```", SEVERAL, re.DOTALL)], ids=["one", "two"]
+)
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path, drop_in: str) -> None:
     """``systemd-analyze verify`` has nothing to say, once the programme is where the unit says."""
     tool = shutil.which("systemd-analyze")
     if tool is None:
         pytest.skip("systemd-analyze is missing (Debian package: systemd)")
     copy = tmp_path / UNIT.name
     copy.write_text(UNIT.read_text().replace("/opt/innobrim/bin/innobrim", sys.executable))
+    beside = tmp_path / f"{UNIT.name}.d"
+    beside.mkdir()
+    (beside / "instance.conf").write_text(drop_in.replace("/opt/innobrim/bin/innobrim", sys.executable))
     command = [tool, "verify", "--man=no", str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own unit
 

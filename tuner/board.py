@@ -34,6 +34,22 @@ class ApiFailure(Exception):  # noqa: N818 - reads as the state it names
     """The HTTP side cannot start; the message says why and what to do."""
 
 
+class PortTaken(ApiFailure):
+    """Somebody else listens on the TCP port of the HTTP side.
+
+    Attributes:
+        host: address that it was to listen on.
+        port: the TCP port.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(
+            f"port {port} on {host} is taken; set api.port to a free port, or to 0 for the unix socket only"
+        )
+        self.host = host
+        self.port = port
+
+
 class Tally(Struct, frozen=True):
     """What has happened since the board was made.
 

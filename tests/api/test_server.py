@@ -17,7 +17,7 @@ import pytest
 from api.server import CONNECTIONS, ApiServer, ApiServerError
 from api.token import TokenError, token_sha256
 from tests.api.factory import AnsweringLoop, application, bearer
-from tuner.board import Board
+from tuner.board import Board, PortTaken
 
 
 def free_port() -> int:
@@ -159,7 +159,7 @@ def test_taken_port_is_named_with_a_way_out(board: Board, server: tuple[int, Pat
     """A taken port is an error that names the port and what to do, and leaves no socket behind."""
     other = folder / "other.sock"
 
-    with pytest.raises(ApiServerError, match=rf"port {server[0]} .* api\.port"):
+    with pytest.raises(PortTaken, match=rf"port {server[0]} .* api\.port"):
         ApiServer(application(board), "127.0.0.1", server[0], other).start()
 
     assert not other.exists()

@@ -36,6 +36,10 @@ class NoDaemon(Unreachable):
         super().__init__(f"the daemon cannot be reached: {'; '.join(tried) or 'the API is switched off'}")
 
 
+class _Stranger(Exception):  # noqa: N818 - reads as what it names
+    """No daemon of ours listens there; the message says what does."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Request:
     """What is asked; a body makes it a change."""
@@ -141,21 +145,13 @@ class Daemon:
         """Tell whether it is the daemon of the state directory that listens there; anybody may."""
         ours = self._config.daemon.state_directory
         try:
-            response = _send(_Request("GET", "/v1/config"), url=url, name=url, tried=tried)
-        except Unreachable:
-            tried.append(f"{url}: no daemon of {ours}, it does not answer")
+            theirs = _directory_at(url, tried)
+        except _Stranger as stranger:
+            tried.append(f"{url}: no daemon of {ours}, {stranger}")
             return False
-        if response is None:
-            return False
-        try:
-            theirs = msgspec.json.decode(response.content if response.is_success else b"", type=_Identity)
-        except msgspec.DecodeError:
-            said = f"{response.status_code} {response.reason_phrase}"
-            tried.append(f"{url}: no daemon of {ours}, it answers GET /v1/config with {said}")
-            return False
-        if _same_place(theirs.daemon.state_directory, ours):
-            return True
-        tried.append(f"{url}: the daemon of another state directory, {theirs.daemon.state_directory!r}")
+        if theirs is None or _same_place(theirs, ours):
+            return theirs is not None
+        tried.append(f"{url}: the daemon of another state directory, {theirs!r}")
         return False
 
     def _socket(self) -> Path | None:
@@ -176,6 +172,38 @@ class Daemon:
             return None, f"{path}: {error.strerror}"
         except UnicodeDecodeError:
             return None, f"{path} holds no token"
+
+
+def daemon_at(url: str) -> str:
+    """Return the state directory of the daemon that listens there; empty where no daemon does."""
+    try:
+        return _directory_at(url, []) or ""
+    except _Stranger:
+        return ""
+
+
+def _directory_at(url: str, tried: list[str]) -> str | None:
+    """Return the state directory of the daemon that listens there.
+
+    Args:
+        url: of an API over TCP.
+        tried: gets a line where nobody listens, which is None.
+
+    Raises:
+        _Stranger: somebody else listens.
+    """
+    try:
+        response = _send(_Request("GET", "/v1/config"), url=url, name=url, tried=tried)
+    except Unreachable:
+        raise _Stranger("it does not answer") from None
+    if response is None:
+        return None
+    try:
+        found = msgspec.json.decode(response.content if response.is_success else b"", type=_Identity)
+    except msgspec.DecodeError:
+        said = f"{response.status_code} {response.reason_phrase}"
+        raise _Stranger(f"it answers GET /v1/config with {said}") from None
+    return found.daemon.state_directory
 
 
 def _same_place(one: str, other: str) -> bool:

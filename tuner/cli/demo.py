@@ -15,10 +15,11 @@ from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
 from lab.servers.dsn import parse_dsn
-from tuner.board import ApiFailure, Board
+from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.serve import make_api
+from tuner.cli.taken import port_taken
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
 from tuner.core.state import State
@@ -76,6 +77,8 @@ def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: in
             fail(str(error), UNREACHABLE)
         except Unreachable as error:
             fail(str(error), UNREACHABLE)
+        except PortTaken as error:
+            usage(port_taken(error, way="name a free one with --port"))
         except ApiFailure as error:
             usage(str(error))
         except (Unsupported, ServerError) as error:

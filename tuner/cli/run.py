@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from tuner.board import ApiFailure, Board
+from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.exits import NO, USAGE
 from tuner.cli.options import PolicyChoice, configuration, endpoint, fail, reread, server_options
 from tuner.cli.serve import make_api, socket_path
+from tuner.cli.taken import port_taken
 from tuner.clock import SystemClock
 from tuner.config.errors import ConfigError
 from tuner.config.schema import Config
@@ -23,6 +24,8 @@ from tuner.servers.port import ServerError
 from tuner.settings import Mode
 from tuner.systemd import Notifier
 from tuner.version import program_version
+
+ANOTHER_PORT = "set api.port, or --api-port, to a free one, or to 0 for the unix socket only"
 
 log = get_logger("innobrim")
 
@@ -115,6 +118,8 @@ def run(
     )
     try:
         daemon.run()
+    except PortTaken as error:
+        fail(port_taken(error, way=ANOTHER_PORT), USAGE)
     except ApiFailure as error:
         fail(str(error), USAGE)
     except ServerError as error:

@@ -152,7 +152,10 @@ class Keeper:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(claim)
-            raise Claimed(f"another daemon holds {self._lock}") from error
+            raise Claimed(
+                f"another daemon, or a park or restore without one, holds {self._lock}; "
+                "each daemon needs a state directory of its own (daemon.state_directory)"
+            ) from error
         self._claim = claim
 
     def _claim_holds(self, claim: int) -> bool:
