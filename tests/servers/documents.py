@@ -42,7 +42,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "mariadb-10.5": (
         "storage/innobase/log/log0log.cc of MariaDB 10.5.23 (log_set_capacity)",
         "storage/innobase/buf/buf0flu.cc of MariaDB 10.5.23 (af_get_pct_for_lsn)",
-        "MariaDB release notes of 10.6.17 (MDEV-31939) and of MDEV-36149",
+        "MariaDB release notes of 10.6.17 (MDEV-31939) and changelog of 10.11.12 (MDEV-36149)",
     ),
     "mariadb-10.11": ("storage/innobase/log/log0log.cc of MariaDB 10.11.18 (log_t::set_capacity)",),
     "rds": (_RDS_MANUAL, "Amazon RDS: basedir below /rdsdbbin/"),

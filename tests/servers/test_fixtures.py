@@ -53,7 +53,6 @@ NARROW = {
     "mysql-9.7.4",
     "mysql-8.4.8",
     "percona-8.4.6",
-    "mariadb-10.6.22",
     "mariadb-10.11.18",
     "mariadb-11.8.6",
 }

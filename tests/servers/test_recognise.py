@@ -156,6 +156,7 @@ def test_a_server_that_is_too_old_is_told_since_when(variables: dict[str, str]) 
         ({**MARIADB, "version": "11.8.1-MariaDB"}, MAXIMUM_64),
         ({**MARIADB, "version": "10.11.18-MariaDB"}, MAXIMUM_32),
         ({**MARIADB, "version": "10.11.11-MariaDB"}, MAXIMUM_64),
+        ({**MARIADB, "version": "10.6.28-MariaDB"}, MAXIMUM_64),
         ({**MARIADB, "version": "12.1.2-MariaDB"}, MAXIMUM_32),
     ],
 )

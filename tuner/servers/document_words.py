@@ -6,7 +6,7 @@ from policies.flushlaw import AGE_BLIND, MARIADB, MARIADB_WAKES, SOFT_LIMIT, TER
 from tuner.servers.adapter import FACTOR
 from tuner.servers.enginestatus import SECONDS
 from tuner.servers.families.mariadb import BLIND, HEEDING
-from tuner.servers.families.recognise import MARIADB_NARROWER, RAISED, SUPPORTED, UNVERIFIED
+from tuner.servers.families.recognise import MARIADB_NARROWER, RAISED, SUPPORTED
 
 LWM = "innodb_max_dirty_pages_pct_lwm"
 REMEDY = f"SET GLOBAL {LWM} = 0.001"
@@ -42,6 +42,12 @@ def _before(release: tuple[int, ...]) -> str:
 def _builds() -> str:
     pairs = ((_release(first), _before(last)) for first, last in BLIND)
     return ", ".join(first if first == last else f"{first} to {last}" for first, last in pairs)
+
+
+def _mended() -> str:
+    """Return the first release of each series in which MDEV-31939 is mended."""
+    series = {first[:2] for first, _ in BLIND}
+    return ", ".join(_release(first) for first, _ in HEEDING if first[:2] in series)
 
 
 def _firsts() -> str:
@@ -99,7 +105,8 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   asleep there too, but awake it goes by the age, so that M moves it: the loop holds a set-point while it is
   awake, and writes nothing while it sleeps. More [here](decisions/mariadb-wakes.md). 10.5.7 and 10.5.8 never
   sleep (`{MARIADB.name}`); 10.5.9 does, and awake it heeds no age (`{SOFT_LIMIT.name}`).
-- **MariaDB with MDEV-31939**: {_builds()} (`{AGE_BLIND.name}`). {_sentence(UNVERIFIED)} So active mode
+- **MariaDB with MDEV-31939**: {_builds()} (`{AGE_BLIND.name}`). They flush whatever the age,
+  and the percentage that they export decides nothing; {_mended()} and later have it mended. So active mode
   needs `loop.accept_unverified = true` there. Every other server exports what the model gate needs, or has
   no percentage that decides (`{SOFT_LIMIT.name}`).
 - **MariaDB with `{LWM}` above 0**, in builds without that bug: the age counts only while at least so much
@@ -117,8 +124,8 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
 - **Setting one knob beyond the other.** MySQL and Percona Server cut what was asked for: C to M, or M to C.
   MariaDB moves the other one: a C above M makes M twice C, an M below C lowers C to it. The loop sets them
   in the order in which neither happens, and reads both back.
-- **Values above 2³² − 1** are possible before MySQL {_release(RAISED)}, and in MariaDB before
-  {", ".join(_release((*series, patch)) for series, patch in MARIADB_NARROWER.items())}.
+- **Values above 2³² − 1** are possible before MySQL {_release(RAISED)}, and in MariaDB in all of
+  10.5 and 10.6, and before {", ".join(_release((*one, patch)) for one, patch in MARIADB_NARROWER.items())}.
 - **MySQL 8.0.16**, and what is like it among the early 8.0, exports limits that are not rounded to log
   blocks, and flushes by them without taking the margin off. It is read and not controlled: `check` says that
   this build is not understood (`blocked`).

@@ -191,6 +191,11 @@ def law_of(release: tuple[int, ...], lwm: float) -> str:
     return "soft-limit" if _among(release, (*HEEDLESS, *HEEDING)) else "mariadb-wakes"
 
 
+def heeds_from(release: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the next release in which the age counts, of a later series where this one ended before."""
+    return min(first for first, _ in HEEDING if first > release)
+
+
 def _among(release: tuple[int, ...], pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> bool:
     return any(first <= release < last for first, last in pairs)
 

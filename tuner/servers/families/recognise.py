@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tuner.servers.adapter import FACTOR, VARIABLES, Adapter
 from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter
-from tuner.servers.families.mariadb import MariaDBAdapter, law_of
+from tuner.servers.families.mariadb import MariaDBAdapter, heeds_from, law_of
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of
@@ -40,13 +40,18 @@ MARIADB_OLDEST = (10, 5, 7)
 RAISED = (8, 4)
 """The release from which on C and M are at most 32 bits."""
 
-MARIADB_NARROWER = {(10, 5): 30, (10, 6): 22, (10, 11): 12, (11, 4): 6, (11, 8): 2}
-"""The patch releases from which on that is so in MariaDB (MDEV-36149); later series always had it."""
+MARIADB_NARROWER = {(10, 11): 12, (11, 4): 6, (11, 8): 2}
+"""The patch releases from which on that is so in MariaDB (MDEV-36149); later series always had it.
+
+The changelog of 10.11.12 has the change, those of 11.4.6 and 11.8.2 include it from there; no changelog of
+10.5 or 10.6 names it. The series between ended before.
+"""
 
 UNVERIFIED = (
-    "builds with MDEV-31939 flush whatever the age, and the percentage that they export decides nothing; "
-    "10.6.17, 10.11.7, 11.0.5, 11.1.4, 11.2.3, 11.3.2, 11.4.1 and later have it mended"
+    "the server has MDEV-31939 and flushes whatever the age: the percentage that it exports decides nothing; "
+    "MariaDB {} has that mended"
 )
+"""Why nothing that such a build exports can verify the law, with the next release in which it can."""
 
 MAXIMUM_32, MAXIMUM_64 = 2**32 - 1, 2**63 - 1
 
@@ -132,7 +137,7 @@ def _mariadb(
         adapter,
         MAXIMUM_32 if narrower else MAXIMUM_64,
         managed=managed,
-        unverified=UNVERIFIED if law == "age-blind" else "",
+        unverified=UNVERIFIED.format(".".join(map(str, heeds_from(release)))) if law == "age-blind" else "",
     )
 
 
