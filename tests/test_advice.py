@@ -155,3 +155,45 @@ def test_the_board_gives_the_newest_advice() -> None:
         board.publish(bench.turn(), bench.state.settings, bench.state.facts)
 
     assert advise_now(board)[0].id == "set-io-capacity"
+
+
+@pytest.mark.parametrize("law", ["soft-limit", "mariadb-wakes"])
+def test_under_a_light_load_no_low_water_mark_is_advised(law: str) -> None:
+    """Where fewer than C pages become dirty a setting above 0 costs page writes: named, and not offered."""
+    facts, name = replace(FACTS, family="mariadb", flush_law=law), "innodb_max_dirty_pages_pct_lwm"
+    ids = {"no-authority", "page-cleaner-sleeps"}
+    busy, light = (
+        next(
+            one
+            for one in advise(record(estimate=estimate(demand=demand)), facts, Settings())
+            if one.id in ids
+        )
+        for demand in (1000.0, 100.0)
+    )
+
+    assert busy.sql == (f"SET GLOBAL {name} = 0.001",)
+    assert (light.severity, light.sql) == ("info", ())
+    assert light.fix == "not for the load seen: at most 100 pages a second become dirty, and C is 225"
+    assert name in light.title
+
+
+@pytest.mark.parametrize(
+    ("demand", "age", "advised"), [(100.0, 0.02, True), (1000.0, 0.02, False), (100.0, 0.6, False)]
+)
+def test_a_low_water_mark_that_costs_page_writes_is_named(demand: float, age: float, advised: bool) -> None:  # noqa: FBT001 - a case
+    """MariaDB above 0, a light load and next to no age: setting it back is advised, and otherwise is not."""
+    facts, seen = replace(FACTS, family="mariadb", flush_law="mariadb"), sample()
+    seen = replace(seen, lsn_oldest=seen.lsn_current - int(age * seen.flush_limit))
+    found = by_id(advise(record(tick=tick(seen), estimate=estimate(demand=demand)), facts, Settings()))
+
+    assert ("written-as-they-come" in found) == advised
+    if advised:
+        assert found["written-as-they-come"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",)
+
+
+def test_what_holds_only_active_mode_is_not_said_to_hold() -> None:
+    """In advisory mode a hold keeps nothing from being done: it says what active mode would meet."""
+    hold = Hold(HoldCode.MODEL_MISMATCH, 0.0, "not verified yet", "matching readings under load")
+    found = by_id(advise(record(holds=(hold,)), FACTS, Settings()))
+
+    assert found["hold-model-mismatch"].title == "active mode would be held: model mismatch"

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from tests.factory import FACTS
 from tests.test_advice import record
-from tuner.advice import advise, counters_off, without_authority
+from tuner.advice import advise, counters_off
+from tuner.authority import without_authority
 from tuner.core.degraded import ENABLE
 from tuner.findings import Finding
 from tuner.managed import in_its_way

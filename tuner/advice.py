@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.flushlaw import LEGACY, SOFT_LIMIT
+from policies.flushlaw import LEGACY
 from policies.registry import LAWS
+from tuner.authority import for_load, while_asleep, without_authority, written_as_they_come
 from tuner.board import Board
 from tuner.core.budgets import KEYS, Budget
 from tuner.core.plan import Steps, near, plan
@@ -26,12 +27,6 @@ from tuner.settings import Mode, Settings
 SMALL_REDO_SECONDS = 30.0
 """A redo log that the load fills faster than this leaves no room to tune in."""
 
-LIGHT = (
-    "; leave it at 0 where fewer than C pages a second become dirty: above 0 the server writes them out "
-    "as they come, each again and again"
-)
-"""What a low-water mark of dirty pages costs: under such a load the age never reaches the law."""
-
 
 def advise_now(board: Board) -> list[Finding]:
     """Return the advice that the newest tick supports; empty before the first."""
@@ -51,11 +46,12 @@ def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding
         if wish is not None:
             found.append(wish)
         found += _noticed(sample, estimate, settings, facts)
+        found += written_as_they_come(sample, estimate, facts)
     found += [
         Finding(
             id=f"hold-{hold.code.value.replace('_', '-')}",
             severity="warning",
-            title=f"held: {hold.code.value.replace('_', ' ')}",
+            title=f"{_held(record.mode)}: {hold.code.value.replace('_', ' ')}",
             reason=hold.reason,
             effect="nothing is written while this lasts" if record.mode is Mode.ACTIVE else "",
             fix=f"cleared by {hold.clears}",
@@ -65,7 +61,10 @@ def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding
     ]
     if facts.disabled_counters:
         found.append(counters_off(facts))
-    found += without_authority(facts)
+    unmoved = [*without_authority(facts), *while_asleep(facts)]
+    if sample is not None and estimate is not None:
+        unmoved = [for_load(one, sample, estimate) for one in unmoved]
+    found += unmoved
     return [in_its_way(one, facts.managed) for one in found]
 
 
@@ -89,26 +88,6 @@ def counters_off(facts: Facts) -> Finding:
         "innodb_monitor_enable = module_log,module_buffer",
         sql=ENABLE_COUNTERS,
     )
-
-
-def without_authority(facts: Facts) -> list[Finding]:
-    """Return the finding for a server on which M does not move the age; empty where it does."""
-    law = LAWS.get(facts.flush_law, LEGACY)
-    if law.authority:
-        return []
-    sleeps = law is SOFT_LIMIT
-    asleep = "it flushes next to nothing until the flush limit, and up to M pages/s from there on"
-    return [
-        Finding(
-            id="no-authority",
-            severity="warning",
-            title=f"no M moves the age below the flush limit on this server ({law.name})",
-            reason=asleep if sleeps else "it flushes by C, whatever the age",
-            effect="M decides at which age the server settles, and pages are written evenly",
-            fix=f"{law.remedy}; until then M is only kept above the page demand" + (LIGHT if sleeps else ""),
-            sql=("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",) if sleeps else (),
-        )
-    ]
 
 
 def broken_budgets(found: Mapping[str, Budget]) -> Finding | None:
@@ -145,6 +124,10 @@ def expected_effect(estimate: Estimate, set_point: float) -> str:
         f"(age ratio {estimate.age_ratio:.2f} → {set_point:.2f}, "
         f"combining exponent {estimate.combining_exponent:.2f})"
     )
+
+
+def _held(mode: Mode) -> str:
+    return "held" if mode is Mode.ACTIVE else "active mode would be held"
 
 
 def _wish(record: TickRecord, sample: Sample, estimate: Estimate) -> Finding | None:
@@ -200,7 +183,8 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
                 title="the redo log is too small for this load",
                 reason=f"{sample.redo_capacity} bytes are filled in {seconds:.0f} s; "
                 "a busy server writes a checkpoint every 7 s (MariaDB: every second)",
-                effect="more write combining, fewer page writes, room for bursts; longer crash recovery",
+                effect="more write combining, fewer page writes, room for bursts; it costs disk space, and a "
+                "crash recovery takes longer",
                 fix=fix,
                 sql=sql,
             )

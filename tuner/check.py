@@ -8,7 +8,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.advice import counters_off, without_authority
+from tuner.advice import counters_off
+from tuner.authority import without_authority
 from tuner.managed import way_of
 from tuner.preconditions import PROBES, Line, read_only_variables, untested
 from tuner.records import Facts, Missed, Sample
@@ -120,7 +121,12 @@ def _verified(facts: Facts) -> Line:
     if not facts.unverified:
         return Line("verified", "ok", "the server's counters can verify the law; active mode waits for that")
     found = f"nothing that this server exports can verify the law: {facts.unverified}"
-    return Line("verified", "warning", found, "loop.accept_unverified = true lets active mode write")
+    return Line(
+        "verified",
+        "warning",
+        found,
+        "upgrade the server; loop.accept_unverified = true lets active mode write to it as it is",
+    )
 
 
 def _counters(facts: Facts) -> Line:

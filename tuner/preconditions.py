@@ -8,7 +8,9 @@ from typing import Literal
 from msgspec import Struct
 
 from policies.registry import LAWS
-from tuner.advice import broken_budgets, statements, without_authority
+from tuner.advice import broken_budgets, statements
+from tuner.authority import while_asleep, without_authority
+from tuner.core.ages import said
 from tuner.core.budgets import at_first_sight
 from tuner.core.plan import near
 from tuner.records import CAPACITY_MINIMUM, Facts, Sample
@@ -22,6 +24,8 @@ SMALL_REDO = 256 * 1024 * 1024
 AMPLE_REDO = 1024 * 1024 * 1024
 """What is proposed in its place."""
 
+LARGER_REDO = "it costs disk space, and a crash recovery takes longer"
+
 
 class Line(Struct, frozen=True):
     """One precondition.
@@ -33,6 +37,7 @@ class Line(Struct, frozen=True):
         message: what was found.
         fix: what to do; empty where nothing is to be done.
         sql: statements to paste.
+        brings: what following it brings, and what it costs; empty where the message says so.
     """
 
     name: str
@@ -40,6 +45,7 @@ class Line(Struct, frozen=True):
     message: str
     fix: str = ""
     sql: tuple[str, ...] = ()
+    brings: str = ""
 
 
 def read_only(sample: Sample, _facts: Facts, settings: Settings) -> Line:
@@ -88,19 +94,19 @@ def redo_capacity(sample: Sample, facts: Facts, _settings: Settings) -> Line:
             "warning",
             f"{size}: little room for write combining and bursts",
             *facts.larger_redo(AMPLE_REDO),
+            brings=LARGER_REDO,
         )
     return Line("redo_capacity", "ok", size)
 
 
 def authority(_sample: Sample, facts: Facts, _settings: Settings) -> Line:
     """Say whether M decides the age here."""
-    lacking = without_authority(facts)
-    if not lacking:
-        law = LAWS.get(facts.flush_law)
-        but = f", with a gap: {law.sleeps}" if law is not None and law.sleeps else ""
-        return Line("authority", "ok", f"M decides at which age the server comes to rest{but}")
-    (finding,) = lacking
-    return Line("authority", "warning", f"{finding.title}: {finding.reason}", finding.fix, finding.sql)
+    lacking, gap = without_authority(facts), while_asleep(facts)
+    for finding in (*lacking, *gap):
+        found = f"{finding.title}: {finding.reason}"
+        outcome: Outcome = "warning" if lacking else "ok"
+        return Line("authority", outcome, found, finding.fix, finding.sql, finding.effect)
+    return Line("authority", "ok", "M decides at which age the server comes to rest")
 
 
 def adaptive_flushing(sample: Sample, _facts: Facts, _settings: Settings) -> Line:
@@ -129,11 +135,11 @@ def flush_sync(sample: Sample, facts: Facts, _settings: Settings) -> Line:
         )
     law = LAWS.get(facts.flush_law)
     if law is not None and law.beyond:
-        return Line(
-            "flush_sync", "ok", f"{law.beyond}; writers wait from {sample.stall_point} bytes of age on"
-        )
-    past = "writers wait while the server flushes" if facts.sync_stalls else "the server saves itself"
-    return Line("flush_sync", "ok", f"past the sync point {past}, whatever M")
+        wait = f"writers wait from {said(sample.stall_point)} of age on; set-points keep away from there"
+        return Line("flush_sync", "ok", f"{law.beyond}; {wait}")
+    past = "the server flushes as fast as it can, whatever M, and "
+    past += "writers wait for it" if facts.sync_stalls else "lets writers go on meanwhile"
+    return Line("flush_sync", "ok", f"past the sync point, {said(sample.sync_point)} of age, {past}")
 
 
 def writer(sample: Sample, _facts: Facts, _settings: Settings) -> Line:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from msgspec.structs import replace
 
 from api.views import status_of
@@ -19,6 +22,22 @@ def test_no_authority_is_claimed_where_no_m_moves_the_age() -> None:
     """A share of what M asks for means nothing on MariaDB with its defaults, and is not printed there."""
     assert "; authority " in shown(FACTS)
     assert "; authority " not in shown(replace(FACTS, flush_law="soft-limit"))
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ("soft-limit", "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it"),
+        ("age-blind", "MariaDB 10.5.24, 10.6.17"),
+        ("mariadb-wakes", "in between no M moves the age"),
+    ],
+)
+def test_a_law_by_which_m_does_less_is_explained(law: str, said: str) -> None:
+    """Where M does not move the age, or not always, a line of its own says so and what would help."""
+    assert re.search(
+        rf"^flush law +{law}: .*{re.escape(said)}", shown(replace(FACTS, flush_law=law)), re.MULTILINE
+    )
+    assert "flush law" not in shown(FACTS)
 
 
 def test_the_server_has_its_name() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from tests.api.factory import FACTS, missed, sample
 from tests.cli.support import FakeServer
@@ -103,3 +104,33 @@ def test_a_read_only_server_is_fine_where_the_configuration_says_so(
 def test_every_precondition_that_can_be_untested_is_one_that_is_tested(check: Check) -> None:
     """The lines have the same names whether they could be looked at or not."""
     assert set(check()) >= AFTER_THE_SAMPLE
+
+
+@pytest.mark.parametrize(
+    ("changes", "last", "said"),
+    [
+        (
+            {"family": "mariadb", "flush_law": "soft-limit"},
+            'this server can be written to; how far that controls it is in the line "authority"',
+            "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001;",
+        ),
+        ({}, "this server can be controlled", ""),
+        (
+            {"managed": "Amazon RDS", "family": "mariadb", "flush_law": "soft-limit"},
+            'advisory mode works here; what active mode lacks is in the line "write"',
+            'ParameterName=innodb_max_dirty_pages_pct_lwm,ParameterValue=0.001,ApplyMethod=immediate"\n',
+        ),
+    ],
+    ids=["M does not move the age", "M does", "managed"],
+)
+def test_the_last_line_promises_no_more_than_is_so(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], last: str, said: str
+) -> None:
+    """Whoever reads the last line alone learns what active mode can do; what is to be pasted is on a line."""
+    server = FakeServer(replace(FACTS, **changes))
+    monkeypatch.setattr(command, "real_server", lambda _config, _clock: server)
+
+    result = CliRunner().invoke(cli, ["check"])
+
+    assert result.output.splitlines()[-1] == last, result.output
+    assert said in result.output

@@ -54,13 +54,15 @@ def show(report: Report) -> None:
     for line in report.lines:
         click.echo(f"{MARKS[line.outcome]} {line.name}: {line.message}")
         if line.fix:
-            click.echo(f"           → {line.fix}")
+            click.echo(f"           → {'; '.join(filter(None, (line.fix, line.brings)))}")
         for statement in line.sql:
-            click.echo(f"             {statement};")
+            click.echo(f"             {statement}{';' if statement.split()[0].isupper() else ''}")
     if report.fine and report.lacking:
         names = " and ".join(f'"{name}"' for name in report.lacking)
         lines = "lines" if len(report.lacking) > 1 else "line"
         click.echo(f"advisory mode works here; what active mode lacks is in the {lines} {names}")
+    elif report.fine and any(line.name == "authority" and line.outcome == "warning" for line in report.lines):
+        click.echo('this server can be written to; how far that controls it is in the line "authority"')
     elif report.fine:
         click.echo("this server can be controlled")
     elif report.reachable:

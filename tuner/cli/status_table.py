@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from api.under_way import RestoreUnderWay
 from api.views import Status
+from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.cli import optimiser_text
 from tuner.cli.wording import (
@@ -28,6 +29,7 @@ from tuner.cli.wording import (
 )
 from tuner.core.degraded import ENABLE
 from tuner.core.foreign import WHO_CHANGED, who_changed
+from tuner.core.laws import without_authority
 from tuner.records import HoldCode
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
@@ -63,6 +65,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield from _in_force(status)
     if status.missed is not None:
         yield "reading", f"failed: {status.missed}"
+    yield from _law(status)
     yield from _measured(status)
     for window in status.schedule:
         yield "schedule", window_text(window)
@@ -148,10 +151,21 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     yield "predicted", predicted_text(status, found)
 
 
+def _law(status: Status) -> Iterator[tuple[str, str]]:
+    law = _flush_law(status)
+    remark = "" if law is None else without_authority(law) or law.sleeps
+    if law is not None and remark:
+        yield "flush law", f"{law.name}: {remark}"
+
+
 def _unsteered(status: Status) -> bool:
     """Tell whether no M moves the age of this server, whatever its device gives."""
-    law = LAWS.get("" if status.server is None else status.server.flush_law)
+    law = _flush_law(status)
     return law is not None and not law.authority
+
+
+def _flush_law(status: Status) -> FlushLaw | None:
+    return None if status.server is None else LAWS.get(status.server.flush_law)
 
 
 def _left(seconds: float | None) -> str:

@@ -74,7 +74,7 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
         bars.append(("another InnoBrim holds this server's writer lock", "the other one's end"))
     if state.facts.managed:
         refused = f"{state.facts.managed} takes no SET GLOBAL of innodb_io_capacity"
-        bars.append((refused, "nobody; innobrim advise says how to apply what would be set"))
+        bars.append((refused, "nothing: it is for the provider's own way, which innobrim advise prints"))
     variable = read_only(state, sample)
     if variable:
         whose = "ours" if state.writes.own == sample.capacity else "not ours"
@@ -114,7 +114,8 @@ def law_in_doubt(state: State) -> tuple[str, str] | None:
     last = state.estimator.last
     blind = last is not None and last.degraded
     if state.facts.unverified and not state.settings.accept_unverified:
-        return f"the flush law cannot be verified: {state.facts.unverified}", "loop.accept_unverified = true"
+        why = f"the flush law cannot be verified: {state.facts.unverified}"
+        return why, "an upgrade of the server, or loop.accept_unverified = true in the configuration"
     if blind and state.facts.ages_need_counters:
         return BLIND, degraded.ENABLE
     if state.gate.mismatched:

@@ -92,7 +92,7 @@ class Facts(Struct, frozen=True):
         """Return in words how the redo log is made so large, bytes, and the statements for it."""
         if self.redo_dynamic:
             return (
-                f"raise {self.redo_variable}, which is dynamic; it costs disk space and recovery time",
+                f"raise {self.redo_variable}, which is dynamic, also in my.cnf for the next start",
                 (f"SET GLOBAL {self.redo_variable} = {capacity}",),
             )
         wanted = f"innodb_log_file_size × innodb_log_files_in_group = {capacity}"
@@ -101,7 +101,7 @@ class Facts(Struct, frozen=True):
         way = f"set {wanted} in my.cnf and restart mysqld"
         if self.managed:
             way = f"have {self.managed} set {wanted} and restart the instance, as it sets other variables"
-        return f"{way}; it costs disk space and recovery time", ()
+        return way, ()
 
     flush_order_lag: Annotated[
         int, field("redo that a checkpoint stays behind the oldest modification", "bytes")

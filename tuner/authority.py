@@ -1,0 +1,107 @@
+"""What a person is told of servers on which M does not move the age, or not at all times: MariaDB."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from policies.flushlaw import LEGACY, MARIADB, SOFT_LIMIT
+from policies.pace import LEAST
+from policies.registry import LAWS
+from tuner.findings import Finding
+from tuner.records import Estimate, Facts, Sample
+
+LWM = "innodb_max_dirty_pages_pct_lwm"
+ABOVE_ZERO = f"SET GLOBAL {LWM} = 0.001"
+SET_IT = (
+    "set it to 0.001, also in my.cnf for the next start; the flush law is verified anew before anything "
+    "is written"
+)
+ALL_IT_DOES = f"active mode only sees to it that M is at least {LEAST:g} times the page demand"
+LIGHT = (
+    "it costs page writes where fewer than C pages a second become dirty: the server then writes them out as "
+    "they come, each again and again, so leave it at 0 there"
+)
+"""What a low-water mark of dirty pages costs: under such a load the age never reaches the law."""
+
+
+def without_authority(facts: Facts) -> list[Finding]:
+    """Return the finding for a server on which M does not move the age; empty where it does."""
+    law = LAWS.get(facts.flush_law, LEGACY)
+    if law.authority:
+        return []
+    if law is SOFT_LIMIT:
+        return [
+            Finding(
+                id="no-authority",
+                severity="warning",
+                title=f"M does not move the age below the flush limit here, as {LWM} is 0",
+                reason="with 0, MariaDB's default, the page cleaner sleeps until the age is at the flush "
+                "limit, 7/8 of Innodb_checkpoint_max_age, and flushes up to M pages/s from there on: the age "
+                f"rests there with any M above the page demand. So {ALL_IT_DOES}",
+                effect=f"M decides at which age the server rests, and pages are written evenly; {LIGHT}",
+                fix=SET_IT,
+                sql=(ABOVE_ZERO,),
+            )
+        ]
+    return [
+        Finding(
+            id="no-authority",
+            severity="warning",
+            title=f"M does not move the age here, as this build flushes by C, whatever the age ({law.name})",
+            reason=f"that is MDEV-31939, and no setting changes it; {ALL_IT_DOES}",
+            effect="M decides at which age the server rests, and pages are written evenly",
+            fix=f"upgrade: {law.remedy}",
+        )
+    ]
+
+
+def while_asleep(facts: Facts) -> list[Finding]:
+    """Return the finding for a server whose page cleaner sleeps at times; empty for one that does not."""
+    law = LAWS.get(facts.flush_law, LEGACY)
+    if not (law.authority and law.sleeps):
+        return []
+    return [
+        Finding(
+            id="page-cleaner-sleeps",
+            severity="info",
+            title=f"M moves the age only while the page cleaner is awake, as {LWM} is 0",
+            reason=f"{law.sleeps}. When it wakes it flushes all that is dirty, up to M pages a second",
+            effect=f"it does not fall asleep under load, and M decides the age throughout; {LIGHT}",
+            fix=SET_IT,
+            sql=(ABOVE_ZERO,),
+        )
+    ]
+
+
+def for_load(finding: Finding, sample: Sample, estimate: Estimate) -> Finding:
+    """Return the finding; without the statement where that would cost page writes under the load seen."""
+    if not (finding.sql and _light(sample, estimate)):
+        return finding
+    seen = f"at most {estimate.demand:.0f} pages a second become dirty, and C is {sample.io_capacity}"
+    return replace(finding, severity="info", fix=f"not for the load seen: {seen}", sql=())
+
+
+def written_as_they_come(sample: Sample, estimate: Estimate, facts: Facts) -> list[Finding]:
+    """Return the finding for a load so light that a low-water mark of dirty pages costs it page writes."""
+    below = sample.lsn_current - sample.lsn_oldest < sample.low_water_age
+    if facts.flush_law != MARIADB.name or not (below and _light(sample, estimate)):
+        return []
+    return [
+        Finding(
+            id="written-as-they-come",
+            severity="info",
+            title=f"{LWM} above 0 costs page writes under this load",
+            reason=f"{estimate.demand:.0f} pages a second become dirty, fewer than C = {sample.io_capacity}: "
+            "the server writes them out as they come, and the age stays below innodb_adaptive_flushing_lwm",
+            effect="a page that is changed again and again is written once; M then moves the age no more "
+            "(no-authority), which such a load does not need",
+            fix="where the load is mostly like this: set it to 0, also in my.cnf; active mode only lowers C "
+            "and M, as far as loop.min_io_capacity_max allows",
+            sql=(f"SET GLOBAL {LWM} = 0",),
+        )
+    ]
+
+
+def _light(sample: Sample, estimate: Estimate) -> bool:
+    """Tell whether fewer pages become dirty than C lets the server write out as they come."""
+    return estimate.redo_rate > 0 and estimate.demand < sample.io_capacity
