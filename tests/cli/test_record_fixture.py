@@ -18,7 +18,7 @@ from tests.servers.fixtured import Fixtured
 from tests.servers.synthetic import SERVERS, fixture
 from tuner.cli import fixture as command
 from tuner.cli.main import cli
-from tuner.servers.fixture import load
+from tuner.servers.fixture import Reading, load
 from tuner.servers.port import Unreachable
 
 Record = Callable[..., Result]
@@ -197,3 +197,50 @@ def test_wrong_options_say_what_would_be_right(
 
     assert (result.exit_code, session.asked) == (2, [])
     assert said in result.output
+
+
+def of_metrics(name: str, **metrics: tuple[str, str]) -> tuple[Reading, ...]:
+    """Return the readings of a fixture with counters that say otherwise."""
+    return tuple(replace(one, metrics=one.metrics | metrics) for one in fixture(SERVERS[name]).readings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"refused": {"metrics": 1227}}, "may not be read; GRANT PROCESS ON *.* lets the account see them"),
+        (
+            {"readings": of_metrics("mysql-8.0.46", log_lsn_current=("disabled", "0"))},
+            "are off; SET GLOBAL innodb_monitor_enable = 'module_log'",
+        ),
+        (
+            {"readings": of_metrics("mysql-8.0.46", log_lsn_current=("enabled", "5"))},
+            "load, as no redo was written",
+        ),
+        (
+            {"readings": of_metrics("mysql-8.0.46", buffer_flush_pct_for_lsn=("enabled", "0"))},
+            "flushing by age, as buffer_flush_pct_for_lsn was 0 throughout",
+        ),
+    ],
+    ids=["refused", "off", "idle", "light"],
+)
+def test_what_another_recording_could_show_is_said(
+    played: Answering, record: Record, changes: dict[str, Any], said: str
+) -> None:
+    """Whoever records for us learns at once what the file lacks and what to do, and not from our answer."""
+    played(Played("mysql-8.0.46", **changes))
+
+    result = record("--for", "3s")
+
+    assert result.exit_code == 0, result.output
+    (missing,) = [line for line in result.output.splitlines() if line.startswith("missing: ")]
+    assert said in missing
+
+
+def test_a_recording_that_lacks_nothing_says_so_by_silence(played: Answering, record: Record) -> None:
+    """Under load with counters on nothing is missing; what stays in the file is named."""
+    played(Played("mysql-8.0.46"))
+
+    result = record("--for", "3s")
+
+    assert "missing: " not in result.output
+    assert "left in: version and version_comment, '8.0.46'" in result.output

@@ -16,9 +16,10 @@ from tuner.cli.wording import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said
+from tuner.core.degraded import ENABLE
 from tuner.servers.connect import Session
 from tuner.servers.detect import detect
-from tuner.servers.fixture import encode
+from tuner.servers.fixture import Fixture, encode
 from tuner.servers.fixture_recorder import FixtureRecorder
 from tuner.servers.port import Unreachable, Unsupported
 
@@ -28,6 +29,10 @@ LONGEST = 600.0
 
 INTERVAL = 1.0
 """Between two readings, seconds."""
+
+LSN, PERCENTAGE = "log_lsn_current", "buffer_flush_pct_for_lsn"
+ON = ("enabled", "1")
+"""What the families call a counter that is on."""
 
 
 def record_fixture(config: Config, given: Path, *, seconds: float | None) -> NoReturn:
@@ -67,7 +72,11 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> NoR
         click.echo(f"refused: {name.replace('_', ' ')} (error {number})")
     for what in found.scrubbed:
         click.echo(f"taken out: {what}")
-    click.echo("it is text: look through it before you send it")
+    kept = (found.readings[0].variables.get(name, "") for name in ("version", "version_comment"))
+    click.echo(f"left in: version and version_comment, {' and '.join(map(repr, kept))}; counts of statements")
+    for what in wanting(found):
+        click.echo(f"missing: {what}")
+    click.echo("it is text: look through it before you send it; docs/record-and-report.md says where to")
     sys.exit(FINE)
 
 
@@ -104,3 +113,19 @@ def _record(recorder: FixtureRecorder, clock: Clock, seconds: float) -> list[str
             if inbox.take(until=min(due, ends)):
                 break
     return missed
+
+
+def wanting(found: Fixture) -> list[str]:
+    """Return what the recording cannot show, each with what would let another one show it."""
+    metrics = [reading.metrics for reading in found.readings]
+    if not found.state_column or "metrics" in found.refused:
+        grant = "GRANT PROCESS ON *.* lets the account see them"
+        return [f"ages and flush percentages, as InnoDB's counters may not be read; {grant}"]
+    if any(metrics[-1].get(name, ("", ""))[0] not in ON for name in (LSN, PERCENTAGE)):
+        return [f"ages and flush percentages, as InnoDB's counters are off; {ENABLE} turns them on"]
+    if metrics[0][LSN] == metrics[-1][LSN]:
+        return ["load, as no redo was written; a recording at a busy time shows how the server flushes"]
+    if all(reading[PERCENTAGE][1] == "0" for reading in metrics):
+        heavier = "a recording at a busier time, with a longer --for, may show what it flushes by"
+        return [f"flushing by age, as {PERCENTAGE} was 0 throughout; {heavier}"]
+    return []

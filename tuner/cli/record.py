@@ -53,7 +53,7 @@ REWRITE = "\r\033[K"
     "--fixture",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The server's raw answers instead, JSON with names and addresses taken out; must not exist.",
+    help="Write raw answers for a test there instead, JSON without names and addresses; must not exist.",
 )
 def record(
     config_path: str | None,
@@ -68,12 +68,15 @@ def record(
     No variable is set, no counter is turned on, and a daemon beside it is not disturbed. Ctrl-C ends it early
     and keeps what there is. innobrim report makes a page of the file, innobrim replay compares decisions.
 
-    With --fixture it records what another version of it, or a test, would have been told: also of a server
-    that it cannot tune.
+    With --fixture it writes down the server's raw answers instead, with names, addresses and accounts taken
+    out. That is for a server that check refuses, or that docs/servers.md knows from its source alone: with
+    the file a test can stand in for it. It says what was taken out, what is missing, and where to send it.
 
     Exit 1: no reading succeeded, or the file is not whole. Exit 3: nothing answers.
 
     Example: innobrim record --socket /run/mysqld/mysqld.sock --user innobrim --for 30m --output monday.db
+
+    Example: innobrim record --socket /run/mysqld/mysqld.sock --user innobrim --fixture server.json --for 1m
     """
     config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
     if fixture is not None:
