@@ -21,8 +21,12 @@ def _rds(assignments: Sequence[Assignment]) -> tuple[str, str]:
     parameters = " ".join(
         f'"ParameterName={name},ParameterValue={value},ApplyMethod=immediate"' for name, value in quoted
     )
+    how = (
+        "in the instance's own parameter group, as a default one cannot be changed; in force within minutes, "
+        "or after a reboot where RDS calls a parameter static, which takes ApplyMethod=pending-reboot"
+    )
     return (
-        "in the instance's own parameter group, as a default one cannot be changed; in force within minutes",
+        how,
         f"aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters {parameters}",
     )
 

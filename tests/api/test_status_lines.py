@@ -38,6 +38,7 @@ def test_a_law_by_which_m_does_less_is_explained(law: str, said: str) -> None:
         rf"^flush law +{law}: .*{re.escape(said)}", shown(replace(FACTS, flush_law=law)), re.MULTILINE
     )
     assert "flush law" not in shown(FACTS)
+    assert "SET GLOBAL" not in shown(replace(FACTS, flush_law=law, managed="Amazon RDS"))
 
 
 def test_the_server_has_its_name() -> None:

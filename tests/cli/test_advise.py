@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tuner.cli.advise import static_value
@@ -50,3 +51,22 @@ def test_a_budget_that_no_static_value_keeps_is_named_with_its_figures() -> None
     assert "max_recovery_seconds cannot be kept" in found["budget-out-of-reach"].title
     assert "s now, and max_recovery_seconds is 2.5" in found["budget-out-of-reach"].reason
     assert "breaks a budget" in found["static-io-capacity"].reason
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ("legacy", "% of the flush limit; the highest demand"),
+        ("mariadb-wakes", "% of the flush limit while the page cleaner is awake"),
+        ("soft-limit", "is above the demand at the flush limit, where the age rests"),
+        ("age-blind", "is above the demand; the age goes where C takes it"),
+    ],
+)
+def test_a_static_value_promises_what_the_law_gives(law: str, said: str) -> None:
+    """Where M does not decide the age, or not always, a static value is not said to hold one."""
+    bench = Bench(Settings(), FakeServer(Capacity(225, 450)))
+    bench.turns(60)
+    state = replace(bench.state, facts=replace(bench.state.facts, flush_law=law))
+    (static,) = static_value(bench.records, state)
+
+    assert said in static.reason

@@ -9,6 +9,7 @@ import threading
 import click
 import msgspec
 
+from policies.flushlaw import SOFT_LIMIT
 from policies.registry import LAWS
 from policies.setpoint import LOWEST
 from tuner.advice import advise as advise_on
@@ -148,8 +149,12 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     held, why = _aim(standing)
     law = LAWS[state.facts.flush_law]
     rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
+    if law.sleeps:
+        rests += " while the page cleaner is awake"
     if not law.authority:
         rests, effect = "is above the demand at the flush limit, where the age rests", "even flushing there"
+        if law is not SOFT_LIMIT:
+            rests, effect = "is above the demand; the age goes where C takes it", "even flushing"
     pair = parked(
         now,
         law,

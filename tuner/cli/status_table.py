@@ -154,6 +154,8 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
 def _law(status: Status) -> Iterator[tuple[str, str]]:
     law = _flush_law(status)
     remark = "" if law is None else without_authority(law) or law.sleeps
+    if status.server is not None and status.server.managed:
+        remark = remark.replace("SET GLOBAL ", "")  # whose value is right, and which the provider refuses
     if law is not None and remark:
         yield "flush law", f"{law.name}: {remark}"
 
