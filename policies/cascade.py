@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
+from policies.saving import Saving
 from policies.types import Proposal, Situation
 
 BAND = 0.03
@@ -112,6 +113,7 @@ class CascadeState:
         unrest: variance of the former around the mean of two minutes, relative, since the landing.
         rest: M to land with that was asked for last, pages/s; 0 before the first.
         shift: what ln M has to move by still, as the set-point was moved on purpose.
+        saving: what is remembered while changes are scarce.
         equilibrium: what the load shows, averaged.
     """
 
@@ -126,6 +128,7 @@ class CascadeState:
     unrest: float = 0.0
     rest: float = 0.0
     shift: float = 0.0
+    saving: Saving = field(default_factory=Saving)
     equilibrium: Equilibrium = field(default_factory=Equilibrium)
 
 
@@ -145,12 +148,16 @@ class Cascade:
         elapsed = max(0.0, situation.now - state.at)
         if not situation.learns:
             state = replace(state, land_from=situation.now + SETTLED_SECONDS)
+        saving = state.saving.watch(situation)
         span = min(SLOW_SECONDS, max(QUICK_SECONDS, self._lasted(state, situation.now)))
+        span = SLOW_SECONDS if saving.on else span
         weight = min(1.0, elapsed / span) if situation.learns else 0.0
         equilibrium = state.equilibrium.follow(situation, weight)
-        state = replace(state, at=situation.now, equilibrium=equilibrium)
+        state = replace(state, at=situation.now, equilibrium=equilibrium, saving=saving)
         if situation.moved_from > 0.0:
             state = self._follow_aim(state, situation)
+        if saving.on:
+            return self._rest(state, situation)
         if self._far(state, situation):
             return replace(state, landed_at=None, landing=True, shift=0.0), self._travel(situation)
         settling = self._settling(situation)
@@ -165,7 +172,10 @@ class Cascade:
         landed = state.landed_at is not None and (
             state.rest <= 0.0 or abs(math.log(state.rest) - math.log(io_capacity_max)) <= LANDING
         )
-        return replace(state, wrote_at=state.at, landing=state.landing and not landed, shift=0.0)
+        saving = state.saving.wrote(io_capacity_max)
+        return replace(
+            state, wrote_at=state.at, landing=state.landing and not landed, shift=0.0, saving=saving
+        )
 
     def _follow_aim(self, state: CascadeState, situation: Situation) -> CascadeState:
         """Note by how much M has to move with a set-point that was moved on purpose.
@@ -236,6 +246,22 @@ class Cascade:
             },
             act=abs(ahead) > max(BAND, 0.5 * abs(error)),
         )
+
+    def _rest(self, state: CascadeState, situation: Situation) -> tuple[CascadeState, Proposal]:
+        """Keep to one M while changes are scarce."""
+        resting = min(HIGHEST_M, state.equilibrium.io_capacity_max(self.law, situation))
+        combining = max(LEAST_COMBINING, situation.combining_exponent)
+        gain = HOLD_GAIN * (self.law.stiffness(situation.set_point) + combining)
+        saving, act = state.saving.rest(situation, resting=resting, gain=gain)
+        terms = {
+            "error": situation.error,
+            "error_ahead": situation.error_ahead,
+            "mean_error": saving.error,
+            "rest": resting,
+        }
+        landed_at = situation.now if state.landed_at is None else state.landed_at
+        state = replace(state, saving=saving, landed_at=landed_at, landing=False, shift=0.0)
+        return state, Proposal(saving.kept, terms, act=act, saves=True)
 
     def _settling(self, situation: Situation) -> float:
         """Return the seconds after which a write has shown what it does."""

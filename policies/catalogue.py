@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies import bayes, cascade, pace, pid, probe
+from policies import bayes, cascade, pace, pid, probe, saving
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ CATALOGUE: tuple[About, ...] = (
             Constant("LOW", cascade.LOW, "", "so far below the set-point it travels instead of holding"),
             Constant("HIGH", cascade.HIGH, "", "the same above it, or from the sync point on"),
             Constant("SHIFT", cascade.SHIFT, "", "share by which another redo rate is another load"),
+            Constant("SAFE", saving.SAFE, "", "M over that of the set-point while changes are scarce"),
         ),
     ),
     About(

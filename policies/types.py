@@ -40,6 +40,7 @@ class Situation:
         row_rate: throughput, row changes/s, smoothed; 0 when unknown.
         hold_gain: factor on the law's own gain while holding, for laws that have one.
         moved_from: set-point before this tick where it was moved on purpose, to be followed at once; else 0.
+        saving: changes are scarce: only those are to be made that are worth one.
     """
 
     now: float
@@ -64,6 +65,7 @@ class Situation:
     row_rate: float = 0.0
     hold_gain: float = 1.0
     moved_from: float = 0.0
+    saving: bool = False
 
     @property
     def age_ratio(self) -> float:
@@ -99,11 +101,13 @@ class Proposal:
         io_capacity_max: wanted M in pages/s, not yet rounded or bounded.
         terms: named parts of the answer, for the record.
         act: False when the law is content with the value in force.
+        saves: it rests at one M, because changes are scarce.
     """
 
     io_capacity_max: float
     terms: dict[str, float]
     act: bool = True
+    saves: bool = False
 
 
 class Policy(Protocol[StateT]):

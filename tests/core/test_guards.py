@@ -130,6 +130,15 @@ def test_the_hourly_budget_is_kept() -> None:
     assert ask(1_500.0, changes=59).refused == ""
 
 
+def test_the_last_of_the_budget_is_for_raises() -> None:
+    """The hour's last changes do not lower M, so that a budget that runs out leaves one that is too high."""
+    assert ask(700.0, changes=57).refused == "reserve"
+    assert "the rest is for raises" in ask(700.0, changes=57).detail
+    assert ask(1_500.0, changes=57).refused == ""
+    assert ask(700.0, changes=56).refused == ""
+    assert ask(700.0, changes=1, settings=replace(ACTIVE, max_changes_per_hour=2)).refused == ""
+
+
 def test_an_emergency_waits_for_nothing_but_the_server() -> None:
     """Neither step, dead band, dwell nor budget stop an emergency; only the server's reaction time does."""
     wish = ask(15_000.0, DecisionKind.EMERGENCY, last_write=1000.0 - EMERGENCY_SPACING, changes=10_000)

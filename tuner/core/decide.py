@@ -77,7 +77,8 @@ def _carry_out(
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
     counts = wanted.kind in {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.DRAIN}
-    state = written(state, target, now=now, counts=counts)
+    pays = wanted.kind is DecisionKind.SET and state.returning is None
+    state = written(state, target, now=now, counts=counts, pays=pays)
     if wanted.kind is DecisionKind.EMERGENCY:
         state = replace(state, override=None)
     if wanted.kind is DecisionKind.SET and state.returning is None:

@@ -18,6 +18,9 @@ from tuner.settings import Settings
 
 HOUR = 3600.0
 DEVICE_MARGIN = 1.2
+RESERVE = 0.05
+"""Share of the hourly budget that is kept for raises."""
+
 EMERGENCY_SPACING = 2.0
 """Seconds between two emergency raises: the server's own loop needs one to react."""
 
@@ -155,10 +158,17 @@ def dwell(wish: Wish, context: Context) -> Wish:
 
 
 def budget(wish: Wish, context: Context) -> Wish:
-    """Refuse a write beyond the hourly budget."""
-    if context.changes < context.settings.max_changes_per_hour:
-        return wish
-    return wish.stopped("budget", f"{context.changes} changes in the last hour, all that the budget allows")
+    """Refuse a write beyond the hourly budget, and one that lowers M where only the last of it is left.
+
+    So a budget that runs out does so with an M that is too high for the load, which is dear, and not with one
+    that is too low for what comes next.
+    """
+    most, spent = context.settings.max_changes_per_hour, context.changes
+    if spent >= most:
+        return wish.stopped("budget", f"{spent} changes in the last hour, all that the budget allows")
+    if spent >= most - int(RESERVE * most) and wish.io_capacity_max < context.current.io_capacity_max:
+        return wish.stopped("reserve", f"{spent} of {most} changes in the last hour: the rest is for raises")
+    return wish
 
 
 def raises(wish: Wish, context: Context) -> Wish:

@@ -22,7 +22,7 @@ def kept(state: State, current: Capacity | None, reason: str, detail: str) -> De
     )
 
 
-def written(state: State, target: Capacity, *, now: float | None, counts: bool) -> State:
+def written(state: State, target: Capacity, *, now: float | None, counts: bool, pays: bool = False) -> State:
     """Return the state with a write under way.
 
     Args:
@@ -30,9 +30,21 @@ def written(state: State, target: Capacity, *, now: float | None, counts: bool) 
         target: the pair asked for.
         now: when, monotonic seconds; None for a write that no pace applies to.
         counts: it counts for the hourly budget.
+        pays: it is the policy's own, and is paid from its purse.
     """
     writes = state.writes
     at = writes.last if now is None else now
     counted = (*writes.counted, now) if counts and now is not None else writes.counted
-    writes = replace(writes, pending=target, before=writes.expected, last=at, counted=counted, expected=None)
+    purse = writes.purse
+    if pays and now is not None:
+        purse = purse.pay(now=now, budget=state.settings.max_changes_per_hour)
+    writes = replace(
+        writes,
+        pending=target,
+        before=writes.expected,
+        last=at,
+        counted=counted,
+        purse=purse,
+        expected=None,
+    )
     return replace(state, writes=writes)

@@ -13,6 +13,7 @@ from tuner.core.estimator import EstimatorState
 from tuner.core.gate import GateState
 from tuner.core.latency import Pace
 from tuner.core.occurrences import Occurrences
+from tuner.core.purse import Purse
 from tuner.core.trends import MeanRates, Trends
 from tuner.core.trials import Trials
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Window
@@ -93,6 +94,7 @@ class Writes(Struct, frozen=True):
         before: the pair that was in force before the last write.
         last: monotonic time of the last write, None before the first.
         counted: times of the writes of the last hour that count for the budget.
+        purse: what the policy's own changes are paid from.
         failures: writes that failed in a row.
         adjusted: the pair last asked for where the server made another one of it; None otherwise.
     """
@@ -105,6 +107,7 @@ class Writes(Struct, frozen=True):
     before: Capacity | None = None
     last: float | None = None
     counted: tuple[float, ...] = ()
+    purse: Purse = Purse()
     failures: int = 0
     adjusted: Capacity | None = None
 

@@ -96,6 +96,7 @@ def _policys(
     law = LAWS[state.facts.flush_law]
     remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
+    remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
     up = proposal.io_capacity_max > sample.io_capacity_max
     why = _idle(state, sample, found) or _catching_up(state, found, up=up)
@@ -104,6 +105,7 @@ def _policys(
     if not proposal.act:
         reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
         reason = reason if law.authority else "no_authority"
+        reason = "saving" if proposal.saves else reason
         return Wanted(
             DecisionKind.KEEP,
             proposal.io_capacity_max,
@@ -131,6 +133,12 @@ def _policys(
         source="policy",
         terms=proposal.terms,
     )
+
+
+def _saves(state: State, *, now: float) -> str:
+    """Return that the policy saves its changes, and how many there are, in words."""
+    budget = state.settings.max_changes_per_hour
+    return f"saves its changes, {state.writes.purse.left(now=now, budget=budget)} at hand: rests at one M"
 
 
 def _idle(state: State, sample: Sample, found: Estimate) -> str:
@@ -219,6 +227,7 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         row_rate=found.row_rate,
         hold_gain=optimising.hold_gain(state, sample),
         moved_from=state.trials.moved_from,
+        saving=state.writes.purse.saves(now=now, budget=state.settings.max_changes_per_hour),
     )
 
 
