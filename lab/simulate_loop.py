@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,14 @@ from tuner.outer.answer import answer, seed_of
 from tuner.records import Capacity, Command, Decision, OptimiserPhase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lab.scenarios.schema import Scenario
     from tuner.core.state import State
     from tuner.records import Facts, Receipt, Sample, TickRecord
     from tuner.settings import Settings
+
+HOUR = 3600.0
 
 INTERVAL = 1.0
 """Simulated seconds between two ticks."""
@@ -50,13 +53,11 @@ class SimInbox:
 class WatchedServer:
     """A simulated server whose readings and writes are noted on the way."""
 
-    def __init__(self, server: SimulatedServer, trace: Trace, counted_from: float = 0.0) -> None:
-        """Stand between a loop and its server; changes count apart from so many seconds on."""
+    def __init__(self, server: SimulatedServer, trace: Trace) -> None:
+        """Stand between a loop and its server."""
         self._server = server
         self._trace = trace
-        self._counted_from = counted_from
-        self.changes = 0
-        self.changes_counted = 0
+        self.changes: list[float] = []
         self.flush_limit = 0
 
     def facts(self) -> Facts:
@@ -77,8 +78,7 @@ class WatchedServer:
         before = Capacity(cleaner.io_capacity, cleaner.io_capacity_max)
         receipt = self._server.apply(steps, wanted)
         if receipt.in_force != before:
-            self.changes += 1
-            self.changes_counted += self._trace.elapsed >= self._counted_from
+            self.changes.append(self._trace.elapsed)
         return receipt
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class PolicyRun(Struct, frozen=True):
         final: the pair in force at the end, pages/s.
         wall_seconds: real time that the loop took.
         last: what the last tick decided, and why.
-        changes_counted: of the writes those from ``measured_from`` on.
+        changes_in_hour: of these the most within an hour.
         climb_seconds: what the age takes at the settled redo rate from where it began to the set-point, with
             nothing flushed: (f - x0) * A / R; None without a set-point or redo.
         days: mean commits/s of each whole day.
@@ -108,7 +108,7 @@ class PolicyRun(Struct, frozen=True):
     final: Capacity
     wall_seconds: float
     last: Decision
-    changes_counted: int = 0
+    changes_in_hour: int = 0
     climb_seconds: float | None = None
     days: tuple[float, ...] = ()
 
@@ -138,7 +138,7 @@ def run_policy(
     clock = SimClock()
     trace = Trace(scenario.measured_from)
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
-    watched = WatchedServer(server, trace, scenario.measured_from)
+    watched = WatchedServer(server, trace)
     inbox = SimInbox(clock, Command(name="originals_saved", who="simulate"))
 
     decisions: deque[Decision] = deque(maxlen=1)
@@ -164,14 +164,19 @@ def run_policy(
     return PolicyRun(
         outcome=trace.outcome(scenario.measured_from),
         settling_seconds=trace.settling(),
-        knob_changes=watched.changes,
+        knob_changes=len(watched.changes),
         final=Capacity(cleaner.io_capacity, cleaner.io_capacity_max),
         wall_seconds=wall,
         last=decisions[-1],
-        changes_counted=watched.changes_counted,
+        changes_in_hour=most_in_an_hour(watched.changes),
         climb_seconds=_climb(trace, watched.flush_limit, decisions[-1].set_point),
         days=trace.days(),
     )
+
+
+def most_in_an_hour(moments: Sequence[float]) -> int:
+    """Return how many moments at most lie within an hour; they rise."""
+    return max((place + 1 - bisect_right(moments, at - HOUR) for place, at in enumerate(moments)), default=0)
 
 
 def _climb(trace: Trace, flush_limit: int, set_point: float | None) -> float | None:

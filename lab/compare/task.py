@@ -16,7 +16,7 @@ from lab.plant.endless import Endless
 from lab.scenarios.schema import Scenario
 from lab.scenarios.static import RATIO, pair, run_course, run_pair, starting_pair
 from lab.simulate import PROGRESS_EVERY, SimulateError
-from lab.simulate_loop import INTERVAL, run_policy
+from lab.simulate_loop import INTERVAL, most_in_an_hour, run_policy
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _policy(task: Task, beat: Beat) -> Row:
         "outcome": msgspec.to_builtins(run.outcome),
         "settling_seconds": None if task.scenario.changes else run.settling_seconds,
         "changes": run.knob_changes,
-        "changes_counted": run.changes_counted,
+        "changes_in_hour": run.changes_in_hour,
         "climb_seconds": run.climb_seconds,
         "days": [round(one, 2) for one in run.days],
         "io_capacity_max_final": run.final.io_capacity_max,
@@ -130,7 +130,7 @@ def _policy(task: Task, beat: Beat) -> Row:
 def _course(task: Task, beat: Beat) -> Row:
     """Return what C and M came to that nobody moves, or that move at moments known beforehand."""
     scenario = task.scenario
-    changes = counted = 0
+    moved: list[float] = []
     if task.kind == "untouched":
         final = starting_pair(scenario)
         outcome = run_pair(scenario, final, beat)
@@ -141,12 +141,11 @@ def _course(task: Task, beat: Beat) -> Row:
         course = [(at, pair(task.levels[piece], RATIO)) for at, piece in pieces_of(scenario).moments]
         final = course[-1][1]
         moved = [after[0] for before, after in itertools.pairwise(course) if after[1] != before[1]]
-        changes, counted = len(moved), sum(at >= scenario.measured_from for at in moved)
         outcome = run_course(scenario, course, beat)
     return {
         "outcome": msgspec.to_builtins(outcome),
         "settling_seconds": None,
-        "changes": changes,
-        "changes_counted": counted,
+        "changes": len(moved),
+        "changes_in_hour": most_in_an_hour(moved),
         "io_capacity_max_final": final.io_capacity_max,
     }

@@ -42,7 +42,7 @@ SYNC_A_DAY = 1.0
 CLAIMS: Mapping[str, str] = {
     "steady-throughput": f"steady: commits/s ≥ {STEADY_THROUGHPUT} × best static's",
     "steady-p1": "steady: first percentile ≥ best static's",
-    "steady-changes": f"steady: ≤ {STEADY_CHANGES:g} changes an hour",
+    "steady-changes": f"steady: ≤ {STEADY_CHANGES:g} changes in any hour",
     "steady-stalls": "steady: no stall second",
     "settling": f"from {HIGHEST_START}: settled within the larger of {SETTLING_SECONDS:g} s and "
     f"{SETTLING_CLIMBS:g} × (f − x₀)·A/R",
@@ -51,7 +51,7 @@ CLAIMS: Mapping[str, str] = {
     "open-default": f"open load: pages per commit ≤ {OF_THE_DEFAULT} × the version's default's",
     "open-static": "open load: pages per commit ≤ best single static's",
     "moving-stalls": "moving or open: no stall second where the burst's excess fits the free redo",
-    "moving-changes": f"moving or open: ≤ {MOVING_CHANGES:g} changes an hour",
+    "moving-changes": f"moving or open: ≤ {MOVING_CHANGES:g} changes in any hour",
     "sync": f"30 days with random bursts: ≤ {SYNC_A_DAY:g} sync-flush second a day",
     "learning": f"bayes while learning over 30 days: never below {NEVER_WORSE} × cascade",
 }
@@ -101,7 +101,7 @@ def _steady(ours: Line, contest: Contest) -> Iterator[Found]:
     static = contest.lines.get(STATIC)
     yield "steady-throughput", *_at_least(ours, static, "throughput_mean", STEADY_THROUGHPUT)
     yield "steady-p1", *_at_least(ours, static, "throughput_p1", 1.0)
-    yield "steady-changes", *_at_most(ours, "changes_counted_per_hour", STEADY_CHANGES)
+    yield "steady-changes", *_at_most(ours, "changes_in_hour", STEADY_CHANGES)
     yield "steady-stalls", *_at_most(ours, "stall_seconds", 0.0, "s")
     if ours.starts == HIGHEST_START:
         yield "settling", *_settled(ours)
@@ -137,7 +137,7 @@ def _restless(ours: Line, contest: Contest) -> Iterator[Found]:
         yield "moving-stalls", met, figure
     else:
         yield "moving-stalls", None, f"{figure}; no contender came through without"
-    yield "moving-changes", *_at_most(ours, "changes_counted_per_hour", MOVING_CHANGES)
+    yield "moving-changes", *_at_most(ours, "changes_in_hour", MOVING_CHANGES)
 
 
 def _month(ours: Line, contest: Contest) -> Iterator[Found]:

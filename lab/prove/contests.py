@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from lab.compare.task import Row
     from lab.scenarios.schema import Scenario
 
-HOUR = 3600.0
 DIGITS = 5
 
 Values = tuple[float | None, ...]
@@ -94,8 +93,7 @@ def line_of(scenario: Scenario, rows: Sequence[Row], *, trial: bool = False) -> 
     first = rows[0]
     pair = starting_pair(scenario)
     figures = {metric.name: tuple(_short(value_of(row, metric)) for row in rows) for metric in METRICS}
-    counted = (scenario.seconds - scenario.measured_from) / HOUR
-    figures["changes_counted_per_hour"] = tuple(_short(row["changes_counted"] / counted) for row in rows)
+    figures["changes_in_hour"] = tuple(float(row["changes_in_hour"]) for row in rows)
     figures["climb_seconds"] = tuple(_short(row.get("climb_seconds")) for row in rows)
     days = tuple(tuple(row.get("days", ())) for row in rows)
     return Line(

@@ -21,7 +21,7 @@ USUAL = {
     "stall_seconds": 0.0,
     "settling_seconds": 200.0,
     "changes_per_hour": 6.0,
-    "changes_counted_per_hour": 2.0,
+    "changes_in_hour": 4.0,
     "climb_seconds": 100.0,
 }
 

@@ -44,7 +44,7 @@ def test_a_steady_scenario_is_judged_by_the_steady_claims_and_no_others() -> Non
     [
         ("steady-throughput", {"throughput_mean": 988.0}, "0.988 (0.988–0.988)"),
         ("steady-p1", {"throughput_p1": 797.0}, "0.996 (0.996–0.996)"),
-        ("steady-changes", {"changes_counted_per_hour": (0.0, 0.0, 12.5)}, "4.17, worst seed 12.5"),
+        ("steady-changes", {"changes_in_hour": (2.0, 3.0, 13.0)}, "6, worst seed 13"),
         ("steady-stalls", {"stall_seconds": (0.0, 0.0, 0.3)}, "0.1, worst seed 0.3 s"),
         ("settling", {"settling_seconds": (100.0, 301.0, 200.0)}, "worst seed 301 s of 300 s"),
         ("settling", {"settling_seconds": (100.0, None, 200.0)}, "worst seed never of 300 s"),
