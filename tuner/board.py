@@ -18,8 +18,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.clock import Clock
+from tuner.histogram import Histogram
 from tuner.history import History
-from tuner.records import Acknowledgement, Command, Event, Facts, OptimiserHealth, Sample, TickRecord
+from tuner.records import (
+    Acknowledgement,
+    Command,
+    Event,
+    Facts,
+    HoldCode,
+    OptimiserHealth,
+    Sample,
+    TickRecord,
+)
 from tuner.settings import Settings
 
 RING_TICKS = 600
@@ -62,7 +72,13 @@ class Tally(Struct, frozen=True):
         missed: ticks whose reading failed.
         changes: writes that the server accepted.
         failures: writes that failed.
-        success: Unix time of the last success of each stage: read, decide, write.
+        decisions: ticks by the kind of their decision.
+        holds: times that each hold was entered.
+        held: holds in force at the last tick.
+        ticking: how long ticks took, seconds on the loop's clock.
+        reading: how long good readings took, seconds.
+        setting: how long writes took, seconds, the failed ones among them.
+        success: Unix time of the last success of each stage: sample, decide, write, journal.
         journal: why the journal cannot be written; empty while it can.
         lost: ticks that the journal will never have.
         optimiser: how the optimiser's process is.
@@ -75,6 +91,12 @@ class Tally(Struct, frozen=True):
     missed: int = 0
     changes: int = 0
     failures: int = 0
+    decisions: Mapping[str, int] = {}
+    holds: Mapping[str, int] = {}
+    held: frozenset[HoldCode] = frozenset()
+    ticking: Histogram = Histogram()
+    reading: Histogram = Histogram()
+    setting: Histogram = Histogram()
     success: Mapping[str, float] = {}
     journal: str = ""
     lost: int = 0
@@ -82,25 +104,33 @@ class Tally(Struct, frozen=True):
 
     def after(self, record: TickRecord) -> Tally:
         """Return the tally with one more tick."""
-        read = isinstance(record.tick.reading, Sample)
-        receipt = record.tick.receipt
+        reading, receipt, kind = record.tick.reading, record.tick.receipt, record.decision.kind
+        good = reading if isinstance(reading, Sample) else None
         wrote = receipt is not None and not receipt.error
         success = {**self.success, "decide": record.tick.wall}
-        if read:
-            success["read"] = record.tick.reading.wall
+        if good is not None:
+            success["sample"] = good.wall
         if wrote:
             success["write"] = record.tick.wall
-        return Tally(
+        held = frozenset(hold.code for hold in record.holds)
+        holds = self.holds
+        if not held <= self.held:
+            holds = {**holds, **{code: holds.get(code, 0) + 1 for code in held - self.held}}
+        return replace(
+            self,
             alive=time.monotonic(),
+            waiting="",
             begun=self.begun or (time.monotonic(), time.process_time()),
             ticks=self.ticks + 1,
-            missed=self.missed + (not read),
+            missed=self.missed + (good is None),
             changes=self.changes + wrote,
             failures=self.failures + (receipt is not None and not wrote),
+            decisions={**self.decisions, kind: self.decisions.get(kind, 0) + 1},
+            holds=holds,
+            held=held,
+            reading=self.reading if good is None else self.reading.after(good.read_seconds),
+            setting=self.setting if receipt is None else self.setting.after(receipt.seconds),
             success=success,
-            journal=self.journal,
-            lost=self.lost,
-            optimiser=self.optimiser,
         )
 
 
@@ -177,10 +207,24 @@ class Board:
         with self._changed:
             self._tally = replace(self._tally, alive=time.monotonic(), waiting=reason)
 
-    def journal(self, trouble: str, lost: int) -> None:
-        """Say why the journal cannot be written, empty where it can, and how many ticks it lost."""
+    def journal(self, trouble: str, lost: int, *, written: float | None = None) -> None:
+        """Say how the journal is.
+
+        Args:
+            trouble: why it cannot be written; empty where it can.
+            lost: ticks that it will never have.
+            written: when it was written last, Unix time; None where it has not been.
+        """
         with self._changed:
-            self._tally = replace(self._tally, journal=trouble, lost=lost)
+            success = self._tally.success
+            if written is not None:
+                success = {**success, "journal": written}
+            self._tally = replace(self._tally, journal=trouble, lost=lost, success=success)
+
+    def ticked(self, seconds: float) -> None:
+        """Say how long a tick took, from its beginning to the wait for the next."""
+        with self._changed:
+            self._tally = replace(self._tally, ticking=self._tally.ticking.after(seconds))
 
     def optimiser(self, health: OptimiserHealth) -> None:
         """Say how the optimiser's process is; from any thread."""

@@ -20,6 +20,7 @@ from tuner.core.standing import why_not_active
 from tuner.core.state import State
 from tuner.farewell import Farewell
 from tuner.housekeeping import Housekeeping
+from tuner.inbox import TimedInbox
 from tuner.logs import get_logger
 from tuner.loop import drive
 from tuner.memory import Memory
@@ -167,7 +168,8 @@ class Daemon:
         self._housekeeping.every(LEARNED_SECONDS, memory.keep_newest, name="keep what was learned")
         self._housekeeping.every(SNAPSHOT_SECONDS, memory.snapshot, name="keep the state")
         self._housekeeping.start()
-        inbox = BoardInbox(self._board, self._clock, speed=self._speed)
+        wait = BoardInbox(self._board, self._clock, speed=self._speed)
+        inbox = TimedInbox(wait, self._clock, self._board.ticked)
         state = drive(
             self._server,
             self._clock,
@@ -217,9 +219,10 @@ class Daemon:
 
     def _publish(self, state: State, record: TickRecord) -> None:
         """Tell everybody about a tick; every receiver takes it without making the loop wait."""
-        self._board.journal(self._memory.trouble, self._memory.lost)
+        memory = self._memory
+        self._board.journal(memory.trouble, memory.lost, written=memory.written)
         self._board.publish(record, state.settings, state.facts)
-        self._memory.record(state, record, originals_saved=self._originals_saved)
+        memory.record(state, record, originals_saved=self._originals_saved)
         self._supervisor.take(state, record)
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)

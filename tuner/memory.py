@@ -186,6 +186,11 @@ class Memory:
         return self._journal.trouble
 
     @property
+    def written(self) -> float | None:
+        """Return when the journal was written last, Unix time; None where it has not been."""
+        return self._journal.written
+
+    @property
     def lost(self) -> int:
         """Return how many ticks the journal will never have."""
         return self._journal.dropped

@@ -34,7 +34,7 @@ def scraped(board: Board) -> dict[str, float]:
 
 
 def test_a_journal_that_cannot_be_written_shows() -> None:
-    """While it cannot, the status has the reason and a gauge is 1; ticks that are lost are counted."""
+    """While it cannot, the status has the reason and a gauge is 0; ticks that are lost are counted."""
     board = Board()
     board.journal(FULL, 7)
     board.publish(record(1), Settings(), FACTS)
@@ -44,9 +44,9 @@ def test_a_journal_that_cannot_be_written_shows() -> None:
     board.publish(record(2), Settings(), FACTS)
 
     assert found["journal"] == FULL
-    assert failing == {"innobrim_journal_failing": 1.0, "innobrim_journal_lost_ticks_total": 7.0}
+    assert failing == {"innobrim_journal_up": 0.0, "innobrim_journal_lost_ticks_total": 7.0}
     assert get(board, "/v1/status").json()["journal"] is None
-    assert scraped(board)["innobrim_journal_failing"] == 0.0
+    assert scraped(board)["innobrim_journal_up"] == 1.0
 
 
 def test_the_table_has_a_line_for_it() -> None:

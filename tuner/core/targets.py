@@ -17,13 +17,17 @@ from tuner.core.degraded import MARGIN
 from tuner.core.role import role_of
 from tuner.core.state import State
 from tuner.core.window import telling, warm
-from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
+from tuner.records import Capacity, Estimate, Event, Facts, Sample, Window, winners
 from tuner.settings import Settings
 
 
 def bounds(state: State) -> tuple[int, int]:
     """Return the lowest and highest M allowed by settings and server, pages/s."""
-    settings, facts = state.settings, state.facts
+    return allowed(state.settings, state.facts)
+
+
+def allowed(settings: Settings, facts: Facts) -> tuple[int, int]:
+    """Return the lowest and highest M allowed by such settings on such a server, pages/s."""
     lowest = max(settings.min_io_capacity_max, facts.capacity_minimum * (settings.ratio or 1))
     return lowest, max(lowest, min(settings.max_io_capacity_max, facts.capacity_maximum))
 

@@ -51,10 +51,12 @@ class Keeper:
 
     Attributes:
         trouble: why nothing can be written just now; empty while it works.
+        written: when something was put on disk last, Unix time; None where nothing was yet.
     """
 
     def __init__(self, path: Path, *, keep_ticks: int, on_error: Callable[[str], None]) -> None:
         self.trouble = ""
+        self.written: float | None = None
         self._path = path
         self._lock = path.with_suffix(LOCK_SUFFIX)
         self._keep_ticks = keep_ticks
@@ -96,6 +98,7 @@ class Keeper:
                 with contextlib.suppress(sqlite3.Error):
                     store.rollback()
                 raise
+            self.written = time.time()
             self._written(store, items)
             store.shorten()
         if self.trouble:

@@ -79,6 +79,11 @@ class JournalWriter:
         """Return why nothing can be written just now; empty while it works."""
         return self._keeper.trouble
 
+    @property
+    def written(self) -> float | None:
+        """Return when something was put on disk last, Unix time; None where nothing was yet."""
+        return self._keeper.written
+
     def start(self) -> None:
         """Start the thread, which opens or makes the journal at once."""
         self._wake.set()

@@ -138,7 +138,7 @@ class Sample(Struct, frozen=True):
 
     monotonic: Annotated[float, field("when the reading ended, on the daemon's monotonic clock", "seconds")]
     wall: Annotated[float, field("when the reading ended, Unix time", "seconds")]
-    read_seconds: Annotated[float, field("how long the reading took", "seconds", "gauge")]
+    read_seconds: Annotated[float, field("how long the reading took", "seconds")]
     identity: Annotated[str, field("server_uuid at this reading")]
     uptime: Annotated[float, field("server uptime", "seconds", "gauge")]
     io_capacity: Annotated[int, field("C in force", "pages/s", "gauge", "IO Capacity")]
