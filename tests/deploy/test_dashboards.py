@@ -1,0 +1,89 @@
+"""Dashboards: they can be imported, ask for what there is, and speak PMM's words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.support import (
+    SCRAPED_BY_ITSELF,
+    dashboards,
+    expressions,
+    known_names,
+    names_in,
+    panels,
+    promtool,
+)
+from tuner.fields import FIELDS
+
+FILES = list(dashboards())
+VARIABLES = {"datasource", "job", "instance"}
+
+
+@pytest.fixture(params=FILES)
+def dashboard(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Return each dashboard."""
+    return dashboards()[request.param]
+
+
+def test_there_is_one_for_a_server_and_one_for_a_fleet() -> None:
+    """Each with an identity of its own, so that importing one replaces no other."""
+    assert {one["uid"] for one in dashboards().values()} == {"innobrim-server", "innobrim-fleet"}
+
+
+def test_expressions_parse(tmp_path: Path) -> None:
+    """Prometheus can evaluate every expression of every panel."""
+    found = [expression for one in dashboards().values() for _, expression in expressions(one)]
+    made = [{"record": f"panel:{number}", "expr": each} for number, each in enumerate(found)]
+    file = tmp_path / "panels.json"  # JSON is YAML
+    file.write_text(json.dumps({"groups": [{"name": "panels", "rules": made}]}), encoding="utf-8")
+
+    assert f"{len(found)} rules found" in promtool("check", "rules", str(file))
+
+
+def test_panels_ask_for_metrics_that_there_are(dashboard: dict[str, Any]) -> None:
+    """Every name is exported or recorded."""
+    for title, expression in expressions(dashboard):
+        names = names_in(expression)
+        assert names <= known_names(), title
+        assert names or any(name in expression for name in SCRAPED_BY_ITSELF), title
+
+
+def test_nothing_is_tied_to_one_installation(dashboard: dict[str, Any]) -> None:
+    """Data source, job and instance are variables, and every query heeds all three."""
+    assert {one["name"] for one in dashboard["templating"]["list"]} == VARIABLES
+    for panel in panels(dashboard):
+        for target in panel["targets"]:
+            assert target["datasource"]["uid"] == "${datasource}", panel["title"]
+            assert 'job="$job"' in target["expr"], panel["title"]
+            assert '"$instance"' in target["expr"], panel["title"]
+
+
+def test_panels_have_a_title_a_unit_and_a_place_of_their_own(dashboard: dict[str, Any]) -> None:
+    """No two have the same number, and none lies on another."""
+    every = dashboard["panels"]
+    taken = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in every)
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+
+    assert len({panel["id"] for panel in every}) == len(every)
+    assert len(taken) == len(set(taken))
+    assert max(x for x, _ in taken) < 24
+    for panel in panels(dashboard):
+        assert panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+
+
+def test_what_pmm_charts_has_pmms_name() -> None:
+    """Each of PMM's legends is a title or a legend of the dashboard for one server."""
+    shown = dashboards()["innobrim-server.json"]
+    words = {panel["title"] for panel in panels(shown)}
+    words |= {target["legendFormat"] for panel in panels(shown) for target in panel["targets"]}
+
+    assert {field.pmm for field in FIELDS if field.pmm and field.kind} <= words
