@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.scenarios.runs import Beat
     from tuner.records import TickRecord
 
-SCHEMA = 2
+SCHEMA = 3
 HOUR = 3600.0
 
 Kind = Literal["policy", "static", "pieces", "untouched"]

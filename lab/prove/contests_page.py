@@ -93,7 +93,11 @@ def document(suites: dict[str, list[Line]]) -> list[str]:
     ]
     missing = [f"`{name}`: {SUITES[name].about}" for name, lines in suites.items() if not lines]
     parts = [INTRODUCTION]
-    if any(line.trial for lines in suites.values() for line in lines):
+    every = [line for lines in suites.values() for line in lines]
+    hashes = sorted({line.policies for line in every if line.policies})
+    if len(hashes) > 1:
+        parts.append(f"**Not all with the same policies: {', '.join(f'`{one}`' for one in hashes)}.**")
+    if any(line.trial for line in every):
         parts.append("**A trial with fewer seeds than the report asks for.**")
     if missing:
         parts.append("Not begun: " + "; ".join(missing) + ".")

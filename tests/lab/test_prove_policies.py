@@ -93,6 +93,15 @@ def test_the_page_says_plainly_where_we_lose() -> None:
     assert "best static, M = 450 / cascade: commits/s × 1.111 (1.111–1.111)" in found
 
 
+def test_rows_of_other_policies_are_not_passed_over() -> None:
+    """A suite that was carried out before a policy was changed says so at the top."""
+    later = msgspec.structs.replace(line(scenario="other"), policies="89ab")
+    lines = [json.dumps(msgspec.to_builtins(one)) for one in (line(), later)]
+
+    assert "**Not all with the same policies: `4567`, `89ab`.**" in page(*lines)
+    assert "**Not all" not in page(lines[0])
+
+
 def test_a_suite_belongs_to_its_part() -> None:
     """A suite of one part asked of another is a usage error that names the right one."""
     found = CliRunner().invoke(main, ["--part", "bench", "--suite", "month"])
