@@ -9,6 +9,8 @@ from policies.pace import LEAST
 from policies.registry import LAWS
 from tuner.findings import Finding
 from tuner.records import Estimate, Facts, Sample
+from tuner.servers.families.mariadb import heeds_from
+from tuner.servers.release import named, release_of
 
 LWM = "innodb_max_dirty_pages_pct_lwm"
 ABOVE_ZERO = f"SET GLOBAL {LWM} = 0.001"
@@ -43,6 +45,7 @@ def without_authority(facts: Facts) -> list[Finding]:
                 sql=(ABOVE_ZERO,),
             )
         ]
+    mended = named(heeds_from(release_of(facts.version)))
     return [
         Finding(
             id="no-authority",
@@ -50,7 +53,7 @@ def without_authority(facts: Facts) -> list[Finding]:
             title=f"M does not move the age here, as this build flushes by C, whatever the age ({law.name})",
             reason=f"that is MDEV-31939, and no setting changes it; {ALL_IT_DOES}",
             effect="M decides at which age the server rests, and pages are written evenly",
-            fix=f"upgrade: {law.remedy}",
+            fix=f"upgrade to MariaDB {mended} or later, with {LWM} = 0.001 there",
         )
     ]
 

@@ -147,6 +147,18 @@ def test_a_server_that_is_too_old_is_told_since_when(variables: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
+    ("version", "mended"),
+    [("10.6.13", "10.6.17"), ("10.8.8", "10.11.7"), ("10.11.4", "10.11.7"), ("11.4.0", "11.4.1")],
+)
+def test_a_build_that_ignores_the_age_is_told_the_next_one_that_does_not(version: str, mended: str) -> None:
+    """Of its own series, or of a later one where that ended before it was mended."""
+    assert (
+        f"MariaDB {mended} has that mended"
+        in recognise({**MARIADB, "version": f"{version}-MariaDB"}).unverified
+    )
+
+
+@pytest.mark.parametrize(
     ("variables", "highest"),
     [
         ({**NEW, "version": "8.0.46"}, MAXIMUM_64),

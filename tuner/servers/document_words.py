@@ -7,6 +7,7 @@ from tuner.servers.adapter import FACTOR
 from tuner.servers.enginestatus import SECONDS
 from tuner.servers.families.mariadb import BLIND, HEEDING
 from tuner.servers.families.recognise import MARIADB_NARROWER, RAISED, SUPPORTED
+from tuner.servers.release import named
 
 LWM = "innodb_max_dirty_pages_pct_lwm"
 REMEDY = f"SET GLOBAL {LWM} = 0.001"
@@ -30,30 +31,26 @@ def formula(law: FlushLaw) -> str:
     return f"{mean}{alone}. {percentage}"
 
 
-def _release(release: tuple[int, ...]) -> str:
-    return ".".join(map(str, release))
-
-
 def _before(release: tuple[int, ...]) -> str:
     """Return the patch release before."""
-    return _release((*release[:-1], release[-1] - 1))
+    return named((*release[:-1], release[-1] - 1))
 
 
 def _builds() -> str:
-    pairs = ((_release(first), _before(last)) for first, last in BLIND)
+    pairs = ((named(first), _before(last)) for first, last in BLIND)
     return ", ".join(first if first == last else f"{first} to {last}" for first, last in pairs)
 
 
 def _mended() -> str:
     """Return the first release of each series in which MDEV-31939 is mended."""
     series = {first[:2] for first, _ in BLIND}
-    return ", ".join(_release(first) for first, _ in HEEDING if first[:2] in series)
+    return ", ".join(named(first) for first, _ in HEEDING if first[:2] in series)
 
 
 def _firsts() -> str:
     """Return the first release of each series of MariaDB in which the age decides nothing with 0 there."""
     series = {first[:2]: first for first, _ in (*HEEDING, *BLIND) if first < (11,)}
-    return ", ".join(_release(first) for _, first in sorted(series.items()))
+    return ", ".join(named(first) for _, first in sorted(series.items()))
 
 
 def _share(law: FlushLaw) -> str:
@@ -124,8 +121,8 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
 - **Setting one knob beyond the other.** MySQL and Percona Server cut what was asked for: C to M, or M to C.
   MariaDB moves the other one: a C above M makes M twice C, an M below C lowers C to it. The loop sets them
   in the order in which neither happens, and reads both back.
-- **Values above 2³² − 1** are possible before MySQL {_release(RAISED)}, and in MariaDB in all of
-  10.5 and 10.6, and before {", ".join(_release((*one, patch)) for one, patch in MARIADB_NARROWER.items())}.
+- **Values above 2³² − 1** are possible before MySQL {named(RAISED)}, and in MariaDB in all of
+  10.5 and 10.6, and before {", ".join(named((*one, patch)) for one, patch in MARIADB_NARROWER.items())}.
 - **MySQL 8.0.16**, and what is like it among the early 8.0, exports limits that are not rounded to log
   blocks, and flushes by them without taking the margin off. It is read and not controlled: `check` says that
   this build is not understood (`blocked`).

@@ -193,7 +193,7 @@ def law_of(release: tuple[int, ...], lwm: float) -> str:
 
 def heeds_from(release: tuple[int, ...]) -> tuple[int, ...]:
     """Return the next release in which the age counts, of a later series where this one ended before."""
-    return min(first for first, _ in HEEDING if first > release)
+    return min((first for first, _ in HEEDING if first > release), default=HEEDING[-1][0])
 
 
 def _among(release: tuple[int, ...], pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> bool:

@@ -11,7 +11,7 @@ from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MyS
 from tuner.servers.families.mariadb import MariaDBAdapter, heeds_from, law_of
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unsupported
-from tuner.servers.release import release_of
+from tuner.servers.release import named, release_of
 
 ASKED = (
     *VARIABLES,
@@ -48,7 +48,7 @@ The changelog of 10.11.12 has the change, those of 11.4.6 and 11.8.2 include it 
 """
 
 UNVERIFIED = (
-    "the server has MDEV-31939 and flushes whatever the age: the percentage that it exports decides nothing; "
+    "the server has MDEV-31939, flushes whatever the age, and exports a percentage that decides nothing; "
     "MariaDB {} has that mended"
 )
 """Why nothing that such a build exports can verify the law, with the next release in which it can."""
@@ -137,7 +137,7 @@ def _mariadb(
         adapter,
         MAXIMUM_32 if narrower else MAXIMUM_64,
         managed=managed,
-        unverified=UNVERIFIED.format(".".join(map(str, heeds_from(release)))) if law == "age-blind" else "",
+        unverified=UNVERIFIED.format(named(heeds_from(release))) if law == "age-blind" else "",
     )
 
 
