@@ -12,27 +12,13 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal, TextIO
 
 import msgspec
 
+from tuner.imports import hidden
 
-@contextmanager
-def _hidden(module: str) -> Iterator[None]:
-    """Make one import fail: structlog takes rich along wherever it is installed, 3 MB for nothing here."""
-    if module in sys.modules:
-        yield
-        return
-    sys.modules[module] = None  # type: ignore[assignment]  # None makes an import fail, as documented
-    try:
-        yield
-    finally:
-        del sys.modules[module]
-
-
-with _hidden("rich"):
+with hidden("rich"):  # 3 MB of coloured tracebacks, which a daemon never prints
     import structlog
 
 get_logger = structlog.get_logger

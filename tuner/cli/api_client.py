@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import httpx
 import msgspec
 
 from tuner.cli.errors import CommandError, Refused, Unreachable, Unusable
 from tuner.cli.serve import socket_path
 from tuner.cli.where import Where
 from tuner.config.schema import Config
+from tuner.imports import hidden
+
+with hidden("pygments"):  # httpx has a command line of its own, which takes rich along
+    import httpx
 
 TOKEN_NAME = "token"  # noqa: S105 - a file's name
 CONNECT_SECONDS = 2.0

@@ -1,0 +1,296 @@
+"""``innobrim watch`` on a terminal of its own, against a daemon that serves its API."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from msgspec.structs import replace
+
+from api.server import ApiServer
+from tests.api.factory import AnsweringLoop, answering, application, record, sample
+from tests.cli.support import free_port
+from tests.cli.virtual import SOON, Virtual
+from tuner.board import Board
+from tuner.cli.main import cli
+from tuner.records import Decision, DecisionKind
+
+Run = Callable[..., Result]
+
+ALT_SCREEN, MAIN_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
+CURSOR = b"\x1b[?25h"
+
+
+@contextmanager
+def serving(folder: Path, board: Board) -> Iterator[None]:
+    """Serve the API on a state directory's socket."""
+    server = ApiServer(application(board), "127.0.0.1", 0, folder / "api.sock")
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop(timeout=2.0)
+
+
+@contextmanager
+def watching_while(folder: Path, board: Board) -> Iterator[tuple[Virtual, ApiServer]]:
+    """Yield a terminal, and the server that it watches."""
+    server = ApiServer(application(board), "127.0.0.1", 0, folder / "api.sock")
+    server.start()
+    try:
+        with watching(folder, "--interval", "0.5s") as terminal:
+            yield terminal, server
+    finally:
+        server.stop(timeout=2.0)
+
+
+def watching(folder: Path, *words: str, columns: int = 80, lines: int = 24, **environ: str) -> Virtual:
+    """Return a terminal on which somebody watches."""
+    return Virtual("watch", "--state-directory", str(folder), *words, columns=columns, lines=lines, **environ)
+
+
+def test_keys_a_new_size_and_the_end(folder: Path, daemon: AnsweringLoop) -> None:
+    """The picture follows the loop and the window, p stops it, h explains it, q gives the terminal back."""
+    daemon.publish()
+    with watching(folder) as terminal:
+        terminal.until(lambda text: "450 pages/s hold the age" in text)
+        assert terminal.colours
+        terminal.resize(130, 40)
+        wide = terminal.until(lambda text: "decisions" in text and "+/-" in text)
+        assert "C and M" in next(line for line in wide.splitlines() if line.startswith("uncheckpointed"))
+        terminal.resize(80, 24)
+        small = terminal.until(lambda text: "decisions" not in text and "+/-" in text.splitlines()[-1])
+        assert len(small.splitlines()) == 24
+
+        terminal.press("p")
+        terminal.until(lambda text: "PAUSED" in text)
+        raised = Decision(DecisionKind.SET, "raise", "the age runs ahead")
+        daemon.template = replace(record(), decision=raised)
+        daemon.publish()
+        terminal.press("h")
+        terminal.until(lambda text: "no key changes the server" in text)
+        terminal.press("x")
+        assert "450 pages/s" in terminal.until(lambda text: "decision " in text and "PAUSED" in text)
+        terminal.press("p")
+        terminal.until(lambda text: "the age runs ahead" in text)
+        terminal.press("+")
+        terminal.until(lambda text: "15m ago" in text)
+        terminal.press("-")
+        terminal.until(lambda text: "5m ago" in text and "15m ago" not in text)
+        terminal.press("q")
+
+        assert terminal.ended() == 0
+        assert terminal.raw.endswith(MAIN_SCREEN + CURSOR) or terminal.raw.endswith(CURSOR + MAIN_SCREEN)
+        assert terminal.modes_now() == terminal.modes
+    assert daemon.commands == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_whatever_ends_it_the_terminal_is_as_it_was(
+    folder: Path, daemon: AnsweringLoop, number: signal.Signals, code: int
+) -> None:
+    """Ctrl-C is a way to leave; an end from outside has the shell's exit code; neither leaves a trace."""
+    daemon.publish()
+    with watching(folder) as terminal:
+        terminal.until(lambda text: "450 pages/s hold the age" in text)
+        terminal.process.send_signal(number)
+
+        assert terminal.ended() == code
+        assert MAIN_SCREEN in terminal.raw
+        assert CURSOR in terminal.raw
+        assert terminal.modes_now() == terminal.modes
+        assert b"Traceback" not in terminal.raw
+
+
+def test_ctrl_z_gives_the_terminal_back_until_it_goes_on(folder: Path, daemon: AnsweringLoop) -> None:
+    """A stopped picture leaves the shell its terminal, and is drawn anew when it goes on."""
+    daemon.publish()
+    with watching(folder) as terminal:
+        terminal.until(lambda text: "450 pages/s hold the age" in text)
+        terminal.process.send_signal(signal.SIGTSTP)
+        terminal.until(lambda _: MAIN_SCREEN in terminal.raw and terminal.modes_now() == terminal.modes)
+        terminal.raw = b""
+        terminal.process.send_signal(signal.SIGCONT)
+        terminal.until(lambda _: ALT_SCREEN in terminal.raw and b"hold the age" in terminal.raw)
+        terminal.press("q")
+
+        assert terminal.ended() == 0
+
+
+def test_a_daemon_that_is_gone_and_back(folder: Path) -> None:
+    """Silence is said with its beginning, the last picture stays, and it goes on with the next answer."""
+    board = Board()
+    with answering(board), watching_while(folder, board) as (terminal, server):
+        terminal.until(lambda text: "450 pages/s hold the age" in text)
+        server.stop(timeout=2.0)
+        silent = terminal.until(lambda text: "NO ANSWER" in text)
+        assert " since " in silent.splitlines()[0]
+        assert "450 pages/s hold the age" in silent
+
+        with serving(folder, board):
+            terminal.until(lambda text: "NO ANSWER" not in text and "+/-" in text)
+            terminal.press("q")
+            assert terminal.ended() == 0
+
+
+def test_without_colour_nothing_is_coloured(folder: Path, daemon: AnsweringLoop) -> None:
+    """NO_COLOR is heeded; the words say all that colours do."""
+    daemon.publish()
+    with watching(folder, NO_COLOR="1") as terminal:
+        terminal.until(lambda text: "450 pages/s hold the age" in text and "+/-" in text)
+
+        assert terminal.colours == set()
+        assert terminal.lines[0].strip().startswith(("ADVISORY", "LOOP STANDS"))
+
+
+@pytest.mark.parametrize(
+    ("environ", "ascii_only"), [({"TERM": "dumb"}, False), ({"TERM": "dumb", "LC_ALL": "C"}, True)]
+)
+def test_a_dumb_terminal_gets_one_picture(
+    folder: Path, daemon: AnsweringLoop, environ: dict[str, str], *, ascii_only: bool
+) -> None:
+    """Where no cursor can be moved there is one picture without an escape sequence, and the end."""
+    daemon.publish()
+    with watching(folder, lines=60, **environ) as terminal:
+        assert terminal.ended() == 0
+        assert b"\x1b" not in terminal.raw
+        assert any("450 pages/s hold the age" in line for line in terminal.lines)
+        assert terminal.raw.isascii() is ascii_only
+
+
+def test_a_pipe_gets_one_picture(daemon: AnsweringLoop, run: Run) -> None:
+    """Where the output is no terminal, one picture is printed, without colours and without keys."""
+    daemon.publish()
+
+    result = run("watch")
+
+    assert result.exit_code == 0, result.output
+    assert "450 pages/s hold the age" in result.output
+    assert "\x1b" not in result.output
+    assert "q quit" not in result.output
+    assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_for_machines_it_is_the_status(daemon: AnsweringLoop, run: Run) -> None:
+    """With --json and --once the object is the one that ``innobrim status --json`` prints."""
+    daemon.publish()
+    shown, wanted = (json.loads(run(*words, "--json").output) for words in (("watch", "--once"), ("status",)))
+
+    assert shown.keys() == wanted.keys()
+    assert shown["decision"] == wanted["decision"]
+
+
+def test_nobody_there_is_exit_3(run: Run) -> None:
+    """A daemon that never answered is said at once, with where it was looked for; as JSON too."""
+    for words in ((), ("--once",), ("--lines",)):
+        result = run("watch", *words)
+        assert result.exit_code == 3
+        assert "the daemon cannot be reached: unix socket" in result.output
+    assert "cannot be reached" in json.loads(run("watch", "--json").stdout)["detail"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--interval", "0s"),
+        ("--interval", "5"),
+        ("--range", "7h"),
+        ("--lines", "--once"),
+        ("--lines", "--json"),
+    ],
+)
+def test_wrong_usage_is_exit_2(run: Run, words: tuple[str, ...]) -> None:
+    """What makes no sense is said before anybody is asked."""
+    assert run("watch", *words).exit_code == 2
+
+
+def test_lines_are_one_for_each_tick(folder: Path, daemon: AnsweringLoop) -> None:
+    """With --lines a pipe gets a line for every new tick, and none twice."""
+    daemon.publish()
+    words = ["watch", "--lines", "--interval", "0.1s", "--state-directory", str(folder)]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-c", "from tuner.cli.main import main; main()", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        daemon.template = record(reading=sample(io_capacity=400, io_capacity_max=800))
+        daemon.publish()
+        second = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        process.wait(SOON)
+
+    assert "; C 225, M 450; age " in first
+    assert "C 400, M 800" in second
+
+
+def test_no_daemon_carries_the_picture() -> None:
+    """Neither a daemon with its API nor the help of ``watch`` imports rich."""
+    code = (
+        "import sys, tuner.daemon, tuner.cli.run, tuner.cli.serve, api.app, tuner.cli.watch.command;"
+        "print([name for name in sys.modules if name.split('.')[0] in {'rich', 'pygments', 'markdown_it'}])"
+    )
+    path = os.pathsep.join(one for one in sys.path if one)
+    found = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=SOON,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+    assert found.stdout.strip() == "[]"
+
+
+def test_the_help_has_an_example() -> None:
+    """Help says keys, exit codes, and how to begin."""
+    text = CliRunner().invoke(cli, ["watch", "--help"], prog_name="innobrim").output
+
+    for part in ("Example: innobrim watch", "--url", "q quit", "Exit 3", "NO_COLOR", "It only reads"):
+        assert part in " ".join(text.split())
+
+
+def test_a_simulated_server_in_motion(tmp_path: Path) -> None:
+    """Beside a daemon with a simulated server, asked over TCP, the charts fill and the clock goes on."""
+    port = free_port()
+    path = os.pathsep.join(one for one in sys.path if one)
+    words = ["demo", "--server", "simulated", "--seconds", "600", "--port", str(port)]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-c", "from tuner.cli.main import main; main()", *words],
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path, "HOME": str(tmp_path)},
+    ) as demo:
+        try:
+            deadline = time.monotonic() + SOON
+            while not _answers(port):
+                assert demo.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            with Virtual("watch", "--url", f"http://127.0.0.1:{port}", "--range", "1m") as terminal:
+                text = terminal.until(lambda text: "simulated 9.7" in text and "█" in text)
+                before = text.splitlines()[0]
+                terminal.until(lambda text: text.splitlines()[0] != before and "of at most 300 s" in text)
+                terminal.press("q")
+                assert terminal.ended() == 0
+        finally:
+            demo.kill()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

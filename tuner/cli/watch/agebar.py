@@ -1,0 +1,59 @@
+"""The checkpoint age as a bar that lies, up to where writers block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from tuner.cli.watch.follow import View
+from tuner.cli.watch.look import BAD, CAREFUL, GOOD, LABEL_WIDTH, NAME, OURS, QUIET, Look
+from tuner.cli.wording import mib, set_point_text
+
+
+def age_bar(view: View, look: Look, *, full_words: bool) -> Iterator[Text]:
+    """Yield the age as a bar up to max checkpoint age, and the marks of set-point and sync flushing."""
+    found, limits = view.status.estimate, view.status.limits
+    if found is None or limits is None:
+        yield look.line((f"{'age':<{LABEL_WIDTH}}", NAME), "unknown")
+        yield Text()
+        return
+    highest = mib(limits.stall_point)
+    words = f"of {highest} max checkpoint age" if full_words else f"of max {highest}"
+    figures = f" {found.checkpoint_age / limits.stall_point:>4.0%} {words}"
+    width = max(8, look.width - LABEL_WIDTH - len(figures))
+
+    def place(age: float) -> int:
+        return min(width - 1, max(0, round(width * age / limits.stall_point)))
+
+    marks = {place(limits.sync_point): BAD}
+    wanted = None
+    if view.status.set_point is not None:
+        wanted = place(view.status.set_point * limits.flush_limit)
+        marks[wanted] = OURS
+    full = place(found.checkpoint_age)
+    late = found.modified_age >= limits.sync_point
+    style = BAD if late else CAREFUL if wanted is not None and full > wanted + width // 20 else GOOD
+    line = look.line((f"{'age':<{LABEL_WIDTH}}", NAME))
+    for cell in range(width):
+        char = look.glyphs.bar[0] if cell < full else look.glyphs.bar[1]
+        if cell in marks:
+            char = "|" if look.glyphs.ascii else "┃"
+        line.append(char, marks.get(cell, style if cell < full else QUIET))
+    line.append(figures)
+    yield look.cut(line)
+    yield _marks(look, place(limits.sync_point), wanted, f"set-point {set_point_text(view.status)}")
+
+
+def _marks(look: Look, sync: int, wanted: int | None, said: str) -> Text:
+    """Return the line below the bar, with a sign below each mark."""
+    up, line = look.glyphs.up, look.line(" " * LABEL_WIDTH)
+    if wanted is not None:
+        before = f"{said} {up}"
+        if len(before) <= wanted + 1:
+            line.append(" " * (wanted + 1 - len(before)) + before, OURS)
+        else:
+            line.append(" " * wanted + f"{up} {said}", OURS)
+    room = LABEL_WIDTH + sync - line.cell_len
+    line.append((" " * room + up if room >= 0 else "") + " sync flushing", BAD if look.colour else "")
+    return look.cut(line)

@@ -1,0 +1,66 @@
+"""What a person has to know beside the charts, in the words of ``innobrim status``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from api.views import Status
+from tuner.cli import optimiser_text
+from tuner.cli.watch.follow import View
+from tuner.cli.watch.look import BAD, CAREFUL, Look
+from tuner.cli.wording import (
+    changes_text,
+    drain_text,
+    duration,
+    hold_text,
+    override_text,
+    predicted_text,
+    restore_text,
+    window_text,
+)
+
+Fact = tuple[str, str, str]
+"""Label, words, style."""
+
+
+def facts(view: View, look: Look) -> Iterator[Text]:
+    """Yield holds, what is under way, what would be, and how many changes are left."""
+    for label, words, style in (*_held(view.status), *_under_way(view.status), *_figures(view.status)):
+        yield from look.labelled(label, words, style, most=2 if label in {"hold", "predicted"} else 1)
+
+
+def _held(status: Status) -> Iterator[Fact]:
+    if not status.holds:
+        yield "holds", "none", ""
+    for hold in status.holds:
+        yield "hold", hold_text(hold), CAREFUL
+    if status.occurrences:
+        yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile", CAREFUL
+    if status.degraded:
+        yield "degraded", "InnoDB counters are off: innobrim status says more", CAREFUL
+    if status.journal is not None:
+        yield "journal", f"cannot be written: {status.journal}; ticks wait in memory", BAD
+
+
+def _under_way(status: Status) -> Iterator[Fact]:
+    if status.override is not None:
+        yield "override", override_text(status.override), CAREFUL
+    if status.drain is not None:
+        yield "drain", f"{drain_text(status.drain)}; for {status.drain.who}", CAREFUL
+    if status.restore is not None:
+        yield "restore", restore_text(status.restore, status.in_force, status.originals), CAREFUL
+    for window in status.schedule:
+        yield "schedule", window_text(window), ""
+    if status.optimiser is not None:
+        at = status.at + status.seconds_old
+        for words in optimiser_text.lines(status.optimiser, at=at, duration=duration):
+            yield "optimiser", words, ""
+
+
+def _figures(status: Status) -> Iterator[Fact]:
+    if status.estimate is not None:
+        exceeded = any(one.exceeded for one in (status.budgets or {}).values())
+        yield "predicted", predicted_text(status, status.estimate), BAD if exceeded else ""
+    yield "changes", changes_text(status), ""
