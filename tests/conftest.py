@@ -11,7 +11,7 @@ import structlog
 
 from tuner import logs
 
-pytest_plugins = ["tests.real.fixtures", "tests.real.small", "tests.real.families"]
+pytest_plugins = ["tests.real.fixtures", "tests.real.small", "tests.real.families", "tests.browser.fixtures"]
 
 
 @pytest.fixture

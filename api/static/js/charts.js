@@ -51,6 +51,12 @@ const CHARTS = [
   },
 ];
 
+// To one significant digit, so that a log axis has its powers of ten.
+function round(value, how) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return how(value / power) * power;
+}
+
 function faint(colour) {
   return `color-mix(in srgb, ${colour} 13%, transparent)`;
 }
@@ -85,7 +91,7 @@ class Chart {
     this.plot = new uPlot({
       width: Math.max(240, this.plotted.clientWidth), height: this.#height(), legend: { show: false },
       cursor: { sync: { key: this.group }, drag: { x: false, y: false }, points: { size: 7 } },
-      scales: { x: { time: true }, y: this.log ? { distr: 3, range: (u, low, high) => [low / 1.5, high * 1.5] } : { range: (u, low, high) => [0, (high > 0 ? high : 1) * 1.06] } },
+      scales: { x: { time: true }, y: this.log ? { distr: 3, range: (u, low, high) => [round(low / 1.3, Math.floor), round(high * 1.3, Math.ceil)] } : { range: (u, low, high) => [0, (high > 0 ? high : 1) * 1.06] } },
       axes: [{ ...axis, space: 70, size: 28, values: (u, ticks) => ticks.map((tick) => clock(tick).slice(0, u.scales.x.max - u.scales.x.min > 900 ? 5 : 8)) },
         { ...axis, size: 66, space: 32, ...(spec.binary ? { incrs: BINARY_STEPS } : {}),
           values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : spec.binary ? bytes(tick) : short(tick))) }],

@@ -70,7 +70,7 @@ export function tiles(status) {
     { name: "Crash now", value: duration(found?.recovery_seconds), note: `recovery; ${against(budgets?.recovery)}`, bad: budgets?.recovery?.exceeded },
     { name: "Shutdown now", value: duration(found?.shutdown_seconds), note: against(budgets?.shutdown), bad: budgets?.shutdown?.exceeded },
     { name: "Burst absorbable", value: !burst ? DASH : burst.seconds == null ? "any" : duration(burst.seconds), note: burst ? `of ${burst.load} × this load` : "", bad: burst?.seconds != null && burst.seconds < 5 },
-    { name: "Changes", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "in the last hour" : `in the last hour; ${status.changes_allowed} allowed` },
+    { name: "Changes", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "in the last hour" : `of ${status.changes_allowed} in an hour` },
   ];
 }
 

@@ -1,0 +1,155 @@
+"""A daemon's loop on the simulated server with its API on loopback, at a pace of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import queue
+import socket
+import threading
+import time
+from typing import Self
+
+from api.app import create_app
+from api.server import ApiServer
+from lab.plant.clock import SimClock
+from lab.plant.parameters import PlantParameters
+from lab.plant.server import SimulatedServer
+from tests.api.factory import TOKEN, about
+from tuner.advice import advise_now
+from tuner.board import Board
+from tuner.core.state import State
+from tuner.core.step import start
+from tuner.loop import drive
+from tuner.records import Capacity, Command, TickRecord
+from tuner.settings import Mode, Settings
+
+HISTORY_SECONDS = 900.0
+"""Simulated, gone through at once before anybody looks: by then the loop holds its set-point."""
+
+INTERVAL = 1.0
+END_SECONDS = 10.0
+
+
+class PacedInbox:
+    """The loop's wait: none until the history is there, then real seconds for each simulated one."""
+
+    def __init__(self, board: Board, clock: SimClock, history: float, *first: Command) -> None:
+        self.pace = 1.0
+        self._history = history
+        self.ready = threading.Event()
+        self._board = board
+        self._clock = clock
+        self._first = first
+        self._began = clock.monotonic()
+
+    def take(self, *, until: float) -> tuple[Command, ...]:
+        """Wait, unless a command is there; move the clock to the deadline."""
+        found, self._first = list(self._first), ()
+        if self._clock.monotonic() - self._began < self._history:
+            self._clock.advance_to(until)
+            return tuple(found)
+        self.ready.set()
+        with contextlib.suppress(queue.Empty):
+            found.append(self._board.inbox.get(timeout=self.pace))
+        self._clock.advance_to(until)
+        return tuple(found)
+
+
+class Site:
+    """The loop and its API, at ``url``, from the default setting on.
+
+    Attributes:
+        token: what changes over TCP need.
+    """
+
+    token = TOKEN
+
+    def __init__(
+        self, *, mode: Mode = Mode.ACTIVE, pace: float = 1.0, history: float = HISTORY_SECONDS
+    ) -> None:
+        """Make it; nothing runs yet.
+
+        Args:
+            mode: of the loop from its start.
+            pace: real seconds a tick, once the history is there.
+            history: simulated seconds that are gone through first.
+        """
+        clock = SimClock(epoch=time.time() - history)
+        self.board = Board()
+        self._clock = clock
+        self._server = SimulatedServer(PlantParameters(), clock, seed=1)
+        self._inbox = PacedInbox(self.board, clock, history, Command(name="originals_saved", who="test"))
+        self._inbox.pace = pace
+        self._settings = Settings(mode=mode)
+        self._thread = threading.Thread(target=self._loop, name="loop", daemon=True)
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}/"
+        app = create_app(
+            self.board,
+            token_sha256=hashlib.sha256(self.token.encode()).hexdigest(),
+            about=about(started=time.time(), interval=INTERVAL),
+            advice=lambda: advise_now(self.board),
+        )
+        self._api = ApiServer(app, "127.0.0.1", port, None, ending=app.state.end_streams)
+
+    def __enter__(self) -> Self:
+        """Run, and return once the history is there."""
+        self._api.start()
+        self._thread.start()
+        assert self._inbox.ready.wait(300.0), "the loop did not come to the end of its history"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pace(0.01)
+        self.board.submit(Command(name="stop", who="test", value="leave"))
+        self._api.stop(END_SECONDS)
+        self._thread.join(END_SECONDS)
+
+    def pace(self, seconds: float) -> None:
+        """Have each tick take so many real seconds from the next one on."""
+        self._inbox.pace = seconds
+
+    def in_force(self) -> Capacity:
+        """Return C and M as the server has them."""
+        cleaner = self._server.engine.cleaner
+        return Capacity(cleaner.io_capacity, cleaner.io_capacity_max)
+
+    def writes(self) -> int:
+        """Return how many ticks have written."""
+        return self.board.tally().changes
+
+    def tick(self) -> int:
+        """Return the number of the newest tick."""
+        return self.record().tick.number
+
+    def record(self) -> TickRecord:
+        """Return the newest tick's record."""
+        last = self.board.last()
+        assert last is not None
+        return last
+
+    def command(self, name: str, value: str | int | None = None) -> None:
+        """Ask something of the loop; return once it has answered, whatever it said."""
+        number = self.board.submit(Command(name=name, who="test", value=value))
+        assert self.board.answer(number, timeout=END_SECONDS) is not None, f"no answer to {name}"
+
+    def _loop(self) -> None:
+        def publish(state: State, record: TickRecord) -> None:
+            self.board.publish(record, state.settings, state.facts)
+
+        drive(
+            self._server,
+            self._clock,
+            self._inbox,
+            start(self._settings, self._server.facts()),
+            interval=INTERVAL,
+            publish=publish,
+        )
+
+
+def free_port() -> int:
+    """Return a TCP port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

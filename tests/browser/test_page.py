@@ -1,0 +1,233 @@
+"""The page in a browser, beside a loop on the simulated server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.fixtures import Open
+from tests.browser.site import Site
+from tests.browser.visit import PHONE, pair_in
+from tests.real.support import until
+from tuner.records import HoldCode
+from tuner.settings import Mode
+
+pytestmark = pytest.mark.browser
+
+OVERRIDE_SECONDS = 12
+
+
+@pytest.fixture(scope="module")
+def at_work() -> Iterator[Site]:
+    """Yield an active loop that holds its set-point, a quarter of an hour of it behind it."""
+    with Site(pace=0.5) as site:
+        yield site
+
+
+@pytest.fixture
+def site(at_work: Site) -> Site:
+    """Return it as every test wants to find it: active, and nothing a person asked for in force."""
+    for name in ("cancel_override", "resume"):
+        at_work.command(name)
+    at_work.command("mode", Mode.ACTIVE.value)
+    until(lambda: not at_work.record().holds, 10.0, "no hold")
+    return at_work
+
+
+def test_says_what_it_does_and_why(site: Site, visit: Open) -> None:
+    """The top line has state, deed, reason, and what the originals would make of the load."""
+    seen = visit(site.url)
+
+    expect(seen.state).to_have_text("Working")
+    now = site.in_force()
+    assert pair_in(seen.page.locator("#doing").inner_text()) == (now.io_capacity, now.io_capacity_max)
+    expect(seen.page.locator("#why")).to_contain_text("set-point")
+    expect(seen.page.locator("#without")).to_contain_text("10000/20000")
+    assert seen.complaints == []
+    assert seen.hosts == {site.url.split("/")[2]}
+
+
+def test_charts_move(site: Site, visit: Open) -> None:
+    """New ticks are drawn in every chart by themselves, and the numbers beside them follow."""
+    seen = visit(site.url)
+    drawn, figures, tick = seen.drawn(), seen.figures(), site.tick()
+
+    until(lambda: site.tick() > tick + 5, 30.0, "five ticks")
+
+    until(lambda: all(new != old for new, old in zip(seen.drawn(), drawn, strict=True)), 30.0, "new charts")
+    assert seen.figures() != figures
+
+
+def test_an_override_shows_and_expires(site: Site, visit: Open) -> None:
+    """An override is asked for with old and new, is seen while it lasts, and is over by itself."""
+    seen = visit(site.url)
+    old = site.in_force().io_capacity_max
+    wanted = 2 * old
+
+    seen.ask("override")
+    seen.dialog.locator('[name="io_capacity_max"]').fill(str(wanted))
+    change = seen.dialog.locator(".change").inner_text()
+    assert str(old) in change
+    assert str(wanted) in change.replace("\u202f", "")
+    seen.offer_seconds(OVERRIDE_SECONDS)
+    seen.answer(site.token, minutes=str(OVERRIDE_SECONDS / 60))
+
+    assert f"override to {wanted}" in seen.done()
+    expect(seen.state).to_contain_text("override")
+    until(lambda: site.in_force().io_capacity_max == wanted, 10.0, "the override in force")
+    expect(seen.state).to_have_text("Working")
+    expect(seen.page.locator('[data-act="override"]')).to_be_visible()
+
+
+def test_a_pause_stops_the_writes(site: Site, visit: Open) -> None:
+    """Paused from the page the loop writes its park and then nothing, and the page says so until resumed."""
+    seen = visit(site.url)
+    seen.ask("pause")
+    seen.answer(site.token, reason="looking around")
+    seen.done()
+    expect(seen.state).to_have_text("Paused")
+    expect(seen.page.locator("#holds")).to_contain_text("looking around")
+    tick = site.tick()
+    until(lambda: site.tick() > tick + 3, 10.0, "the park")
+    writes, kept, tick = site.writes(), site.in_force(), site.tick()
+    until(lambda: site.tick() > tick + 15, 30.0, "fifteen ticks")
+    assert (site.writes(), site.in_force()) == (writes, kept)
+
+    seen.ask("pause")
+    seen.answer()
+    seen.done()
+
+    until(lambda: not site.record().holds, 10.0, "the end of the pause")
+    expect(seen.state).to_have_text("Working")
+
+
+def test_a_wrong_token_is_refused_and_a_right_one_asked_for_once(site: Site, visit: Open) -> None:
+    """A change with a wrong token is refused in words; the right one is asked for once, and kept nowhere."""
+    seen = visit(site.url)
+    seen.ask("pause")
+    seen.answer("not-the-token")
+    expect(seen.dialog.locator("#dialog-error")).to_contain_text("token")
+    expect(seen.dialog.locator('[name="token"]')).to_be_focused()
+    assert not any(hold.code is HoldCode.PAUSED for hold in site.record().holds)
+
+    seen.answer(site.token)
+    seen.done()
+    expect(seen.state).to_have_text("Paused")
+    seen.ask("pause")
+    expect(seen.dialog.locator('[name="token"]')).to_have_count(0)
+    seen.answer()
+    seen.done()
+
+    kept = "[localStorage.length, sessionStorage.length, document.cookie.length]"
+    assert seen.page.evaluate(kept) == [0, 0, 0]
+    seen.open()
+    seen.ask("pause")
+    expect(seen.dialog.locator('[name="token"]')).to_have_count(1)
+
+
+def test_nothing_is_asked_of_the_loop_before_a_yes(site: Site, visit: Open) -> None:
+    """Every control asks first, with what would be written, and Escape leaves all as it was."""
+    seen = visit(site.url)
+    sent: list[str] = []
+    seen.page.on("request", lambda one: sent.append(one.method) if one.method != "GET" else None)
+
+    for act in ("mode", "pause", "override", "drain", "park", "restore"):
+        seen.ask(act)
+        expect(seen.dialog.locator(".change tbody tr").first).to_be_visible()
+        seen.page.keyboard.press("Escape")
+        expect(seen.dialog).to_have_count(0)
+
+    assert sent == []
+
+
+def test_a_keyboard_is_enough(site: Site, visit: Open) -> None:
+    """With Tab, Enter and the arrows alone a person looks along a chart, and pauses and resumes the loop."""
+    seen = visit(site.url)
+    keys = seen.page.keyboard
+    seen.tab_to("age")
+    keys.press("ArrowLeft")
+    keys.press("ArrowLeft")
+    expect(seen.page.locator("#said-age")).to_contain_text("Uncheckpointed Bytes")
+    expect(seen.page.locator("#said-age")).to_contain_text("at ")
+    keys.press("Escape")
+
+    seen.page.reload()
+    seen.open()
+    seen.tab_to("pause")
+    keys.press("Enter")
+    seen.tab_to("token")
+    keys.type(site.token)
+    keys.press("Enter")
+    seen.done()
+    expect(seen.state).to_have_text("Paused")
+    assert seen.focused() == "pause"
+    keys.press("Enter")
+    seen.tab_to("dialog-go")
+    keys.press("Enter")
+    seen.done()
+    expect(seen.state).to_have_text("Working")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(site: Site, visit: Open, scheme: str) -> None:
+    """In either colour scheme axe-core has no serious finding, on the page and with a question open."""
+    seen = visit(site.url, scheme=scheme)
+    page = seen.findings()
+    seen.ask("override")
+    question = seen.findings()
+
+    assert page == []
+    assert question == []
+
+
+def test_dark_is_dark(site: Site, visit: Open) -> None:
+    """Where the system is dark the page is dark, with light words."""
+    light, dark = (
+        visit(site.url, scheme=scheme).page.evaluate(
+            "(({backgroundColor, color}) => [backgroundColor, color])(getComputedStyle(document.body))"
+        )
+        for scheme in ("light", "dark")
+    )
+
+    assert _luminance(light[0]) - _luminance(light[1]) > 0.6
+    assert _luminance(dark[1]) - _luminance(dark[0]) > 0.6
+
+
+def test_a_phone_has_room_for_it(site: Site, visit: Open) -> None:
+    """On a phone nothing is wider than the window, and state, reason and figures come without scrolling."""
+    seen = visit(site.url, window=PHONE)
+
+    assert seen.overflow() <= 0
+    for part in ("#state", "#doing", "#why", "#tiles"):
+        box = seen.page.locator(part).bounding_box()
+        assert box is not None
+        assert box["y"] < PHONE["height"], part
+    seen.ask("override")
+    box = seen.dialog.bounding_box()
+    assert box is not None
+    assert box["width"] <= PHONE["width"]
+
+
+def test_a_dead_loop_shows(visit: Open) -> None:
+    """A loop that stands still is called that."""
+    with Site(pace=0.5) as dying:
+        seen = visit(dying.url)
+        dying.pace(1000.0)
+        expect(seen.state).to_have_text("The loop does not tick", timeout=90_000)
+        expect(seen.verdict).to_have_attribute("data-level", "alarm")
+
+
+def test_a_daemon_that_is_gone_shows(visit: Open) -> None:
+    """Where nobody answers any more the page says so at once, and takes no more questions."""
+    with Site(pace=0.5) as dying:
+        seen = visit(dying.url)
+    expect(seen.verdict).to_have_attribute("data-level", "lost")
+    expect(seen.page.locator("#link-text")).to_have_text("not connected")
+    expect(seen.page.locator('[data-act="override"]')).to_be_disabled()
+
+
+def _luminance(colour: str) -> float:
+    red, green, blue = (int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
