@@ -34,7 +34,8 @@ more for each schedule of its configuration.
 
 The API listens on loopback, so whoever scrapes it runs on the server's machine (Prometheus in agent
 mode, or any other agent that writes to a remote one), or goes through a proxy with TLS and access
-control. `instance` is then best the server's name, since the address is the same everywhere:
+control, which has to pass `Host: localhost` on: other names are refused. `instance` is then best the
+server's name, since the address is the same everywhere:
 
 ```yaml
 scrape_configs:
