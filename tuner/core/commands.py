@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core import optimising, orders, scheduled
+from tuner.core import optimising, orders, overlay, scheduled
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.holds import unparkable
 from tuner.core.standing import cut_short, waiting
@@ -85,16 +85,16 @@ def _settings(state: State, asked: Asked) -> Outcome:
     settings = asked.command.settings
     if settings is None:
         return refused(state, "no settings were given")
-    before = state.settings
+    before = overlay.configured(state)
     if settings == before:
         return Outcome(state, "settings unchanged")
-    if settings.policy != before.policy or settings.fixed_io_capacity_max != before.fixed_io_capacity_max:
-        state = replace(state, policy=None)
     changed = [
         name for name in settings.__struct_fields__ if getattr(settings, name) != getattr(before, name)
     ]
     said = ", ".join(f"{name} {getattr(before, name)} → {getattr(settings, name)}" for name in changed)
-    state = replace(state, settings=settings, set_point=None, park_target=None)
+    in_force, kept, gone = overlay.over(state, settings)
+    said += f"; no longer in force, beside the new configuration: {gone}" if gone else ""
+    state = overlay.adopt(state, in_force, configured=settings, overlay=kept)
     if settings.mode is not before.mode:
         state = change_mode(state, settings.mode, "the configuration says so")
     return Outcome(state, f"settings changed: {said}", event="settings")
@@ -141,6 +141,8 @@ HANDLERS: dict[str, Handler] = {
     "restore": orders.restore,
     "mode": _mode,
     "settings": _settings,
+    "overlay": overlay.put,
+    "cancel_overlay": overlay.cancel,
     "originals_saved": _originals_saved,
     "schedule": scheduled.take,
     "stop": _stop,

@@ -16,7 +16,7 @@ from tuner.core.occurrences import Occurrences
 from tuner.core.purse import Purse
 from tuner.core.trends import MeanRates, Trends
 from tuner.core.trials import Trials
-from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Window
+from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
 from tuner.settings import Mode, Settings
 
 SAME_START_SECONDS = 5.0
@@ -183,7 +183,8 @@ class State(Struct, frozen=True):
     for a reading; ``beside_before`` is the server that the last run ended beside, where another one answers
     at its address now, until that is said; ``lock_asked`` tells that readings show who has the writer lock,
     which is asked for from the tick after active mode is entered; ``schedule`` has the windows that are
-    active.
+    active; ``settings`` are those in force, ``configured`` the configuration's where an ``overlay`` makes the
+    difference, None without one.
     """
 
     settings: Settings
@@ -225,3 +226,5 @@ class State(Struct, frozen=True):
     why_advisory: str = ""
     schedule: tuple[Window, ...] = ()
     trials: Trials = Trials()
+    configured: Settings | None = None
+    overlay: Overlay | None = None

@@ -142,6 +142,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         advisory=why_advisory(state),
         schedule=state.schedule,
         optimiser=optimising.progress(state, now=now),
+        overlay=state.overlay,
     )
 
 

@@ -23,6 +23,7 @@ from tuner.records.decision import (
 )
 from tuner.records.estimate import Estimate
 from tuner.records.optimiser import InUse, OptimiserHealth, OptimiserPhase, OptimiserProgress
+from tuner.records.overlay import Overlay
 from tuner.records.server import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
@@ -59,6 +60,7 @@ __all__ = [
     "OptimiserHealth",
     "OptimiserPhase",
     "OptimiserProgress",
+    "Overlay",
     "Receipt",
     "RestoreProgress",
     "Sample",

@@ -10,6 +10,7 @@ from msgspec import Struct
 from policies.types import Suggestion
 from tuner.records.estimate import Estimate
 from tuner.records.optimiser import OptimiserProgress
+from tuner.records.overlay import Overlay
 from tuner.records.server import Capacity, Facts, Missed, Sample
 from tuner.records.window import Window
 from tuner.settings import Mode, Settings
@@ -120,7 +121,7 @@ class Command(Struct, frozen=True):
 
     Attributes:
         name: pause, resume, park, restore, override, cancel_override, drain, cancel_drain, mode,
-            settings, stop, originals_saved, schedule, suggest.
+            settings, overlay, cancel_overlay, stop, originals_saved, schedule, suggest.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
         value: M for override, mode name for mode, checkpoint age for drain as ``tuner.core.ages``
@@ -131,6 +132,7 @@ class Command(Struct, frozen=True):
         windows: those of the schedule that are active from now on, for ``schedule``.
         reason: free text for the record.
         suggestion: for suggest, what to try; None for nothing.
+        overlay: for overlay, settings to change; None as a value goes back to the configuration's.
     """
 
     name: str
@@ -142,6 +144,7 @@ class Command(Struct, frozen=True):
     windows: tuple[Window, ...] = ()
     reason: str = ""
     suggestion: Suggestion | None = None
+    overlay: dict[str, float | None] | None = None
 
 
 class Tick(Struct, frozen=True):
@@ -250,3 +253,4 @@ class TickRecord(Struct, frozen=True):
     advisory: str = ""
     schedule: tuple[Window, ...] = ()
     optimiser: OptimiserProgress | None = None
+    overlay: Overlay | None = None
