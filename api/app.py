@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from api.about import About
+from api.access import Access
 from api.documentation import documentation_routes
 from api.gate import Gate
 from api.metrics import MetricsPage
@@ -34,19 +35,17 @@ from tuner.findings import Finding
 def create_app(
     board: Board,
     *,
-    token_sha256: str | None,
+    access: Access,
     about: About,
     advice: Callable[[], list[Finding]],
-    host: str = "127.0.0.1",
 ) -> FastAPI:
     """Return the application.
 
     Args:
         board: the seam to the loop.
-        token_sha256: hex SHA-256 of the token that changes over TCP need; None refuses them all.
+        access: who may ask what over TCP.
         about: the daemon besides the board.
         advice: returns what a person could do now.
-        host: the name or address listened on, which a Host header may name besides loopback's.
     """
     app = FastAPI(
         title="InnoBrim",
@@ -78,7 +77,7 @@ def create_app(
     app.include_router(documentation, include_in_schema=False)
     app.include_router(page, include_in_schema=False)
     app.state.methods = _methods(*routers, ("", documentation), ("", page))
-    app.add_middleware(Gate, host=host, token_sha256=token_sha256)
+    app.add_middleware(Gate, access=access)
     return app
 
 

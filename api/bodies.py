@@ -53,7 +53,35 @@ class DrainBody(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason = ""
 
 
-BodyT = TypeVar("BodyT", ReasonBody, ModeBody, OverrideBody, DrainBody)
+Pages = Annotated[int, Meta(ge=100, le=4_000_000_000, description="pages/s")]
+Budget = Annotated[float, Meta(ge=1.0, le=86_400.0, description="seconds; not above the file's")]
+
+
+class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings to change until they are cancelled or the daemon ends; null goes back to the file's."""
+
+    set_point: Annotated[float, Meta(gt=0.2, le=1.0, description="age ratio to hold")] | None = None
+    min_io_capacity_max: Annotated[Pages, Meta(description="pages/s; not below the file's")] | None = None
+    max_io_capacity_max: Annotated[Pages, Meta(description="pages/s; not above the file's")] | None = None
+    dwell_seconds: (
+        Annotated[
+            float, Meta(ge=1.0, le=3600.0, description="seconds between two writes; not below the file's")
+        ]
+        | None
+    ) = None
+    max_changes_per_hour: (
+        Annotated[int, Meta(ge=1, le=3600, description="writes in any hour; not above the file's")] | None
+    ) = None
+    max_checkpoint_age_ratio: (
+        Annotated[float, Meta(gt=0.1, le=0.84, description="of the redo capacity; not above the file's")]
+        | None
+    ) = None
+    max_recovery_seconds: Budget | None = None
+    max_shutdown_seconds: Budget | None = None
+    reason: Reason = ""
+
+
+BodyT = TypeVar("BodyT", ReasonBody, ModeBody, OverrideBody, DrainBody, SettingsBody)
 
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"^Object missing required field `(?P<name>[^`]*)`$")
@@ -103,6 +131,9 @@ def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:
 def _bounds(hint: Any) -> str:  # noqa: ANN401 - a type hint
     """Say in words which values a field takes."""
     schema = msgspec.json.schema(hint)
+    if "anyOf" in schema:
+        schema = {**schema, **next(part for part in schema["anyOf"] if part.get("type") != "null")}
+        schema["description"] = f"{schema.get('description', '')}; null for the file's".removeprefix("; ")
     words = schema.get("description", "")
     if "$defs" in schema:
         values = next(iter(schema["$defs"].values())).get("enum", [])

@@ -26,7 +26,7 @@ th,td{text-align:left;vertical-align:top;padding:.2rem .6rem .2rem 0;border-bott
 summary{cursor:pointer}
 """.strip()
 _POLICY = (
-    "default-src 'none'; frame-ancestors 'none'; style-src 'sha256-"
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-"
     + base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
     + "'"
 )

@@ -1,44 +1,65 @@
-"""Who may ask what: the outermost layer of the application, in front of every route.
-
-A request's transport is what the server marked it with, never what it says about itself: an
-unmarked request counts as TCP. Over TCP a change needs the token; over the unix socket the
-file's permission has already decided.
-"""
+"""The outermost layer, in front of every route: who may come in, and how much at a time."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import logging
 import socket
 import struct
-from typing import Literal
+import time
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.access import Access, Transport, mark, transport_of
+from api.limits import (
+    BURST,
+    DELAY,
+    HEADER_BYTES,
+    REQUESTS_PER_SECOND,
+    TURN_SECONDS,
+    Rate,
+    Turns,
+    peer_in,
+)
 from api.problems import ApiError, defect
 
 _LOG = logging.getLogger("innobrim.api")
 
-Transport = Literal["tcp", "unix"]
-
 LARGEST_BODY = 16 * 1024
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Of a request, bytes."""
 
-_TRANSPORT = "innobrim.transport"
-_WHO = "innobrim.who"
-_CONNECTION = "innobrim.connection"
-_AT_ONCE = struct.pack("ii", 1, 0)
-_HEADERS = {
+CHUNK = 64 * 1024
+"""A long answer is handed to the connection in pieces of so many bytes, each when the one before has gone."""
+
+HEADERS = {
     "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
+"""Every answer has them, except where its route says otherwise."""
+
+STREAM = "text/event-stream"
+
+_CONNECTION = "innobrim.connection"
+_AT_ONCE = struct.pack("ii", 1, 0)
+
+_TOO_MANY = ApiError(
+    "too-many",
+    f"more than {REQUESTS_PER_SECOND:.0f} requests a second, after {BURST:.0f} at once; ask less often",
+    headers={"Retry-After": "2", "Connection": "close"},
+)
+_BUSY = ApiError(
+    "busy",
+    f"no turn within {TURN_SECONDS:.0f} s; nothing was done, ask again",
+    headers={"Retry-After": "5"},
+)
 
 
 class Marked:
@@ -46,18 +67,13 @@ class Marked:
 
     def __init__(self, app: ASGIApp, transport: Transport) -> None:
         self._app = app
-        self._transport = transport
+        self._transport: Transport = transport
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        scope[_TRANSPORT] = self._transport
+        mark(scope, self._transport)
         scope[_CONNECTION] = getattr(getattr(send, "__self__", None), "transport", None)  # uvicorn's own
         await self._app(scope, receive, send)
-
-
-def who(scope: Scope) -> str:
-    """Return who asks and from where, for the record."""
-    return str(scope[_WHO])
 
 
 def cut(scope: Scope) -> None:
@@ -70,94 +86,95 @@ def cut(scope: Scope) -> None:
 
 
 class Gate:
-    """Refuses foreign hosts, changes without a token, and large bodies."""
+    """Refuses whom ``access`` refuses, what is too much, and large bodies; sees to headers and defects."""
 
-    def __init__(self, app: ASGIApp, *, host: str, token_sha256: str | None) -> None:
+    def __init__(self, app: ASGIApp, *, access: Access) -> None:
         self._app = app
-        self._hosts = LOOPBACK_NAMES | {host.lower().strip("[]")}
-        self._token_sha256 = token_sha256
+        self._access = access
+        self._rates: dict[Transport, Rate] = {"tcp": Rate(), "unix": Rate()}
+        self._turns: dict[Transport, Turns] = {"tcp": Turns(), "unix": Turns()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-
-        started = False
-
-        async def answer(message: Message) -> None:
-            nonlocal started
-            started = True
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
+        transport = transport_of(scope)
+        answer = _Answer(send)
+        if not self._rates[transport].allows(peer_in(scope), time.monotonic()):
+            await asyncio.sleep(DELAY)
+            await _TOO_MANY.response()(scope, receive, answer)
+            return
         try:
-            scope[_WHO] = self._admit(scope)
+            _check_header(scope)
+            self._access.admit(scope)
+            _check_length(Headers(scope=scope).get("content-length"))
         except ApiError as error:
             await error.response()(scope, receive, answer)
             return
+        turns = self._turns[transport]
+        if not await turns.take():
+            await _BUSY.response()(scope, receive, answer)
+            return
+        answer.turn = turns.give_back
         try:
             await self._app(scope, _limited(receive), answer)
+        except ClientDisconnect:
+            return
         except Exception:
             method, path = scope["method"], scope["path"]
             _LOG.exception("%s %s failed", method, path)
-            if started:
+            if answer.started:
                 raise
             await defect(method, path).response()(scope, receive, answer)
-
-    def _admit(self, scope: Scope) -> str:
-        headers = Headers(scope=scope)
-        client = scope.get("client")
-        if scope.get(_TRANSPORT, "tcp") == "unix":
-            caller = f"{client[0]} over the unix socket" if client else "the unix socket"
-        else:
-            self._check_host(headers.getlist("host"))
-            caller = str(client[0]) if client else "TCP"
-            if scope["method"] not in READING:
-                self._check_token(headers.get("authorization"))
-                caller = f"the token from {caller}"
-        _check_length(headers.get("content-length"))
-        return caller
-
-    def _check_host(self, values: list[str]) -> None:
-        name = _host_name(values[0]) if len(values) == 1 else ""
-        if name not in self._hosts:
-            sent = ", ".join(values) or "nothing"
-            raise ApiError(
-                "foreign-host",
-                f"the Host header says {sent}; this daemon answers to {', '.join(sorted(self._hosts))}",
-            )
-
-    def _check_token(self, authorisation: str | None) -> None:
-        challenge = {"WWW-Authenticate": 'Bearer realm="innobrim"'}
-        if self._token_sha256 is None:
-            raise ApiError("unauthorised", "this daemon has no token: use its unix socket", headers=challenge)
-        scheme, _, token = (authorisation or "").partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
-            detail = (
-                "send Authorization: Bearer with the token of the state directory, or use the unix socket"
-            )
-            raise ApiError("unauthorised", detail, headers=challenge)
-        sent = hashlib.sha256(token.strip().encode()).hexdigest()
-        if not hmac.compare_digest(sent, self._token_sha256):
-            raise ApiError(
-                "unauthorised",
-                "the token is not this daemon's; it is in the file token of the state directory",
-                headers={"WWW-Authenticate": 'Bearer realm="innobrim", error="invalid_token"'},
-            )
+        finally:
+            answer.end_turn()
 
 
-def _host_name(value: str) -> str:
-    """Return the name in a Host header, without port and brackets."""
-    value = value.strip().lower()
-    if value.startswith("["):
-        name, _, rest = value[1:].partition("]")
-        return name if not rest or rest.startswith(":") else ""
-    name, _, port = value.partition(":")
-    return name.removesuffix(".") if not port or port.isdecimal() else ""
+class _Answer:
+    """What is sent: with our headers, in pieces. A stream of events gives its turn back as it begins."""
+
+    def __init__(self, send: Send) -> None:
+        self.started = False
+        self.turn: Callable[[], None] | None = None
+        self._send = send
+
+    async def __call__(self, message: Message) -> None:
+        """Send one message."""
+        self.started = True
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            if headers.get("content-type", "").startswith(STREAM):
+                self.end_turn()
+        for piece in _pieces(message):
+            await self._send(piece)
+
+    def end_turn(self) -> None:
+        """Give the turn back; safe to call twice."""
+        turn, self.turn = self.turn, None
+        if turn is not None:
+            turn()
+
+
+def _pieces(message: Message) -> list[Message]:
+    """Return a message that carries a long body as several that carry its pieces."""
+    body = message.get("body", b"")
+    if message["type"] != "http.response.body" or len(body) <= CHUNK:
+        return [message]
+    cut = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
+    more = [{**message, "body": piece, "more_body": True} for piece in cut[:-1]]
+    return [*more, {**message, "body": cut[-1]}]
+
+
+def _check_header(scope: Scope) -> None:
+    """Refuse a header that came at once and whole: the connection sees only to one that does not end."""
+    size = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
+    size += sum(len(name) + len(value) for name, value in scope["headers"])
+    if size > HEADER_BYTES:
+        said = f"request line and headers may have {HEADER_BYTES} bytes, not {size}"
+        raise ApiError("header", said, headers={"Connection": "close"})
 
 
 def _check_length(value: str | None) -> None:
@@ -166,7 +183,8 @@ def _check_length(value: str | None) -> None:
 
 
 def _too_large() -> ApiError:
-    return ApiError("too-large", f"a body may have at most {LARGEST_BODY} bytes")
+    said = f"a body may have at most {LARGEST_BODY} bytes"
+    return ApiError("too-large", said, headers={"Connection": "close"})
 
 
 def _limited(receive: Receive) -> Receive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,16 +11,19 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
 
-from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody
+from api.access import role_for
+from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, SettingsBody
+from api.examples import example_of
 from api.messages import MESSAGES
 from api.problems import MEDIA_TYPE, PROBLEMS, Problem
+from api.register import Role
 from api.views import Advice, Change, Decisions, Events, HistoryAnswer, Policies, Status
 from api.vitals import Health
 from tuner.config.schema import Config
 
 DESCRIPTION = (
-    "Watch and steer the loop that holds InnoDB's uncheckpointed bytes. Reading is open; a change needs the "
-    "daemon's token over TCP, and nothing but the file's permission over the unix socket."
+    "Watch and steer the loop that holds InnoDB's uncheckpointed bytes. Over TCP a change needs a token with "
+    "the role operate, and reading none on loopback; over the unix socket the file's permission is enough."
 )
 SCHEMAS: tuple[type[Struct], ...] = (
     Status,
@@ -36,6 +40,7 @@ SCHEMAS: tuple[type[Struct], ...] = (
     ModeBody,
     OverrideBody,
     DrainBody,
+    SettingsBody,
     ReasonBody,
 )
 
@@ -47,29 +52,65 @@ def reference(model: type[Struct]) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
 
+EVERYWHERE = ("cross-origin", "too-slow", "foreign-host", "header", "too-many", "internal", "busy")
+"""Problems that any request can end in, before its route is asked."""
+
+
 def answers(model: type[Struct], description: str, *problems: str) -> Responses:
-    """Return a route's answers: the good one and its problems by name."""
+    """Return a route's answers: the good one and its own problems by name."""
     found: Responses = {
         200: {"description": description, "content": {"application/json": {"schema": reference(model)}}}
     }
-    for name in (*problems, "foreign-host", "internal"):
-        status, title, meaning = PROBLEMS[name]
-        found[status] = {
-            "description": f"{title}. {meaning}",
-            "content": {MEDIA_TYPE: {"schema": reference(Problem)}},
-        }
+    for name in problems:
+        add_problem(found, name)
     return found
 
 
+def add_problem(answers: Responses, name: str, key: Callable[[int], int | str] = int) -> None:
+    """Add a problem to a route's answers; several may have the same status.
+
+    Args:
+        answers: by status.
+        name: of the problem.
+        key: how the answers write a status.
+    """
+    status, title, meaning = PROBLEMS[name]
+    example = Problem(type=f"/docs#{name}", title=title, status=status, detail=meaning)
+    made = answers.setdefault(key(status), {"description": ""})
+    content = made.setdefault("content", {}).setdefault(MEDIA_TYPE, {"schema": reference(Problem)})
+    shown = content.setdefault("examples", {})
+    if name not in shown:
+        made["description"] = f"{made['description']} {title}. {meaning}".strip()
+        shown[name] = {"value": msgspec.to_builtins(example)}
+
+
 def takes(model: type[Struct], example: dict[str, Any], *, required: bool) -> dict[str, Any]:
-    """Return the extra of a route that takes a body and, over TCP, the token."""
+    """Return the extra of a route that takes a body."""
     return {
         "requestBody": {
             "required": required,
             "content": {"application/json": {"schema": reference(model), "example": example}},
-        },
-        "security": [{"token": []}, {}],
+        }
     }
+
+
+def guard(method: str, path: str, route: dict[str, Any]) -> None:
+    """Add to a route what the gate in front of it answers, and what it asks for."""
+    needed = role_for(method.upper(), path)
+    problems = list(EVERYWHERE)
+    if needed is not None:
+        problems.append("unauthorised")
+        route["security"] = [{"token": []}, {}]
+    if needed is Role.OPERATE:
+        problems.append("forbidden")
+    for name in problems:
+        add_problem(route["responses"], name, str)
+    for answer in route["responses"].values():
+        for content in answer.get("content", {}).values():
+            name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+            example = example_of(name) if name else None
+            if example is not None:
+                content["example"] = example
 
 
 class Document:
@@ -93,6 +134,9 @@ class Document:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
+        for path, methods in document.get("paths", {}).items():
+            for method, route in methods.items():
+                guard(method, path, route)
         _, schemas = msgspec.json.schema_components(SCHEMAS, ref_template="#/components/schemas/{name}")
         components = document.setdefault("components", {})
         components["schemas"] = schemas
@@ -100,8 +144,8 @@ class Document:
             "token": {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "The daemon's token, in the file token of its state directory. "
-                "Not needed over the unix socket.",
+                "description": "A token that innobrim token make has printed, or the one in the file token "
+                "of the state directory. Not needed over the unix socket.",
             }
         }
         return document

@@ -15,10 +15,13 @@ MEDIA_TYPE = "application/problem+json"
 
 PROBLEMS: dict[str, tuple[int, str, str]] = {
     "malformed": (400, "Not JSON", "The body cannot be read as JSON."),
-    "unauthorised": (401, "Token needed", "Changing anything over TCP needs the daemon's token."),
+    "unauthorised": (401, "Token needed", "Over TCP this needs a token that is valid."),
+    "forbidden": (403, "Role not enough", "The token is valid, and its role does not cover this."),
+    "cross-origin": (403, "Another origin", "A page of another origin asks; only the daemon's own may."),
     "not-found": (404, "No such path", "There is nothing under this path."),
     "method": (405, "Method not allowed", "The path exists, but not with this method."),
     "refused": (409, "Refused by the loop", "The command was understood, and the loop said no."),
+    "too-slow": (408, "Too slow", "The request did not come whole in time."),
     "too-large": (413, "Body too large", "No request of this API needs a body of this size."),
     "media-type": (415, "Not a JSON body", "A body must be sent as application/json."),
     "foreign-host": (421, "Foreign host", "The Host header names another machine than this one."),
@@ -27,7 +30,10 @@ PROBLEMS: dict[str, tuple[int, str, str]] = {
         "Invalid value",
         "A parameter or a field of the body has a value that cannot be used.",
     ),
+    "header": (431, "Header too large", "No request of this API needs a header of this size."),
+    "too-many": (429, "Too many requests", "This peer asks more often than the daemon answers."),
     "internal": (500, "Internal error", "A defect in the daemon; its log has the details."),
+    "busy": (503, "Too much at a time", "Too many requests are in hand; none was begun for this one."),
     "unavailable": (503, "Loop not available", "The loop has not started or does not tick."),
     "no-answer": (504, "No answer", "The loop did not answer in time; the command may still be carried out."),
 }
@@ -122,7 +128,8 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     name = _BY_STATUS.get(error.status_code, "internal")
     headers = dict(error.headers or {})
     if "Allow" in headers:  # the router names the methods of the path's first route alone
-        headers["Allow"] = ", ".join(sorted(request.app.state.methods[request.url.path]))
+        methods = request.app.state.methods.get(request.url.path)  # none for a path that is a pattern
+        headers["Allow"] = ", ".join(sorted(methods)) if methods else headers["Allow"]
     detail = f"{request.method} {request.url.path}: {PROBLEMS[name][1].lower()}"
     if "Allow" in headers:
         detail += f"; allowed: {headers['Allow']}"

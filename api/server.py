@@ -1,66 +1,108 @@
-"""Serves the application from one thread of its own, over TCP on loopback and a unix socket."""
+"""Serves the application from one thread of its own, over TCP and a unix socket.
+
+A connection is counted from the moment it is accepted, before any TLS handshake: the process has only so
+many file descriptors, and the loop and its journal need some of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import ipaddress
-import os
+import logging
 import socket
-import struct
+import ssl
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from api.gate import Marked, Transport
-from tuner.board import ApiFailure, PortTaken
+from api.access import Transport
+from api.gate import Marked
+from api.limits import (
+    CONNECTIONS,
+    HANDSHAKES_AT_ONCE,
+    HANDSHAKES_PER_SECOND,
+    HEADER_BYTES,
+    KEEP_ALIVE_SECONDS,
+    LINGER_SECONDS,
+    REQUEST_SECONDS,
+    Places,
+    Rate,
+    peer_of,
+)
+from api.protocol import Connection
+from api.sockets import ApiServerError, UnixSocket, tcp_socket
+from api.tls import Certificate
+from tuner.board import ApiFailure
 
-CONNECTIONS = 64
-"""Connections at a time, for each of the two listeners: a flood over TCP leaves the socket free."""
+__all__ = ["CONNECTIONS", "ApiServer", "ApiServerError"]
 
-SOCKET_MODE = 0o660
-BACKLOG = 64
-_LARGEST_HEAD = 16 * 1024
-_LONGEST_SOCKET_PATH = 107
 _START_SECONDS = 5.0
+_REST_SECONDS = 1.0
+"""After a connection that could not be accepted, for want of file descriptors."""
+
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+)
+_LOG = logging.getLogger("innobrim.api")
 
 
-class ApiServerError(ApiFailure):
-    """The API cannot be served; the message says why and what to do."""
-
-
-class _UnixProtocol(H11Protocol):
-    """Names the peer by what the kernel says about it."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # a stream always
-        super().connection_made(transport)
-        peer: socket.socket = transport.get_extra_info("socket")
-        pid, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        self.client = (f"uid {uid}", pid)
-
-
-class _QuietServer(uvicorn.Server):
-    """A server that sleeps until it is told to stop.
+class _Listener(uvicorn.Server):
+    """Accepts connections on one socket and sleeps until it is told to stop.
 
     uvicorn's own looks ten times a second whether it should, which costs an idle daemon more
-    processor time than its loop.
+    processor time than its loop, and accepts without end.
     """
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
+    def __init__(
+        self, app: ASGIApp, listener: socket.socket, transport: Transport, context: ssl.SSLContext | None
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                Marked(app, transport),
+                http=Connection,
+                loop="none",
+                ws="none",
+                interface="asgi3",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=int(KEEP_ALIVE_SECONDS),
+                timeout_graceful_shutdown=1,
+                h11_max_incomplete_event_size=HEADER_BYTES,
+            )
+        )
+        self.context = context
+        self._listener = listener
+        self._places = Places()
+        self._arrivals = Rate() if context is None else Rate(HANDSHAKES_PER_SECOND, HANDSHAKES_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's signature
+        """Begin to accept."""
+        self._loop = asyncio.get_running_loop()
+        self.servers = []
+        self._keep(self._loop.create_task(self._accept(self._loop)))
+        self.started = True
 
     async def main_loop(self) -> None:
         """Wait for the end."""
-        self._loop = asyncio.get_running_loop()
         if not self.should_exit:
             await self._end.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more; finish what is under way."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await super().shutdown(sockets)
 
     def end(self) -> None:
         """Ask for the end, from any thread."""
@@ -68,6 +110,51 @@ class _QuietServer(uvicorn.Server):
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # its loop has ended already
                 self._loop.call_soon_threadsafe(self._end.set)
+
+    async def _accept(self, loop: asyncio.AbstractEventLoop) -> None:
+        while True:
+            try:
+                connection, address = await loop.sock_accept(self._listener)
+            except OSError as error:
+                _LOG.warning("a connection could not be accepted: %s", error.strerror or error)
+                await asyncio.sleep(_REST_SECONDS)
+                continue
+            peer = peer_of(str(address[0])) if isinstance(address, tuple) else ""
+            if self._arrivals.allows(peer, loop.time()) and self._places.take(peer):
+                self._keep(loop.create_task(self._serve_one(loop, connection, peer)))
+            else:
+                _turn_away(connection, encrypted=self.context is not None)
+
+    async def _serve_one(self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str) -> None:
+        """Hand a connection over to its protocol, which gives the place back when it is lost."""
+        made: list[Connection] = []
+        give_back = partial(self._places.give_back, peer)
+
+        def protocol() -> Connection:
+            made.append(
+                Connection(
+                    config=self.config,
+                    server_state=self.server_state,
+                    app_state=self.lifespan.state,
+                    on_lost=give_back,
+                )
+            )
+            return made[0]
+
+        limits: dict[str, float] = {}
+        if self.context is not None:
+            limits = {"ssl_handshake_timeout": REQUEST_SECONDS, "ssl_shutdown_timeout": LINGER_SECONDS}
+        try:
+            await loop.connect_accepted_socket(protocol, connection, ssl=self.context, **limits)
+        except (OSError, TimeoutError):  # no TLS, none that both know, or a peer that is gone
+            connection.close()
+        finally:
+            if not made or not made[0].was_made:
+                give_back()
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 class ApiServer:
@@ -80,15 +167,19 @@ class ApiServer:
         port: int,
         socket_path: str | Path | None,
         *,
+        certificate: Certificate | None = None,
+        insecure: bool = False,
         ending: Callable[[], None] = lambda: None,
     ) -> None:
         """Take note of where to listen.
 
         Args:
             app: the application.
-            host: loopback address, or localhost.
+            host: address, or localhost; one that other machines can reach needs a certificate.
             port: TCP port; 0 listens on the unix socket only.
             socket_path: the unix socket; None listens on TCP only.
+            certificate: for TLS over TCP; None for none.
+            insecure: an address that other machines can reach will do without a certificate.
             ending: called first of all when told to stop, to end the answers that have no end of their own.
         """
         self._app = app
@@ -96,10 +187,13 @@ class ApiServer:
         self._host = host
         self._port = port
         self._path = None if socket_path is None else Path(socket_path)
+        self._certificate = certificate
+        self._insecure = insecure
+        self._tcp: _Listener | None = None
+        self._listeners: list[_Listener] = []
         self._sockets: list[socket.socket] = []
-        self._servers: list[_QuietServer] = []
+        self._unix: UnixSocket | None = None
         self._thread: threading.Thread | None = None
-        self._inode: int | None = None
 
     @property
     def alive(self) -> bool:
@@ -110,31 +204,49 @@ class ApiServer:
         """Listen and serve; return when both listeners accept.
 
         Raises:
-            ApiServerError: the host is no loopback address, the socket is taken, or the socket's folder
-                cannot be written.
+            ApiServerError: the address is public and not encrypted, the certificate is unusable, the socket
+                is taken, or its folder cannot be written.
             PortTaken: somebody else listens on the port.
         """
         try:
-            if self._path is not None:  # first: a daemon that answers there has the state directory as well
-                self._serve_on(self._unix_socket(self._path), "unix")
+            if self._path is not None:
+                self._unix = UnixSocket(self._path)
+                self._listeners.append(_Listener(self._app, self._unix.listener, "unix", None))
             if self._port:
-                self._serve_on(_tcp_socket(self._host, self._port), "tcp")
+                context = None if self._certificate is None else self._certificate.context()
+                public = context is not None or self._insecure
+                listener = tcp_socket(self._host, self._port, public=public)
+                self._sockets.append(listener)
+                self._tcp = _Listener(self._app, listener, "tcp", context)
+                self._listeners.append(self._tcp)
         except ApiFailure:
             self._close_sockets()
             raise
-        if not self._servers:
+        if not self._listeners:
             raise ApiServerError("the API has nowhere to listen: set api.port or api.socket")
         self._thread = threading.Thread(target=self._run, name="api", daemon=True)
         self._thread.start()
         waited = threading.Event()
         for _ in range(int(_START_SECONDS / 0.01)):
-            if all(server.started for server in self._servers):
+            if all(listener.started for listener in self._listeners):
                 return
             if not self._thread.is_alive():
                 break
             waited.wait(0.01)
         self.stop(timeout=1.0)
         raise ApiServerError(f"the API did not start within {_START_SECONDS:.0f} s; the log has its error")
+
+    def reload(self) -> None:
+        """Read the certificate again, for new connections; a bad one is logged and the old one stays."""
+        if self._certificate is None or self._tcp is None:
+            return
+        try:
+            context = self._certificate.context()
+        except ApiServerError as error:
+            _LOG.warning("the old certificate stays in use: %s", error)
+            return
+        self._tcp.context = context
+        _LOG.info("certificate read again")
 
     def stop(self, timeout: float) -> bool:
         """Stop listening, finish open requests, remove the socket file; safe to call twice.
@@ -146,122 +258,30 @@ class ApiServer:
             Whether the thread is gone.
         """
         self._ending()
-        for server in self._servers:
-            server.end()
+        for listener in self._listeners:
+            listener.end()
         if self._thread is not None:
             self._thread.join(timeout)
         self._close_sockets()
         return not self.alive
 
-    def _serve_on(self, listener: socket.socket, transport: Transport) -> None:
-        self._sockets.append(listener)
-        config = uvicorn.Config(
-            Marked(self._app, transport),
-            http=_UnixProtocol if transport == "unix" else H11Protocol,
-            loop="none",
-            ws="none",
-            interface="asgi3",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            limit_concurrency=CONNECTIONS,
-            backlog=BACKLOG,
-            timeout_keep_alive=5,
-            timeout_graceful_shutdown=1,
-            h11_max_incomplete_event_size=_LARGEST_HEAD,
-        )
-        self._servers.append(_QuietServer(config))
-
     def _run(self) -> None:
         async def serve() -> None:
-            pairs = zip(self._servers, self._sockets, strict=True)
-            await asyncio.gather(*(server.serve(sockets=[listener]) for server, listener in pairs))
+            await asyncio.gather(*(listener.serve() for listener in self._listeners))
 
         asyncio.run(serve())
-
-    def _unix_socket(self, path: Path) -> socket.socket:
-        """Bind under a draft name, set the mode, move it into place: never open to more than meant."""
-        if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH - len(".new"):
-            raise ApiServerError(
-                f"the path of the unix socket is too long for the system: {path}; set api.socket"
-            )
-        _check_not_in_use(path)
-        draft = path.with_name(path.name + ".new")
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                draft.unlink()
-            listener.bind(str(draft))
-            draft.chmod(SOCKET_MODE)
-            listener.listen(BACKLOG)
-            draft.rename(path)
-            self._inode = path.stat().st_ino
-        except OSError as error:
-            listener.close()
-            raise ApiServerError(
-                f"the unix socket {path} cannot be made: {error.strerror}; set api.socket to a path that "
-                "this user may write, or to - for none"
-            ) from error
-        return listener
 
     def _close_sockets(self) -> None:
         for listener in self._sockets:
             listener.close()
-        if self._path is not None and self._inode is not None:
-            with contextlib.suppress(OSError):
-                if self._path.stat().st_ino == self._inode:
-                    self._path.unlink()
-            self._inode = None
+        if self._unix is not None:
+            self._unix.remove()
 
 
-def _tcp_socket(host: str, port: int) -> socket.socket:
-    try:
-        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host.strip("[]"))
-    except ValueError:
-        raise ApiServerError(f"api.host is {host!r}: expected localhost or a loopback address") from None
-    if not address.is_loopback:
-        raise ApiServerError(
-            f"api.host is {host!r}, which other machines can reach: only loopback is served "
-            "(127.0.0.1, ::1); for others, put a proxy with TLS and access control in front"
-        )
-    family = socket.AF_INET if isinstance(address, ipaddress.IPv4Address) else socket.AF_INET6
-    # asyncio turns off Nagle's delay, 40 ms an answer, only for sockets that name their protocol
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((str(address), port))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise PortTaken(str(address), port) from error
-        raise ApiServerError(f"cannot listen on {address} port {port}: {error.strerror}") from error
-    return listener
-
-
-def _check_not_in_use(path: Path) -> None:
-    """Raise where a daemon answers at the socket; what answers nobody is a leftover and may be replaced."""
-    if not path.exists():
-        return
-    if not path.is_socket():
-        raise ApiServerError(
-            f"{path} is in the way of the unix socket and is no socket; set api.socket or move it"
-        )
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1.0)
-        try:
-            probe.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            return
-        except OSError as error:
-            raise ApiServerError(
-                f"the unix socket {path} exists and cannot be asked who it is: {error.strerror}; "
-                "remove it, or set api.socket"
-            ) from error
-    raise ApiServerError(
-        f"another daemon answers at {path}; stop it, or give this one a state directory of its own: "
-        "daemon.state_directory, or --state-directory"
-    )
+def _turn_away(connection: socket.socket, *, encrypted: bool) -> None:
+    """Close a connection that there is no place for, with a word of it where it can be read."""
+    with contextlib.suppress(OSError):
+        if not encrypted:
+            connection.settimeout(0.0)
+            connection.send(_FULL)
+    connection.close()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import msgspec
 from fastapi import APIRouter, Request, Response
 
 from api.about import About
-from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, read_body
-from api.gate import who
+from api.access import who
+from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, SettingsBody, read_body
 from api.openapi import answers, takes
 from api.problems import ApiError
 from api.reading import encoded, newest
@@ -24,7 +25,6 @@ ANSWER_SECONDS = 3.0
 _POLL_SECONDS = 0.02
 _PROBLEMS = (
     "malformed",
-    "unauthorised",
     "refused",
     "too-large",
     "media-type",
@@ -47,6 +47,7 @@ def steering_routes(board: Board, about: About, vitals: Vitals) -> APIRouter:
         return encoded(await carry_out(board, about, vitals, command))
 
     _with_a_value(routes, ask)
+    _settings(routes, ask)
     _with_a_reason(routes, ask)
     return routes
 
@@ -99,6 +100,26 @@ def _with_a_value(routes: APIRouter, ask: Ask) -> None:
         return await ask(
             Command(name="drain", who=who(request.scope), value=body.to_age, ttl=body.ttl, reason=body.reason)
         )
+
+
+def _settings(routes: APIRouter, ask: Ask) -> None:
+    """Add the routes that change settings, and take the changes back."""
+    changed = answers(Change, "Accepted: old and new state.", *_PROBLEMS)
+    example = {"max_io_capacity_max": 6000, "reason": "a noisy neighbour"}
+
+    @routes.patch("/settings", responses=changed, openapi_extra=takes(SettingsBody, example, required=True))
+    async def change_settings(request: Request) -> Response:
+        """Change some settings inside the file's limits, until cancelled or the daemon ends."""
+        body = await read_body(request, SettingsBody)
+        sent = msgspec.json.decode(await request.body() or b"{}")
+        overlay = {name: getattr(body, name) for name in sent if name != "reason"}
+        return await ask(Command(name="overlay", who=who(request.scope), overlay=overlay, reason=body.reason))
+
+    @routes.delete("/settings", responses=changed, openapi_extra=_REASON)
+    async def cancel_settings(request: Request) -> Response:
+        """Go back to the settings of the file."""
+        body = await read_body(request, ReasonBody)
+        return await ask(Command(name="cancel_overlay", who=who(request.scope), reason=body.reason))
 
 
 def _with_a_reason(routes: APIRouter, ask: Ask) -> None:

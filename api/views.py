@@ -57,6 +57,15 @@ class OverrideInForce(Struct, frozen=True):
     seconds_left: Annotated[float, Meta(description="seconds until it ends")]
 
 
+class OverlayInForce(Struct, frozen=True):
+    """Settings that a person changed; they end with the daemon, and a restart goes back to the file."""
+
+    values: Annotated[dict[str, float], Meta(description="setting to value in force")]
+    since: Annotated[float, Meta(description="last change, Unix time")]
+    who: str
+    outlives_restart: Annotated[bool, Meta(description="always false")] = False
+
+
 class HoldInForce(Struct, frozen=True):
     """One reason why nothing is written."""
 
@@ -130,6 +139,9 @@ class Status(Struct, frozen=True):
     park: Annotated[
         Capacity | None, Meta(description="about what a park would write now; none where unknown")
     ] = None
+    overlay: Annotated[
+        OverlayInForce | None, Meta(description="settings that a person changed; none where nobody did")
+    ] = None
 
 
 class State(Struct, frozen=True):
@@ -142,6 +154,9 @@ class State(Struct, frozen=True):
     target: Annotated[Capacity | None, Meta(description="the pair that the loop is going to")]
     override_seconds_left: Annotated[float | None, Meta(description="none without an override")]
     drain_target: Annotated[int | None, Meta(description="checkpoint age, bytes; none without a drain")]
+    overlay: Annotated[
+        dict[str, float] | None, Meta(description="settings that a person changed; none where nobody did")
+    ] = None
 
 
 class Change(Struct, frozen=True):
@@ -280,6 +295,7 @@ def status_of(
         burst=burst_of(record, settings),
         without=without_of(record, facts),
         park=parked_of(record, facts, settings),
+        overlay=_overlay_of(record),
     )
 
 
@@ -296,6 +312,7 @@ def state_of(record: TickRecord) -> State:
         target=record.decision.target,
         override_seconds_left=override.seconds_left if override else None,
         drain_target=record.drain.target if record.drain else None,
+        overlay=record.overlay.values if record.overlay else None,
     )
 
 
@@ -309,6 +326,14 @@ def _hold_of(record: TickRecord, hold: Hold, provider: str) -> HoldInForce:
         reason=hold.reason,
         clears=ended_by(hold.clears, provider),
     )
+
+
+def _overlay_of(record: TickRecord) -> OverlayInForce | None:
+    overlay = record.overlay
+    if overlay is None:
+        return None
+    since = record.tick.wall - max(0.0, record.tick.now - overlay.since)
+    return OverlayInForce(values=overlay.values, since=since, who=overlay.who)
 
 
 def _override_of(record: TickRecord) -> OverrideInForce | None:

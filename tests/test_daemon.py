@@ -89,6 +89,43 @@ def test_a_reload_changes_only_what_takes_effect(tmp_path: Path) -> None:
     assert board.inbox.get_nowait().settings == new.loop
 
 
+class RenewedApi:
+    """An HTTP side that only notes that it was told to reload."""
+
+    def __init__(self) -> None:
+        self.reloads = 0
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def reload(self) -> None:
+        """Note it."""
+        self.reloads += 1
+
+    def stop(self, timeout: float) -> bool:
+        """Do nothing, in time."""
+        return timeout > 0
+
+
+def test_a_reload_renews_the_certificate_whatever_the_configuration_says(tmp_path: Path) -> None:
+    """SIGHUP has the API read its certificate again, with a configuration that is refused too."""
+    config = Config(daemon=DaemonSection(state_directory=str(tmp_path)))
+    api = RenewedApi()
+
+    def refused() -> Config:
+        raise ConfigError(["loop.dwel_seconds is not known"])
+
+    daemon = Daemon(
+        config, FakeServer(), SystemClock(), board=Board(), notifier=Notifier({}), reload=refused, api=api
+    )
+    for chore in ("reload", "end"):
+        daemon._chores.put(chore)
+    daemon._do_chores()
+
+    assert api.reloads == 1
+    assert daemon.config == config
+
+
 def test_sigterm_parks_and_ends_within_two_seconds(active: Life, tmp_path: Path) -> None:
     """Told to stop, the daemon leaves a parked setting and is gone in time; the journal has the last tick."""
     active.live(lambda: active.wait(lambda: active.server.capacity.io_capacity_max < LOADED))

@@ -59,6 +59,10 @@ class Api(Protocol):
         """
         ...
 
+    def reload(self) -> None:
+        """Read again what may have been renewed, such as a certificate; from any thread."""
+        ...
+
     def stop(self, timeout: float) -> bool:
         """Stop within so many seconds; tell whether it did."""
         ...
@@ -280,6 +284,8 @@ class Daemon:
                 self._housekeeping.clock_was_set()
                 continue
             self._notifier.reloading()
+            if self._api is not None:
+                self._api.reload()
             found = reread(self.config, self._reload)
             if found is not None:
                 self.config = found

@@ -14,8 +14,11 @@ from fastapi import FastAPI
 from msgspec.structs import replace
 
 from api.about import About
+from api.access import Access, Transport
 from api.app import create_app
-from api.gate import Marked, Transport
+from api.gate import Marked
+from api.register import Register, Role, Token
+from api.tokens import Tokens
 from tests import factory
 from tuner.board import Board
 from tuner.config.schema import Config
@@ -42,6 +45,8 @@ from tuner.settings import Mode, Settings
 
 MEBIBYTE = factory.MEBIBYTE
 TOKEN = "a-token-of-more-than-thirty-two-characters"  # noqa: S105 - of these tests alone
+READER = "another-token-which-may-look-at-everything"
+EXPIRED = "a-third-token-whose-time-was-over-long-ago"
 START = 1_700_000_000.0
 
 FACTS = Facts(
@@ -227,10 +232,39 @@ def about(**changes: Any) -> About:  # noqa: ANN401 - any field
     return About(**(values | changes))
 
 
+class GivenTokens(Tokens):
+    """Tokens that stand in no file."""
+
+    def __init__(self, register: Register) -> None:
+        self._register = register
+        self._wall = lambda: START
+
+    def _look(self) -> None:
+        """Look nowhere."""
+
+
+def tokens(*, anonymous: bool = True) -> Tokens:
+    """Return the tests' tokens: one for each role, and one whose time is over."""
+
+    def made(name: str, role: Role, secret: str, expires: float | None = None) -> Token:
+        return Token(name, role, hashlib.sha256(secret.encode()).hexdigest(), START - 86_400, expires)
+
+    return GivenTokens(
+        Register(
+            anonymous=anonymous,
+            tokens=(
+                made("oncall", Role.OPERATE, TOKEN),
+                made("grafana", Role.READ, READER),
+                made("gone", Role.OPERATE, EXPIRED, START - 1),
+            ),
+        )
+    )
+
+
 def application(board: Board, **changes: Any) -> FastAPI:  # noqa: ANN401 - any field
-    """Return the application over a board, with the tests' token."""
+    """Return the application over a board, with the tests' tokens."""
     values: dict[str, Any] = {
-        "token_sha256": hashlib.sha256(TOKEN.encode()).hexdigest(),
+        "access": Access(tokens()),
         "about": about(),
         "advice": lambda: [FINDING],
     }

@@ -13,6 +13,8 @@ import pytest
 from fastapi import FastAPI
 from msgspec.structs import replace
 
+from api.access import Access
+from api.openapi import SCHEMAS
 from api.views import HistoryAnswer, Status
 from tests.api.factory import (
     FACTS,
@@ -24,6 +26,7 @@ from tests.api.factory import (
     browser,
     missed,
     record,
+    tokens,
 )
 from tuner.board import Board
 from tuner.history import MAX_POINTS
@@ -286,7 +289,7 @@ def test_foreign_host_is_refused(board: Board, loop: AnsweringLoop, host: str) -
 def test_own_names_are_answered(board: Board, host: str) -> None:
     """The daemon answers to loopback's names and to the address it listens on."""
     fill(board, 1)
-    app = application(board, host="127.0.0.5")
+    app = application(board, access=Access(tokens(), names=frozenset({"127.0.0.5"})))
 
     assert get(app, "/v1/status", headers={"Host": host}).status_code == 200
 
@@ -367,3 +370,22 @@ def test_status_survives_numbers_that_are_none(board: Board) -> None:
     board.publish(replace(made, estimate=replace(made.estimate, authority=float("nan"))), Settings(), FACTS)
 
     assert get(application(board, about=about()), "/v1/status").json()["estimate"]["authority"] is None
+
+
+def test_every_answer_has_an_example_that_it_could_be(board: Board) -> None:
+    """Each JSON answer and each problem has an example, and the example is of the schema beside it."""
+    document = msgspec.json.decode(get(application(board), "/openapi.json").content)
+    models = {model.__name__: model for model in SCHEMAS}
+
+    for path, methods in document["paths"].items():
+        for route in methods.values():
+            for status, answer in route["responses"].items():
+                for content in answer.get("content", {}).values():
+                    name = content["schema"].get("$ref", "").rpartition("/")[2]
+                    if not name:
+                        continue
+                    shown = [one["value"] for one in content.get("examples", {}).values()]
+                    shown += [content["example"]] if "example" in content else []
+                    assert shown, (path, status, name)
+                    for example in shown:
+                        msgspec.convert(example, models[name])

@@ -1,8 +1,7 @@
-"""The listeners and the token file, for real."""
+"""The listeners, for real."""
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import os
 import socket
@@ -15,7 +14,6 @@ import httpx
 import pytest
 
 from api.server import CONNECTIONS, ApiServer, ApiServerError
-from api.token import TokenError, token_sha256
 from tests.api.factory import AnsweringLoop, application, bearer
 from tuner.board import Board, PortTaken
 
@@ -70,7 +68,7 @@ def test_both_listeners_serve_and_only_one_needs_the_token(
 
     assert [command.who for command in loop.commands] == [
         f"uid {os.getuid()} over the unix socket",
-        "the token from 127.0.0.1",
+        "token oncall from 127.0.0.1",
     ]
 
 
@@ -189,32 +187,3 @@ def test_long_path_and_nowhere_to_listen_are_clear(board: Board, folder: Path) -
         ApiServer(application(board), "127.0.0.1", 0, folder / ("x" * 120)).start()
     with pytest.raises(ApiServerError, match="nowhere to listen"):
         ApiServer(application(board), "127.0.0.1", 0, None).start()
-
-
-def test_token_is_written_once_and_privately(tmp_path: Path) -> None:
-    """The first start writes a private token; later starts keep it."""
-    first = token_sha256(tmp_path)
-    path = tmp_path / "token"
-
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert first == hashlib.sha256(path.read_text().strip().encode()).hexdigest()
-    assert len(path.read_text().strip()) >= 43
-    assert token_sha256(tmp_path) == first
-    assert [file.name for file in tmp_path.iterdir()] == ["token"]
-
-
-def test_unusable_token_file_is_refused(tmp_path: Path) -> None:
-    """A token that everybody can read, or none at all, is refused with what to do."""
-    path = tmp_path / "token"
-    path.write_text("short\n")
-    path.chmod(0o600)
-    with pytest.raises(TokenError, match="holds no token"):
-        token_sha256(tmp_path)
-
-    path.write_text("x" * 43)
-    path.chmod(0o644)
-    with pytest.raises(TokenError, match="open to everybody"):
-        token_sha256(tmp_path)
-
-    with pytest.raises(TokenError, match="cannot be used"):
-        token_sha256(tmp_path / "missing")

@@ -10,8 +10,18 @@ import pytest
 from fastapi import FastAPI
 
 from api import steering
-from api.gate import LARGEST_BODY, Transport
-from tests.api.factory import MEBIBYTE, AnsweringLoop, about, application, bearer, browser
+from api.access import Access, Transport
+from api.gate import LARGEST_BODY
+from tests.api.factory import (
+    EXPIRED,
+    MEBIBYTE,
+    READER,
+    AnsweringLoop,
+    about,
+    application,
+    bearer,
+    browser,
+)
 from tuner.board import Board
 
 CHANGES = [
@@ -20,6 +30,8 @@ CHANGES = [
     ("DELETE", "/v1/override", None),
     ("POST", "/v1/drain", {"to_age": "10%"}),
     ("DELETE", "/v1/drain", None),
+    ("PATCH", "/v1/settings", {"max_io_capacity_max": 4000}),
+    ("DELETE", "/v1/settings", None),
     ("POST", "/v1/pause", {"reason": "backup"}),
     ("POST", "/v1/resume", None),
     ("POST", "/v1/park", None),
@@ -48,15 +60,29 @@ def ask(
 def test_change_over_tcp_needs_the_token(
     board: Board, loop: AnsweringLoop, method: str, path: str, body: dict[str, object] | None
 ) -> None:
-    """Nobody changes anything over TCP with no token, a wrong one, or another scheme."""
+    """Nobody changes anything over TCP with no token, a wrong or expired one, or another scheme."""
     app = application(board)
 
-    for headers in ({}, bearer("wrong"), {"Authorization": "Basic abc"}, {"Authorization": "Bearer "}):
+    wrong = (bearer("wrong"), bearer(EXPIRED), {"Authorization": "Basic abc"}, {"Authorization": "Bearer "})
+    for headers in ({}, *wrong):
         answer = ask(app, method, path, json=body, headers=headers)
 
         assert answer.status_code == 401
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert loop.commands == []
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CHANGES)
+def test_token_that_may_read_changes_nothing(
+    board: Board, loop: AnsweringLoop, method: str, path: str, body: dict[str, object] | None
+) -> None:
+    """A token of the role read is told that its role is not enough, and by which name it goes."""
+    answer = ask(application(board), method, path, json=body, headers=bearer(READER))
+
+    assert answer.status_code == 403
+    assert answer.json()["type"] == "/docs#forbidden"
+    assert "the token grafana may read" in answer.json()["detail"]
     assert loop.commands == []
 
 
@@ -70,7 +96,7 @@ def test_change_is_carried_out_with_the_token(
     assert answer.status_code == 200
     assert answer.json()["message"].endswith("accepted")
     assert set(answer.json()) == {"command", "message", "old", "new"}
-    assert loop.commands[0].who == "the token from 127.0.0.1"
+    assert loop.commands[0].who == "token oncall from 127.0.0.1"
 
 
 def test_unix_socket_needs_no_token(board: Board, loop: AnsweringLoop) -> None:
@@ -96,7 +122,7 @@ def test_headers_cannot_claim_the_unix_socket(board: Board, loop: AnsweringLoop)
 
 def test_daemon_without_token_refuses_changes_over_tcp(board: Board, loop: AnsweringLoop) -> None:
     """A daemon that has no token takes no change over TCP at all."""
-    app = application(board, token_sha256=None)
+    app = application(board, access=Access(None))
 
     assert ask(app, "POST", "/v1/pause", headers=bearer("")).status_code == 401
     assert ask(app, "POST", "/v1/pause", transport="unix").status_code == 200
@@ -133,7 +159,7 @@ def test_drain_shows_how_far_it_is(board: Board, loop: AnsweringLoop) -> None:
     assert drain["seconds_left"] is None
     assert drain["reached"] is None
     assert drain["ends_in"] > 0
-    assert drain["who"] == "the token from 127.0.0.1"
+    assert drain["who"] == "token oncall from 127.0.0.1"
     assert (loop.commands[0].value, loop.commands[0].ttl) == ("64MiB", 3600.0)
 
 
@@ -282,3 +308,44 @@ def test_command_before_the_first_tick_is_refused(board: Board) -> None:
     assert answer.status_code == 503
     assert answer.json()["detail"] == "waiting for the server: refused"
     assert board.inbox.empty()
+
+
+def test_settings_are_handed_over_as_they_were_sent(board: Board, loop: AnsweringLoop) -> None:
+    """Only what was sent reaches the loop, null as the way back to the file, with who and from where."""
+    body = {"max_io_capacity_max": 4000, "set_point": None, "reason": "noisy neighbour"}
+
+    assert ask(application(board), "PATCH", "/v1/settings", json=body, headers=bearer()).status_code == 200
+
+    command = loop.commands[0]
+    assert (command.name, command.who) == ("overlay", "token oncall from 127.0.0.1")
+    assert command.overlay == {"max_io_capacity_max": 4000, "set_point": None}
+    assert command.reason == "noisy neighbour"
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "hint"),
+    [
+        ({"set_point": 1.5}, "set_point", "at most 1.0 (age ratio to hold; null for the file's)"),
+        ({"max_io_capacity_max": "many"}, "max_io_capacity_max", "a whole number"),
+        ({"max_io_capacity": 4000}, "max_io_capacity", "the field max_io_capacity_max"),
+        ({"mode": "active"}, "mode", "only the fields"),
+    ],
+)
+def test_invalid_setting_names_field_and_fix(
+    board: Board, loop: AnsweringLoop, body: dict[str, object], field: str, hint: str
+) -> None:
+    """A setting that is none, or out of its bounds, is refused with what would be right."""
+    answer = ask(application(board), "PATCH", "/v1/settings", json=body, headers=bearer())
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
+    assert hint in answer.json()["errors"][0]["expected"]
+    assert loop.commands == []
+
+
+def test_wrong_method_on_a_file_of_the_page_is_a_problem(board: Board, loop: AnsweringLoop) -> None:
+    """A method that a file of the page does not have is refused with those it has."""
+    assert loop.board is board
+    answer = ask(application(board), "POST", "/static/page.css", headers=bearer())
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from api.access import Access
+from api.register import prepare
 from api.server import ApiServer
-from api.token import token_sha256
+from api.tokens import Tokens
 from lab.plant.clock import SimClock
 from tests.api.factory import FACTS, START, about, application, record, sample
 from tuner.board import Board
@@ -37,7 +39,7 @@ def on_tcp(state_directory: Path, board: Board) -> Iterator[int]:
     """Serve the API of a daemon with that state directory over TCP alone; yield its port."""
     config = Config(daemon=DaemonSection(state_directory=str(state_directory)))
     app = application(
-        board, token_sha256=token_sha256(state_directory), about=about(configuration=lambda: config)
+        board, access=Access(Tokens(prepare(state_directory))), about=about(configuration=lambda: config)
     )
     port = free_port()
     serving = ApiServer(app, "127.0.0.1", port, None)

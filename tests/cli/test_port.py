@@ -18,6 +18,9 @@ from tests.api.factory import FACTS, answering
 from tests.cli.support import FakeServer, on_tcp, write_journal
 from tuner.board import Board
 from tuner.cli import offline
+from tuner.cli.api_client import Daemon
+from tuner.cli.where import Where
+from tuner.config.schema import Config, DaemonSection
 from tuner.records import Capacity
 
 Run = Callable[..., Result]
@@ -169,3 +172,49 @@ def test_tcp_uses_the_token_of_the_state_directory(folder: Path, run: Run) -> No
     assert "not this daemon's" in refused.output
     assert "--token-file" in missing.output
     assert [command.name for command in loop.commands] == ["pause"]
+
+
+def test_a_daemon_that_needs_a_token_for_reading_is_read_with_it(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --url a daemon that shows nothing without a token is asked again with it; others are not."""
+    monkeypatch.setattr("api.tokens.LOOK_SECONDS", 0.0)
+    board = Board()
+    with answering(board), on_tcp(folder, board) as port:
+        run("token", "revoke", "anonymous")
+        named = run("status", "--json", "--url", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("INNOBRIM_API_PORT", str(port))
+        unnamed = run("status", "--json")
+
+    assert json.loads(named.stdout)["source"] == "daemon"
+    assert unnamed.exit_code == 3
+    assert "401" in unnamed.output
+
+
+@pytest.mark.parametrize(
+    ("url", "named", "sent"),
+    [
+        ("http://db1.example.com:8633", "", ""),
+        ("http://db1.example.com:8633", "token", "x" * 43),
+        ("https://db1.example.com:8633", "", "x" * 43),
+        ("http://127.0.0.1:8633", "", "x" * 43),
+    ],
+)
+def test_no_token_goes_to_another_machine_in_the_clear(
+    tmp_path: Path, url: str, named: str, sent: str
+) -> None:
+    """Without encryption another machine is sent a token only where its file is named."""
+    (tmp_path / "token").write_text("x" * 43)
+    where = Where(
+        url=url,
+        api_socket=None,
+        token_file=str(tmp_path / named) if named else None,
+        config=None,
+        state_directory=None,
+    )
+    config = Config(daemon=DaemonSection(state_directory=str(tmp_path)))
+
+    token, why = Daemon(where, config)._token(url)
+
+    assert (token or "") == sent
+    assert sent or "--token-file" in why

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 
 from tests.bench import Bench
 from tests.cli.support import Run
 from tuner.board import Board
+from tuner.cli.main import cli
 from tuner.daemon import Daemon
 
 
@@ -24,3 +28,25 @@ def test_earlier_ticks_are_kept_for_the_api_alone(
     boards[0].publish(bench.turn(), bench.state.settings, bench.state.facts)
 
     assert len(boards[0].ticks()) == kept
+
+
+@pytest.mark.parametrize(
+    ("tls", "words", "said"),
+    [
+        ("", (), 'say so twice: api.tls = "off" and innobrim run --insecure-api'),
+        ("", ("--insecure-api",), "give api.tls a certificate and key"),
+        ("off", (), "say --insecure-api as well"),
+    ],
+)
+def test_other_machines_are_not_served_in_the_clear_by_accident(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: str, words: tuple[str, ...], said: str
+) -> None:
+    """A public address without encryption needs the word of the configuration and of the command line."""
+    monkeypatch.setenv("INNOBRIM_API_HOST", "0.0.0.0")  # noqa: S104 - refused
+    monkeypatch.setenv("INNOBRIM_API_TLS", tls)
+
+    result = CliRunner().invoke(cli, ["run", "--state-directory", str(tmp_path), *words])
+
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.replace("innobrim:", "").split())
+    assert list(tmp_path.iterdir()) == []

@@ -119,6 +119,18 @@ def test_loopback_is_loopback(tmp_path: Path) -> None:
         assert load_config(str(path), environ={}, flags={}).api.host in text
 
 
+def test_a_public_address_has_a_certificate_or_a_word_against_one(tmp_path: Path) -> None:
+    """An address with names after it is read apart; a certificate lets it be public, and so does tls off."""
+    path = tmp_path / "c.toml"
+    path.write_text('[api]\nhost = "10.0.0.5, db1.example.com,db1"\ntls = "/c.pem:/k.pem"\n')
+    api = load_config(str(path), environ={}, flags={}).api
+
+    assert (api.address, api.names, api.public) == ("10.0.0.5", ("db1.example.com", "db1"), True)
+    assert api.certificate == "/c.pem:/k.pem"
+    plain = load_config(str(path), environ={"INNOBRIM_API_TLS": "off"}, flags={}).api
+    assert (plain.public, plain.certificate) == (True, None)
+
+
 def test_a_stronger_host_or_port_overrules_a_socket(tmp_path: Path) -> None:
     """Whoever names a server on the command line gets that server, not the one behind the file's socket."""
     path = tmp_path / "s.toml"

@@ -7,6 +7,7 @@ change, which carries the token over TCP, goes there only where the configuratio
 from __future__ import annotations
 
 import os
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ import msgspec
 from tuner.cli.errors import CommandError, Refused, Unreachable, Unusable
 from tuner.cli.serve import socket_path
 from tuner.cli.where import Where
-from tuner.config.schema import Config
+from tuner.config.schema import Config, is_loopback
 from tuner.imports import hidden
 
 with hidden("pygments"):  # httpx has a command line of its own, which takes rich along
@@ -26,8 +27,11 @@ TOKEN_NAME = "token"  # noqa: S105 - a file's name
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 10.0
 
+_UNAUTHORISED = 401
 _CONFLICT = 409
 _FIRST_SERVER_ERROR = 500
+
+_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a daemon that listens everywhere is reached
 
 AnswerT = TypeVar("AnswerT")
 
@@ -40,7 +44,15 @@ class NoDaemon(Unreachable):
 
 
 class _Stranger(Exception):  # noqa: N818 - reads as what it names
-    """No daemon of ours listens there; the message says what does."""
+    """No daemon of ours listens there; the message says what does.
+
+    Attributes:
+        closed: it says nothing without a token.
+    """
+
+    def __init__(self, said: str, *, closed: bool = False) -> None:
+        super().__init__(said)
+        self.closed = closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +146,31 @@ class Daemon:
         url = self._url()
         if url is None or (self._where.url is None and not self._is_ours(url, tried)):
             return None
+        verify = self._trust(url)
         if request.body is None:
-            return _send(request, url=url, name=url, tried=tried)
-        token, why = self._token()
+            response = _send(request, url=url, name=url, tried=tried, verify=verify)
+            if response is None or response.status_code != _UNAUTHORISED or not self._tcp_is_meant():
+                return response
+        token, why = self._token(url)
         if token is not None:
-            return _send(request, url=url, name=url, tried=tried, token=token)
-        if _send(_Request("GET", "/livez"), url=url, name=url, tried=tried) is None:
+            return _send(request, url=url, name=url, tried=tried, token=token, verify=verify)
+        if _send(_Request("GET", "/livez"), url=url, name=url, tried=tried, verify=verify) is None:
             return None
+        what = "a change over TCP" if request.body is not None else "reading from this daemon over TCP"
         before = "".join(f"{line}; " for line in tried)
-        raise Unusable(f"{before}a change over TCP needs the token: {why}; see --token-file")
+        raise Unusable(f"{before}{what} needs a token: {why}; see --token-file")
 
     def _is_ours(self, url: str, tried: list[str]) -> bool:
-        """Tell whether it is the daemon of the state directory that listens there; anybody may."""
+        """Tell whether it is the daemon of the state directory that listens there; anybody may.
+
+        Where reading needs a token it cannot be asked; over https its certificate has spoken for it then.
+        """
         ours = self._config.daemon.state_directory
         try:
-            theirs = _directory_at(url, tried)
+            theirs = _directory_at(url, tried, verify=self._trust(url))
         except _Stranger as stranger:
+            if stranger.closed and url.startswith("https:"):
+                return True
             tried.append(f"{url}: no daemon of {ours}, {stranger}")
             return False
         if theirs is None or _same_place(theirs, ours):
@@ -164,10 +185,33 @@ class Daemon:
     def _url(self) -> str | None:
         if self._where.url is not None:
             return self._where.url.rstrip("/")
-        host, port = self._config.api.host, self._config.api.port
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}" if port else None
+        api = self._config.api
+        if not api.port:
+            return None
+        encrypted = api.certificate is not None
+        host = api.names[0] if encrypted and api.names else _HERE.get(api.address, api.address)
+        return f"http{'s' if encrypted else ''}://{f'[{host}]' if ':' in host else host}:{api.port}"
 
-    def _token(self) -> tuple[str | None, str]:
+    def _trust(self, url: str) -> ssl.SSLContext | None:
+        """Return whom to trust for https: the system, ``--ca-file``, and the daemon's own certificate."""
+        if not url.startswith("https:"):
+            return None
+        context = ssl.create_default_context()
+        own = (self._config.api.certificate or "").partition(":")[0]
+        for path, needed in ((self._where.ca_file, True), (own, False)):
+            try:
+                if path:
+                    context.load_verify_locations(cafile=path)
+            except (OSError, ssl.SSLError) as error:
+                if needed:
+                    raise Unusable(f"--ca-file {path} holds no certificates: {error}") from error
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        return context
+
+    def _token(self, url: str) -> tuple[str | None, str]:
+        """Return the token, or why there is none for this place."""
+        if self._where.token_file is None and _in_the_clear(url):
+            return None, f"{url} is another machine without encryption, which gets one with --token-file only"
         path = Path(self._where.token_file or Path(self._config.daemon.state_directory) / TOKEN_NAME)
         try:
             return path.read_text(encoding="ascii").strip(), ""
@@ -185,18 +229,19 @@ def daemon_at(url: str) -> str:
         return ""
 
 
-def _directory_at(url: str, tried: list[str]) -> str | None:
+def _directory_at(url: str, tried: list[str], *, verify: ssl.SSLContext | None = None) -> str | None:
     """Return the state directory of the daemon that listens there.
 
     Args:
         url: of an API over TCP.
         tried: gets a line where nobody listens, which is None.
+        verify: whom to trust for https.
 
     Raises:
         _Stranger: somebody else listens.
     """
     try:
-        response = _send(_Request("GET", "/v1/config"), url=url, name=url, tried=tried)
+        response = _send(_Request("GET", "/v1/config"), url=url, name=url, tried=tried, verify=verify)
     except Unreachable:
         raise _Stranger("it does not answer") from None
     if response is None:
@@ -205,8 +250,18 @@ def _directory_at(url: str, tried: list[str]) -> str | None:
         found = msgspec.json.decode(response.content if response.is_success else b"", type=_Identity)
     except msgspec.DecodeError:
         said = f"{response.status_code} {response.reason_phrase}"
-        raise _Stranger(f"it answers GET /v1/config with {said}") from None
+        closed = response.status_code == _UNAUTHORISED
+        raise _Stranger(f"it answers GET /v1/config with {said}", closed=closed) from None
     return found.daemon.state_directory
+
+
+def _in_the_clear(url: str) -> bool:
+    """Tell whether what is sent there can be read on the way."""
+    try:
+        found = httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    return found.scheme == "http" and not is_loopback(found.host)
 
 
 def _same_place(one: str, other: str) -> bool:
@@ -238,11 +293,12 @@ def _send(
     tried: list[str],
     uds: str | None = None,
     token: str | None = None,
+    verify: ssl.SSLContext | None = None,
 ) -> httpx.Response | None:
     """Return the answer; None, with a line in ``tried``, where nobody listens."""
     timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    transport = httpx.HTTPTransport(uds=uds)
+    transport = httpx.HTTPTransport(uds=uds, verify=verify or False)
     try:
         with httpx.Client(transport=transport, base_url=url, timeout=timeout, trust_env=False) as client:
             return client.request(request.method, request.path, json=request.body, headers=headers)

@@ -30,6 +30,7 @@ COMMANDS = {
     "schedule": "tuner.cli.schedule",
     "simulate": "tuner.cli.simulate",
     "status": "tuner.cli.client",
+    "token": "tuner.cli.token",
     "watch": "tuner.cli.watch.command",
 }
 

@@ -11,12 +11,20 @@ from msgspec.structs import replace
 
 from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.exits import NO, USAGE
-from tuner.cli.options import PolicyChoice, configuration, endpoint, fail, reread, server_options
+from tuner.cli.options import (
+    PolicyChoice,
+    configuration,
+    endpoint,
+    fail,
+    reread,
+    server_options,
+    usage,
+)
 from tuner.cli.serve import make_api, socket_path
 from tuner.cli.taken import port_taken
 from tuner.clock import SystemClock
 from tuner.config.errors import ConfigError
-from tuner.config.schema import Config
+from tuner.config.schema import PLAIN, Config
 from tuner.daemon import Daemon
 from tuner.logs import configure_logs, get_logger
 from tuner.servers.mysql import MySQLServer
@@ -42,6 +50,11 @@ log = get_logger("innobrim")
 @click.option("--policy", type=PolicyChoice(), help="Decision law.")
 @click.option("--api-port", type=int, help="TCP port of API and page; 0 for the unix socket only.")
 @click.option("--no-api", is_flag=True, help="Serve no API at all.")
+@click.option(
+    "--insecure-api",
+    is_flag=True,
+    help='With api.tls = "off": serve other machines without encryption, and let them read without a token.',
+)
 def run(
     config_path: str | None,
     *,
@@ -50,6 +63,7 @@ def run(
     policy: str | None,
     api_port: int | None,
     no_api: bool,
+    insecure_api: bool,
     **server_flags: object,
 ) -> None:
     """Watch a server, and in active mode keep its checkpoint age at the set-point.
@@ -71,6 +85,7 @@ def run(
     config = configuration(config_path, flags)
     configure_logs(level=config.log.level, style=config.log.format)
     config = _at_home(config)
+    insecure = _said_twice(config, insecure_api=insecure_api)
     directory = Path(config.daemon.state_directory)
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
@@ -94,7 +109,9 @@ def run(
         server.watches_latency = under_way
 
     on_mode(Mode.ADVISORY)  # until the daemon knows what stands: an advisory one turns no counters on
-    api = make_api(config, board, configuration=lambda: state[0].config) if config.api.enabled else None
+    api = None
+    if config.api.enabled:
+        api = make_api(config, board, configuration=lambda: state[0].config, insecure=insecure)
     daemon = Daemon(
         config,
         server,
@@ -126,6 +143,22 @@ def run(
         fail(str(error), NO)
 
 
+def _said_twice(config: Config, *, insecure_api: bool) -> bool:
+    """Tell whether other machines are served without encryption; exit 2 where only one place says so."""
+    plain = config.api.public and config.api.tls == PLAIN
+    if plain and not insecure_api:
+        usage(
+            f'api.host = {config.api.host} with api.tls = "{PLAIN}" serves other machines unencrypted: '
+            "say --insecure-api as well where that is meant, or give api.tls a certificate and key"
+        )
+    if plain:
+        log.warning(
+            "the API is served to other machines without encryption, and reading without a token",
+            address=config.api.address,
+        )
+    return plain
+
+
 def _at_home(config: Config) -> Config:
     """Return the configuration with the state directory as a full path, which says whose it is."""
     directory = str(Path(config.daemon.state_directory).absolute())
@@ -133,13 +166,15 @@ def _at_home(config: Config) -> Config:
 
 
 def _addresses(config: Config) -> list[str]:
-    """Return where the API will listen, and where its token is."""
+    """Return where the API will listen."""
     if not config.api.enabled:
         return []
     socket = socket_path(config)
     found = [] if socket is None else [f"unix socket {socket}"]
     if config.api.port:
-        found.append(f"http://{config.api.host}:{config.api.port}, token in {config.daemon.state_directory}")
+        scheme = "http" if config.api.certificate is None else "https"
+        address = f"[{config.api.address}]" if ":" in config.api.address else config.api.address
+        found.append(f"{scheme}://{address}:{config.api.port}, tokens: innobrim token list")
     return found
 
 

@@ -16,22 +16,28 @@ from tuner.version import program_version
 SOCKET_NAME = "api.sock"
 
 
-def make_api(config: Config, board: Board, *, configuration: Callable[[], Config]) -> Api:
+def make_api(
+    config: Config, board: Board, *, configuration: Callable[[], Config], insecure: bool = False
+) -> Api:
     """Return the HTTP side, ready to start; exit 2 where it cannot be set up.
 
     Args:
         config: the configuration at the start.
         board: the seam to the loop.
         configuration: returns the configuration in force.
+        insecure: other machines may be served without TLS, and read without a token.
     """
     from api.about import About  # noqa: PLC0415 - a daemon without API must not carry it
+    from api.access import Access  # noqa: PLC0415 - the same
     from api.app import create_app  # noqa: PLC0415 - the same
+    from api.register import TokenError, prepare  # noqa: PLC0415 - the same
     from api.server import ApiServer  # noqa: PLC0415 - the same
-    from api.token import TokenError, token_sha256  # noqa: PLC0415 - the same
+    from api.tls import Certificate  # noqa: PLC0415 - the same
+    from api.tokens import Tokens  # noqa: PLC0415 - the same
     from tuner.advice import advise_now  # noqa: PLC0415 - the same
 
     try:
-        digest = token_sha256(config.daemon.state_directory)
+        tokens = Tokens(prepare(config.daemon.state_directory))
     except TokenError as error:
         fail(str(error), USAGE)
     about = About(
@@ -40,10 +46,20 @@ def make_api(config: Config, board: Board, *, configuration: Callable[[], Config
         started=time.time(),
         configuration=configuration,
     )
-    app = create_app(
-        board, token_sha256=digest, about=about, advice=lambda: advise_now(board), host=config.api.host
+    api = config.api
+    access = Access(
+        tokens, names=frozenset({api.address, *api.names}), open_reading=insecure or not api.public
     )
-    return ApiServer(app, config.api.host, config.api.port, socket_path(config), ending=app.state.end_streams)
+    app = create_app(board, access=access, about=about, advice=lambda: advise_now(board))
+    return ApiServer(
+        app,
+        api.address,
+        api.port,
+        socket_path(config),
+        certificate=None if api.certificate is None else Certificate(api.certificate),
+        insecure=insecure,
+        ending=app.state.end_streams,
+    )
 
 
 def socket_path(config: Config) -> str | None:

@@ -119,6 +119,9 @@ def _under_way(status: Status) -> Iterator[tuple[str, str]]:
     drain, restore, now = status.drain, status.restore, status.in_force
     if status.override is not None and status.source == "daemon":
         yield "override", override_text(status.override)
+    if status.overlay is not None and status.source == "daemon":
+        changed = ", ".join(f"{name} {value:.10g}" for name, value in sorted(status.overlay.values.items()))
+        yield "settings", f"{changed}; by {status.overlay.who}, until the daemon ends"
     if drain is not None and status.source == "daemon":
         yield "drain", f"{drain_text(drain)}; for {drain.who}"
     if status.drain_ended is not None:

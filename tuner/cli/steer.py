@@ -80,6 +80,8 @@ def _described(state: State) -> dict[str, str]:
         "target": pair_named(state.target),
         "override": "none" if left is None else f"{left:.0f} s left",
         "drain": "none" if state.drain_target is None else f"to {said(state.drain_target)}",
+        "settings": ", ".join(f"{name} {value:.10g}" for name, value in sorted((state.overlay or {}).items()))
+        or "the file's",
     }
 
 

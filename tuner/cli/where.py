@@ -22,6 +22,9 @@ OPTIONS = (
     ),
     click.option("--url", metavar="URL", help="Its API over TCP, for example http://127.0.0.1:8633."),
     click.option("--token-file", metavar="FILE", help="Token for TCP [default: in its state directory]."),
+    click.option(
+        "--ca-file", metavar="FILE", help="Whom to trust for https, PEM [default: the system, and api.tls]."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
 
@@ -34,6 +37,7 @@ class Where:
         url: of the API over TCP.
         api_socket: path of its unix socket.
         token_file: path of the token.
+        ca_file: certificates to trust for https besides the system's.
         config: path of the configuration file.
         state_directory: where the daemon keeps socket, token and journal.
     """
@@ -43,6 +47,7 @@ class Where:
     token_file: str | None
     config: str | None
     state_directory: str | None
+    ca_file: str | None = None
 
     @property
     def named(self) -> str:

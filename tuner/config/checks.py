@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
+import re
 from collections.abc import Iterator, Mapping
 
-from tuner.config.schema import Config
+from tuner.config.schema import PLAIN, ApiSection, Config
 from tuner.core.foreign import baseline
 from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import Settings
@@ -39,6 +40,8 @@ STATEMENTS_OF_A_TICK = max(
     CONNECTS_OF_A_TICK * STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_THE_FACTS,
 )
 READINGS_UNTIL_STALE = 2
+
+_NAME = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.?)+", re.IGNORECASE)
 
 
 class _Said:
@@ -166,15 +169,31 @@ def _addresses(config: Config, said: _Said) -> Iterator[str]:
             f"{said('server.tls_ca')} has no effect with {said('server.tls')}: the server would not be "
             'checked; set tls = "required", or leave tls_ca out'
         )
-    if config.api.port and not _is_loopback(config.api.host):
-        yield f"{said('api.host')} is not a loopback address; use 127.0.0.1, ::1 or localhost"
+    if config.api.port:
+        yield from _api(config.api, said)
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
+def _api(api: ApiSection, said: _Said) -> Iterator[str]:
+    if not _is_address(api.address):
+        yield (
+            f"{said('api.host')} does not begin with an address; expected 127.0.0.1, ::1, localhost or an "
+            "address of this machine, and names after it with commas between"
+        )
+        return
+    for name in api.names:
+        if not _is_address(name) and not _NAME.fullmatch(name):
+            yield f"{said('api.host')}: {name!r} is no name of a machine, such as db1.example.com"
+    if api.public and api.tls is None:
+        yield (
+            f"{said('api.host')} is not a loopback address, so that other machines can reach it: give "
+            "api.tls a certificate and key, or use 127.0.0.1; to do without encryption, say so twice: "
+            f'api.tls = "{PLAIN}" and innobrim run --insecure-api'
+        )
+
+
+def _is_address(text: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return text == "localhost" or bool(ipaddress.ip_address(text.strip("[]")))
     except ValueError:
         return False
 

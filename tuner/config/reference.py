@@ -99,7 +99,8 @@ Checked at every start and reload:
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them, too;
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
 - `server.tls_ca` needs `server.tls = "required"`: otherwise nothing would be checked against it;
-- `api.host` is a loopback address where a TCP port is served;
+- `api.host` begins with a loopback address where a TCP port is served, or `api.tls` is given; an address
+  that other machines can reach without encryption needs `api.tls = "off"` and `innobrim run --insecure-api`;
 - under a watchdog, the slowest tick takes less than half of `WatchdogSec=`. It asks again what server it \
 is, with
   {CONNECTS_OF_A_TICK} connects of {STATEMENTS_OF_A_CONNECT} statements and {STATEMENTS_OF_THE_FACTS} more: \

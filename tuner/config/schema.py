@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,8 +11,19 @@ from msgspec import Meta, Struct
 from tuner.settings import Settings
 
 NonEmpty = Annotated[str, Meta(min_length=1)]
+PLAIN = "off"
+"""Says of ``api.tls`` that there is to be none."""
+
 FilePath = Annotated[str, Meta(min_length=1, extra={"path": True})]
 """A path; a leading ~/ is the home of the user who runs this."""
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether nobody but this machine can reach an address."""
+    try:
+        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +78,13 @@ class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
 class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
     """The HTTP side."""
 
-    host: Annotated[str, Meta(min_length=1, description="address to listen on; loopback only")] = "127.0.0.1"
+    host: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="address to listen on; then, after commas, names that requests may call it by",
+        ),
+    ] = "127.0.0.1"
     port: Annotated[
         int, Meta(ge=0, le=65535, description="TCP port of API, metrics and page; 0 for none")
     ] = 8633
@@ -74,6 +92,34 @@ class ApiSection(Struct, frozen=True, forbid_unknown_fields=True):
         FilePath | None,
         Meta(description="unix socket; default: api.sock in the state directory, - for none"),
     ] = None
+    tls: Annotated[
+        NonEmpty | None,
+        Meta(
+            examples=["/etc/innobrim/api.crt:/etc/innobrim/api.key"],
+            description="certificate chain and key of the TCP port, PEM, as CERT:KEY or one file with both; "
+            "off to say that a public address is to have none",
+        ),
+    ] = None
+
+    @property
+    def address(self) -> str:
+        """Return the address that is listened on."""
+        return self.host.partition(",")[0].strip().strip("[]")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names that requests may call it by, besides its addresses."""
+        return tuple(name for part in self.host.split(",")[1:] if (name := part.strip()))
+
+    @property
+    def public(self) -> bool:
+        """Tell whether other machines can reach it."""
+        return self.port != 0 and not is_loopback(self.address)
+
+    @property
+    def certificate(self) -> str | None:
+        """Return the files for TLS; None without it."""
+        return None if self.tls in {None, PLAIN} else self.tls
 
     @property
     def enabled(self) -> bool:

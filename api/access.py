@@ -1,0 +1,200 @@
+"""Who may ask what, from where, and by which name of this machine: one verdict for each request.
+
+A request's transport is what its listener marked it with, never what it says about itself: an unmarked
+request counts as TCP. Over the unix socket the file's permission has decided already. Over TCP whatever
+shows or changes something of the server needs a role; page, documentation and probes show nothing of it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from api.problems import ApiError
+from api.register import FIRST_FILE, Role
+from api.tokens import Tokens
+
+Transport = Literal["tcp", "unix"]
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+SAME_SITE = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site of a page of our own, and of a person who typed the address."""
+
+SAID_SECONDS = 10.0
+"""Refusals are logged at most so often, with how many there were."""
+
+_TRANSPORT = "innobrim.transport"
+_WHO = "innobrim.who"
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="innobrim"'}
+_INVALID = {"WWW-Authenticate": 'Bearer realm="innobrim", error="invalid_token"'}
+_TOO_LITTLE = {"WWW-Authenticate": 'Bearer realm="innobrim", error="insufficient_scope"'}
+_LOG = logging.getLogger("innobrim.api")
+
+
+def mark(scope: Scope, transport: Transport) -> None:
+    """Say which listener a request came in by."""
+    scope[_TRANSPORT] = transport
+
+
+def transport_of(scope: Scope) -> Transport:
+    """Return which listener a request came in by."""
+    return "unix" if scope.get(_TRANSPORT) == "unix" else "tcp"
+
+
+def who(scope: Scope) -> str:
+    """Return who asks and from where, for the record."""
+    return str(scope[_WHO])
+
+
+class Access:
+    """Admits requests or says why not."""
+
+    def __init__(
+        self,
+        tokens: Tokens | None,
+        *,
+        names: frozenset[str] = frozenset(),
+        open_reading: bool = True,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Set the rules for TCP.
+
+        Args:
+            tokens: what opens; None opens nothing that needs a token.
+            names: a Host header may name these besides loopback and the address that was connected to.
+            open_reading: reading may go without a token, where the tokens' register agrees.
+            monotonic: refusals are counted on this, seconds.
+        """
+        self._tokens = tokens
+        self._names = LOOPBACK_NAMES | {name.lower().strip("[]").removesuffix(".") for name in names}
+        self._open_reading = open_reading
+        self._monotonic = monotonic
+        self._refused = 0
+        self._said: float | None = None
+
+    def admit(self, scope: Scope) -> None:
+        """Note who asks.
+
+        Raises:
+            ApiError: the request is not let in.
+        """
+        client = scope.get("client")
+        if transport_of(scope) == "unix":
+            scope[_WHO] = f"{client[0]} over the unix socket" if client else "the unix socket"
+            return
+        place = str(client[0]) if client else "TCP"
+        headers = Headers(scope=scope)
+        try:
+            self._check_host(scope, headers.getlist("host"))
+            _check_origin(scope, headers)
+            name = self._check_role(scope, headers.getlist("authorization"))
+        except ApiError as error:
+            self._complain(f"{scope['method']} {scope['path']} from {place}: {error.detail}")
+            raise
+        scope[_WHO] = f"token {name} from {place}" if name else place
+
+    def _check_host(self, scope: Scope, values: list[str]) -> None:
+        name = host_name(values[0]) if len(values) == 1 else ""
+        if name and (name in self._names or _is_local_end(scope, name)):
+            return
+        sent = ", ".join(values) or "nothing"
+        known = ", ".join(sorted(self._names))
+        raise ApiError(
+            "foreign-host",
+            f"the Host header says {sent}; this daemon answers to {known}; api.host may add names",
+        )
+
+    def _check_role(self, scope: Scope, values: list[str]) -> str:
+        """Return the name of the token that was used; empty where none is needed."""
+        needed = role_for(scope["method"], scope["path"])
+        if needed is None:
+            return ""
+        open_to_all = needed is Role.READ and self._open_reading
+        if not values and open_to_all and (self._tokens is None or self._tokens.anonymous):
+            return ""
+        if self._tokens is None:
+            raise ApiError(
+                "unauthorised", "this daemon has no tokens: use its unix socket", headers=_CHALLENGE
+            )
+        scheme, _, secret = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+        secret = secret.strip()
+        if scheme.lower() != "bearer" or not secret:
+            raise ApiError(
+                "unauthorised",
+                f"send Authorization: Bearer with a token: the one in the file {FIRST_FILE} of the state "
+                "directory, or one that innobrim token make has printed; or use the unix socket",
+                headers=_CHALLENGE,
+            )
+        token = self._tokens.find(secret)
+        if token is None:
+            detail = (
+                "the token is not this daemon's, or was revoked; innobrim token list names those there are"
+            )
+            raise ApiError("unauthorised", detail, headers=_INVALID)
+        if self._tokens.expired(token):
+            raise ApiError(
+                "unauthorised", f"the token {token.name} has expired; make another one", headers=_INVALID
+            )
+        if not token.role.covers(needed):
+            detail = f"the token {token.name} may {token.role.value}; this needs the role {needed.value}"
+            raise ApiError("forbidden", detail, headers=_TOO_LITTLE)
+        return token.name
+
+    def _complain(self, refusal: str) -> None:
+        """Log a refusal, and how many there were since the last one that was logged."""
+        now = self._monotonic()
+        self._refused += 1
+        if self._said is None or now - self._said >= SAID_SECONDS:
+            more = f" ({self._refused} refused since the last such line)" if self._refused > 1 else ""
+            _LOG.warning("refused %s%s", refusal[:500], more)
+            self._said, self._refused = now, 0
+
+
+def role_for(method: str, path: str) -> Role | None:
+    """Return the role that a request needs over TCP; None for what shows nothing of the server."""
+    if method not in READING:
+        return Role.OPERATE
+    return Role.READ if path == "/metrics" or path.startswith("/v1") else None
+
+
+def host_name(value: str) -> str:
+    """Return the name in a Host header, without port and brackets; empty where it is none."""
+    value = value.strip().lower()
+    if value.startswith("["):
+        name, closed, rest = value[1:].partition("]")
+        return name if closed and (not rest or rest.startswith(":")) else ""
+    name, _, port = value.partition(":")
+    return name.removesuffix(".") if not port or port.isdecimal() else ""
+
+
+def _is_local_end(scope: Scope, name: str) -> bool:
+    """Tell whether a name is the very address that was connected to; no foreign name leads to one."""
+    server = scope.get("server")
+    if not server or server[0] is None:
+        return False
+    try:
+        return ipaddress.ip_address(name) == ipaddress.ip_address(str(server[0]).partition("%")[0])
+    except ValueError:
+        return False
+
+
+def _check_origin(scope: Scope, headers: Headers) -> None:
+    """Refuse what a page of another origin makes a browser send, except that a person may follow a link."""
+    site = headers.get("sec-fetch-site")
+    follows_link = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    if site is not None and site.lower() not in SAME_SITE and not follows_link:
+        raise ApiError("cross-origin", f"Sec-Fetch-Site is {site}: only this daemon's own page may ask")
+    origin = headers.get("origin")
+    if origin is None or scope["method"] in READING:
+        return
+    scheme, _, place = origin.lower().partition("://")
+    own = headers.get("host", "").lower()  # a proxy in front may have taken TLS off, so either scheme will do
+    if scheme not in {"http", "https"} or place != own:
+        raise ApiError("cross-origin", f"the Origin is {origin}, and this daemon is asked as {own}")

@@ -1,0 +1,122 @@
+"""TLS over TCP: needed for a public address, renewed without a restart."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.server import ApiServer, ApiServerError
+from api.tls import Certificate
+from tests.api.factory import AnsweringLoop, application
+from tuner.board import Board
+
+GIVEN = Path(__file__).parents[1] / "fixtures" / "api"
+
+
+def put(name: str, folder: Path) -> str:
+    """Put one of the certificates in place; return how the configuration names it."""
+    for kind in ("crt", "key"):
+        shutil.copy(GIVEN / f"{name}.{kind}", folder / f"api.{kind}")
+    (folder / "api.key").chmod(0o600)
+    return f"{folder / 'api.crt'}:{folder / 'api.key'}"
+
+
+def free_port() -> int:
+    """Return a TCP port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def served(board: Board, loop: AnsweringLoop, tmp_path: Path) -> Iterator[tuple[int, ApiServer]]:
+    """Serve with the first certificate; return port and server."""
+    assert loop.board is board
+    port = free_port()
+    certificate = Certificate(put("one", tmp_path))
+    serving = ApiServer(application(board), "127.0.0.1", port, None, certificate=certificate)
+    serving.start()
+    yield port, serving
+    assert serving.stop(timeout=10.0)
+
+
+def trusting(name: str) -> ssl.SSLContext:
+    """Return a context that trusts one of the certificates alone."""
+    context = ssl.create_default_context(cafile=str(GIVEN / f"{name}.crt"))
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
+
+
+def get(port: int, name: str) -> int:
+    """Return the status of a request by a client that trusts one certificate."""
+    url = f"https://localhost:{port}/livez"
+    return httpx.get(url, verify=trusting(name), trust_env=False, timeout=20.0).status_code
+
+
+def test_a_renewed_certificate_is_taken_at_a_reload(served: tuple[int, ApiServer], tmp_path: Path) -> None:
+    """After a reload new connections get the new certificate; nothing is restarted."""
+    port, serving = served
+    assert get(port, "one") == 200
+
+    put("two", tmp_path)
+    assert get(port, "one") == 200
+    serving.reload()
+
+    assert get(port, "two") == 200
+    with pytest.raises(httpx.ConnectError):
+        get(port, "one")
+
+
+def test_a_bad_certificate_leaves_the_old_one(
+    served: tuple[int, ApiServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A certificate whose key is another's is said at the reload, and the old one goes on."""
+    port, serving = served
+    shutil.copy(GIVEN / "two.key", tmp_path / "api.key")
+
+    serving.reload()
+
+    assert "the old certificate stays in use" in caplog.text
+    assert get(port, "one") == 200
+
+
+def test_what_is_not_encrypted_is_not_answered(served: tuple[int, ApiServer]) -> None:
+    """A client without TLS gets no answer, and the next one with TLS does."""
+    with pytest.raises(httpx.HTTPError):
+        httpx.get(f"http://127.0.0.1:{served[0]}/livez", trust_env=False, timeout=20.0)
+    assert get(served[0], "one") == 200
+
+
+@pytest.mark.parametrize("missing", ["certificate", "key"])
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, missing: str) -> None:
+    """A start with a missing file says which, and begins nothing."""
+    files = put("one", tmp_path)
+    (tmp_path / ("api.crt" if missing == "certificate" else "api.key")).unlink()
+
+    with pytest.raises(ApiServerError, match=rf"api\.tls: the {missing} .* cannot be read"):
+        Certificate(files).context()
+
+
+def test_one_file_may_hold_both(tmp_path: Path) -> None:
+    """Certificate and key in one file will do."""
+    both = tmp_path / "api.pem"
+    both.write_text((GIVEN / "one.crt").read_text() + (GIVEN / "one.key").read_text())
+
+    assert Certificate(str(both)).context().minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_a_public_address_needs_tls_or_a_second_word(board: Board, tmp_path: Path) -> None:
+    """Without a certificate, only who says so explicitly listens on an address that others reach."""
+    app, everywhere = application(board), "0.0.0.0"  # noqa: S104 - the point of this test
+    with pytest.raises(ApiServerError, match="loopback"):
+        ApiServer(app, everywhere, free_port(), None).start()
+    for words in ({"certificate": Certificate(put("one", tmp_path))}, {"insecure": True}):
+        serving = ApiServer(app, everywhere, free_port(), None, **words)  # type: ignore[arg-type]
+        serving.start()
+        assert serving.stop(timeout=10.0)

@@ -1,0 +1,202 @@
+"""The register of tokens: what is stored, and how a running daemon takes a change."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from api.register import NAME, Role, TokenError, let_anonymous_read, load, make, prepare, revoke
+from api.tokens import LOOK_SECONDS, Tokens
+
+
+class Watch:
+    """A clock that is set by hand, and a register looked at by it."""
+
+    def __init__(self, path: Path) -> None:
+        self.now = 100.0
+        self.wall = time.time()
+        self.tokens = Tokens(path, monotonic=lambda: self.now, wall=lambda: self.wall)
+
+
+def mode(path: Path) -> int:
+    """Return a file's permissions."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_first_start_writes_one_token_privately(tmp_path: Path) -> None:
+    """The first start writes a private token that may operate, and later starts keep it."""
+    path = prepare(tmp_path)
+    secret = (tmp_path / "token").read_text().strip()
+    found = Tokens(path).find(secret)
+
+    assert found is not None
+    assert (found.name, found.role, found.expires) == ("first", Role.OPERATE, None)
+    assert len(secret) >= 43
+    assert (mode(path), mode(tmp_path / "token")) == (0o600, 0o600)
+    before = path.read_bytes()
+    prepare(tmp_path)
+    assert path.read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["token", NAME]
+
+
+def test_token_of_an_earlier_version_keeps_working(tmp_path: Path) -> None:
+    """A token file from before there were roles becomes the first token."""
+    (tmp_path / "token").write_text("x" * 43 + "\n")
+    (tmp_path / "token").chmod(0o600)
+
+    found = Tokens(prepare(tmp_path)).find("x" * 43)
+
+    assert found is not None
+    assert found.role is Role.OPERATE
+
+
+def test_no_secret_is_stored(tmp_path: Path) -> None:
+    """The register has the hash of a token, and the token itself nowhere."""
+    path = prepare(tmp_path)
+    secret = make(tmp_path, "oncall", Role.OPERATE, expires=None)
+
+    for file in tmp_path.iterdir():
+        assert secret not in file.read_text()
+    assert hashlib.sha256(secret.encode()).hexdigest() in path.read_text()
+    assert mode(path) == 0o600
+
+
+def test_running_daemon_takes_a_change_within_a_second(tmp_path: Path) -> None:
+    """A token that is made counts, and one that is revoked does not, from the next look on; not before."""
+    watch = Watch(prepare(tmp_path))
+    secret = make(tmp_path, "oncall", Role.OPERATE, expires=None)
+    assert watch.tokens.find(secret) is None
+
+    watch.now += LOOK_SECONDS
+    assert watch.tokens.find(secret) is not None
+
+    revoke(tmp_path, "oncall")
+    watch.now += LOOK_SECONDS
+    assert watch.tokens.find(secret) is None
+
+
+def test_requests_do_not_read_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many ask, the file is looked at once a second at most, and read when it has changed."""
+    watch = Watch(prepare(tmp_path))
+    looked: list[Path] = []
+    stat_of = Path.stat
+
+    def seen(path: Path, **how: bool) -> object:
+        looked.append(path)
+        return stat_of(path, **how)
+
+    monkeypatch.setattr(Path, "stat", seen)
+    monkeypatch.setattr("api.tokens.load", lambda _path: pytest.fail("read without a change"))
+    for _ in range(1000):
+        watch.tokens.find("wrong")
+        watch.now += LOOK_SECONDS / 100
+
+    assert len(looked) <= 10
+
+
+def test_token_expires_by_itself(tmp_path: Path) -> None:
+    """A token with an expiry is told apart from a wrong one when its time is over."""
+    watch = Watch(prepare(tmp_path))
+    secret = make(tmp_path, "weekend", Role.READ, expires=watch.wall + 60)
+    watch.now += LOOK_SECONDS
+
+    found = watch.tokens.find(secret)
+    assert found is not None
+    assert not watch.tokens.expired(found)
+    watch.wall += 61
+    assert watch.tokens.expired(found)
+
+
+@pytest.mark.parametrize("damage", ["gone", "rubbish", "open to write", "another version"])
+def test_nobody_is_let_in_by_a_register_that_cannot_be_read(tmp_path: Path, damage: str) -> None:
+    """A register that goes bad under a running daemon opens nothing, reading without a token neither."""
+    watch = Watch(prepare(tmp_path))
+    path, secret = tmp_path / NAME, (tmp_path / "token").read_text().strip()
+    assert watch.tokens.find(secret) is not None
+    if damage == "gone":
+        path.unlink()
+    elif damage == "open to write":
+        path.write_bytes(path.read_bytes() + b"\n")
+        path.chmod(0o666)
+    else:
+        text = path.read_text()
+        path.write_text("{" if damage == "rubbish" else text.replace('"version": 1', '"version": 2'))
+    watch.now += LOOK_SECONDS
+
+    assert watch.tokens.find(secret) is None
+    assert not watch.tokens.anonymous
+
+
+def test_reading_without_a_token_can_be_closed(tmp_path: Path) -> None:
+    """Reading is open at first; closing and opening it again outlive the daemon."""
+    path = prepare(tmp_path)
+    assert Tokens(path).anonymous
+
+    let_anonymous_read(tmp_path, allowed=False)
+    assert not Tokens(path).anonymous
+    with pytest.raises(TokenError, match="closed already"):
+        let_anonymous_read(tmp_path, allowed=False)
+    let_anonymous_read(tmp_path, allowed=True)
+    assert Tokens(path).anonymous
+
+
+def test_names_are_unique_and_plain(tmp_path: Path) -> None:
+    """A name is given once, and is one word that an event can carry."""
+    prepare(tmp_path)
+    make(tmp_path, "oncall", Role.READ, expires=None)
+
+    with pytest.raises(TokenError, match="called oncall already"):
+        make(tmp_path, "oncall", Role.READ, expires=None)
+    for name in ("", "-x", "two words", "line\n", "x" * 65, "ä"):
+        with pytest.raises(TokenError, match="is no name"):
+            make(tmp_path, name, Role.READ, expires=None)
+    with pytest.raises(TokenError, match="no token is called nobody; there are: first, oncall"):
+        revoke(tmp_path, "nobody")
+
+
+def test_revoking_the_first_removes_its_file(tmp_path: Path) -> None:
+    """The file with the first token's secret goes with it, and no start brings it back."""
+    path = prepare(tmp_path)
+
+    revoke(tmp_path, "first")
+    prepare(tmp_path)
+
+    assert not (tmp_path / "token").exists()
+    assert load(path).tokens == ()
+
+
+def test_unusable_files_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    """A token that everybody can read, an empty one, or no directory, ends the start with what to do."""
+    path = tmp_path / "token"
+    path.write_text("short\n")
+    path.chmod(0o600)
+    with pytest.raises(TokenError, match="holds no token"):
+        prepare(tmp_path)
+
+    path.write_text("x" * 43)
+    path.chmod(0o644)
+    with pytest.raises(TokenError, match="open to everybody"):
+        prepare(tmp_path)
+
+    with pytest.raises(TokenError, match="cannot be used"):
+        prepare(tmp_path / "missing")
+
+
+def test_half_written_change_leaves_the_old_register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change that fails half-way leaves every token as it was, and no draft behind."""
+    path = prepare(tmp_path)
+    before = path.read_bytes()
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(TokenError, match="No space left"):
+        make(tmp_path, "oncall", Role.READ, expires=None)
+
+    assert path.read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["token", NAME]
