@@ -61,12 +61,18 @@ class Site:
 
     Attributes:
         token: what changes over TCP need.
+        port: that the API listens on.
     """
 
     token = TOKEN
 
     def __init__(
-        self, *, mode: Mode = Mode.ACTIVE, pace: float = 1.0, history: float = HISTORY_SECONDS
+        self,
+        *,
+        mode: Mode = Mode.ACTIVE,
+        pace: float = 1.0,
+        history: float = HISTORY_SECONDS,
+        port: int | None = None,
     ) -> None:
         """Make it; nothing runs yet.
 
@@ -74,6 +80,7 @@ class Site:
             mode: of the loop from its start.
             pace: real seconds a tick, once the history is there.
             history: simulated seconds that are gone through first.
+            port: on loopback; a free one where none is given.
         """
         clock = SimClock(epoch=time.time() - history)
         self.board = Board()
@@ -83,15 +90,15 @@ class Site:
         self._inbox.pace = pace
         self._settings = Settings(mode=mode)
         self._thread = threading.Thread(target=self._loop, name="loop", daemon=True)
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}/"
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
         app = create_app(
             self.board,
             token_sha256=hashlib.sha256(self.token.encode()).hexdigest(),
             about=about(started=time.time(), interval=INTERVAL),
             advice=lambda: advise_now(self.board),
         )
-        self._api = ApiServer(app, "127.0.0.1", port, None, ending=app.state.end_streams)
+        self._api = ApiServer(app, "127.0.0.1", self.port, None, ending=app.state.end_streams)
 
     def __enter__(self) -> Self:
         """Run, and return once the history is there."""

@@ -210,6 +210,39 @@ def test_a_phone_has_room_for_it(site: Site, visit: Open) -> None:
     assert box["width"] <= PHONE["width"]
 
 
+def test_a_daemon_that_comes_back_is_followed(visit: Open) -> None:
+    """After a restart the page goes on by itself, with the new daemon's decisions and events alone."""
+    with Site(pace=0.5) as first:
+        seen = visit(first.url)
+        old = seen.page.locator("#events li").all_inner_texts()
+    expect(seen.verdict).to_have_attribute("data-level", "lost")
+    with Site(pace=0.5, history=120.0, port=first.port) as second:
+        expect(seen.state).to_have_text("Working")
+        expect(seen.page.locator("#events li")).to_have_count(len(second.board.events()))
+        assert seen.page.locator("#events li").all_inner_texts() != old
+        drawn = seen.drawn()
+        until(lambda: seen.drawn() != drawn, 30.0, "charts that move again")
+
+
+def test_a_gap_looks_like_a_gap(site: Site, visit: Open) -> None:
+    """Neither a stretch of history without readings nor a reading that fails now is joined by a line."""
+    seen = visit(site.url)
+    table = seen.page.evaluate(
+        """async () => {
+          const { Series } = await import("/static/js/series.js");
+          const series = new Series(["age"], 600);
+          const age = [1, 2, null, null, null, null, 3, 4];
+          series.load({ step: 1, end: 108, columns: { time: age.map((_, at) => 100 + at), age } });
+          series.add(108.2, { age: 5 }, false);
+          series.add(109.2, { age: null }, true);
+          series.add(110.2, { age: 6 }, false);
+          return series.table(["age"])[1];
+        }"""
+    )
+
+    assert table == [1, 2, None, 3, 4, 5, None, 6]
+
+
 def test_a_dead_loop_shows(visit: Open) -> None:
     """A loop that stands still is called that."""
     with Site(pace=0.5) as dying:

@@ -188,9 +188,9 @@ export class Controls {
       this.#tell(`${done.message}.`);
       this.onDone();
     } catch (error) {
-      const refused = error.status === 401 || error.status === 403;
+      const refused = error.status === 401 || error.status === 403; // no token of the daemon's, or one that may not
       if (refused) {
-        setToken("");
+        if (error.status === 401) setToken("");
         this.onToken();
         if (!this.form.elements.token) document.getElementById("dialog-body").append(this.#tokenField(false));
         this.form.elements.token.value = "";

@@ -1,5 +1,5 @@
 // Puts the page together: the stream keeps it alive, /v1/status says it in whole, the history fills the charts.
-import { get, hasToken } from "./api.js";
+import { get, hasToken, setToken } from "./api.js";
 import { Charts, COLUMNS } from "./charts.js";
 import { Controls } from "./controls.js";
 import { element, percent, pair, whole } from "./format.js";
@@ -32,7 +32,14 @@ function linked(link, reason, status) {
   state.link = { state: link, why: reason };
   if (link === "live") load();
   else draw();
-  if (status === 401 && !place("dialog").open) controls.askToken(reason);
+  if (status === 401) refused(reason);
+}
+
+// A token that the daemon does not take is worse than none: where reading is open, none is needed.
+function refused(reason) {
+  setToken("");
+  place("token-button").textContent = "Token…";
+  if (!place("dialog").open) controls.askToken(reason);
 }
 
 function take(name, data) {
@@ -78,6 +85,7 @@ async function refresh() {
     state.interval = state.status.process?.interval ?? 1;
     state.alive = null;
   } catch (error) {
+    if (error.status === 401) refused(error.message);
     if (error.status === 503) [state.status, state.alive] = [null, { ok: true, reason: error.message }];
   }
   draw();
