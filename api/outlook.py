@@ -56,13 +56,13 @@ def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
     """Return what the originals would make of the present load.
 
     None in advisory mode, where nothing is written and what is seen is the server without a daemon; before
-    the first estimate; and where M does not move the age.
+    the first estimate; and where M does not move the age, or at times only.
     """
     reading, found, originals = record.tick.reading, record.estimate, record.originals
     if record.mode is not Mode.ACTIVE or originals is None or facts is None or found is None:
         return None
     law = LAWS.get(facts.flush_law)
-    if not isinstance(reading, Sample) or law is None or not law.authority:
+    if not isinstance(reading, Sample) or law is None or not law.authority or law.sleeps:
         return None
     if found.redo_rate <= 0.0 or found.age_ratio <= 0.0 or found.new_density <= 0.0:
         return None

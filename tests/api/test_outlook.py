@@ -80,6 +80,7 @@ def test_a_slow_device_bounds_what_the_originals_flush() -> None:
         (record(new_density=0.0), factory.FACTS),
         (replace(record(), originals=None), factory.FACTS),
         (record(), replace(factory.FACTS, flush_law="soft-limit")),
+        (record(), replace(factory.FACTS, flush_law="mariadb-wakes")),
     ],
 )
 def test_nothing_is_said_where_nothing_is_known(made: TickRecord, facts: Facts) -> None:

@@ -76,15 +76,33 @@ def follower(daemon: Daemon, clock: Time) -> Follower:
 
 
 def test_the_past_is_asked_for_once(daemon: Daemon, follower: Follower) -> None:
-    """Each further tick costs the daemon a status and what happened since, whatever the charts show."""
+    """Each further tick costs the daemon one status, whatever the charts show."""
     follower.ask()
     daemon.asked.clear()
     daemon.tick(SECONDS + 1)
 
     found = follower.ask()
 
-    assert daemon.asked == ["/v1/status", "/v1/events?after=1&limit=100"]
+    assert daemon.asked == ["/v1/status"]
     assert found.trace.rows[-1][0] == pytest.approx(factory.EPOCH + SECONDS + 1)
+
+
+def test_what_happened_is_asked_for_when_something_did(daemon: Daemon, follower: Follower) -> None:
+    """A write is followed by its event at once, and an event that shows nowhere else within five ticks."""
+    follower.ask()
+    daemon.asked.clear()
+    daemon.events = Events((event(9, "set", "C/M → 300/600"),))
+    daemon.status = status(record(SECONDS + 1, changes_last_hour=8))
+
+    found = follower.ask()
+
+    assert daemon.asked[-1] == "/v1/events?after=1&limit=100"
+    assert [one.code for one in found.events] == ["mode", "set"]
+    daemon.asked.clear()
+    for number in range(2, 8):
+        daemon.status = status(record(SECONDS + number, changes_last_hour=8))
+        follower.ask()
+    assert daemon.asked.count("/v1/events?after=9&limit=100") == 1
 
 
 def test_ticks_that_were_missed_are_asked_for(daemon: Daemon, follower: Follower) -> None:

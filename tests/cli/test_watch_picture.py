@@ -21,6 +21,9 @@ from tuner.records import Decision, DecisionKind, Hold, HoldCode
 from tuner.settings import Mode
 
 CHARTS = ("uncheckpointed", "C and M", "redo", "pages/s", "row changes/s", "pages/change")
+SYNC = factory.LIMITS.sync_point / factory.A
+"""Age ratio at which sync flushing starts."""
+
 GONE = Gone(since=factory.EPOCH, began=NOW - 14.0, why="connection refused", again=NOW + 4.0)
 
 
@@ -86,7 +89,7 @@ def test_a_wide_terminal_shows_charts_side_by_side() -> None:
 
 
 def test_the_age_stands_below_its_limit_with_set_point_and_sync_marked() -> None:
-    """The bar is as full as the age is of max checkpoint age; both marks stand where their ages are."""
+    """The bar ends where both ages are of max checkpoint age; both marks stand where theirs are."""
     limits = factory.LIMITS
     lines = drawn(width=100)
     bar = row(lines, "age")[15:].split(" ")[0]
@@ -94,11 +97,26 @@ def test_the_age_stands_below_its_limit_with_set_point_and_sync_marked() -> None
     places = [index for index, char in enumerate(bar) if char == "┃"]
     checkpoint_age = watching.record().estimate.checkpoint_age
 
-    assert bar.count("█") / len(bar) == pytest.approx(checkpoint_age / limits.stall_point, abs=0.04)
+    assert bar.index("▓") / len(bar) == pytest.approx(0.7 * factory.A / limits.stall_point, abs=0.02)
+    assert bar.index("░") / len(bar) == pytest.approx(checkpoint_age / limits.stall_point, abs=0.04)
     assert places[0] / len(bar) == pytest.approx(0.72 * factory.A / limits.stall_point, abs=0.02)
     assert places[1] / len(bar) == pytest.approx(limits.sync_point / limits.stall_point, abs=0.02)
     assert [below[place] for place in places] == ["▲", "▲"]
     assert "set-point 0.720 (headroom) ▲" in below
+
+
+@pytest.mark.parametrize(("ratio", "style"), [(0.73, "green"), (0.8, "yellow"), (SYNC, "bold red")])
+def test_the_bar_is_judged_by_the_age_that_is_held(ratio: float, style: str) -> None:
+    """It is green at its set-point, though the checkpoint lags behind, and red where writers wait."""
+    age = ratio * factory.A
+    found = factory.estimate(age_ratio=ratio, modified_age=age, checkpoint_age=age + 8 * factory.MEBIBYTE)
+    (bar,) = [
+        line
+        for line in picture(view(status(record(estimate=found))), Look(), NOW)
+        if line.plain[:4] == "age "
+    ]
+
+    assert style in {str(span.style) for span in bar.spans if bar.plain[span.start] == "█"}
 
 
 def test_a_gap_in_samples_is_a_gap_in_every_chart() -> None:
@@ -146,7 +164,7 @@ def held(code: HoldCode, **changes: object) -> View:
         (view(status(seconds_old=40.0)), "LOOP STANDS", "its last tick is 40 s old"),
         (view(status(missed="did not answer within 1 s")), "NO READING", "did not answer within 1 s"),
         (view(answered=NOW - 30.0), "SLOW ANSWER", "this is 30 s old"),
-        (view(gone=GONE), "NO ANSWER", "14 s; trying again in 4 s: connection refused"),
+        (view(gone=GONE), "NO ANSWER", "14 s; trying again in 4 s"),
         (
             view(status(record(decision=Decision(DecisionKind.EMERGENCY, "sync_near", "M is raised")))),
             "EMERGENCY",
@@ -188,9 +206,10 @@ def test_an_override_shows_the_time_that_is_left() -> None:
 
 def test_an_old_picture_is_kept_and_greyed() -> None:
     """A daemon that is gone leaves its last figures, all of them dim, below a line that says since when."""
-    first, *rest = picture(view(gone=GONE), Look(), NOW)
+    first, why, *rest = picture(view(gone=GONE), Look(), NOW)
 
     assert "NO ANSWER  since 00:00:00 UTC" in first.plain
+    assert why.plain.split(maxsplit=1) == ["why", "connection refused"]
     assert any("450 pages/s hold the age" in line.plain for line in rest)
     assert all(str(line.style) == "dim" and not line.spans for line in rest[:-1] if line.plain.strip())
 
@@ -241,4 +260,5 @@ def test_the_help_names_no_key_that_changes_anything() -> None:
 
     assert "no key changes the server" in text
     assert "innobrim override" in text
+    assert "…" not in text
     assert len(text.splitlines()) <= 24

@@ -6,13 +6,21 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from api.views import Limits, Status
 from tuner.cli.watch.follow import View
 from tuner.cli.watch.look import BAD, CAREFUL, GOOD, LABEL_WIDTH, NAME, OURS, QUIET, Look
 from tuner.cli.wording import mib, set_point_text
+from tuner.records import Estimate
+
+OFF = 0.05
+"""An age ratio that is farther above its set-point is not where it should be."""
 
 
 def age_bar(view: View, look: Look, *, full_words: bool) -> Iterator[Text]:
-    """Yield the age as a bar up to max checkpoint age, and the marks of set-point and sync flushing."""
+    """Yield the ages as a bar up to max checkpoint age, and the marks of set-point and sync flushing.
+
+    First the modified age, which the set-point is about, then what the checkpoint lags behind it.
+    """
     found, limits = view.status.estimate, view.status.limits
     if found is None or limits is None:
         yield look.line((f"{'age':<{LABEL_WIDTH}}", NAME), "unknown")
@@ -31,18 +39,25 @@ def age_bar(view: View, look: Look, *, full_words: bool) -> Iterator[Text]:
     if view.status.set_point is not None:
         wanted = place(view.status.set_point * limits.flush_limit)
         marks[wanted] = OURS
-    full = place(found.checkpoint_age)
-    late = found.modified_age >= limits.sync_point
-    style = BAD if late else CAREFUL if wanted is not None and full > wanted + width // 20 else GOOD
+    ends = place(found.modified_age), place(found.checkpoint_age)
+    style = _judged(view.status, found, limits)
     line = look.line((f"{'age':<{LABEL_WIDTH}}", NAME))
     for cell in range(width):
-        char = look.glyphs.bar[0] if cell < full else look.glyphs.bar[1]
+        char = look.glyphs.bar[sum(cell >= end for end in ends)]
         if cell in marks:
             char = "|" if look.glyphs.ascii else "┃"
-        line.append(char, marks.get(cell, style if cell < full else QUIET))
+        line.append(char, marks.get(cell, style if cell < max(ends) else QUIET))
     line.append(figures)
     yield look.cut(line)
     yield _marks(look, place(limits.sync_point), wanted, f"set-point {set_point_text(view.status)}")
+
+
+def _judged(status: Status, found: Estimate, limits: Limits) -> str:
+    """Return the colour of the bar: whether the age that is held is where it should be."""
+    if found.modified_age >= limits.sync_point:
+        return BAD
+    beyond = status.set_point is not None and found.age_ratio > status.set_point + OFF
+    return CAREFUL if beyond else GOOD
 
 
 def _marks(look: Look, sync: int, wanted: int | None, said: str) -> Text:

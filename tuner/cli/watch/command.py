@@ -107,8 +107,8 @@ def _still(view: View, glyphs: Glyphs) -> None:
     from tuner.cli.watch.screen import colours, console_for  # noqa: PLC0415 - the same
 
     console = console_for(glyphs)
-    width = console.width if console.is_terminal else int(os.environ.get("COLUMNS") or COLUMNS)
-    look = Look(width=width, height=LINES, glyphs=glyphs, colour=colours(console), live=False)
+    width, height = (console.width, console.height - 1) if console.is_terminal else (COLUMNS, LINES)
+    look = Look(width=width, height=height, glyphs=glyphs, colour=colours(console), live=False)
     for line in picture(view, look, view.answered):
         line.rstrip()
         console.print(line, width=width, no_wrap=True, crop=False)

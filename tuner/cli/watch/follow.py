@@ -27,6 +27,9 @@ SPANS = (60.0, 300.0, 900.0, 3600.0, 6 * 3600.0)
 KEPT = 100
 """Events and decisions that are remembered."""
 
+QUIET_ANSWERS = 5
+"""After so many answers in which nothing changed, events are asked for all the same."""
+
 AnswerT = TypeVar("AnswerT")
 
 
@@ -96,7 +99,7 @@ class Follower:
         self._span = span
         self._monotonic, self._wall = monotonic, wall
         self._view: View | None = None
-        self._failures = 0
+        self._failures = self._quiet = 0
         self._awake = threading.Event()
         self._end = threading.Event()
 
@@ -145,8 +148,7 @@ class Follower:
         answered = self._monotonic()
         if before is None or not _follows(before, status, span):
             return self._afresh(before, status, answered, span)
-        after = before.events[-1].number if before.events else 0
-        newer = self._daemon.get(f"/v1/events?after={after}&limit={KEPT}", Events).events
+        newer = self._newer_events(before, status)
         decisions = before.decisions
         if not decisions or _differs(status, decisions[-1]):
             decisions = (*decisions, DecisionAt(status.tick, status.at, status.decision))
@@ -159,6 +161,15 @@ class Follower:
             events=(*before.events, *newer)[-KEPT:],
             decisions=decisions[-KEPT:],
         )
+
+    def _newer_events(self, before: View, status: Status) -> tuple[NumberedEvent, ...]:
+        """Return what happened since: asked where the status is another one, and now and then."""
+        self._quiet += 1
+        if _told(before.status) == _told(status) and self._quiet < QUIET_ANSWERS:
+            return ()
+        self._quiet = 0
+        after = before.events[-1].number if before.events else 0
+        return self._daemon.get(f"/v1/events?after={after}&limit={KEPT}", Events).events
 
     def _afresh(self, before: View | None, status: Status, answered: float, span: float) -> View:
         """Return a view with the past asked for: all of it, or what came after the last view."""
@@ -193,6 +204,13 @@ def _follows(before: View, status: Status, span: float) -> bool:
     """Tell whether a status is the same tick, or the next one, of the same daemon and the same picture."""
     same = before.gone is None and before.span == span
     return same and status.tick - before.status.tick in {0, 1} and status.at >= before.status.at
+
+
+def _told(status: Status) -> tuple[object, ...]:
+    """Return what of a status cannot change without an event."""
+    holds = tuple(hold.code for hold in status.holds)
+    under_way = status.override is None, status.drain is None, status.restore is None, len(status.schedule)
+    return status.mode, status.in_force, status.changes_last_hour, holds, status.occurrences, under_way
 
 
 def _differs(status: Status, last: DecisionAt) -> bool:

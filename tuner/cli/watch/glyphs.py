@@ -14,7 +14,7 @@ class Glyphs(Struct, frozen=True):
     Attributes:
         levels: a cell filled from its bottom, from nothing but a base line to full.
         line: a reference line across a chart.
-        bar: full, and empty cell of a bar that lies.
+        bar: cells of a bar that lies: full, nearly, and empty.
         marks: types of pages in a chart without colour: by age, from the LRU tail, sync.
         up: points to a mark in the line above it.
         rule: separates parts.
@@ -37,8 +37,8 @@ class Glyphs(Struct, frozen=True):
         return "".join(one if one.isprintable() else "?" for one in words)
 
 
-BLOCKS = Glyphs(levels="▁▁▂▃▄▅▆▇█", line="┄", bar="█░", marks="█▒▓", up="▲", rule="─", ascii=False)
-ASCII = Glyphs(levels="_.:-=+*#@", line="-", bar="#.", marks="#LS", up="^", rule="-", ascii=True)
+BLOCKS = Glyphs(levels="▁▁▂▃▄▅▆▇█", line="┄", bar="█▓░", marks="█▒▓", up="▲", rule="─", ascii=False)
+ASCII = Glyphs(levels="_.:-=+*#@", line="-", bar="#=.", marks="#LS", up="^", rule="-", ascii=True)
 
 _PLAIN = {
     "→": "->",

@@ -17,16 +17,16 @@ WORDS = (
     ("age", "redo written since the last checkpoint, up to where writers block"),
     ("set-point", "the age ratio that is held: modified age over the flush limit"),
     ("C and M", "innodb_io_capacity and innodb_io_capacity_max, pages per second"),
-    ("pages/s", "flushed by age, from the LRU tail, and by sync flushing, which makes writers wait"),
-    ("without it", "the same load with the values from before the first write, by the server's own law"),
-    ("predicted", "a crash recovery and a shutdown, were they now; how long a burst is absorbed"),
+    ("pages/s", "flushed by age, from the LRU tail, and by sync flushing (red)"),
+    ("without it", "the same load with the values from before the first write"),
+    ("predicted", "were it now: crash recovery, shutdown; how long a burst may last"),
     ("changes", "writes of C and M in the last hour, and how many more it may have"),
 )
 STEER = (
-    "innobrim pause | resume                           hands off, and on again",
-    "innobrim override --io-capacity-max N --ttl 10m   hold an M of your own for a time",
-    "innobrim drain --to-age 10%                       bring the age down before a shutdown",
-    "innobrim park | restore | mode advisory           leave it safe; back to the originals; write no more",
+    "innobrim pause | resume                          hands off; on again",
+    "innobrim override --io-capacity-max N --ttl 10m  an M of your own, for a time",
+    "innobrim drain --to-age 10%                      the age down, for a shutdown",
+    "innobrim park | restore | mode advisory          safe; as it was; no writes",
 )
 
 
@@ -47,7 +47,7 @@ def helping(look: Look) -> list[Text]:
             ("trouble", BAD),
             "  ",
             ("what is held", OURS),
-            "; an empty column is a gap",
+            "  (nothing): a gap",
         )
     )
     lines.append(look.line(("To steer", NAME), " from another terminal"))

@@ -13,7 +13,7 @@ def line_of(view: View, now: float, glyphs: Glyphs) -> str:
     """Return one look at the daemon as a line."""
     word, _, more = verdict(view, now)
     if view.gone is not None:
-        return glyphs.text(f"{clock(view.gone.since)} {word} {more}")
+        return glyphs.text(f"{clock(view.gone.since)} {word} {more}: {view.gone.why}")
     parts = [f"{clock(view.status.at)} {word}", pair_text(view.status.in_force), *_measured(view.status)]
     return glyphs.text("; ".join([*parts, _why(view.status)]))
 

@@ -60,7 +60,7 @@ class Look(Struct, frozen=True):
     def labelled(self, label: str, words: str, style: str = "", *, most: int = 1) -> list[Text]:
         """Return words behind their label, in at most so many lines."""
         width = max(8, self.width - LABEL_WIDTH)
-        rows = textwrap.wrap(self.glyphs.text(words), width) or [""]
+        rows = textwrap.wrap(self.glyphs.text(words), width, break_on_hyphens=False) or [""]
         if len(rows) > most:
             rows = [*rows[: most - 1], " ".join(rows[most - 1 :])]
         return [

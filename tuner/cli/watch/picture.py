@@ -68,7 +68,8 @@ def _first(view: View, look: Look, now: float) -> list[Text]:
     line.append(" " * (room - line.cell_len))
     line.append(paused, CAREFUL)
     line.append(time, QUIET)
-    return [line]
+    why = [] if view.gone is None else look.labelled("why", view.gone.why, BAD, most=2)
+    return [line, *why]
 
 
 def _head(view: View, look: Look) -> Iterator[Text]:

@@ -11,6 +11,9 @@ from tuner.cli.watch.glyphs import Glyphs
 
 Values = Sequence[float | None]
 
+LEAST_WITH_LINES = 3
+"""A chart of fewer rows has no room for lines across."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -79,7 +82,7 @@ class Plot:
             if not colour and layer.mark and filled:
                 char = glyphs.marks[layer.mark]
             cells.append((char, layer.style))
-        for line in self.lines if height > 1 else ():
+        for line in self.lines if height >= LEAST_WITH_LINES else ():
             self._cross(cells, line, column, glyphs, colour=colour)
         return cells[::-1]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from rich.console import Console, Group
-from rich.text import Text
+from rich.console import Console
+from rich.text import Span, Text
 
 from tuner.cli.watch.follow import SPANS, Follower, View
 from tuner.cli.watch.glyphs import Glyphs
@@ -19,6 +19,9 @@ SECOND = 1.0
 """So long at most is a time in the picture that counts on wrong."""
 
 REDRAW = "\x0c"
+
+Drawn = tuple[str, str, tuple[Span, ...]]
+"""A line as it is on the screen: words, and their styles."""
 
 
 def console_for(glyphs: Glyphs) -> Console:
@@ -39,6 +42,8 @@ class Screen:
         self._follower = follower
         self._newest = self._shown = view
         self._glyphs = glyphs
+        self._span = view.span
+        self._drawn: list[Drawn] = []
         self._paused = self._helping = self._ended = False
         self._failed: BaseException | None = None
 
@@ -56,11 +61,12 @@ class Screen:
     def _loop(self, console: Console, terminal: Terminal) -> None:
         while not self._ended:
             with console.screen():
+                self._drawn = []
                 while not self._ended:
                     if self._failed is not None:
                         raise self._failed
                     if terminal.was_resized():
-                        console.clear()
+                        self._clear(console)
                     self._draw(console)
                     for key in terminal.wait(SECOND):
                         self._press(key, console)
@@ -94,19 +100,25 @@ class Screen:
         elif key in "-_":
             self._widen(-1)
         elif key == REDRAW:
-            console.clear()
+            self._clear(console)
+
+    def _clear(self, console: Console) -> None:
+        """Have all of it drawn anew."""
+        console.clear()
+        self._drawn = []
 
     def _widen(self, steps: int) -> None:
         """Take the next longer or shorter time for the charts."""
-        span = self._newest.span
-        longer, shorter = [one for one in SPANS if one > span], [one for one in SPANS if one < span]
+        longer = [one for one in SPANS if one > self._span]
+        shorter = [one for one in SPANS if one < self._span]
         if steps > 0 and longer:
-            self._follower.widen(longer[0])
+            self._span = longer[0]
         elif steps < 0 and shorter:
-            self._follower.widen(shorter[-1])
+            self._span = shorter[-1]
+        self._follower.widen(self._span)
 
     def _draw(self, console: Console) -> None:
-        """Draw what there is, in one write."""
+        """Draw what there is."""
         if not self._paused:
             self._shown = self._newest
         width, height = console.size
@@ -118,11 +130,14 @@ class Screen:
             paused=self._paused,
         )
         lines = helping(look) if self._helping else picture(self._shown, look, time.monotonic())
-        console.update_screen(Group(*(_whole(line, width) for line in lines)))
+        self._put(lines, console)
 
-
-def _whole(line: Text, width: int) -> Text:
-    """Return a line that covers all that was there before."""
-    if line.cell_len < width:
-        line.append(" " * (width - line.cell_len))
-    return line
+    def _put(self, lines: list[Text], console: Console) -> None:
+        """Write the lines that are not on the screen already, at once: no flicker, and little over ssh."""
+        options = console.options.update(height=1, no_wrap=True)
+        drawn: list[Drawn] = [(line.plain, str(line.style), tuple(line.spans)) for line in lines]
+        with console:
+            for row, line in enumerate(lines):
+                if self._drawn[row : row + 1] != drawn[row : row + 1]:
+                    console.update_screen_lines(console.render_lines(line, options), 0, row)
+        self._drawn = drawn
