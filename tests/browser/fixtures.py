@@ -23,7 +23,7 @@ LIMIT_MS = 60_000.0
 """For a page on a machine that has much else to do."""
 
 Open = Callable[..., "Visit"]
-"""Opens the page of a daemon in a window of its own."""
+"""Opens the page of a daemon in a window of its own; ``closed``: it has nothing to show without a token."""
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,21 @@ def visit(chromium: Browser) -> Iterator[Open]:
     contexts = []
 
     def opened(
-        url: str, *, scheme: Literal["light", "dark"] = "light", window: dict[str, int] | None = None
+        url: str,
+        *,
+        scheme: Literal["light", "dark"] = "light",
+        window: dict[str, int] | None = None,
+        closed: bool = False,
     ) -> Visit:
         size: Any = window or DESK
         context = chromium.new_context(color_scheme=scheme, viewport=size, reduced_motion="reduce")
         context.set_default_timeout(LIMIT_MS)
         contexts.append(context)
         found = Visit(context.new_page(), url)
-        found.open()
+        if closed:
+            found.page.goto(url)
+        else:
+            found.open()
         return found
 
     yield opened

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import queue
 import socket
 import threading
 import time
 from typing import Self
 
-from api.app import create_app
+from api.access import Access
 from api.server import ApiServer
 from lab.plant.clock import SimClock
 from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
-from tests.api.factory import TOKEN, about
+from tests.api.factory import TOKEN, about, application, tokens
 from tuner.advice import advise_now
 from tuner.board import Board
 from tuner.core.state import State
@@ -73,6 +72,7 @@ class Site:
         pace: float = 1.0,
         history: float = HISTORY_SECONDS,
         port: int | None = None,
+        open_reading: bool = True,
     ) -> None:
         """Make it; nothing runs yet.
 
@@ -81,6 +81,7 @@ class Site:
             pace: real seconds a tick, once the history is there.
             history: simulated seconds that are gone through first.
             port: on loopback; a free one where none is given.
+            open_reading: reading needs no token.
         """
         clock = SimClock(epoch=time.time() - history)
         self.board = Board()
@@ -92,9 +93,9 @@ class Site:
         self._thread = threading.Thread(target=self._loop, name="loop", daemon=True)
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
-        app = create_app(
+        app = application(
             self.board,
-            token_sha256=hashlib.sha256(self.token.encode()).hexdigest(),
+            access=Access(tokens(), open_reading=open_reading),
             about=about(started=time.time(), interval=INTERVAL),
             advice=lambda: advise_now(self.board),
         )

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser import looks
 from tests.browser.fixtures import Open
 from tests.browser.site import Site
-from tests.browser.visit import PHONE, pair_in
+from tests.browser.visit import pair_in
 from tests.real.support import until
 from tuner.records import HoldCode
 from tuner.settings import Mode
@@ -127,6 +128,21 @@ def test_a_wrong_token_is_refused_and_a_right_one_asked_for_once(site: Site, vis
     expect(seen.dialog.locator('[name="token"]')).to_have_count(1)
 
 
+def test_where_reading_needs_a_token_the_page_asks_for_it(visit: Open) -> None:
+    """Before the token the page shows nothing of the server; with it, all."""
+    with Site(pace=0.5, history=120.0, open_reading=False) as guarded:
+        seen = visit(guarded.url, closed=True)
+        expect(seen.dialog.locator("#dialog-error")).to_contain_text("token")
+        expect(seen.verdict).to_have_attribute("data-level", "lost")
+        seen.answer("a-wrong-one")
+        expect(seen.dialog.locator("#dialog-error")).to_contain_text("token")
+
+        seen.answer(guarded.token)
+
+        seen.shown()
+        expect(seen.state).to_have_text("Working")
+
+
 def test_nothing_is_asked_of_the_loop_before_a_yes(site: Site, visit: Open) -> None:
     """Every control asks first, with what would be written, and Escape leaves all as it was."""
     seen = visit(site.url)
@@ -144,30 +160,7 @@ def test_nothing_is_asked_of_the_loop_before_a_yes(site: Site, visit: Open) -> N
 
 def test_a_keyboard_is_enough(site: Site, visit: Open) -> None:
     """With Tab, Enter and the arrows alone a person looks along a chart, and pauses and resumes the loop."""
-    seen = visit(site.url)
-    keys = seen.page.keyboard
-    seen.tab_to("age")
-    keys.press("ArrowLeft")
-    keys.press("ArrowLeft")
-    expect(seen.page.locator("#said-age")).to_contain_text("Uncheckpointed Bytes")
-    expect(seen.page.locator("#said-age")).to_contain_text("at ")
-    keys.press("Escape")
-
-    seen.page.reload()
-    seen.open()
-    seen.tab_to("pause")
-    keys.press("Enter")
-    seen.tab_to("token")
-    keys.type(site.token)
-    keys.press("Enter")
-    seen.done()
-    expect(seen.state).to_have_text("Paused")
-    assert seen.focused() == "pause"
-    keys.press("Enter")
-    seen.tab_to("dialog-go")
-    keys.press("Enter")
-    seen.done()
-    expect(seen.state).to_have_text("Working")
+    looks.a_keyboard_is_enough(visit, site.url, site.token)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -184,30 +177,12 @@ def test_axe_finds_nothing_serious(site: Site, visit: Open, scheme: str) -> None
 
 def test_dark_is_dark(site: Site, visit: Open) -> None:
     """Where the system is dark the page is dark, with light words."""
-    light, dark = (
-        visit(site.url, scheme=scheme).page.evaluate(
-            "(({backgroundColor, color}) => [backgroundColor, color])(getComputedStyle(document.body))"
-        )
-        for scheme in ("light", "dark")
-    )
-
-    assert _luminance(light[0]) - _luminance(light[1]) > 0.6
-    assert _luminance(dark[1]) - _luminance(dark[0]) > 0.6
+    looks.dark_is_dark(visit, site.url)
 
 
 def test_a_phone_has_room_for_it(site: Site, visit: Open) -> None:
     """On a phone nothing is wider than the window, and state, reason and figures come without scrolling."""
-    seen = visit(site.url, window=PHONE)
-
-    assert seen.overflow() <= 0
-    for part in ("#state", "#doing", "#why", "#tiles"):
-        box = seen.page.locator(part).bounding_box()
-        assert box is not None
-        assert box["y"] < PHONE["height"], part
-    seen.ask("override")
-    box = seen.dialog.bounding_box()
-    assert box is not None
-    assert box["width"] <= PHONE["width"]
+    looks.a_phone_has_room(visit, site.url)
 
 
 def test_a_daemon_that_comes_back_is_followed(visit: Open) -> None:
@@ -259,8 +234,3 @@ def test_a_daemon_that_is_gone_shows(visit: Open) -> None:
     expect(seen.verdict).to_have_attribute("data-level", "lost")
     expect(seen.page.locator("#link-text")).to_have_text("not connected")
     expect(seen.page.locator('[data-act="override"]')).to_be_disabled()
-
-
-def _luminance(colour: str) -> float:
-    red, green, blue = (int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

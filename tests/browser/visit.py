@@ -37,6 +37,10 @@ class Visit:
     def open(self) -> None:
         """Open the page; return once it shows what the daemon does and has drawn its charts."""
         self.page.goto(self.url)
+        self.shown()
+
+    def shown(self) -> None:
+        """Return once the page shows what the daemon does and has drawn its charts."""
         expect(self.verdict).not_to_have_attribute("data-level", "lost")
         expect(self.page.locator("#plots canvas")).to_have_count(6)
         self.page.wait_for_function("document.querySelector('#tiles .figure')?.textContent.includes('%')")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.servers.base import LabServer
+from tests.browser import looks
 from tests.browser.fixtures import Open
 from tests.browser.site import free_port
 from tests.real.installation import Innobrim
@@ -100,3 +101,18 @@ def test_a_pause_stops_the_writes(server: LabServer, site: Site, visit: Open) ->
 def test_axe_finds_nothing_serious(site: Site, visit: Open, scheme: str) -> None:
     """With what a real server has to show axe-core has no serious finding, in either colour scheme."""
     assert visit(site.url, scheme=scheme).findings() == []
+
+
+def test_a_keyboard_is_enough(site: Site, visit: Open) -> None:
+    """Beside a real server as well the loop is paused and resumed by keyboard alone."""
+    looks.a_keyboard_is_enough(visit, site.url, site.token)
+
+
+def test_dark_is_dark(site: Site, visit: Open) -> None:
+    """Where the system is dark the page is dark, with light words."""
+    looks.dark_is_dark(visit, site.url)
+
+
+def test_a_phone_has_room_for_it(site: Site, visit: Open) -> None:
+    """A real server's name, reasons and figures fit on a phone."""
+    looks.a_phone_has_room(visit, site.url)
