@@ -14,6 +14,7 @@ from tuner.core.gate import GateState
 from tuner.core.latency import Pace
 from tuner.core.occurrences import Occurrences
 from tuner.core.purse import Purse
+from tuner.core.sawtooth import Sawtooth
 from tuner.core.trends import MeanRates, Trends
 from tuner.core.trials import Trials
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
@@ -199,6 +200,7 @@ class State(Struct, frozen=True):
     set_point_source: str = ""
     caution: Caution = Caution()
     announced: Announced = Announced()
+    sawtooth: Sawtooth = Sawtooth()
     writes: Writes = Writes()
     originals: Originals | None = None
     elsewhere: tuple[Elsewhere, ...] = ()

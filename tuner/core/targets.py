@@ -15,6 +15,7 @@ from tuner.core.announced import update
 from tuner.core.budgets import Budget
 from tuner.core.degraded import MARGIN
 from tuner.core.role import role_of
+from tuner.core.sawtooth import Sawtooth
 from tuner.core.state import State
 from tuner.core.window import telling, warm
 from tuner.records import Capacity, Estimate, Event, Facts, Sample, Window, winners
@@ -48,6 +49,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         return state, []
     asking = winners(state.schedule)
     whose = {name: asking[effect].who for name, effect in scheduled.BUDGETS.items() if effect in asking}
+    state = replace(state, sawtooth=_sawtooth(state, sample))
     headroom = headroom_of(state, sample, found)
     settings = scheduled.settings_of(state.settings, state.schedule)
     standing = budgets.look(state.estimator.recovery, headroom, settings, sample, whose=whose)
@@ -148,9 +150,20 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         burst_bytes=found.burst_bytes,
         max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         flush_order_lag=state.facts.flush_order_lag,
-        sawtooth_seconds=state.facts.sawtooth_seconds,
+        sawtooth_seconds=state.sawtooth.seconds(state.facts.sawtooth_seconds),
         sync_stalls=state.facts.sync_stalls and sample.sync_point > sample.flush_limit,
         combining_exponent=state.estimator.load.curve.combining_exponent,
+    )
+
+
+def _sawtooth(state: State, sample: Sample) -> Sawtooth:
+    """Return what is known of the checkpoint age's peaks, with this reading."""
+    return state.sawtooth.see(
+        now=sample.monotonic,
+        lag=float(sample.checkpoint_age - sample.modified_age - state.facts.flush_order_lag),
+        redo_rate=state.estimator.trends.rate_mean,
+        checkpoint_age=float(sample.checkpoint_age),
+        allowed=state.settings.max_checkpoint_age_ratio * sample.redo_capacity,
     )
 
 
