@@ -50,6 +50,19 @@ def test_says_what_it_does_and_why(site: Site, visit: Open) -> None:
     assert seen.hosts == {site.url.split("/")[2]}
 
 
+def test_an_advisory_loop_says_what_it_would_do(visit: Open) -> None:
+    """Without leave to write the page says so, what an active loop would set, and what to expect of it."""
+    with Site(mode=Mode.ADVISORY, pace=0.5, history=120.0) as watching:
+        seen = visit(watching.url)
+        expect(seen.state).to_have_text("Watching only")
+        expect(seen.page.locator("#doing")).to_contain_text("would now set")
+        expect(seen.page.locator("#without")).to_contain_text("fewer page writes")
+        seen.ask("mode")
+        expect(seen.dialog.locator(".change")).to_contain_text("advisory")
+        assert pair_in(seen.dialog.locator(".change").inner_text()) == (10_000, 20_000)
+        assert watching.writes() == 0
+
+
 def test_charts_move(site: Site, visit: Open) -> None:
     """New ticks are drawn in every chart by themselves, and the numbers beside them follow."""
     seen = visit(site.url)
@@ -232,5 +245,7 @@ def test_a_daemon_that_is_gone_shows(visit: Open) -> None:
     with Site(pace=0.5) as dying:
         seen = visit(dying.url)
     expect(seen.verdict).to_have_attribute("data-level", "lost")
+    expect(seen.page.locator("#doing")).to_contain_text("Not known since")
+    expect(seen.page.locator("#without")).to_contain_text("stay in force")
     expect(seen.page.locator("#link-text")).to_have_text("not connected")
     expect(seen.page.locator('[data-act="override"]')).to_be_disabled()

@@ -15,7 +15,7 @@ const RECENT = 120;
 const PRODUCTS = { mysql: "MySQL", percona: "Percona Server", mariadb: "MariaDB" };
 
 const place = (id) => document.getElementById(id);
-const state = { status: null, link: { state: "lost", why: "" }, alive: null, interval: 1, heard: 0, recent: [], whole: false };
+const state = { status: null, link: { state: "lost", why: "" }, alive: null, interval: 1, heard: 0, recent: [], whole: false, effect: "" };
 const charts = new Charts(place("plots"));
 const decisions = new Decisions(place("decisions"));
 const events = new Events(place("events"));
@@ -64,6 +64,7 @@ function patch(tick) {
   const { status } = state;
   if (!status || tick.number <= status.tick) return;
   status.tick = tick.number;
+  status.at = tick.wall;
   status.missed = tick.missed;
   status.mode = tick.mode;
   if (!tick.missed && status.estimate) {
@@ -79,11 +80,14 @@ function soon() {
   waiting ??= setTimeout(() => { waiting = null; refresh(); }, 150);
 }
 
+const wished = ({ findings }) => findings.find(({ id }) => id === "set-io-capacity")?.effect ?? "";
+
 async function refresh() {
   try {
     state.status = await get("/v1/status");
     state.interval = state.status.process?.interval ?? 1;
     state.alive = null;
+    state.effect = state.status.mode === "advisory" ? wished(await get("/v1/advice")) : "";
   } catch (error) {
     if (error.status === 401) refused(error.message);
     if (error.status === 503) [state.status, state.alive] = [null, { ok: true, reason: error.message }];
@@ -115,7 +119,8 @@ async function history() {
 
 // Where no tick comes although the connection stands, the probe knows whether the loop is dead.
 async function look() {
-  if (state.link.state !== "live" || performance.now() - state.heard < Math.max(QUIET_MS, 3000 * state.interval)) return;
+  if (performance.now() - state.heard < Math.max(QUIET_MS, 3000 * state.interval)) return;
+  if (state.link.state !== "live") return draw();
   try {
     const found = await get("/livez");
     state.alive = state.status ? null : found;
@@ -136,9 +141,10 @@ function draw() {
   place("verdict").dataset.level = verdict.level;
   text("sign", verdict.sign);
   text("state", verdict.state);
-  text("doing", doing(status));
-  text("why", alive && !alive.ok ? alive.reason : why(status));
-  text("without", without(status));
+  text("doing", doing(status, link));
+  text("why", alive && !alive.ok ? alive.reason : why(status, link));
+  text("without", without(status, link, state.effect));
+  place("tiles").classList.toggle("stale", link.state !== "live");
   const idle = state.heard && performance.now() - state.heard > Math.max(QUIET_MS, 3000 * state.interval) ? (performance.now() - state.heard) / 1000 : 0;
   place("link").dataset.link = idle ? "quiet" : link.state;
   text("link-text", link.state !== "live" ? "not connected" : idle ? `no tick for ${Math.round(idle)} s` : "live");

@@ -1,5 +1,5 @@
 // What the page says in words, from GET /v1/status: pure functions.
-import { bytes, DASH, duration, pair, percent, remaining, words } from "./format.js";
+import { bytes, clock, DASH, duration, pair, percent, remaining, words } from "./format.js";
 
 const SIGNS = { good: "✓", watch: "◦", held: "‖", alarm: "!", lost: "×" };
 
@@ -7,7 +7,7 @@ const level = (name, state) => ({ level: name, sign: SIGNS[name], state });
 
 // Is it working? `link` is what the connection says: live, or why not.
 export function judged(status, link, alive) {
-  if (link.state !== "live") return level("lost", link.why || "No answer from the daemon");
+  if (link.state !== "live") return level("lost", capital(link.why || "no answer from the daemon"));
   if (!status) return level("lost", alive?.reason ? `Not yet: ${alive.reason}` : "Waiting for the first reading");
   if (alive && !alive.ok) return level("alarm", "The loop does not tick");
   if (status.lifecycle === "stopping") return level("lost", "The daemon is stopping");
@@ -23,8 +23,9 @@ export function judged(status, link, alive) {
   return level("good", "Working");
 }
 
-export function doing(status) {
+export function doing(status, link) {
   if (!status) return DASH;
+  if (link.state !== "live") return `Not known since ${clock(status.at)}; what is shown is from then.`;
   const { decision, in_force: now, estimate } = status;
   const said = [];
   if (status.override) said.push(`Keeps M at a person's value, for another ${remaining(status.override.seconds_left)}.`);
@@ -40,21 +41,26 @@ export function doing(status) {
   return said.join(" ");
 }
 
-export function why(status) {
+export function why(status, link) {
+  if (link.state !== "live") return "It has ended, hangs, or cannot be reached from here: innobrim status on its machine says which.";
   if (!status) return DASH;
   if (status.missed) return sentence(status.missed);
   const said = status.holds.map((hold) => `${sentence(hold.reason)} Ends by: ${hold.clears}.`);
   if (status.mode === "advisory" && status.advisory) said.push(`Advisory because ${status.advisory}.`);
-  said.push(sentence(status.decision.detail));
+  const { detail, would } = status.decision;
+  if (!status.holds.length) said.push(sentence(detail.replace(/^advisory mode writes nothing; would:? /, "")));
+  else if (would) said.push(`Otherwise it would set ${pair(would)}.`);
   if (status.occurrences.length) said.push(`Going on in the server: ${status.occurrences.map(words).join(", ")}.`);
   return said.join(" ");
 }
 
-export function without(status) {
+// `effect`: what an advisory loop expects of its own wish, in words.
+export function without(status, link, effect) {
   if (!status) return DASH;
+  if (link.state !== "live") return `C / M ${pair(status.in_force)} stay in force, as they were when it was last heard of.`;
   if (status.without) return sentence(status.without.text);
-  if (status.mode === "advisory") return "As it is now: an advisory loop writes nothing.";
-  return "Not known yet.";
+  if (status.mode !== "advisory") return "Not known yet.";
+  return `As it is now. ${effect ? `With it: ${sentence(effect)}` : ""}`;
 }
 
 // How far from trouble: name, value, what it is held against, and whether that is beyond what is allowed.
@@ -77,5 +83,9 @@ export function tiles(status) {
 function sentence(text) {
   const trimmed = text.trim();
   if (!trimmed) return "";
-  return `${trimmed[0].toUpperCase()}${trimmed.slice(1)}${/[.!?]$/.test(trimmed) ? "" : "."}`;
+  return `${capital(trimmed)}${/[.!?]$/.test(trimmed) ? "" : "."}`;
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
