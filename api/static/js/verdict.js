@@ -57,7 +57,7 @@ export function why(status, link) {
 // `effect`: what an advisory loop expects of its own wish, in words.
 export function without(status, link, effect) {
   if (!status) return DASH;
-  if (link.state !== "live") return `C / M ${pair(status.in_force)} stay in force, as they were when it was last heard of.`;
+  if (link.state !== "live") return `C / M ${pair(status.in_force)} were in force when it was last heard of, and stay; where it stopped in good order it parked first.`;
   if (status.without) return sentence(status.without.text);
   if (status.mode !== "advisory") return "Not known yet.";
   return `As it is now. ${effect ? `With it: ${sentence(effect)}` : ""}`;
