@@ -40,6 +40,7 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
         seeds: of the runs.
         figures: a value for each seed by metric, None where one has none.
         days: mean commits/s of each whole day, for each seed; empty where there is none.
+        notes: what is to be known of the searches beside it.
         trial: of a try with fewer seeds than the report asks for.
     """
 
@@ -56,6 +57,7 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
     seeds: tuple[int, ...]
     figures: dict[str, Values]
     days: tuple[tuple[float, ...], ...] = ()
+    notes: tuple[str, ...] = ()
     trial: bool = False
 
     def values(self, metric: str) -> list[float]:
@@ -88,7 +90,9 @@ class Contest(Struct, frozen=True):
         return next(iter(self.lines.values()))
 
 
-def line_of(scenario: Scenario, rows: Sequence[Row], *, trial: bool = False) -> Line:
+def line_of(
+    scenario: Scenario, rows: Sequence[Row], *, notes: Sequence[str] = (), trial: bool = False
+) -> Line:
     """Return what is published of a contender's runs."""
     first = rows[0]
     pair = starting_pair(scenario)
@@ -111,6 +115,7 @@ def line_of(scenario: Scenario, rows: Sequence[Row], *, trial: bool = False) -> 
         figures={name: values for name, values in figures.items() if any(one is not None for one in values)}
         | {metric.name: figures[metric.name] for metric in METRICS},
         days=days if any(days) else (),
+        notes=tuple(notes),
         trial=trial,
     )
 

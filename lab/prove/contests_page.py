@@ -148,7 +148,8 @@ def _scenario(contest: Contest) -> list[str]:
         f"{one.seconds} s, counted from {one.measured_from} s, starts with {one.starts}; "
         f"{len(one.seeds)} seeds; plant `{one.plant}`, policies {', '.join(f'`{text}`' for text in hashes)}."
     )
-    parts = [f"### {one.scenario}\n{about}", table(head, body)]
+    parts = [f"### {one.scenario}\n{about}", *(f"{note[0].upper()}{note[1:]}." for note in one.notes)]
+    parts.append(table(head, body))
     if ours is not None:
         others = [line for name, line in contest.lines.items() if name != OURS]
         said = [_against(line, ours) for line in others]

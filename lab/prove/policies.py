@@ -180,8 +180,12 @@ def lines_of(asked: Asked, comparison: Comparison, runner: Runner, *, trial: boo
     found: list[Line] = []
     for scenario in asked.scenarios:
         seeds = len(asked.seeded(scenario))
+        searched = comparison.found.get(scenario.name)
+        notes = searched.notes if searched is not None else ()
         by_contender = judged_rows(asked, comparison, runner, scenario).values()
-        found += [line_of(scenario, rows, trial=trial) for rows in by_contender if len(rows) == seeds]
+        found += [
+            line_of(scenario, rows, notes=notes, trial=trial) for rows in by_contender if len(rows) == seeds
+        ]
     return found
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lab.bench.ledger import Ledger
 from lab.compare import task as task_module
 from lab.compare.asked import Asked, static_task
-from lab.compare.comparison import Comparison
+from lab.compare.comparison import UNEVEN, Comparison
 from lab.compare.runner import Runner, TimeUpError
 from lab.scenarios import Scenario
 from lab.scenarios.progress import Progress
@@ -129,3 +129,23 @@ def test_the_clairvoyant_is_no_worse_than_the_best_static(tmp_path: Path) -> Non
 
     assert len(found.levels) == 2
     assert gives[1] >= gives[0]
+
+
+def test_a_load_that_pauses_still_has_a_best_static(tmp_path: Path) -> None:
+    """No M makes the first percentile of a pause half the median; the best without that rule says so."""
+    entry = SHORT.load.timeline[0]
+    pauses = tuple(
+        replace(entry, at=at, threads=threads) for at, threads in ((0.0, 16), (260.0, 0), (320.0, 16))
+    )
+    moving = replace(SHORT, seconds=400, measured_from=200, load=replace(SHORT.load, timeline=pauses))
+    asked = Asked(("fixed",), (moving,), 1, oracle=True)
+    with Runner(ledger(tmp_path), jobs=1) as runner:
+        comparison = Comparison(asked, runner)
+        assert comparison.run()
+        found = comparison.found["short"]
+        assert found.static is not None
+        (row,) = runner.done(asked.tasks("static", moving, (found.static,)))
+
+    assert found.notes == (UNEVEN,)
+    assert row["outcome"]["sync_flush_seconds"] == 0
+    assert row["outcome"]["throughput_p1"] == 0.0
