@@ -70,7 +70,7 @@ class Equilibrium:
         """Return the averages at a set-point that was moved on purpose, and what it adds to ln M."""
         ratio = min(FARTHEST_AGE, max(1.0 / FARTHEST_AGE, situation.moved_from / situation.set_point))
         after = replace(self, density=self.density * math.pow(ratio, situation.combining_exponent))
-        old = self.io_capacity_max(law, replace(situation, set_point=situation.moved_from))
+        old = self.io_capacity_max(law, situation._replace(set_point=situation.moved_from))
         new = after.io_capacity_max(law, situation)
         return after, math.log(new / old) if old > 0.0 and new > 0.0 else 0.0
 

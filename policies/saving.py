@@ -73,13 +73,14 @@ class Saving:
         away = abs(situation.age_ratio - ratio)
         swing = max(away, self.swing + min(1.0, elapsed / SWING_SECONDS) * (away - self.swing))
         goes_on = situation.saving or (self.kept > 0.0 and swing > CALM)
-        return replace(
-            self,
+        return Saving(
             at=situation.now,
             error=self.error + weight * (situation.error - self.error),
             ratio=ratio,
             swing=swing,
             kept=self.kept if goes_on else 0.0,
+            in_force=self.in_force,
+            since=self.since,
             on=goes_on,
         )
 

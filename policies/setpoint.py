@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from policies.types import Suggestion
 
@@ -44,8 +44,7 @@ STEP = 0.015
 """A set-point moves only by more than this, so that it causes no writes by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Headroom:
+class Headroom(NamedTuple):
     """What bounds the set-point; bytes and bytes/s.
 
     Attributes:

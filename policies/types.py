@@ -6,13 +6,12 @@ Units: ages and capacities in bytes, rates in bytes/s or pages/s, times in secon
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 StateT = TypeVar("StateT")
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(NamedTuple):
     """What a decision law may know about the server at one tick.
 
     Attributes:

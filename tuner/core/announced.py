@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP
 from tuner.core.budgets import KEYS, Budget
@@ -62,7 +61,7 @@ def update(
         now: monotonic time, seconds.
         wall: Unix time, seconds.
     """
-    state, events = _follow_deciding(state, set_point=set_point, source=source, now=now, wall=wall)
+    deciding, events = _follow_deciding(state, set_point=set_point, source=source, now=now, wall=wall)
     wanted = None if wished is None else wished[0]
     asked = (wanted, *(one.allowed for one in budgets.values()))
     before = dict(state.exceeded) if state.asked == asked else {}
@@ -76,7 +75,7 @@ def update(
         for name, spell in after.items()
         if spell.on and not before.get(name, Spell()).on
     )
-    return replace(state, asked=asked, exceeded=tuple(after.items())), events
+    return Announced(deciding, asked, exceeded=tuple(after.items())), events
 
 
 def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Spell:
@@ -94,7 +93,10 @@ def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: flo
 
 def _follow_deciding(
     state: Announced, *, set_point: float, source: str, now: float, wall: float
-) -> tuple[Announced, list[Event]]:
+) -> tuple[tuple[tuple[str, float], ...], list[Event]]:
+    """Return the bounds that stand as said to decide, and the events that say what is new."""
+    if source not in SAID and not state.deciding:
+        return (), []
     deciding, events = dict(state.deciding), []
     if source in SAID:
         if source not in deciding:
@@ -106,7 +108,7 @@ def _follow_deciding(
             del deciding[name]
             message = f"the set-point is no longer bounded by {name}: {set_point:.3f} by {source}"
             events.append(Event(wall=wall, code=f"unbound_{name}", message=message))
-    return replace(state, deciding=tuple(deciding.items())), events
+    return tuple(deciding.items()), events
 
 
 def _exceeded(

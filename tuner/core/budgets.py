@@ -75,16 +75,27 @@ def look(
         sample: the newest reading.
         whose: the windows of the schedule that some of them come from, by name.
     """
-    now = {
-        "recovery": (recovery.recovery_seconds(sample), settings.max_recovery_seconds),
-        "shutdown": (recovery.shutdown_seconds(sample), settings.max_shutdown_seconds),
+    allowed = ratios(recovery, headroom, settings)
+    lowest = (LOWEST + NOISE) * headroom.flush_limit
+    found = {
+        "recovery": Budget(
+            ratio=allowed["recovery"],
+            predicted=recovery.recovery_seconds(sample),
+            allowed=settings.max_recovery_seconds,
+            least=recovery.recovery_at(lowest + headroom.highest_lag),
+            start=recovery.start_seconds,
+            whose=whose.get("recovery", ""),
+        )
     }
-    least = _seconds_at(recovery, headroom, LOWEST)
-    start = {"recovery": recovery.start_seconds, "shutdown": 0.0}
-    return {
-        name: Budget(ratio, *now[name], least=least[name], start=start[name], whose=whose.get(name, ""))
-        for name, ratio in ratios(recovery, headroom, settings).items()
-    }
+    if "shutdown" in allowed:
+        found["shutdown"] = Budget(
+            ratio=allowed["shutdown"],
+            predicted=recovery.shutdown_seconds(sample),
+            allowed=settings.max_shutdown_seconds,
+            least=recovery.pages_per_byte * lowest / recovery.flush_rate,
+            whose=whose.get("shutdown", ""),
+        )
+    return found
 
 
 def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
@@ -100,15 +111,6 @@ def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
         max_checkpoint_age_ratio=settings.max_checkpoint_age_ratio,
     )
     return look(recovery, headroom, settings, sample)
-
-
-def _seconds_at(recovery: Recovery, headroom: Headroom, ratio: float) -> dict[str, float]:
-    """Return what recovery and shutdown may take where the age ratio is held: ``ratios`` turned round."""
-    age = (ratio + NOISE) * headroom.flush_limit
-    return {
-        "recovery": recovery.recovery_at(age + headroom.highest_lag),
-        "shutdown": recovery.pages_per_byte * age / recovery.flush_rate,
-    }
 
 
 def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[str, float]:

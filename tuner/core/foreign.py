@@ -98,13 +98,11 @@ def _lately(state: State, now: float) -> tuple[float, ...]:
 
 def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Take the baseline over again where it has been left alone for the cool-down."""
-    held, lately = state.latches.foreign, _lately(state, now)
-    if (
-        held is None
-        or capacity != baseline(state.settings)
-        or now - held.since < COOLDOWN_SECONDS
-        or len(lately) >= READOPTIONS
-    ):
+    held = state.latches.foreign
+    if held is None or capacity != baseline(state.settings) or now - held.since < COOLDOWN_SECONDS:
+        return state, []
+    lately = _lately(state, now)
+    if len(lately) >= READOPTIONS:
         return state, []
     state = replace(state, latches=replace(state.latches, foreign=None), readopted=(*lately, now))
     message = f"baseline {capacity} taken over again, {len(lately) + 1} of {READOPTIONS} in the hour"

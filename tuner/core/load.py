@@ -47,14 +47,12 @@ class Load(Struct, frozen=True):
             flush_rate: F, pages/s.
             elapsed: seconds that these stand for.
         """
-        seen = replace(
-            self, response=self.response.add(flush_rate, redo_rate, elapsed=elapsed, memory=MEMORY_SECONDS)
-        )
+        response = self.response.add(flush_rate, redo_rate, elapsed=elapsed, memory=MEMORY_SECONDS)
         if density <= 0.0 or ratio <= 0.0:
-            return seen
+            return replace(self, response=response)
         x, y = math.log(ratio), math.log(density)
-        return replace(
-            seen,
+        return Load(
+            response=response,
             combining=self.combining.add(x, y, elapsed=elapsed, memory=MEMORY_SECONDS),
             curve=self.curve.see(ratio=ratio, density=density, elapsed=elapsed),
         )

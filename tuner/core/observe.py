@@ -115,17 +115,22 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     state, events = begin_anew(state, sample, now=now, wall=wall)
     restarted = any(event.code == "restarted" for event in events)
     noted, said = occurrences.update(state.occurrences, last, sample, restarted=restarted)
-    state = replace(state, occurrences=noted)
+    if noted is not state.occurrences:
+        state = replace(state, occurrences=noted)
     state, other = laws.take_law(state, sample.flush_law, wall=wall)
     events.extend([*said, *degraded.tell(last, sample, wall=wall), *other])
     sample = laws.settled(state, degraded.settled(state, sample))
-    state, found, quality = _estimate(state, sample)
+    slice_, found, quality = _estimate(state, sample)
     if quality is estimator.Quality.REVERSED:
         events.append(
             Event(wall=wall, code="reversed", message="a counter went back; estimates start afresh")
         )
     state = replace(
-        state, last_good=sample.monotonic, estimate=found, good_since_restart=state.good_since_restart + 1
+        state,
+        estimator=slice_,
+        estimate=found,
+        last_good=sample.monotonic,
+        good_since_restart=state.good_since_restart + 1,
     )
     if last is not None and found is not None:
         law = LAWS[state.facts.flush_law]
@@ -134,11 +139,11 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
             seen = replace(seen, proven="")
         elif seen.telling >= gate.NEEDED and not sample.degraded and not state.facts_due:
             seen = replace(seen, proven=state.facts.version)
-        state = replace(state, gate=seen)
         careful, warned = caution.update(
             state.caution, sample, found, set_point=state.set_point, now=now, wall=wall
         )
-        state, bounded = follow_targets(replace(state, caution=careful), sample, now=now, wall=wall)
+        state = replace(state, gate=seen, caution=careful)
+        state, bounded = follow_targets(state, sample, now=now, wall=wall)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now, wall=wall)
     another_wrote = last is not None and not last.writer
@@ -146,17 +151,19 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     return state, [*events, *changed, *taken]
 
 
-def _estimate(state: State, sample: Sample) -> tuple[State, Estimate | None, estimator.Quality]:
-    slice_, found, quality = estimator.update(
+def _estimate(
+    state: State, sample: Sample
+) -> tuple[estimator.EstimatorState, Estimate | None, estimator.Quality]:
+    law = LAWS[state.facts.flush_law]
+    return estimator.update(
         state.estimator,
         sample,
         learns=scheduled.learns(state, sample.monotonic),
         flush_order_lag=state.facts.flush_order_lag,
-        stops_early=LAWS[state.facts.flush_law].stops_early,
-        lists_written=LAWS[state.facts.flush_law].lists_written,
+        stops_early=law.stops_early,
+        lists_written=law.lists_written,
         sawtooth_seconds=state.facts.sawtooth_seconds,
     )
-    return replace(state, estimator=slice_), found, quality
 
 
 def _take_originals(
@@ -167,13 +174,14 @@ def _take_originals(
     Beside another daemon that would be what it wrote last: the writer lock is had first.
     """
     events: list[Event] = []
-    asked = state.mode is Mode.ACTIVE and state.lock_asked
-    if asked and sample.writer and state.originals is None and not state.facts_due:
+    active = state.mode is Mode.ACTIVE
+    if active and state.lock_asked and sample.writer and state.originals is None and not state.facts_due:
         state = replace(state, originals=Originals(capacity=sample.capacity))
         theirs = f"; {THEIRS}" if another_wrote else ""
         events.append(Event(wall=wall, code="originals", message=f"originals are {sample.capacity}{theirs}"))
-    state = replace(state, lock_asked=state.mode is Mode.ACTIVE)
-    saved = state.mode is not Mode.ACTIVE or (state.originals is not None and state.originals.saved)
+    if state.lock_asked is not active:
+        state = replace(state, lock_asked=active)
+    saved = not active or (state.originals is not None and state.originals.saved)
     if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:
         state = replace(state, latches=replace(state.latches, restarted=None))
     return state, events

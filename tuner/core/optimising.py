@@ -31,8 +31,9 @@ IDLE = frozenset({"idle", "fading", "warming_up", "no_estimate"})
 
 def in_force(state: State, sample: Sample) -> Suggestion | None:
     """Return the suggestion that the set-point may go by; None for the analytic one."""
-    wished = state.settings.set_point is not None or "set_point" in winners(state.schedule)
-    if state.settings.policy != POLICY or wished or sample.degraded:
+    if state.settings.policy != POLICY or sample.degraded:
+        return None
+    if state.settings.set_point is not None or "set_point" in winners(state.schedule):
         return None
     return state.trials.in_force if LAWS[state.facts.flush_law].authority else None
 

@@ -28,6 +28,8 @@ def take(state: State, asked: Asked) -> Outcome:
 
 def told(before: tuple[Window, ...], after: tuple[Window, ...], *, wall: float) -> list[Event]:
     """Return the events that say which windows ended and began; one whose effects changed does both."""
+    if before == after:
+        return []
     ended = [one for one in before if not any(_same(one, other) for other in after)]
     begun = [one for one in after if not any(_same(one, other) for other in before)]
     deciding = winners(after)
@@ -51,6 +53,8 @@ def told(before: tuple[Window, ...], after: tuple[Window, ...], *, wall: float) 
 
 def settings_of(settings: Settings, windows: tuple[Window, ...]) -> Settings:
     """Return the settings with the budgets that active windows put in their place."""
+    if not windows:
+        return settings
     deciding = winners(windows)
     changed = {name: getattr(deciding[name], name) for name in BUDGETS.values() if name in deciding}
     return replace(settings, **changed) if changed else settings

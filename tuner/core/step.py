@@ -167,6 +167,7 @@ def _hold(
     found = holds.current_holds(state, sample, now=now)
     before = {hold.code for hold in state.holds}
     after = {hold.code for hold in found}
+    begun, ended = after - before, before - after
     events = [
         Event(
             wall=wall,
@@ -174,25 +175,27 @@ def _hold(
             message=f"held: {hold.reason}; cleared by {hold.clears}",
         )
         for hold in found
-        if hold.code not in before
+        if hold.code in begun
     ]
     events.extend(
         Event(wall=wall, code=f"clear_{code.value}", message=f"no longer held: {code.value}")
-        for code in sorted(before - after)
+        for code in sorted(ended)
     )
     ours = state.mode is Mode.ACTIVE and state.writes.own is not None and not state.restoring
     owed: OwedPark | None = None
     if sample is not None:
         state, changed, owed = handover.follow(state, sample, now=now, wall=wall)
         events.extend(changed)
-    for code in sorted(after - before):
+    for code in sorted(begun):
         if code in holds.PARKED_ON_ENTRY:
             owed = OwedPark(ParkFor.HOLD, f"hold {code.value}")
-    if HoldCode.STALE in before - after:
+    if HoldCode.STALE in ended:
         owed = OwedPark(ParkFor.CONTACT, "first good contact after stale samples")
     held_before = bool(before - {HoldCode.STALE})
     free = ours and not held_before and not (after & holds.NEVER_PARKED) and state.park_owed is None
     if owed is not None and free:
         handed_over = now if owed.kind is ParkFor.ROLE else state.handed_over
         state = replace(state, park_owed=owed, handed_over=handed_over)
-    return replace(state, holds=found), found, events
+    if found != state.holds:
+        state = replace(state, holds=found)
+    return state, found, events

@@ -79,7 +79,9 @@ def point_of(sample: Sample, *, dirtied: float) -> Point:
 def extend(window: Window, sample: Sample, *, newly_dirtied: float) -> Window:
     """Return the window with one reading more and without what is too old."""
     point = point_of(sample, dirtied=window[-1].dirtied + newly_dirtied)
-    return (*(p for p in window if p.at > sample.monotonic - WINDOW_SECONDS), point)
+    oldest = sample.monotonic - WINDOW_SECONDS
+    kept = next((place for place, one in enumerate(window) if one.at > oldest), len(window))
+    return (*window[kept:], point)
 
 
 def since(window: Window, seconds: float) -> Point:
@@ -104,12 +106,13 @@ def warm(window: Window) -> bool:
 def slope(window: Window) -> float:
     """Return the least-squares growth of the modified age, bytes/s."""
     origin, count = window[-1].at, len(window)
-    mean_t = sum(p.at - origin for p in window) / count
-    mean_a = sum(p.age for p in window) / count
-    spread = sum((p.at - origin - mean_t) ** 2 for p in window)
+    times, ages = [p.at - origin for p in window], [p.lsn - p.oldest for p in window]
+    mean_t, mean_a = sum(times) / count, sum(ages) / count
+    away = [t - mean_t for t in times]
+    spread = sum([dt**2 for dt in away])
     if spread <= 0:
         return 0.0
-    return sum((p.at - origin - mean_t) * (p.age - mean_a) for p in window) / spread
+    return sum([dt * (age - mean_a) for dt, age in zip(away, ages, strict=True)]) / spread
 
 
 def slope_since(window: Window, seconds: float) -> float:
@@ -173,14 +176,15 @@ def authority(window: Window, density: float | None = None) -> float:
         density: dirty pages per redo byte at the tail, where a batch gets no further than a second's redo at
             the server's mean rate; None where it gets to all that is asked for.
     """
-    busy = [(old, new) for old, new in itertools.pairwise(window) if new.idle == old.idle]
-    if not busy:
-        return 1.0
-    seconds = sum(new.at - old.at for old, new in busy)
-    if density is None:
-        asked = sum(new.requested for _, new in busy) * seconds / len(busy)
-    else:
-        asked = sum(min(new.requested, density * new.mean_rate) for _, new in busy) * seconds / len(busy)
+    count, seconds, wanted, flushed = 0, 0.0, 0.0, 0
+    for old, new in itertools.pairwise(window):
+        if new.idle != old.idle:
+            continue
+        count += 1
+        seconds += new.at - old.at
+        wanted += new.requested if density is None else min(new.requested, density * new.mean_rate)
+        flushed += new.flushed - old.flushed
+    asked = wanted * seconds / count if count else 0.0
     if asked < LITTLE_ASKED:
         return 1.0
-    return min(1.5, sum(new.flushed - old.flushed for old, new in busy) / asked)
+    return min(1.5, flushed / asked)
