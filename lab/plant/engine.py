@@ -11,7 +11,7 @@ from lab.plant.cleaner import Cleaner
 from lab.plant.disk import Disk
 from lab.plant.endless import IN_HAND, MOST_PHASES, Endless, why_endless
 from lab.plant.flavour import Sync
-from lab.plant.flow import crowded, roomy
+from lab.plant.flow import Flow, crowded
 from lab.plant.latency import Latencies
 from lab.plant.load import Clients
 from lab.plant.lru import Lru
@@ -26,7 +26,6 @@ from lab.plant.space import Space
 from lab.plant.timeline import Timeline
 
 if TYPE_CHECKING:
-    from lab.plant.flow import Flow
     from lab.plant.parameters import LoadChange, PlantParameters
 
 FIRST_LSN = 20_000_000
@@ -220,9 +219,11 @@ class Engine:
         """Return the rates from now to the next event, with the device's time for one commit, seconds."""
         load, flushing, lru = self.load, self.cleaner.left > 0.0, self.lru
         most = 0.0 if blocked else load.most_commits(cost)
+        if lru is None and not flushing:
+            return Flow(self.disk.alone(commit_seconds=cost, most_commits=most), 0.0)
         waiting = self.disk.commit_seconds(load.waiting, load.threads * self._commit_bytes)
         if lru is None:
-            return roomy(self.disk, cost=cost, most=most, waiting=waiting, flushing=flushing)
+            return Flow(*self.disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting))
         if self.now >= lru.sweeps_at and lru.room(self.ledger) <= 0.0:
             lru.sweep(self.now, self.ledger, self.commits, self.redo.lsn, load.threads)
         return crowded(

@@ -32,21 +32,6 @@ class Flow(NamedTuple):
     lasts: float = math.inf
 
 
-def roomy(disk: Disk, *, cost: float, most: float, waiting: float, flushing: bool) -> Flow:
-    """Return the rates where the buffer pool holds all pages.
-
-    Args:
-        disk: what limits both.
-        cost: the device's time for one commit, seconds.
-        most: commits per second that the clients ask for at most.
-        waiting: the device's time for the commits in flight, seconds.
-        flushing: a flush batch runs.
-    """
-    if flushing:
-        return Flow(*disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting))
-    return Flow(disk.alone(commit_seconds=cost, most_commits=most), 0.0)
-
-
 def crowded(
     disk: Disk,
     lru: Lru,
@@ -58,7 +43,9 @@ def crowded(
     waiting: float,
     flushing: bool,
 ) -> Flow:
-    """Return the rates where it does not: reads, page writes for free pages and waits for these are in it.
+    """Return the rates where the buffer pool does not hold all pages.
+
+    Reads, page writes for free pages and waits for these are in them.
 
     Args:
         disk: what limits both.

@@ -57,6 +57,7 @@ class SimulatedServer:
         self._server = parameters.server
         self._in_force = self._server.in_force
         self._kind = self._server.kind
+        self._law = self._law_in_force()
 
     def facts(self) -> Facts:
         """Return what does not change while the server runs."""
@@ -66,7 +67,7 @@ class SimulatedServer:
             version=self._kind.version,
             version_comment=f"simulated {self._kind.name}, no real server",
             family="simulated",
-            flush_law=self._law(),
+            flush_law=self._law,
             page_size=PAGE_SIZE,
             capacity_minimum=CAPACITY_MINIMUM,
             capacity_maximum=self._kind.capacity_maximum,
@@ -77,8 +78,8 @@ class SimulatedServer:
             redo_dynamic=self._kind.resizes,
         )
 
-    def _law(self) -> str:
-        """Return the name of the flush law in force."""
+    def _law_in_force(self) -> str:
+        """Return the name of the flush law in force; no variable that makes it another one can be set."""
         if self._kind.sync is Sync.FURIOUS and self._in_force.max_dirty_pages_pct_lwm == 0.0:
             return WAKES if self._kind.heeds_age else NO_LAW
         return self._kind.law.name
@@ -102,7 +103,7 @@ class SimulatedServer:
             io_capacity_max=cleaner.io_capacity_max,
             redo_capacity=redo.capacity,
             flush_limit=limits.flush_limit,
-            sync_point=limits.flush_limit if self._law() in ENDS_AT_A else limits.sync_point,
+            sync_point=limits.flush_limit if self._law in ENDS_AT_A else limits.sync_point,
             stall_point=limits.stall_point,
             lsn_current=lsn,
             lsn_oldest=int(engine.ledger.oldest(redo.lsn)),
@@ -120,7 +121,7 @@ class SimulatedServer:
             pages_neighbour=int(engine.ledger.neighbours),
             pages_dirty=int(engine.ledger.listed),
             pages_total=parameters.buffer_pool_pages,
-            flush_law=self._law(),
+            flush_law=self._law,
             flush_percentage=cleaner.pct_for_lsn,
             flush_requested=cleaner.requested,
             flush_by_age=cleaner.by_age,
