@@ -66,16 +66,14 @@ def update(
     asked = (wanted, *(one.allowed for one in budgets.values()))
     before = dict(state.exceeded) if state.asked == asked else {}
     aim = LOWEST if wanted is None else wanted
-    after = {
-        name: _see(before.get(name, Spell()), one, age_ratio=age_ratio, aim=aim, now=now)
-        for name, one in budgets.items()
-    }
-    events.extend(
-        _exceeded(name, budgets[name], wished=wished, set_point=set_point, wall=wall)
-        for name, spell in after.items()
-        if spell.on and not before.get(name, Spell()).on
-    )
-    return Announced(deciding, asked, exceeded=tuple(after.items())), events
+    after: list[tuple[str, Spell]] = []
+    for name, one in budgets.items():
+        was = before.get(name, Spell())
+        spell = _see(was, one, age_ratio=age_ratio, aim=aim, now=now)
+        if spell.on and not was.on:
+            events.append(_exceeded(name, one, wished=wished, set_point=set_point, wall=wall))
+        after.append((name, spell))
+    return Announced(deciding, asked, exceeded=tuple(after)), events
 
 
 def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Spell:

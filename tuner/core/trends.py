@@ -89,8 +89,18 @@ class Trends(Struct, frozen=True):
 
     def follow(self, seen: Seen, window: Window) -> Trends:
         """Return the trends with one reading more."""
-        trends = _mean(_bursts(_device(self, seen), seen), seen)
-        return _checkpoints(trends, seen, window)
+        sustained, measured = _device(self, seen)
+        seconds = min(RATE_MEMORY_SECONDS, self.rate_seconds + seen.elapsed)
+        weight = min(1.0, seen.elapsed / seconds)
+        return Trends(
+            rate_seconds=seconds,
+            rate_mean=self.rate_mean + weight * (seen.redo_rate - self.rate_mean),
+            rate_square=self.rate_square + weight * (seen.redo_rate**2 - self.rate_square),
+            sustained=sustained,
+            measured=measured,
+            bursts=_bursts(self.bursts, seen, sustained),
+            checkpoint_seconds=_between_checkpoints(self.checkpoint_seconds, seen, window),
+        )
 
     def restarted(self) -> Trends:
         """Return what a restart of mysqld leaves of it."""
@@ -111,49 +121,39 @@ class Trends(Struct, frozen=True):
         return flush_order_lag + self.checkpoint_seconds * self.rate_mean
 
 
-def _device(trends: Trends, seen: Seen) -> Trends:
-    """Learn D where the device was the limit; where it was not, believe in less and less of it."""
-    sustained = trends.sustained
+def _device(trends: Trends, seen: Seen) -> tuple[float | None, float]:
+    """Learn D where the device was the limit; where it was not, believe in less and less of it.
+
+    Returns:
+        D now, and when the device was the limit last, pages/s.
+    """
+    sustained, measured = trends.sustained, trends.measured
     if seen.limited and seen.flush_rate > 0:
         weight = min(1.0, seen.elapsed / RATE_SECONDS)
         known = seen.flush_rate if sustained is None else sustained
         found = known + weight * (seen.flush_rate - known)
-        return replace(trends, sustained=found, measured=found)
+        return found, found
     if sustained is None:
-        return trends
+        return None, measured
     faded = sustained * math.exp(min(seen.elapsed, CAPACITY_MEMORY_SECONDS) / CAPACITY_MEMORY_SECONDS)
-    if faded > FORGOTTEN * trends.measured:
-        return replace(trends, sustained=None)
-    return replace(trends, sustained=max(faded, seen.flush_rate))
+    return (None if faded > FORGOTTEN * measured else max(faded, seen.flush_rate)), measured
 
 
-def _bursts(trends: Trends, seen: Seen) -> Trends:
+def _bursts(bursts: Bursts, seen: Seen, sustained: float | None) -> Bursts:
     """Follow the redo beyond the device while the device is the limit.
 
     An age that M lets grow is no burst, however dear its tail.
     """
     beyond = None
-    if seen.limited and trends.sustained is not None and seen.demand > 0:
-        beyond = seen.redo_rate * (1.0 - trends.sustained / seen.demand)
-    return replace(trends, bursts=trends.bursts.follow(beyond, wall=seen.wall, elapsed=seen.elapsed))
+    if seen.limited and sustained is not None and seen.demand > 0:
+        beyond = seen.redo_rate * (1.0 - sustained / seen.demand)
+    return bursts.follow(beyond, wall=seen.wall, elapsed=seen.elapsed)
 
 
-def _mean(trends: Trends, seen: Seen) -> Trends:
-    seconds = min(RATE_MEMORY_SECONDS, trends.rate_seconds + seen.elapsed)
-    weight = min(1.0, seen.elapsed / seconds)
-    return replace(
-        trends,
-        rate_seconds=seconds,
-        rate_mean=trends.rate_mean + weight * (seen.redo_rate - trends.rate_mean),
-        rate_square=trends.rate_square + weight * (seen.redo_rate**2 - trends.rate_square),
-    )
-
-
-def _checkpoints(trends: Trends, seen: Seen, window: Window) -> Trends:
-    """Keep the longest time between two checkpoints, fading."""
+def _between_checkpoints(kept: float, seen: Seen, window: Window) -> float:
+    """Keep the longest time between two checkpoints, fading, seconds."""
     between = checkpoint_interval(window)
     if between is None:
-        return trends
-    kept = trends.checkpoint_seconds
+        return kept
     fading = kept + (between - kept) * min(1.0, seen.elapsed / LAG_MEMORY_SECONDS)
-    return replace(trends, checkpoint_seconds=max(between, fading))
+    return max(between, fading)
