@@ -136,7 +136,7 @@ class Areas(Ledger):
             there = held * share
             if share <= CRUMB:
                 break  # just clean, as are all later ones
-            part = min(1.0, left / there)
+            part = left / there if there > left + CRUMB else 1.0  # what is left of a page is no page
             moved += held * part
             if touched >= 0.0:
                 weight = weight * math.exp(latest - touched) + held * part
@@ -147,7 +147,7 @@ class Areas(Ledger):
                 cohorts[0] = Cohort(first + (last - first) * part, last, touched, rest, before)
                 left = 0.0
                 break
-            left -= there
+            left = max(0.0, left - there)
             cohorts.popleft()
         found = min(pages - left, self.dirty)
         if moved > 0.0:

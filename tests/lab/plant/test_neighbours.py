@@ -54,6 +54,15 @@ def test_the_age_falls_only_when_all_areas_of_one_moment_are_flushed() -> None:
     assert ledger.oldest(lsn) == lsn
 
 
+def test_all_but_a_crumb_of_a_page_is_all() -> None:
+    """What rounding leaves of a flushed list is not the oldest modification of what is changed later."""
+    ledger = grown(30_000.0)
+    flushed_at = 15_000_000.0
+    ledger.take(ledger.dirty - 1e-10)
+    ledger.update(commits=10.0, lsn=flushed_at + 5_000.0)
+    assert ledger.oldest(flushed_at + 5_000.0) >= flushed_at
+
+
 def test_a_batch_that_goes_to_an_lsn_takes_neighbours_that_are_younger() -> None:
     """More pages are written to bring the oldest modification to an LSN than have theirs before it."""
     ledger = grown(30_000.0)
