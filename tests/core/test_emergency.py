@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, SAVED, A, estimate, sample
-from tuner.core.emergency import AGAIN, LEAST_FACTOR, called_for
+from tuner.core.emergency import AGAIN, LEAST_FACTOR, MOST_HURRY, called_for
 from tuner.core.state import State
 from tuner.core.window import extend, point_of
 from tuner.records import Capacity, Estimate
@@ -80,3 +80,19 @@ def test_where_m_moves_the_age_it_is_as_it_was() -> None:
     state = flushing("legacy", *[float(M)] * 14)
 
     assert raised(state, replace(RUNNING, demand=100.0)) is None
+
+
+@pytest.mark.parametrize(("now", "hurry"), [(0.5e6, 1.0), (1e6, 1.0), (1.6e6, 1.6), (9e6, MOST_HURRY)])
+def test_a_surge_is_met_as_it_is_by_now(now: float, hurry: float) -> None:
+    """A load that has just grown asks for what it needs now, and not for the mean of its last ten seconds."""
+    state = flushing("legacy", *[float(M)] * 14)
+    surging = replace(RUNNING, demand=1_000.0, redo_rate=1e6, redo_rate_now=now)
+
+    assert raised(state, surging) == pytest.approx(LEAST_FACTOR * 1_000.0 * hurry)
+
+
+def test_without_a_mean_there_is_no_hurry() -> None:
+    """A load that was silent for ten seconds is no reason for a raise to any height."""
+    state = flushing("legacy", *[float(M)] * 14)
+
+    assert raised(state, replace(RUNNING, demand=1_000.0, redo_rate=0.0)) == LEAST_FACTOR * 1_000.0

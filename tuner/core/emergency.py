@@ -19,6 +19,9 @@ RELIEF_SECONDS = 10.0
 LEAST_FACTOR = 1.5
 """A raise asks for so many times the demand at least."""
 
+MOST_HURRY = 2.0
+"""A load of the last seconds is believed to be at most so many times that of the last ten."""
+
 AWAKE = 0.5
 """Share of M from which on a server that slept until its flush limit flushes as fast as M lets it."""
 
@@ -67,11 +70,19 @@ def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
     if asleep(state) or (woken and flushed < AWAKE * sample.io_capacity_max):
         return None  # the server has only just woken at its flush limit, or will: M is not what it lacks
     seconds, name = min(near)
-    wanted = max(LEAST_FACTOR * found.demand, _beyond(state, law, sample, found, flushed=flushed))
+    demand = found.demand * _hurry(law, found)
+    wanted = max(LEAST_FACTOR * demand, _beyond(state, law, sample, found, flushed=flushed))
     if wanted <= sample.io_capacity_max * (1.0 + state.settings.dead_band):
         return None
     detail = f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}"
     return Raise(io_capacity_max=wanted, detail=detail, seconds_left=seconds)
+
+
+def _hurry(law: FlushLaw, found: Estimate) -> float:
+    """Return by how much the demand is more by now than its mean of ten seconds says, as a factor."""
+    if not law.authority or found.redo_rate <= 0.0:
+        return 1.0
+    return min(MOST_HURRY, max(1.0, found.redo_rate_now / found.redo_rate))
 
 
 def _beyond(state: State, law: FlushLaw, sample: Sample, found: Estimate, *, flushed: float) -> float:
