@@ -189,12 +189,11 @@ def test_a_hold_says_since_when_why_and_what_ends_it() -> None:
 
 
 def test_advisory_mode_is_what_would_be_without_it() -> None:
-    """Where nothing is written, that is said in place of a prediction, with what lets the daemon write."""
+    """Where nothing is written, there is why, what lets the daemon write, and what that would bring."""
     lines = drawn(view(status(record(mode=Mode.ADVISORY, advisory="the configuration says so"))), width=160)
 
-    said = row(lines, "without it")
-    assert "nothing is written (the configuration says so)" in said
-    assert "innobrim mode active" in said
+    assert "as it is now; at the set-point about" in row(lines, "without it")
+    assert "the configuration says so; innobrim mode active lets the daemon write" in row(lines, "advisory")
 
 
 def test_an_override_shows_the_time_that_is_left() -> None:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from api.under_way import RestoreUnderWay
 from api.views import Status
-from policies.flushlaw import FlushLaw
-from policies.registry import LAWS
 from tuner.cli import optimiser_text
 from tuner.cli.wording import (
     MIB,
@@ -15,7 +13,9 @@ from tuner.cli.wording import (
     decision_text,
     drain_text,
     duration,
+    flush_law,
     hold_text,
+    law_text,
     mib,
     originals_text,
     override_text,
@@ -26,10 +26,10 @@ from tuner.cli.wording import (
     stamp,
     to_write,
     window_text,
+    without_text,
 )
 from tuner.core.degraded import ENABLE
 from tuner.core.foreign import WHO_CHANGED, who_changed
-from tuner.core.laws import without_authority
 from tuner.records import HoldCode
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
@@ -65,7 +65,6 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield from _in_force(status)
     if status.missed is not None:
         yield "reading", f"failed: {status.missed}"
-    yield from _law(status)
     yield from _measured(status)
     for window in status.schedule:
         yield "schedule", window_text(window)
@@ -78,8 +77,8 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
 def _in_force(status: Status) -> Iterator[tuple[str, str]]:
     then = " at that tick" if status.since else ""
     yield "io_capacity", f"{pair_text(status.in_force)}{then}; {originals_text(status)}"
-    if status.without is not None:
-        yield "without it", status.without.text
+    if without := without_text(status):
+        yield "without it", without
 
 
 def _optimiser(status: Status) -> Iterator[tuple[str, str]]:
@@ -138,6 +137,8 @@ def _paced(restore: RestoreUnderWay) -> str:
 
 
 def _measured(status: Status) -> Iterator[tuple[str, str]]:
+    if law := law_text(status):
+        yield "flush law", law
     found, limits = status.estimate, status.limits
     if found is None or limits is None:
         return
@@ -154,23 +155,10 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     yield "predicted", predicted_text(status, found)
 
 
-def _law(status: Status) -> Iterator[tuple[str, str]]:
-    law = _flush_law(status)
-    remark = "" if law is None else without_authority(law) or law.sleeps
-    if status.server is not None and status.server.managed:
-        remark = remark.replace("SET GLOBAL ", "")  # whose value is right, and which the provider refuses
-    if law is not None and remark:
-        yield "flush law", f"{law.name}: {remark}"
-
-
 def _unsteered(status: Status) -> bool:
     """Tell whether no M moves the age of this server, whatever its device gives."""
-    law = _flush_law(status)
+    law = flush_law(status)
     return law is not None and not law.authority
-
-
-def _flush_law(status: Status) -> FlushLaw | None:
-    return None if status.server is None else LAWS.get(status.server.flush_law)
 
 
 def _left(seconds: float | None) -> str:

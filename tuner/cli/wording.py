@@ -9,7 +9,11 @@ from api.outlook import Burst
 from api.under_way import DrainInForce, RestoreUnderWay
 from api.views import HoldInForce, OverrideInForce, Status
 from api.windows import WindowInForce
+from policies.flushlaw import FlushLaw
+from policies.registry import LAWS
+from tuner.advice import expected_effect
 from tuner.core.ages import said
+from tuner.core.laws import without_authority
 from tuner.records import Capacity, Decision, Estimate
 from tuner.records.window import said as said_effect
 from tuner.settings import Mode
@@ -82,6 +86,32 @@ def window_text(window: WindowInForce) -> str:
         others.append(f"its drain waits: {window.waits}")
     left = f"until {stamp(window.ends)}, {duration(window.seconds_left)} left"
     return "; ".join([f"{window.name}: {asked}", *others, left])
+
+
+def without_text(status: Status) -> str:
+    """Return what would be without the daemon, or with it where nothing is written; empty: not known."""
+    if status.without is not None:
+        return status.without.text
+    law = flush_law(status)
+    if status.mode is not Mode.ADVISORY or law is None or not law.authority or law.sleeps:
+        return ""
+    if status.estimate is None or status.set_point is None:
+        return "as it is now"
+    return f"as it is now; at the set-point {expected_effect(status.estimate, status.set_point)}"
+
+
+def flush_law(status: Status) -> FlushLaw | None:
+    """Return the server's own flush law; None where it is not known."""
+    return None if status.server is None else LAWS.get(status.server.flush_law)
+
+
+def law_text(status: Status) -> str:
+    """Return what is particular about the flush law, and what would help; empty where nothing is."""
+    law = flush_law(status)
+    remark = "" if law is None else without_authority(law) or law.sleeps
+    if status.server is not None and status.server.managed:
+        remark = remark.replace("SET GLOBAL ", "")  # whose value is right, and which the provider refuses
+    return f"{law.name}: {remark}" if law is not None and remark else ""
 
 
 def changes_text(status: Status) -> str:

@@ -15,11 +15,16 @@ from tuner.cli.wording import (
     drain_text,
     duration,
     hold_text,
+    law_text,
     override_text,
     predicted_text,
     restore_text,
+    to_write,
     window_text,
 )
+
+LONG = {"hold", "predicted", "flush law"}
+"""What may take two lines."""
 
 Fact = tuple[str, str, str]
 """Label, words, style."""
@@ -28,16 +33,20 @@ Fact = tuple[str, str, str]
 def facts(view: View, look: Look) -> Iterator[Text]:
     """Yield holds, what is under way, what would be, and how many changes are left."""
     for label, words, style in (*_held(view.status), *_under_way(view.status), *_figures(view.status)):
-        yield from look.labelled(label, words, style, most=2 if label in {"hold", "predicted"} else 1)
+        yield from look.labelled(label, words, style, most=2 if label in LONG else 1)
 
 
 def _held(status: Status) -> Iterator[Fact]:
+    if status.advisory is not None:
+        yield "advisory", f"{status.advisory}; {to_write(status)} lets the daemon write", ""
     if not status.holds:
         yield "holds", "none", ""
     for hold in status.holds:
         yield "hold", hold_text(hold), CAREFUL
     if status.occurrences:
         yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile", CAREFUL
+    if law := law_text(status):
+        yield "flush law", law, ""
     if status.degraded:
         yield "degraded", "InnoDB counters are off: innobrim status says more", CAREFUL
     if status.journal is not None:

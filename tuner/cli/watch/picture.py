@@ -17,10 +17,9 @@ from tuner.cli.wording import (
     duration,
     originals_text,
     pair_text,
-    to_write,
+    without_text,
 )
 from tuner.records import DecisionKind
-from tuner.settings import Mode
 
 WIDE = 120
 """From so many columns on two charts stand side by side."""
@@ -79,17 +78,7 @@ def _head(view: View, look: Look) -> Iterator[Text]:
     yield from look.labelled("decision", decision_text(status.decision), style, most=2)
     would = "" if status.decision.would is None else f"; would set {pair_text(status.decision.would)}"
     yield from look.labelled("io_capacity", f"{pair_text(status.in_force)}{would}; {originals_text(status)}")
-    yield from look.labelled("without it", _without(view), most=2)
-
-
-def _without(view: View) -> str:
-    status = view.status
-    if status.without is not None:
-        return status.without.text
-    if status.mode is Mode.ADVISORY:
-        why = "advisory" if status.advisory is None else status.advisory
-        return f"this is without it, nothing is written ({why}); {to_write(status)} lets the daemon write"
-    return "not known yet"
+    yield from look.labelled("without it", without_text(status) or "not known yet", most=2)
 
 
 def _charts(view: View, look: Look, room: int) -> list[Text]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.text import Span, Text
@@ -34,6 +36,15 @@ def colours(console: Console) -> bool:
     return console.color_system is not None and not console.no_color
 
 
+@contextmanager
+def _emptied(console: Console) -> Iterator[None]:
+    """Leave an empty screen: tmux hands lines of it to the shell where the window was resized meanwhile."""
+    try:
+        yield
+    finally:
+        console.clear()
+
+
 class Screen:
     """What is shown, and what keys make of it."""
 
@@ -60,7 +71,7 @@ class Screen:
 
     def _loop(self, console: Console, terminal: Terminal) -> None:
         while not self._ended:
-            with console.screen():
+            with console.screen(), _emptied(console):
                 self._drawn = []
                 while not self._ended:
                     if self._failed is not None:
