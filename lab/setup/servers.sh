@@ -59,7 +59,7 @@ mirror() {
   return 1
 }
 
-# Programs that are missing for what is missing: with a daemon that answers and has every image, sysbench is all.
+# Programs that are missing for what is missing: with a daemon that answers and has every image, two are all.
 packages() {
   local missing=() pair pairs=(sysbench:sysbench chromium:chromium)
   have_images || pairs+=(dockerd:docker.io mmdebstrap:mmdebstrap)
