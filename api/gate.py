@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.access import Access, Transport, mark, transport_of
 from api.limits import (
     BURST,
+    COSTS,
     DELAY,
     HEADER_BYTES,
     REQUESTS_PER_SECOND,
@@ -101,7 +102,8 @@ class Gate:
             return
         transport = transport_of(scope)
         answer = _Answer(send)
-        if not self._rates[transport].allows(peer_in(scope), time.monotonic()):
+        cost = COSTS.get(scope["path"], 1.0)
+        if not self._rates[transport].allows(peer_in(scope), time.monotonic(), cost):
             await asyncio.sleep(DELAY)
             await _TOO_MANY.response()(scope, receive, answer)
             return

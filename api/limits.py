@@ -26,6 +26,9 @@ REQUESTS_PER_SECOND = 300.0
 BURST = 600.0
 """Requests of one peer at once, after some quiet seconds."""
 
+COSTS = {"/v1/history": 20.0, "/docs": 10.0}
+"""What counts as so many requests, for the work that it is; anything else counts as one."""
+
 HANDSHAKES_PER_SECOND = 30.0
 HANDSHAKES_AT_ONCE = 120.0
 """New connections of one peer with TLS, each of which costs a signature; without, as for requests."""
@@ -135,12 +138,13 @@ class Rate:
         self._burst = burst
         self._buckets: OrderedDict[Hashable, _Bucket] = OrderedDict()
 
-    def allows(self, peer: Hashable, now: float) -> bool:
-        """Take one request out of a peer's bucket; False where it is empty.
+    def allows(self, peer: Hashable, now: float, cost: float = 1.0) -> bool:
+        """Take a request out of a peer's bucket; False where less is in it, which then stays.
 
         Args:
             peer: who asks.
             now: monotonic time, seconds.
+            cost: as how many requests it counts.
         """
         found = self._buckets.pop(peer, None) or _Bucket(self._burst, now)
         self._buckets[peer] = found
@@ -148,9 +152,9 @@ class Rate:
             self._buckets.popitem(last=False)
         found.left = min(self._burst, found.left + (now - found.at) * self._per_second)
         found.at = now
-        if found.left < 1.0:
+        if found.left < cost:
             return False
-        found.left -= 1.0
+        found.left -= cost
         return True
 
 

@@ -90,6 +90,13 @@ class Connection(H11Protocol):
         """Answer what is no HTTP, or has too large a header, with a problem like any other; then close."""
         self._answer_last(ApiError("malformed", f"{msg.rstrip('.')}, or its header is too large"))
 
+    def shutdown(self) -> None:
+        """End when the daemon does; a connection in no state for that does not keep the others open."""
+        try:
+            super().shutdown()
+        except h11.LocalProtocolError:
+            self.transport.abort()
+
     def pause_writing(self) -> None:
         """Note since when the peer takes nothing."""
         self._stalled_since = self.loop.time()

@@ -154,12 +154,13 @@ def test_a_peer_has_a_rate_of_its_own() -> None:
     assert [rate.allows("10.0.0.1", 5.0) for _ in range(3)] == [True, True, False]
     assert rate.allows("10.0.0.2", 5.0)
     assert rate.allows("10.0.0.1", 6.0)
+    assert not rate.allows("10.0.0.3", 6.0, cost=3.0)
 
 
 def test_a_flood_is_told_when_to_come_again(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request beyond the rate ends in a problem with the time to wait, after a delay that slows a flood."""
     monkeypatch.setattr(gate, "DELAY", 0.1)
-    monkeypatch.setattr(Rate, "allows", lambda _self, _peer, _now: False)
+    monkeypatch.setattr(Rate, "allows", lambda _self, _peer, _now, _cost=1.0: False)
 
     async def ask() -> httpx.Response:
         async with browser(application(board)) as client:

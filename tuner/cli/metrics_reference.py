@@ -34,7 +34,8 @@ more for each schedule of its configuration.
 
 The API listens on loopback, so whoever scrapes it runs on the server's machine (Prometheus in agent
 mode, or any other agent that writes to a remote one), or goes through a proxy with TLS and access
-control, which has to pass `Host: localhost` on: other names are refused. `instance` is then best the
+control, which has to pass `Host: localhost` on: other names are refused. Or the daemon serves other
+machines [itself](api.md#other-machines), over TLS and to a token. On loopback `instance` is best the
 server's name, since the address is the same everywhere:
 
 ```yaml
