@@ -19,7 +19,9 @@ the load's own unrest: what a load does all the time by itself is no reason for 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
@@ -153,18 +155,18 @@ class Cascade:
         span = SLOW_SECONDS if saving.on else span
         weight = min(1.0, elapsed / span) if situation.learns else 0.0
         equilibrium = state.equilibrium.follow(situation, weight)
-        state = replace(state, at=situation.now, equilibrium=equilibrium, saving=saving)
         if situation.moved_from > 0.0:
-            state = self._follow_aim(state, situation)
+            state, equilibrium = self._follow_aim(state, equilibrium, situation)
+        seen = partial(replace, state, at=situation.now, equilibrium=equilibrium, saving=saving)
         if saving.on:
-            return self._rest(state, situation)
-        if self._far(state, situation):
-            return replace(state, landed_at=None, landing=True, shift=0.0), self._travel(situation)
+            return self._rest(seen(), situation)
+        if self._far(state, equilibrium, situation):
+            return seen(landed_at=None, landing=True, shift=0.0), self._travel(situation)
         settling = self._settling(situation)
         capped = situation.set_point >= self.law.full_rate_ratio
         margin = LANDING_MARGIN if capped else 1.0
-        rest = min(HIGHEST_M, state.equilibrium.io_capacity_max(self.law, situation) * margin)
-        state = self._follow_error(state, situation, elapsed, settling, rest)
+        rest = min(HIGHEST_M, equilibrium.io_capacity_max(self.law, situation) * margin)
+        state = self._follow_error(state, equilibrium, situation, settling, partial(seen, rest=rest))
         return state, self._hold(state, situation, settling)
 
     def wrote(self, state: CascadeState, io_capacity_max: int) -> CascadeState:
@@ -177,15 +179,17 @@ class Cascade:
             state, wrote_at=state.at, landing=state.landing and not landed, shift=0.0, saving=saving
         )
 
-    def _follow_aim(self, state: CascadeState, situation: Situation) -> CascadeState:
+    def _follow_aim(
+        self, state: CascadeState, equilibrium: Equilibrium, situation: Situation
+    ) -> tuple[CascadeState, Equilibrium]:
         """Note by how much M has to move with a set-point that was moved on purpose.
 
         Less than the band would not be followed at all by the mean error; and what holding has learned of
         the resting place stays in M, as it would not in a landing.
         """
-        equilibrium, shift = state.equilibrium.moved(self.law, situation)
+        moved, shift = equilibrium.moved(self.law, situation)
         error = state.mean_error + situation.moved_from - situation.set_point
-        return replace(state, equilibrium=equilibrium, mean_error=error, shift=state.shift + shift)
+        return replace(state, mean_error=error, shift=state.shift + shift), moved
 
     def _lasted(self, state: CascadeState, now: float) -> float:
         """Return the seconds that the averages stand for: since the landing, or since one may be prepared."""
@@ -194,41 +198,52 @@ class Cascade:
             return min(lasted, now + SETTLED_SECONDS - state.land_from)
         return lasted
 
-    def _far(self, state: CascadeState, situation: Situation) -> bool:
+    def _far(self, state: CascadeState, equilibrium: Equilibrium, situation: Situation) -> bool:
         """Tell whether the age is where only travelling helps."""
         error = situation.error
         if state.landed_at is None:
             return abs(error) >= ARRIVED
         room = situation.sync_point / situation.flush_limit - situation.set_point
-        passing = (situation.redo_rate - state.equilibrium.redo_rate) * situation.horizon
+        passing = (situation.redo_rate - equilibrium.redo_rate) * situation.horizon
         ahead = situation.error_ahead - DAMPED * passing / situation.flush_limit
         return error <= -LOW or error >= min(HIGH, room) or ahead >= room + OVER
 
     def _follow_error(
-        self, state: CascadeState, situation: Situation, elapsed: float, settling: float, rest: float
+        self,
+        state: CascadeState,
+        equilibrium: Equilibrium,
+        situation: Situation,
+        settling: float,
+        after: Callable[..., CascadeState],
     ) -> CascadeState:
-        """Average the error, and how R wanders by itself; see whether the load is another; keep ``rest``."""
+        """Average the error, and how R wanders by itself; see whether the load is another.
+
+        Args:
+            state: before this tick.
+            equilibrium: with this tick in it.
+            situation: what is seen now.
+            settling: seconds after which a write has shown what it does.
+            after: makes the next state, given what changes in it beyond what is known.
+        """
         now, error, rate = situation.now, situation.error, situation.redo_rate
         if state.landed_at is None:
-            begun = replace(state, landed_at=now, mean_error=error, rest=rest)
-            return replace(begun, medium_rate=rate, landed_rate=rate, unrest=0.0)
+            return after(landed_at=now, mean_error=error, medium_rate=rate, landed_rate=rate, unrest=0.0)
+        elapsed = max(0.0, now - state.at)
         lasted = now - state.landed_at
         mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
         medium = state.medium_rate + min(1.0, elapsed / MEDIUM_SECONDS) * (rate - state.medium_rate)
         span = min(LANDED_SECONDS, max(MEDIUM_SECONDS, lasted))
         landed = state.landed_rate + min(1.0, elapsed / span) * (rate - state.landed_rate)
         if not situation.learns:
-            return replace(state, mean_error=mean, rest=rest)
+            return after(mean_error=mean)
         shifted = abs(medium / max(1.0, landed) - 1.0)
         if lasted > SLOW_SECONDS and shifted > max(SHIFT, SHIFT_UNREST * math.sqrt(state.unrest)):
-            begun = replace(state, landed_at=now, landing=True, land_from=now + SETTLED_SECONDS, rest=rest)
+            begun = after(landed_at=now, landing=True, land_from=now + SETTLED_SECONDS)
             return replace(begun, mean_error=mean, medium_rate=medium, landed_rate=medium, unrest=0.0)
-        away = medium / max(1.0, state.equilibrium.redo_rate) - 1.0
+        away = medium / max(1.0, equilibrium.redo_rate) - 1.0
         weight = min(1.0, elapsed / min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted)))
         unrest = state.unrest + weight * (away * away - state.unrest)
-        return replace(
-            state, mean_error=mean, medium_rate=medium, landed_rate=landed, unrest=unrest, rest=rest
-        )
+        return after(mean_error=mean, medium_rate=medium, landed_rate=landed, unrest=unrest)
 
     def _travel(self, situation: Situation) -> Proposal:
         """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
