@@ -7,13 +7,12 @@ operate; ``innobrim token`` changes it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +20,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
+
+from api.files import locked, write_private
 
 NAME = "tokens.json"
 FIRST = "first"
@@ -30,7 +31,6 @@ FIRST_FILE = "token"
 ANONYMOUS = "anonymous"
 """Whoever reads without a token, where the listener lets people in without one."""
 
-LOCK_SECONDS = 5.0
 MOST_TOKENS = 200
 _LARGEST = 256 * 1024
 _LENGTH = 32
@@ -104,7 +104,7 @@ def prepare(state_directory: str | Path) -> Path:
     directory = Path(state_directory)
     path = directory / NAME
     try:
-        with _locked(directory):
+        with locked(directory):
             _check_private(directory / FIRST_FILE)
             if path.exists():
                 load(path)
@@ -204,8 +204,10 @@ def let_anonymous_read(state_directory: Path, *, allowed: bool) -> None:
 def _change(directory: Path, change: Callable[[Register], Register]) -> None:
     path = directory / NAME
     try:
-        with _locked(directory):
+        with locked(directory):
             _write(path, change(load(path)))
+    except TimeoutError as error:
+        raise TokenError(f"{path} cannot be changed: {error.strerror}; try again") from error
     except OSError as error:
         account = _owner_of(directory)
         raise TokenError(
@@ -233,7 +235,7 @@ def _first_secret(directory: Path) -> str:
     """Return the secret in the file of the first token, writing one where there is no file."""
     path = directory / FIRST_FILE
     if not path.exists():
-        _write_private(path, (secrets.token_urlsafe(_LENGTH) + "\n").encode())
+        write_private(path, (secrets.token_urlsafe(_LENGTH) + "\n").encode())
     secret = path.read_text(encoding="ascii", errors="replace").strip()
     if len(secret) < _LENGTH:
         raise TokenError(f"the token file {path} holds no token; remove it, the next start writes a new one")
@@ -253,45 +255,7 @@ def _check_private(path: Path) -> None:
 
 
 def _write(path: Path, register: Register) -> None:
-    _write_private(path, msgspec.json.format(msgspec.json.encode(register), indent=1) + b"\n")
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Put a file in place whole or not at all, mode 0600, owned like the directory that it is in."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            if os.geteuid() == 0:
-                owner = path.parent.stat()
-                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Keep other writers out for as long as it takes; the lock is the directory's own and leaves no file."""
-    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        ends = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= ends:
-                    raise TokenError(
-                        f"another program holds the lock on {directory}, for {LOCK_SECONDS:.0f} s now"
-                    ) from None
-                time.sleep(0.05)
-        yield
-    finally:
-        os.close(place)
+    write_private(path, msgspec.json.format(msgspec.json.encode(register), indent=1) + b"\n")
 
 
 def _owner_of(directory: Path) -> str:

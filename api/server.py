@@ -1,39 +1,18 @@
-"""Serves the application from one thread of its own, over TCP and a unix socket.
-
-A connection is counted from the moment it is accepted, before any TLS handshake: the process has only so
-many file descriptors, and the loop and its journal need some of them.
-"""
+"""Serves the application from one thread of its own, over TCP and a unix socket."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import socket
-import ssl
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-import uvicorn
 from starlette.types import ASGIApp
 
-from api.access import Transport
-from api.gate import Marked
-from api.limits import (
-    CONNECTIONS,
-    HANDSHAKES_AT_ONCE,
-    HANDSHAKES_PER_SECOND,
-    HEADER_BYTES,
-    KEEP_ALIVE_SECONDS,
-    LINGER_SECONDS,
-    REQUEST_SECONDS,
-    Places,
-    Rate,
-    peer_of,
-)
-from api.protocol import Connection
+from api.limits import CONNECTIONS
+from api.listener import Listener
 from api.sockets import ApiServerError, UnixSocket, tcp_socket
 from api.tls import Certificate
 from tuner.board import ApiFailure
@@ -41,120 +20,7 @@ from tuner.board import ApiFailure
 __all__ = ["CONNECTIONS", "ApiServer", "ApiServerError"]
 
 _START_SECONDS = 5.0
-_REST_SECONDS = 1.0
-"""After a connection that could not be accepted, for want of file descriptors."""
-
-_FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-)
 _LOG = logging.getLogger("innobrim.api")
-
-
-class _Listener(uvicorn.Server):
-    """Accepts connections on one socket and sleeps until it is told to stop.
-
-    uvicorn's own looks ten times a second whether it should, which costs an idle daemon more
-    processor time than its loop, and accepts without end.
-    """
-
-    def __init__(
-        self, app: ASGIApp, listener: socket.socket, transport: Transport, context: ssl.SSLContext | None
-    ) -> None:
-        super().__init__(
-            uvicorn.Config(
-                Marked(app, transport),
-                http=Connection,
-                loop="none",
-                ws="none",
-                interface="asgi3",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                date_header=False,
-                timeout_keep_alive=int(KEEP_ALIVE_SECONDS),
-                timeout_graceful_shutdown=1,
-                h11_max_incomplete_event_size=HEADER_BYTES,
-            )
-        )
-        self.context = context
-        self._listener = listener
-        self._places = Places()
-        self._arrivals = Rate() if context is None else Rate(HANDSHAKES_PER_SECOND, HANDSHAKES_AT_ONCE)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._end = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's signature
-        """Begin to accept."""
-        self._loop = asyncio.get_running_loop()
-        self.servers = []
-        self._keep(self._loop.create_task(self._accept(self._loop)))
-        self.started = True
-
-    async def main_loop(self) -> None:
-        """Wait for the end."""
-        if not self.should_exit:
-            await self._end.wait()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more; finish what is under way."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        await super().shutdown(sockets)
-
-    def end(self) -> None:
-        """Ask for the end, from any thread."""
-        self.should_exit = True
-        if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # its loop has ended already
-                self._loop.call_soon_threadsafe(self._end.set)
-
-    async def _accept(self, loop: asyncio.AbstractEventLoop) -> None:
-        while True:
-            try:
-                connection, address = await loop.sock_accept(self._listener)
-            except OSError as error:
-                _LOG.warning("a connection could not be accepted: %s", error.strerror or error)
-                await asyncio.sleep(_REST_SECONDS)
-                continue
-            peer = peer_of(str(address[0])) if isinstance(address, tuple) else ""
-            if self._arrivals.allows(peer, loop.time()) and self._places.take(peer):
-                self._keep(loop.create_task(self._serve_one(loop, connection, peer)))
-            else:
-                _turn_away(connection, encrypted=self.context is not None)
-
-    async def _serve_one(self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str) -> None:
-        """Hand a connection over to its protocol, which gives the place back when it is lost."""
-        made: list[Connection] = []
-        give_back = partial(self._places.give_back, peer)
-
-        def protocol() -> Connection:
-            made.append(
-                Connection(
-                    config=self.config,
-                    server_state=self.server_state,
-                    app_state=self.lifespan.state,
-                    on_lost=give_back,
-                )
-            )
-            return made[0]
-
-        limits: dict[str, float] = {}
-        if self.context is not None:
-            limits = {"ssl_handshake_timeout": REQUEST_SECONDS, "ssl_shutdown_timeout": LINGER_SECONDS}
-        try:
-            await loop.connect_accepted_socket(protocol, connection, ssl=self.context, **limits)
-        except (OSError, TimeoutError):  # no TLS, none that both know, or a peer that is gone
-            connection.close()
-        finally:
-            if not made or not made[0].was_made:
-                give_back()
-
-    def _keep(self, task: asyncio.Task[None]) -> None:
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 class ApiServer:
@@ -189,8 +55,8 @@ class ApiServer:
         self._path = None if socket_path is None else Path(socket_path)
         self._certificate = certificate
         self._insecure = insecure
-        self._tcp: _Listener | None = None
-        self._listeners: list[_Listener] = []
+        self._tcp: Listener | None = None
+        self._listeners: list[Listener] = []
         self._sockets: list[socket.socket] = []
         self._unix: UnixSocket | None = None
         self._thread: threading.Thread | None = None
@@ -211,13 +77,13 @@ class ApiServer:
         try:
             if self._path is not None:
                 self._unix = UnixSocket(self._path)
-                self._listeners.append(_Listener(self._app, self._unix.listener, "unix", None))
+                self._listeners.append(Listener(self._app, self._unix.listener, "unix", None))
             if self._port:
                 context = None if self._certificate is None else self._certificate.context()
                 public = context is not None or self._insecure
                 listener = tcp_socket(self._host, self._port, public=public)
                 self._sockets.append(listener)
-                self._tcp = _Listener(self._app, listener, "tcp", context)
+                self._tcp = Listener(self._app, listener, "tcp", context)
                 self._listeners.append(self._tcp)
         except ApiFailure:
             self._close_sockets()
@@ -276,12 +142,3 @@ class ApiServer:
             listener.close()
         if self._unix is not None:
             self._unix.remove()
-
-
-def _turn_away(connection: socket.socket, *, encrypted: bool) -> None:
-    """Close a connection that there is no place for, with a word of it where it can be read."""
-    with contextlib.suppress(OSError):
-        if not encrypted:
-            connection.settimeout(0.0)
-            connection.send(_FULL)
-    connection.close()

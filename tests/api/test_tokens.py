@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from api.files import locked
 from api.register import NAME, Role, TokenError, let_anonymous_read, load, make, prepare, revoke
 from api.tokens import LOOK_SECONDS, Tokens
 
@@ -200,3 +201,12 @@ def test_half_written_change_leaves_the_old_register(tmp_path: Path, monkeypatch
 
     assert path.read_bytes() == before
     assert sorted(file.name for file in tmp_path.iterdir()) == ["token", NAME]
+
+
+def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change waits for another one, and gives up with the reason where that takes too long."""
+    prepare(tmp_path)
+    monkeypatch.setattr("api.files.LOCK_SECONDS", 0.1)
+
+    with locked(tmp_path), pytest.raises(TokenError, match="another program holds the lock"):
+        make(tmp_path, "oncall", Role.READ, expires=None)
