@@ -7,12 +7,23 @@ Source: log/log0chkp.cc of MySQL 8.0.44, the same in 9.7: ``log_sync_flush_lsn``
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lab.plant.flavour import FLAVOURS, Flavour
 from lab.plant.shrink import Shrink
 from tuner.servers.limits import Points
 
 CHECKPOINT_EVERY = 1.0
 """``innodb_log_checkpoint_every``: how often the checkpointer looks, seconds."""
+
+
+class Limits(NamedTuple):
+    """``Points`` worked out: a capacity's are read every second and never change."""
+
+    flush_limit: int
+    sync_point: int
+    stall_point: int
+    low_water_base: int
 
 
 class Redo:
@@ -69,7 +80,8 @@ class Redo:
 
     def _hold(self, capacity: int) -> None:
         self.capacity = capacity
-        self.limits = self._limits_for(capacity)
+        found = self._limits_for(capacity)
+        self.limits = Limits(found.flush_limit, found.sync_point, found.stall_point, found.low_water_base)
         self._shrink = None
         self._expose(self.limits)
 
