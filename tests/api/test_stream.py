@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import select
 import socket
 import threading
 import time
@@ -247,6 +248,9 @@ def test_a_client_that_does_not_read_is_cut_off(site: Site, monkeypatch: pytest.
         for _ in range(40):
             site.tick(events=large)
             until(other, site.number)
+        cut_off = select.poll()
+        cut_off.register(deaf, 0)  # an error is reported unasked; reading before it would be taking
+        assert cut_off.poll(10_000)
         with pytest.raises(OSError, match="reset"):
             drain(deaf)
 
