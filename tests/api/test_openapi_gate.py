@@ -22,6 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from api import gate
 from api.access import READING, Access, role_for
 from api.server import ApiServer
 from lab.demo import ScaledClock, simulated_server
@@ -33,7 +34,7 @@ from tuner.loop import drive
 from tuner.records import Command, TickRecord
 from tuner.settings import Mode, Settings
 
-EXAMPLES = 8
+EXAMPLES = 25
 """Of each kind, for each operation and token."""
 
 SPEED = 20.0
@@ -64,7 +65,14 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    """Serve the API over a loop in active mode beside a simulated server."""
+    """Serve the API over a loop in active mode beside a simulated server; each request counts as one."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(gate, "COSTS", {})
+        yield from serve()
+
+
+def serve() -> Iterator[Served]:
+    """Serve until the tests are over."""
     board, clock = Board(), ScaledClock(SPEED)
     server = simulated_server(clock, seed=1)
 
