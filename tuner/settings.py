@@ -38,7 +38,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 2000
     min_io_capacity_max: Annotated[
         int, Meta(ge=100, le=4_000_000_000, description="lowest innodb_io_capacity_max ever written, pages/s")
-    ] = 200
+    ] = 100
     max_io_capacity_max: Annotated[
         int,
         Meta(ge=100, le=4_000_000_000, description="highest innodb_io_capacity_max ever written, pages/s"),

@@ -118,8 +118,8 @@ def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> No
             "lower the first to 1000 or raise the second to 1004",
         ),
         (
-            '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 100',
-            "is below loop.min_io_capacity_max = 200 (default); raise the first to 200",
+            '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 30000',
+            "is above loop.max_io_capacity_max = 20000 (default); lower the first to 20000",
         ),
         (
             '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 300\nmin_io_capacity_max = 400',

@@ -87,8 +87,8 @@ def test_override_takes_effect_at_once(bench: Bench) -> None:
         ({"value": 600, "ttl": 0.0}, "needs io_capacity_max"),
         ({"value": 600, "ttl": float("nan")}, "needs io_capacity_max"),
         ({"value": "600", "ttl": 60.0}, "needs io_capacity_max"),
-        ({"value": 199, "ttl": 60.0}, "outside the limits 200 to 20000"),
-        ({"value": 20_001, "ttl": 60.0}, "outside the limits 200 to 20000"),
+        ({"value": 99, "ttl": 60.0}, "outside the limits 100 to 20000"),
+        ({"value": 20_001, "ttl": 60.0}, "outside the limits 100 to 20000"),
     ],
 )
 def test_an_override_that_makes_no_sense_is_refused(bench: Bench, values: dict[str, Any], said: str) -> None:

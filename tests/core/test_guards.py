@@ -101,10 +101,18 @@ def test_a_wish_beyond_a_limit_that_m_is_at_names_the_limit(
     wanted: float, current: Capacity, said: str
 ) -> None:
     """It is the limit that keeps M where it is, and not the size of the change."""
-    wish = ask(wanted, current=current, settings=replace(ACTIVE, max_io_capacity_max=20_000))
+    wish = ask(wanted, current=current, settings=replace(ACTIVE, min_io_capacity_max=200))
 
     assert (wish.refused, wish.touched) == ("limits", ("limits",))
     assert said in wish.detail
+
+
+def test_the_floor_of_a_restless_load_is_named() -> None:
+    """Where the settings allow less, it is the load that keeps M from going lower, and that is said."""
+    wish = ask(43.0, current=Capacity(100, 200), floor=200)
+
+    assert wish.refused == "limits"
+    assert "less is for a load that has been calm for a while" in wish.detail
 
 
 def test_a_wish_beyond_what_the_device_gives_names_the_device() -> None:

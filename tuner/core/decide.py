@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import guards, leaving
+from tuner.core.floor import floor
 from tuner.core.holds import CANNOT_WRITE
 from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
@@ -89,11 +90,12 @@ def _carry_out(
 def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float) -> guards.Wish:
     wish = guards.Wish(kind=wanted.kind, io_capacity_max=wanted.io_capacity_max)
     lowest, highest = bounds(state)
+    least = min(floor(state), current.io_capacity_max) if wanted.kind is DecisionKind.SET else 0
     context = guards.Context(
         now=now,
         settings=state.settings,
         current=current,
-        lowest=lowest,
+        lowest=min(highest, max(lowest, least)),
         highest=highest,
         last_write=state.writes.last,
         changes=len(state.writes.counted),
@@ -101,6 +103,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         sustained_capacity=_given(found),
         demand=found.demand,
         home=home_of(state, current),
+        floor=least,
     )
     return guards.guard(wish, context)
 

@@ -40,6 +40,7 @@ class Context(Struct, frozen=True):
         sustained_capacity: D, pages/s; None when the device was never the limit.
         demand: P, pages/s.
         home: C that the server was set to, which C stays near, pages/s.
+        floor: lowest M that this load lets the policy choose, part of ``lowest``, pages/s; 0 for any.
     """
 
     now: float
@@ -53,6 +54,7 @@ class Context(Struct, frozen=True):
     sustained_capacity: float | None = None
     demand: float = 0.0
     home: int = 0
+    floor: int = 0
 
 
 class Wish(Struct, frozen=True):
@@ -146,6 +148,8 @@ def _at_limit(context: Context) -> str:
     else:
         end, key, limit, own = "highest", "max_io_capacity_max", context.highest, settings.max_io_capacity_max
     whose = f"{key} = {limit}" if limit == own else f"{limit} is the server's own limit"
+    if end == "lowest" and limit == context.floor > own:
+        whose = "less is for a load that has been calm for a while"
     return f"M is at {current}, the {end} that is allowed: {whose}"
 
 

@@ -37,6 +37,7 @@ class Sawtooth(Struct, frozen=True):
         begun: when the present half began, seconds.
         highest: highest peak of this half, seconds of redo.
         before: that of the half before; None while there was none.
+        since: when the readings began, seconds.
         surged: when the checkpoint age was too high last, seconds; None where it never was.
     """
 
@@ -45,6 +46,7 @@ class Sawtooth(Struct, frozen=True):
     highest: float = 0.0
     before: float | None = None
     surged: float | None = None
+    since: float = 0.0
 
     def see(
         self, *, now: float, lag: float, redo_rate: float, checkpoint_age: float, allowed: float
@@ -60,16 +62,25 @@ class Sawtooth(Struct, frozen=True):
         """
         surged = now if checkpoint_age > SURGE * allowed else self.surged
         if self.at is None or not 0.0 < now - self.at <= LONGEST_GAP:
-            return Sawtooth(at=now, begun=now, surged=surged)
+            return Sawtooth(at=now, begun=now, surged=surged, since=now)
         peak = lag / redo_rate if redo_rate > 0.0 else 0.0
         seen = replace(self, at=now, highest=max(self.highest, peak), surged=surged)
         if now - self.begun < SPAN_SECONDS:
             return seen
         return replace(seen, begun=now, before=seen.highest, highest=0.0)
 
+    @property
+    def surges(self) -> bool:
+        """Tell whether a surge is remembered."""
+        return self.surged is not None and self.at is not None and self.at - self.surged < SURGE_SECONDS
+
+    @property
+    def calm_seconds(self) -> float:
+        """Return for how long the age was watched without a surge; 0 where one is remembered."""
+        return 0.0 if self.at is None or self.surges else self.at - self.since
+
     def seconds(self, reckoned: float) -> float:
         """Return the seconds of redo between two checkpoints to reckon with; at most those of beforehand."""
-        surges = self.surged is not None and self.at is not None and self.at - self.surged < SURGE_SECONDS
-        if self.before is None or surges:
+        if self.before is None or self.surges:
             return reckoned
         return min(reckoned, max(LEAST * reckoned, self.highest, self.before))
