@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from policies.setpoint import LOWEST, NOISE, Headroom, highest_ratio, suggested_ratio
+from policies.setpoint import LOWEST, NOISE, STEP, Headroom, highest_ratio, suggested_ratio
 from policies.suggestions import LIMITS
 from policies.types import Context, Suggestion, Trial
 from tests.bench import Bench, FakeServer
@@ -91,7 +91,7 @@ def test_a_trial_moves_the_set_point_and_moves_it_back() -> None:
     assert isinstance(reading, Sample)
     m_before = reading.io_capacity_max
     assert before is not None
-    assert bench.state.set_point == pytest.approx(before - 0.05, abs=0.01)
+    assert bench.state.set_point == pytest.approx(before - 0.05, abs=STEP)
     assert bench.record.decision.set_point_source == "optimiser"
     bench.turns(120)
     assert bench.server.capacity.io_capacity_max > m_before
@@ -99,7 +99,7 @@ def test_a_trial_moves_the_set_point_and_moves_it_back() -> None:
         bench.turn()
     bench.turns(120)
 
-    assert bench.state.set_point == pytest.approx(before, abs=0.01)
+    assert bench.state.set_point == pytest.approx(before, abs=STEP)
     assert bench.server.capacity.io_capacity_max == pytest.approx(m_before, rel=0.02)
     assert not any(record.decision.kind.value == "emergency" for record in bench.records[seen:])
 
