@@ -34,6 +34,7 @@ def test_a_drain_under_load(server: LabServer, work: Work, install: Install, fig
         f"an age ratio near {SET_POINT}",
     )
     start = full["estimate"]["checkpoint_age"]
+    one.await_ticks(12)  # a drain is planned by the rates of ten seconds
     refused = one.command("drain", "--to-age", "1%")
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "the lowest at the present load is" in refused.stderr
