@@ -12,11 +12,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
+import api
 from lab.report import figures, winners, words
 from lab.report.clock import clock
 
 HERE = Path(__file__).parent
-UPLOT = HERE / "vendor" / "uplot"
+UPLOT = Path(api.__file__).parent / "static" / "vendor" / "uplot"
+"""The same files that the daemon's page loads: one version of the library, one record of its sums."""
 
 
 class Assets(Struct, frozen=True):
