@@ -26,7 +26,7 @@ from functools import partial
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
 from policies.saving import Saving
-from policies.types import Proposal, Situation
+from policies.types import HIGHEST_M, Proposal, Situation
 
 BAND = 0.03
 """Mean error in the age ratio that is left alone while holding."""
@@ -72,9 +72,6 @@ UNREST_SECONDS = 300.0
 
 LANDED_SECONDS = 1800.0
 """Span of the mean of R that a shift of the load is told from."""
-
-HIGHEST_M = 1e12
-"""No server takes a larger M; keeps what is remembered finite, pages/s."""
 
 SHIFT = 0.15
 SHIFT_UNREST = 3.0

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from policies.types import Proposal, Situation
+from policies.types import HIGHEST_M, Proposal, Situation
 
 HALF_RESIDENCES = 3.0
 """Length of half a wave in residence times, age / R."""
@@ -65,9 +65,6 @@ RAISE_SECONDS = 20.0
 
 WORTH_WRITING = 0.01
 """Difference in ln M that is worth a write."""
-
-HIGHEST_M = 1e12
-"""No server takes a larger M; keeps what is remembered finite, pages/s."""
 
 
 @dataclass(frozen=True, slots=True)

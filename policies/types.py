@@ -10,6 +10,9 @@ from typing import NamedTuple, Protocol, TypeVar
 
 StateT = TypeVar("StateT")
 
+HIGHEST_M = 1e12
+"""No server takes a larger M; keeps what is remembered finite, pages/s."""
+
 
 class Situation(NamedTuple):
     """What a decision law may know about the server at one tick.
