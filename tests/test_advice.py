@@ -38,6 +38,10 @@ def record(**changes: Any) -> TickRecord:  # noqa: ANN401 - any field
     return replace(made, **changes)
 
 
+QUIET = {"new_density": 1e-4, "flush_rate": 100.0}
+"""100 pages a second become dirty, and are flushed."""
+
+
 def by_id(found: list[Finding]) -> dict[str, Finding]:
     """Return findings by their id, each of which comes once."""
     named = {one.id: one for one in found}
@@ -163,28 +167,34 @@ def test_under_a_light_load_no_low_water_mark_is_advised(law: str) -> None:
     facts, name = replace(FACTS, family="mariadb", flush_law=law), "innodb_max_dirty_pages_pct_lwm"
     ids = {"no-authority", "page-cleaner-sleeps"}
     busy, light = (
-        next(
-            one
-            for one in advise(record(estimate=estimate(demand=demand)), facts, Settings())
-            if one.id in ids
-        )
-        for demand in (1000.0, 100.0)
+        next(one for one in advise(record(estimate=estimate(**load)), facts, Settings()) if one.id in ids)
+        for load in (QUIET | {"new_density": 1e-3}, QUIET)
     )
 
     assert busy.sql == (f"SET GLOBAL {name} = 0.001",)
     assert (light.severity, light.sql) == ("info", ())
-    assert light.fix == "not for the load seen: at most 100 pages a second become dirty, and C is 225"
+    assert light.fix == "not for the load seen: 100 pages a second become dirty, and C is 225"
     assert name in light.title
 
 
+@pytest.mark.parametrize("load", [{"flush_rate": 500.0}, {"age_ratio": 1.13}])
+def test_a_load_whose_writers_wait_is_not_taken_for_a_light_one(load: dict[str, float]) -> None:
+    """Few pages become dirty while writers wait for an M far too small: the low-water mark is advised."""
+    facts = replace(FACTS, family="mariadb", flush_law="soft-limit")
+    found = by_id(advise(record(estimate=estimate(**QUIET | {"demand": 0.0} | load)), facts, Settings()))
+
+    assert found["no-authority"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
+
+
 @pytest.mark.parametrize(
-    ("demand", "age", "advised"), [(100.0, 0.02, True), (1000.0, 0.02, False), (100.0, 0.6, False)]
+    ("density", "age", "advised"), [(1e-4, 0.02, True), (1e-3, 0.02, False), (1e-4, 0.6, False)]
 )
-def test_a_low_water_mark_that_costs_page_writes_is_named(demand: float, age: float, advised: bool) -> None:  # noqa: FBT001 - a case
+def test_a_low_water_mark_that_costs_page_writes_is_named(density: float, age: float, advised: bool) -> None:  # noqa: FBT001 - a case
     """MariaDB above 0, a light load and next to no age: setting it back is advised, and otherwise is not."""
     facts, seen = replace(FACTS, family="mariadb", flush_law="mariadb"), sample()
     seen = replace(seen, lsn_oldest=seen.lsn_current - int(age * seen.flush_limit))
-    found = by_id(advise(record(tick=tick(seen), estimate=estimate(demand=demand)), facts, Settings()))
+    load = estimate(**QUIET | {"new_density": density})
+    found = by_id(advise(record(tick=tick(seen), estimate=load), facts, Settings()))
 
     assert ("written-as-they-come" in found) == advised
     if advised:

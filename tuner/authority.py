@@ -25,6 +25,9 @@ LIGHT = (
 )
 """What a low-water mark of dirty pages costs: under such a load the age never reaches the law."""
 
+OVERDUE = 1.05
+"""Age ratio that no load reaches of which C pages a second suffice, where flushing begins at 1."""
+
 
 def without_authority(facts: Facts) -> list[Finding]:
     """Return the finding for a server on which M does not move the age; empty where it does."""
@@ -80,7 +83,7 @@ def for_load(finding: Finding, sample: Sample, estimate: Estimate) -> Finding:
     """Return the finding; without the statement where that would cost page writes under the load seen."""
     if not (finding.sql and _light(sample, estimate)):
         return finding
-    seen = f"at most {estimate.demand:.0f} pages a second become dirty, and C is {sample.io_capacity}"
+    seen = f"{_dirtied(estimate):.0f} pages a second become dirty, and C is {sample.io_capacity}"
     return replace(finding, severity="info", fix=f"not for the load seen: {seen}", sql=())
 
 
@@ -94,8 +97,9 @@ def written_as_they_come(sample: Sample, estimate: Estimate, facts: Facts) -> li
             id="written-as-they-come",
             severity="info",
             title=f"{LWM} above 0 costs page writes under this load",
-            reason=f"{estimate.demand:.0f} pages a second become dirty, fewer than C = {sample.io_capacity}: "
-            "the server writes them out as they come, and the age stays below innodb_adaptive_flushing_lwm",
+            reason=f"{_dirtied(estimate):.0f} pages a second become dirty, fewer than C = "
+            f"{sample.io_capacity}: the server writes them out as they come, and the age stays below "
+            "innodb_adaptive_flushing_lwm",
             effect="a page that is changed again and again is written once; M then moves the age no more "
             "(no-authority), which such a load does not need",
             fix="where the load is mostly like this: set it to 0, also in my.cnf; active mode only lowers C "
@@ -106,5 +110,15 @@ def written_as_they_come(sample: Sample, estimate: Estimate, facts: Facts) -> li
 
 
 def _light(sample: Sample, estimate: Estimate) -> bool:
-    """Tell whether fewer pages become dirty than C lets the server write out as they come."""
-    return estimate.redo_rate > 0 and estimate.demand < sample.io_capacity
+    """Tell whether fewer pages become dirty than C lets the server write out as they come.
+
+    A server that flushes C or more, or whose age is past where C would have held it, has no light load, even
+    if its writers wait just now.
+    """
+    busiest = max(_dirtied(estimate), estimate.flush_rate)
+    return estimate.redo_rate > 0 and busiest < sample.io_capacity and estimate.age_ratio < OVERDUE
+
+
+def _dirtied(estimate: Estimate) -> float:
+    """Return how many pages become dirty, pages/s; unlike the demand it does not swing with the tail."""
+    return estimate.redo_rate * estimate.new_density
