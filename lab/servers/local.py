@@ -16,7 +16,14 @@ from lab.servers.disk import block_device
 from lab.servers.flavour import TRAITS
 from lab.servers.installation import Installation
 from lab.servers.optionfile import write_private
-from lab.servers.owner import bases, ending_with_us, new_directory, new_group, remove_groups
+from lab.servers.owner import (
+    bases,
+    ending_with_parent,
+    ending_with_us,
+    new_directory,
+    new_group,
+    remove_groups,
+)
 from lab.servers.ports import free_port
 from lab.servers.throttle import NoLimitError, Place, Throttle
 from lab.servers.throttled import ThrottledServer
@@ -164,7 +171,7 @@ class LocalServer(ThrottledServer):
                     "MYSQLD": self.program,
                     "DATA": str(directory / "data"),
                     "ACCOUNTS": str(accounts),
-                    "GUARD": " ".join(ending_with_us()),
+                    "GUARD": " ".join(ending_with_parent()),
                 },
                 stdin=subprocess.DEVNULL,
                 capture_output=True,

@@ -51,8 +51,15 @@ def _born(pid: int) -> str:
 def ending_with_us(number: Literal["KILL", "TERM"] = "KILL") -> list[str]:
     """Return what goes before a command to have it signalled when the thread that starts it ends, however.
 
-    Nothing where there is no ``setpriv`` (util-linux).
+    A command whose starter has ended before that was arranged does not begin. Nothing where there is no
+    ``setpriv`` (util-linux).
     """
+    begin = ending_with_parent(number)
+    return [*begin, "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(os.getpid())] if begin else []
+
+
+def ending_with_parent(number: Literal["KILL", "TERM"] = "KILL") -> list[str]:
+    """Return the same for a script's own commands, without that check."""
     return ["setpriv", "--pdeathsig", number] if shutil.which("setpriv") else []
 
 

@@ -82,3 +82,17 @@ def test_a_daemon_does_not_outlive_a_bench_that_was_killed(tmp_path: Path) -> No
                 pytest.fail("the daemon is still there")
         finally:
             os.close(watched)
+
+
+def test_a_command_whose_starter_is_gone_already_does_not_begin() -> None:
+    """A bench killed in the moment in which it starts a daemon or a load leaves none behind either."""
+    if shutil.which("setpriv") is None:
+        missing("setpriv")
+    ours = owner.ending_with_us()
+    command = [*ours, "echo", "begun"]
+    begun = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)  # noqa: S603 - our own code
+    elsewhere = ["sh", "-c", '"$@"; exit', "sh", *command]  # whose parent is another process than the starter
+    left = subprocess.run(elsewhere, capture_output=True, text=True, timeout=LIMIT, check=False)  # noqa: S603 - our own code
+
+    assert begun.stdout == "begun\n"
+    assert left.stdout == ""
