@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.scenarios import load_scenario
+from lab.scenarios import load_scenario, scenario_names
 from lab.scenarios.caps import Caps
 from lab.scenarios.load import parse_scenario
 from lab.scenarios.search import search
 from lab.scenarios.static import pair, run_static
-from lab.simulate import simulate
+from lab.simulate import shortened, simulate
 from lab.simulate_loop import run_policy
 from tests.lab.simulating import SHORT, parsed_result, scenario_file, simulated
+from tuner.cli.wording import duration
 from tuner.records import Capacity
 from tuner.settings import Mode, Settings
 
@@ -113,3 +114,20 @@ def test_static_pairs_are_legal() -> None:
     """A static M goes with C = M / k, never below the server's minimum of 100."""
     assert pair(450, 2) == Capacity(225, 450)
     assert pair(150, 2) == Capacity(100, 150)
+
+
+def test_the_best_static_setting_of_a_month_does_not_take_an_afternoon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --oracle no named scenario is longer than two days, and what was left out is said."""
+    assert {shortened(load_scenario(one)).seconds for one in ("daily", "month")} == {172_800}
+    assert all(shortened(load_scenario(one)).problems() == [] for one in scenario_names())
+
+    path = scenario_file(tmp_path, SHORT)
+    length = load_scenario(path).seconds
+    monkeypatch.setattr("lab.simulate.JUDGED_SECONDS", length - 60)
+    asked = ("--scenario", path, "--policy", "fixed", "--oracle")
+    done, whole = simulated(*asked), simulated(*asked, "--seconds", str(length))
+    assert f"with --oracle the first {duration(length - 60)} of {duration(length)}" in done.stderr
+    assert f"--seconds {length} for all of it" in done.stderr
+    assert "with --oracle" not in whole.stderr

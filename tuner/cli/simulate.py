@@ -9,13 +9,14 @@ import click
 import msgspec
 
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
-from lab.simulate import FLAVOURS, SimulateError, resized
+from lab.simulate import FLAVOURS, SimulateError, resized, shortened
 from lab.simulate import simulate as run_simulation
 from lab.simulate_result import Result
 from tuner.cli.bar import Bar
 from tuner.cli.exits import INTERRUPTED, NO
 from tuner.cli.options import PolicyChoice, fail, warn
 from tuner.cli.simulate_table import print_table
+from tuner.cli.wording import duration
 from tuner.config.checks import missing_extra
 from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
@@ -118,7 +119,10 @@ def simulate(
         )
     try:
         settings = _settings(config_path, policy)
-        scenario = resized(load_scenario(scenario_name), seed=seed, seconds=seconds, flavour=flavour)
+        whole = resized(load_scenario(scenario_name), seed=seed, seconds=seconds, flavour=flavour)
+        scenario = shortened(whole) if oracle and seconds is None else whole
+        if scenario.seconds < whole.seconds:
+            warn(_part(scenario, whole))
         course = None if plot is None else _course(plot, scenario)
         with Bar() as bar:
             result = run_simulation(
@@ -158,6 +162,14 @@ def _settings(config_path: str | None, policy: str | None) -> Settings:
     if missing := missing_extra(policy or ""):
         raise ConfigError([f"--policy {policy} {missing}"])
     return Settings() if policy is None else Settings(policy=cast("PolicyName", policy))
+
+
+def _part(scenario: Scenario, whole: Scenario) -> str:
+    """Return what is said of a scenario of which only a part is run."""
+    return (
+        f"{whole.name}: with --oracle the first {duration(scenario.seconds)} of {duration(whole.seconds)}; "
+        f"--seconds {whole.seconds} for all of it"
+    )
 
 
 def _course(plot: Path, scenario: Scenario) -> Course:
