@@ -186,6 +186,14 @@ def test_a_load_whose_writers_wait_is_not_taken_for_a_light_one(load: dict[str, 
     assert found["no-authority"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
 
 
+def test_a_lull_at_the_end_of_the_watching_is_not_taken_for_a_light_load() -> None:
+    """Of the time seen the busiest counts: a server that sleeps just now writes nothing."""
+    facts = replace(FACTS, family="mariadb", flush_law="soft-limit")
+    found = by_id(advise(record(estimate=estimate(**QUIET)), facts, Settings(), dirtied=500.0))
+
+    assert found["no-authority"].sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
+
+
 @pytest.mark.parametrize(
     ("density", "age", "advised"), [(1e-4, 0.02, True), (1e-3, 0.02, False), (1e-4, 0.6, False)]
 )

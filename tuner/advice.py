@@ -6,7 +6,13 @@ from collections.abc import Mapping
 
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
-from tuner.authority import for_load, while_asleep, without_authority, written_as_they_come
+from tuner.authority import (
+    for_load,
+    pages_dirtied,
+    while_asleep,
+    without_authority,
+    written_as_they_come,
+)
 from tuner.board import Board
 from tuner.core.budgets import KEYS, Budget
 from tuner.core.plan import Steps, near, plan
@@ -36,8 +42,17 @@ def advise_now(board: Board) -> list[Finding]:
     return advise(record, facts, settings)
 
 
-def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding]:
-    """Return what follows from one tick, the most useful first; ids are stable across ticks."""
+def advise(
+    record: TickRecord, facts: Facts, settings: Settings, *, dirtied: float | None = None
+) -> list[Finding]:
+    """Return what follows from one tick, the most useful first; ids are stable across ticks.
+
+    Args:
+        record: the tick.
+        facts: of the server.
+        settings: the loop's.
+        dirtied: how many pages became dirty at the busiest of the time seen, pages/s; None: as in this tick.
+    """
     found: list[Finding] = []
     sample = record.tick.reading if isinstance(record.tick.reading, Sample) else None
     estimate = record.estimate
@@ -46,7 +61,8 @@ def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding
         if wish is not None:
             found.append(wish)
         found += _noticed(sample, estimate, settings, facts)
-        found += written_as_they_come(sample, estimate, facts)
+        dirtied = pages_dirtied(estimate) if dirtied is None else dirtied
+        found += written_as_they_come(sample, estimate, facts, dirtied=dirtied)
     found += [
         Finding(
             id=f"hold-{hold.code.value.replace('_', '-')}",
@@ -62,8 +78,8 @@ def advise(record: TickRecord, facts: Facts, settings: Settings) -> list[Finding
     if facts.disabled_counters:
         found.append(counters_off(facts))
     unmoved = [*without_authority(facts), *while_asleep(facts)]
-    if sample is not None and estimate is not None:
-        unmoved = [for_load(one, sample, estimate) for one in unmoved]
+    if sample is not None and estimate is not None and dirtied is not None:
+        unmoved = [for_load(one, sample, estimate, dirtied=dirtied) for one in unmoved]
     found += unmoved
     return [in_its_way(one, facts.managed) for one in found]
 

@@ -79,25 +79,34 @@ def while_asleep(facts: Facts) -> list[Finding]:
     ]
 
 
-def for_load(finding: Finding, sample: Sample, estimate: Estimate) -> Finding:
-    """Return the finding; without the statement where that would cost page writes under the load seen."""
-    if not (finding.sql and _light(sample, estimate)):
+def for_load(finding: Finding, sample: Sample, estimate: Estimate, *, dirtied: float) -> Finding:
+    """Return the finding; without the statement where that would cost page writes under the load seen.
+
+    Args:
+        finding: of a server on which M does not move the age, or not at all times.
+        sample: the newest reading.
+        estimate: what is known by it.
+        dirtied: how many pages become dirty, pages/s.
+    """
+    if not (finding.sql and _light(sample, estimate, dirtied)):
         return finding
-    seen = f"{_dirtied(estimate):.0f} pages a second become dirty, and C is {sample.io_capacity}"
+    seen = f"{dirtied:.0f} pages a second become dirty, and C is {sample.io_capacity}"
     return replace(finding, severity="info", fix=f"not for the load seen: {seen}", sql=())
 
 
-def written_as_they_come(sample: Sample, estimate: Estimate, facts: Facts) -> list[Finding]:
+def written_as_they_come(
+    sample: Sample, estimate: Estimate, facts: Facts, *, dirtied: float
+) -> list[Finding]:
     """Return the finding for a load so light that a low-water mark of dirty pages costs it page writes."""
     below = sample.lsn_current - sample.lsn_oldest < sample.low_water_age
-    if facts.flush_law != MARIADB.name or not (below and _light(sample, estimate)):
+    if facts.flush_law != MARIADB.name or not (below and _light(sample, estimate, dirtied)):
         return []
     return [
         Finding(
             id="written-as-they-come",
             severity="info",
             title=f"{LWM} above 0 costs page writes under this load",
-            reason=f"{_dirtied(estimate):.0f} pages a second become dirty, fewer than C = "
+            reason=f"{dirtied:.0f} pages a second become dirty, fewer than C = "
             f"{sample.io_capacity}: the server writes them out as they come, and the age stays below "
             "innodb_adaptive_flushing_lwm",
             effect="a page that is changed again and again is written once; M then moves the age no more "
@@ -109,16 +118,16 @@ def written_as_they_come(sample: Sample, estimate: Estimate, facts: Facts) -> li
     ]
 
 
-def _light(sample: Sample, estimate: Estimate) -> bool:
+def pages_dirtied(estimate: Estimate) -> float:
+    """Return how many pages become dirty, pages/s; unlike the demand it does not swing with the tail."""
+    return estimate.redo_rate * estimate.new_density
+
+
+def _light(sample: Sample, estimate: Estimate, dirtied: float) -> bool:
     """Tell whether fewer pages become dirty than C lets the server write out as they come.
 
     A server that flushes C or more, or whose age is past where C would have held it, has no light load, even
     if its writers wait just now.
     """
-    busiest = max(_dirtied(estimate), estimate.flush_rate)
+    busiest = max(dirtied, estimate.flush_rate)
     return estimate.redo_rate > 0 and busiest < sample.io_capacity and estimate.age_ratio < OVERDUE
-
-
-def _dirtied(estimate: Estimate) -> float:
-    """Return how many pages become dirty, pages/s; unlike the demand it does not swing with the tail."""
-    return estimate.redo_rate * estimate.new_density

@@ -14,6 +14,7 @@ from policies.registry import LAWS
 from policies.setpoint import LOWEST
 from tuner.advice import advise as advise_on
 from tuner.advice import broken_budgets, expected_effect, statements
+from tuner.authority import pages_dirtied
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, fail, real_server, server_options
@@ -118,7 +119,8 @@ def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
     if last is None or watched.state is None:
         reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
         fail(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}", NO)
-    found = advise_on(last, facts, watched.state.settings)
+    dirtied = max(pages_dirtied(one.estimate) for one in watched.records if one.estimate is not None)
+    found = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
     found += [in_its_way(one, facts.managed) for one in static_value(watched.records, watched.state)]
     if as_json:
         click.echo(msgspec.json.encode({"advice": found, "seconds": len(watched.records)}))
