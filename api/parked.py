@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from policies.registry import LAWS
 from tuner.core.parking import parked
+from tuner.core.targets import allowed
 from tuner.records import Capacity, Facts, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -24,7 +25,7 @@ def parked_of(record: TickRecord, facts: Facts | None, settings: Settings | None
     law = LAWS.get(facts.flush_law)
     if law is None:
         return None
-    lowest = max(settings.min_io_capacity_max, facts.capacity_minimum * (settings.ratio or 1))
+    lowest, highest = allowed(settings, facts)
     ours = record.mode is Mode.ACTIVE and record.originals != sample.capacity
     return parked(
         found,
@@ -32,6 +33,6 @@ def parked_of(record: TickRecord, facts: Facts | None, settings: Settings | None
         settings,
         current=sample.io_capacity_max if ours else lowest,
         lowest=lowest,
-        highest=max(lowest, min(settings.max_io_capacity_max, facts.capacity_maximum)),
+        highest=highest,
         home=(record.originals or sample.capacity).io_capacity,
     )

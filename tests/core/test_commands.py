@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench
+from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, SAVED, command, held
 from tuner.core.commands import originals_name
-from tuner.records import Capacity, HoldCode, TickRecord
+from tuner.records import Bounds, Capacity, HoldCode, TickRecord
 from tuner.settings import Mode, Settings
 
 
@@ -109,6 +109,17 @@ def test_an_override_is_refused_in_advisory_mode_and_under_a_hold(bench: Bench, 
     assert not accepted
     assert "paused by ann" in said
     assert "no override" in said
+
+
+@pytest.mark.parametrize(("wanted", "comes"), [(20_000, 5000), (100, 300)])
+def test_an_override_stays_within_the_procedures_bounds(wanted: int, comes: int) -> None:
+    """Who has a token asks for what the configuration allows, and gets no further than the procedure."""
+    server = FakeServer(Capacity(1000, 2000))
+    server.told = {"procedure": Bounds(300, 5000, 5000)}
+    record = Bench(ACTIVE, server).in_control().turn(command("override", value=wanted, ttl=60.0))
+
+    assert record.decision.target is not None
+    assert record.decision.target.io_capacity_max == comes
 
 
 def test_cancelling_an_override(bench: Bench) -> None:

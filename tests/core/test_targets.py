@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
-from tests.factory import ACTIVE, DEFAULT, MEBIBYTE, SAVED, command
-from tuner.records import Capacity, Facts, TickRecord
+from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, command
+from tuner.core.targets import allowed
+from tuner.records import Bounds, Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
 
 LRU_LIMITED = 300.0
@@ -40,6 +41,15 @@ def set_point(bench: Bench) -> float:
     found = bench.record.decision.set_point
     assert found is not None
     return found
+
+
+def test_what_the_procedure_lets_through_are_limits_too() -> None:
+    """The loop aims at no M that the procedure would refuse; one that lets more through widens nothing."""
+    settings = Settings(min_io_capacity_max=300, max_io_capacity_max=8000)
+
+    assert allowed(settings, replace(FACTS, procedure=Bounds(400, 5000, 5000))) == (400, 5000)
+    assert allowed(settings, replace(FACTS, procedure=Bounds(100, 20_000, 20_000))) == (300, 8000)
+    assert allowed(settings, FACTS) == (300, 8000)
 
 
 @pytest.mark.parametrize(

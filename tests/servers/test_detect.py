@@ -9,6 +9,7 @@ import pymysql
 import pytest
 
 from tests.servers.scripted import COUNTERS
+from tuner.records import Bounds
 from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import detect
 from tuner.servers.port import Unsupported
@@ -52,6 +53,15 @@ def test_a_server_is_recognised() -> None:
     facts, _adapter = detect(Answers())
 
     assert (facts.version, facts.started, facts.disabled_counters, facts.blockers) == ("9.7.4", 900.0, (), ())
+
+
+@pytest.mark.parametrize(("called", "found"), [(1, Bounds()), (0, None)])
+def test_a_procedure_that_may_be_called_is_seen(called: int, found: Bounds | None) -> None:
+    """Whether there is one is asked along with the start of mysqld, and costs no statement of its own."""
+    facts, _adapter = detect(Answers(Uptime=[(900.0, "innobrim@localhost", called)]))
+
+    assert facts.procedure == found
+    assert facts.started == 900.0
 
 
 @pytest.mark.parametrize("asked", ["VARIABLES", "status = 'enabled' FROM", "Uptime"])

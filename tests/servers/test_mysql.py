@@ -16,6 +16,7 @@ from tuner.servers.adapter import DDL, DROPS
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import ENABLE_SECONDS, WRITABLE, MySQLServer
 from tuner.servers.port import Unreachable
+from tuner.servers.procedure import ASK
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)
@@ -200,7 +201,8 @@ def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQ
     session.super = True
 
     assert server.apply(STEPS, WANTED).in_force == WANTED
-    assert ["_LOCK(" in one for one in session.asked] == [True, True, False, False, False]
+    assert session.asked[2] == ASK
+    assert ["_LOCK(" in one for one in session.asked] == [True, True, False, False, False, False]
     assert ("RELEASE" in session.asked[0], "GET" in session.asked[1]) == (True, True)
     server.apply(STEPS, WANTED)
     assert sum("GET_LOCK" in one for one in session.asked) == 1

@@ -24,12 +24,13 @@ STATEMENTS_OF_A_READING = 4
 STATEMENTS_OF_A_WRITE = 5
 """At most ``tuner.core.plan.LONGEST`` SETs, and both values read back."""
 
-STATEMENTS_OF_A_NEW_LOGIN = 3
-"""Before a write that follows a refused one: the writer lock goes back, a session begins, and takes it."""
+STATEMENTS_OF_A_NEW_LOGIN = 4
+"""Before a write that follows a refused one: the writer lock goes back, a session begins, and takes it; then
+whether there is a procedure by now."""
 
 STATEMENTS_OF_THE_FACTS = 19
-"""What server it is: five; two that turn counters on, and the five again; the surroundings at once, and
-each of their five parts alone; the error log."""
+"""What server it is: five; two that turn counters on, or the procedure's bounds and its call that does; the
+five again; the surroundings at once, and each of their five parts alone; the error log."""
 
 CONNECTS_OF_A_TICK = 2
 """After a restart of mysqld no reading is taken and nothing written, but the facts are asked for: once over

@@ -147,7 +147,7 @@ def _at_limit(context: Context) -> str:
         end, key, limit, own = "lowest", "min_io_capacity_max", context.lowest, settings.min_io_capacity_max
     else:
         end, key, limit, own = "highest", "max_io_capacity_max", context.highest, settings.max_io_capacity_max
-    whose = f"{key} = {limit}" if limit == own else f"{limit} is the server's own limit"
+    whose = f"{key} = {limit}" if limit == own else f"{limit} is as far as the server lets it"
     if end == "lowest" and limit == context.floor > own:
         whose = "less is for a load that has been calm for a while"
     return f"M is at {current}, the {end} that is allowed: {whose}"

@@ -46,7 +46,7 @@ def take_receipt(
         events.append(Event(wall=wall, code="write_failed", message=receipt.error))
         if (receipt.denied or failures >= FAILURES_LATCHED) and state.latches.refused is None:
             lost = f"the account may not write: {receipt.error}"
-            mended = state.facts.grant(state.facts.write_privilege) if receipt.denied else "its cause is gone"
+            mended = state.facts.way_to_write if receipt.denied else "its cause is gone"
             failed = f"{failures} writes in a row were refused: {receipt.error}"
             hold = Hold(
                 code=HoldCode.PRIVILEGE_LOST if receipt.denied else HoldCode.NOT_WRITER,

@@ -30,7 +30,11 @@ def bounds(state: State) -> tuple[int, int]:
 def allowed(settings: Settings, facts: Facts) -> tuple[int, int]:
     """Return the lowest and highest M allowed by such settings on such a server, pages/s."""
     lowest = max(settings.min_io_capacity_max, facts.capacity_minimum * (settings.ratio or 1))
-    return lowest, max(lowest, min(settings.max_io_capacity_max, facts.capacity_maximum))
+    highest = min(settings.max_io_capacity_max, facts.capacity_maximum)
+    if facts.procedure is not None:
+        lowest = max(lowest, facts.procedure.lowest_io_capacity_max)
+        highest = min(highest, facts.procedure.highest_io_capacity_max)
+    return lowest, max(lowest, highest)
 
 
 def home_of(state: State, current: Capacity) -> int:

@@ -28,12 +28,17 @@ from tuner.records.server import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
     PRODUCTS,
+    SET_GLOBAL,
     WRITE_PRIVILEGE,
+    Bounds,
     Capacity,
     Facts,
     Missed,
     Sample,
     grant,
+    literal,
+    login,
+    revoke,
 )
 from tuner.records.window import Window, effects, winners
 
@@ -42,8 +47,10 @@ __all__ = [
     "ENABLE_COUNTERS",
     "LONGEST_TTL",
     "PRODUCTS",
+    "SET_GLOBAL",
     "WRITE_PRIVILEGE",
     "Acknowledgement",
+    "Bounds",
     "Capacity",
     "Command",
     "Decision",
@@ -69,5 +76,8 @@ __all__ = [
     "Window",
     "effects",
     "grant",
+    "literal",
+    "login",
+    "revoke",
     "winners",
 ]

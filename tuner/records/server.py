@@ -15,6 +15,9 @@ CAPACITY_MINIMUM = 100
 WRITE_PRIVILEGE = "SYSTEM_VARIABLES_ADMIN"
 """What an account needs to set C and M."""
 
+SET_GLOBAL = "innobrim.set_global"
+"""The definer procedure that sets C and M within bounds, where an administrator made it."""
+
 ENABLE_COUNTERS = (
     "SET GLOBAL innodb_monitor_enable = 'module_log'",
     "SET GLOBAL innodb_monitor_enable = 'module_buffer'",
@@ -34,6 +37,26 @@ class Capacity(Struct, frozen=True):
     def __str__(self) -> str:
         """Return the pair as people write it."""
         return f"{self.io_capacity}/{self.io_capacity_max}"
+
+
+class Bounds(Struct, frozen=True):
+    """What the definer procedure lets through, pages/s; all 0 before it was asked."""
+
+    lowest_io_capacity_max: Annotated[int, field("lowest innodb_io_capacity_max", "pages/s")] = 0
+    highest_io_capacity_max: Annotated[int, field("highest innodb_io_capacity_max", "pages/s")] = 0
+    highest_io_capacity: Annotated[int, field("highest innodb_io_capacity", "pages/s")] = 0
+
+    def hold(self, pair: Capacity) -> bool:
+        """Tell whether a pair lies within."""
+        return (
+            self.lowest_io_capacity_max <= pair.io_capacity_max <= self.highest_io_capacity_max
+            and CAPACITY_MINIMUM <= pair.io_capacity <= self.highest_io_capacity
+        )
+
+    def __str__(self) -> str:
+        """Return them as people say them."""
+        lowest, highest = self.lowest_io_capacity_max, self.highest_io_capacity_max
+        return f"M from {lowest} to {highest}, C from {CAPACITY_MINIMUM} to {self.highest_io_capacity}"
 
 
 class Facts(Struct, frozen=True):
@@ -87,6 +110,9 @@ class Facts(Struct, frozen=True):
     )
     redo_dynamic: Annotated[bool, field("it can be set while the server runs")] = True
     names_setters: Annotated[bool, field("it keeps which account set a variable last")] = True
+    procedure: Annotated[
+        Bounds | None, field("what the definer procedure lets through; none: the daemon writes by SET GLOBAL")
+    ] = None
 
     def larger_redo(self, capacity: int) -> tuple[str, tuple[str, ...]]:
         """Return in words how the redo log is made so large, bytes, and the statements for it."""
@@ -113,7 +139,19 @@ class Facts(Struct, frozen=True):
 
     def grant(self, privileges: str, on: str = "*.*") -> str:
         """Return the statement that gives this account a privilege."""
-        return grant(privileges, self.account or f"{self.endpoint.partition('@')[0]}@…", on)
+        return grant(privileges, self.named_account, on)
+
+    @property
+    def named_account(self) -> str:
+        """Return the account as the server calls it, ``user@host``, as far as that is known."""
+        return self.account or f"{self.endpoint.partition('@')[0]}@…"
+
+    @property
+    def way_to_write(self) -> str:
+        """Return what gives this account back what it needs to set either knob."""
+        if self.procedure is not None:
+            return f"an administrator ran what innobrim setup-sql prints, which makes {SET_GLOBAL} anew"
+        return self.grant(self.write_privilege)
 
     @property
     def product(self) -> str:
@@ -124,11 +162,22 @@ class Facts(Struct, frozen=True):
 
 def grant(privileges: str, account: str, on: str = "*.*") -> str:
     """Return the statement that gives an account, ``user@host``, a privilege."""
+    return f"GRANT {privileges} ON {on} TO {login(account)}"
+
+
+def revoke(privileges: str, account: str) -> str:
+    """Return the statement that takes a privilege on ``*.*`` from an account, ``user@host``."""
+    return f"REVOKE {privileges} ON *.* FROM {login(account)}"
+
+
+def login(account: str) -> str:
+    """Return an account, ``user@host``, as a statement names it."""
     user, _, host = account.rpartition("@")
-    return f"GRANT {privileges} ON {on} TO {_quoted(user)}@{_quoted(host)}"
+    return f"{literal(user)}@{literal(host)}"
 
 
-def _quoted(name: str) -> str:
+def literal(name: str) -> str:
+    """Return a string as a statement has it, where a backslash escapes."""
     escaped = name.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
 

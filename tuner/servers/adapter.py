@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 from tuner.records import Sample
 from tuner.servers.answers import Answers, Moment, quoted
 from tuner.servers.parts import PARTS, Part
+from tuner.servers.procedure import THERE
 from tuner.servers.writerlock import WRITER_LOCK
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
@@ -81,7 +82,7 @@ class Adapter(ABC):
         counter_on: condition for a counter that is on.
         parts: what else can be looked at, by name.
         started: statement for when mysqld started, by its own clock alone, the same to the second whatever
-            any clock did since; and for what it calls the account.
+            any clock did since; for what it calls the account; and for whether that may call the procedure.
     """
 
     variables: ClassVar[tuple[str, ...]] = ()
@@ -106,7 +107,8 @@ class Adapter(ABC):
     counter_on: ClassVar[str] = "status = 'enabled'"
     parts: ClassVar[Mapping[str, Part]] = PARTS
     started: ClassVar[str] = (
-        "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM performance_schema.global_status"
+        f"SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER(), {THERE}"
+        " FROM performance_schema.global_status"
         " WHERE variable_name = 'Uptime'"
     )
 

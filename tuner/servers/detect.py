@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pymysql
 
-from tuner.records import CAPACITY_MINIMUM, Facts, grant
+from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import quoted
 from tuner.servers.connect import Session, text
@@ -44,7 +44,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
     family = recognise(variables)
     adapter = family.adapter
     states = _states(session, adapter)
-    started, account = session.query(adapter.started)[0]
+    started, account, *called = session.query(adapter.started)[0]
     return Facts(
         identity=adapter.identity_of(variables),
         endpoint=str(session.endpoint),
@@ -67,6 +67,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         redo_variable=adapter.redo_variable,
         redo_dynamic=adapter.redo_dynamic,
         names_setters=adapter.names_setters,
+        procedure=Bounds() if called and int(called[0]) else None,
         ages_need_counters=adapter.ages_need_counters and not _shows_ages(session, family),
         **adapter.checkpoints,
     ), adapter

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Sequence
 
 import pymysql
 from msgspec.structs import replace
 from pymysql.constants import ER
 
 from tuner.clock import Clock
-from tuner.records import ENABLE_COUNTERS, WRITE_PRIVILEGE, Capacity, Facts, Missed, Receipt, Sample
+from tuner.records import WRITE_PRIVILEGE, Bounds, Capacity, Facts, Missed, Receipt, Sample
+from tuner.servers import procedure
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Moment
 from tuner.servers.connect import Endpoint, Session, text
@@ -23,17 +25,23 @@ from tuner.servers.surroundings import Surroundings, UndoWatch
 from tuner.servers.writerlock import WriterLock
 
 WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
-"""The variables that the loop may write; with ``enable_counters`` also innodb_monitor_enable."""
+"""The variables that the loop may write, itself or by the procedure; with ``enable_counters`` also
+innodb_monitor_enable."""
 
-DENIED = frozenset({ER.SPECIFIC_ACCESS_DENIED_ERROR, ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR})
-"""The server's errors for a privilege that is missing."""
+DENIED = frozenset(
+    {
+        *(ER.SPECIFIC_ACCESS_DENIED_ERROR, ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR),
+        *(ER.PROCACCESS_DENIED_ERROR, ER.SP_DOES_NOT_EXIST, ER.NO_SUCH_USER),
+    }
+)
+"""The server's errors for a privilege that is missing, or for a procedure, or its definer, that is gone."""
 
 SET_BY_US = (
     "SELECT variable_name FROM performance_schema.variables_info "
     f"WHERE variable_name IN ({', '.join(repr(name) for name in WRITABLE)}) "
-    "AND set_user = SUBSTRING_INDEX(USER(), '@', 1)"
+    f"AND set_user IN (SUBSTRING_INDEX(USER(), '@', 1), '{procedure.DEFINER}')"
 )
-"""Those that this account was the last to set since mysqld started."""
+"""Those that this account was the last to set since mysqld started, itself or by the procedure."""
 
 ALLOWING = re.compile(rf"^GRANT (?=.*\b({WRITE_PRIVILEGE}|SUPER|ALL PRIVILEGES)\b).* ON \*\.\*$")
 """A grant, up to its account, that lets C and M be written; active roles' are among those shown."""
@@ -72,6 +80,7 @@ class MySQLServer:
         self._engine = EngineStatus()
         self._enabled_at: float | None = None
         self._doubted = self._denied = False
+        self._procedure: Bounds | None = None
         self.enables_counters = False
         self.watches_latency = False
 
@@ -87,6 +96,7 @@ class MySQLServer:
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
         facts, adapter = detect(self._session)
+        self._procedure = None if facts.procedure is None else procedure.bounds(self._session)
         if facts.disabled_counters and self.enables_counters:
             with contextlib.suppress(pymysql.MySQLError):
                 self._enable_counters()
@@ -95,6 +105,7 @@ class MySQLServer:
         self._lock.identity = facts.identity
         return replace(
             facts,
+            procedure=self._procedure,
             unseen=self._surroundings.look(self._session, adapter.parts),
             recovery_seconds=recovery_seconds(self._session),
         )
@@ -139,7 +150,7 @@ class MySQLServer:
         return Missed(monotonic=self._clock.monotonic(), wall=self._clock.wall(), reason=reason)
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
-        """Carry out the SETs and read both values back; see the port."""
+        """Carry out the SETs, by the procedure where there is one, read both values back; see the port."""
         started = self._clock.monotonic()
         done = 0
         error, denied = "", False
@@ -149,7 +160,8 @@ class MySQLServer:
                 self._log_in_again()
             for name, value in steps:
                 _must_be_writable(name)
-                self._session.query(f"SET GLOBAL {name} = {int(value)}")
+                called = self._procedure is not None
+                self._session.query(procedure.setting(name, int(value), called=called))
                 done += 1
         except Unreachable as failure:
             return self._receipt(started, wanted, done=done, error=str(failure))
@@ -168,7 +180,7 @@ class MySQLServer:
         return self._receipt(started, wanted, done=done, error=error, in_force=in_force, denied=denied)
 
     def may_write(self) -> bool | None:
-        """Tell whether the account has the privilege to write; None where the server does not say."""
+        """Tell whether the account may set C and M itself; None where the server does not say."""
         try:
             grants = [text(row[0]) for row in self._session.query("SHOW GRANTS")]
         except (ServerError, pymysql.MySQLError):
@@ -190,6 +202,8 @@ class MySQLServer:
     def _log_in_again(self) -> None:
         """Connect anew, with the writer lock: a session keeps the global privileges of its login, SUPER too.
 
+        The administrator may have made the procedure meanwhile, or done away with it.
+
         Raises:
             ServerError: there is no connection, or somebody else has the lock.
         """
@@ -199,6 +213,7 @@ class MySQLServer:
         self._lock.settle()
         if self._lock.refused:
             raise ServerError("another session took the writer lock while this one logged in again")
+        self._procedure = procedure.bounds(self._session)
 
     def _receipt(
         self,
@@ -239,10 +254,14 @@ class MySQLServer:
             self._enable_counters()
         except pymysql.MySQLError as error:
             raise ServerError(f"{said}; turning them on was refused: {error.args[-1]}") from error
-        raise ServerError(f"{said}; turned on by {'; '.join(ENABLE_COUNTERS)}")
+        raise ServerError(f"{said}; turned on by {'; '.join(self._enabling)}")
+
+    @property
+    def _enabling(self) -> Sequence[str]:
+        return procedure.enabling(called=self._procedure is not None)
 
     def _enable_counters(self) -> None:
-        for statement in ENABLE_COUNTERS:
+        for statement in self._enabling:
             self._session.query(statement)
 
 

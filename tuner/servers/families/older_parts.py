@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tuner.servers.parts import PARTS, Part, Row, whole
+from tuner.servers.procedure import THERE
 
 
 def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
@@ -17,7 +18,7 @@ def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
 
 
 STARTED = (
-    "SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER() FROM information_schema.global_status"
+    f"SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER(), {THERE} FROM information_schema.global_status"
     " WHERE variable_name = 'UPTIME'"
 )
 """When mysqld started, as ``Adapter.started``, of those whose status variables are not in another schema."""
