@@ -12,11 +12,13 @@ from tuner.advice import counters_off
 from tuner.authority import without_authority
 from tuner.managed import way_of
 from tuner.preconditions import PROBES, Line, read_only_variables, untested
-from tuner.records import Facts, Missed, Sample
+from tuner.privilege import way_of_writing
+from tuner.records import SET_GLOBAL, Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Settings
 
-GRANT_IT = "for active mode, as an administrator"
+GRANT_IT = "for active mode, as an administrator: what innobrim setup-sql prints, or, without bounds"
+MADE_ANEW = "as an administrator, make the procedure anew, by what innobrim setup-sql prints"
 
 ANY_FIX = "start the server, or correct address and account"
 """For a server that cannot be reached, where the cause names no better one."""
@@ -61,7 +63,7 @@ class CheckedServer(Server, Protocol):
     """A server that can be asked what the account may do."""
 
     def may_write(self) -> bool | None:
-        """Tell whether the account has the privilege to write; None where that is not seen."""
+        """Tell whether the account may set C and M itself; None where that is not seen."""
         ...
 
 
@@ -99,7 +101,9 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample, facts, settings) for probe in PROBES]
     held = "" if settings.allow_read_only_writes else read_only_variables(sample)
-    lines.append(_privilege(server, sample, facts, active=active, held=held))
+    may = None if facts.managed else server.may_write()
+    lines.append(way_of_writing(sample, facts, settings, may=may))
+    lines.append(_privilege(server, sample, facts, active=active, held=held, may=may))
     lacking = tuple(one.name for one in lines if one.outcome == "warning" and one.name in _needed(facts))
     return Report(tuple(_in_its_way(line, facts.managed) for line in lines), reachable=True, lacking=lacking)
 
@@ -152,10 +156,12 @@ def _surroundings(facts: Facts) -> Line:
     )
 
 
-def _privilege_said(server: CheckedServer, facts: Facts, grant: tuple[str, ...]) -> Line:
+def _privilege_said(facts: Facts, grant: tuple[str, ...], *, may: bool | None) -> Line:
     """Say by the server's word whether the account may write; advisory mode tries nothing."""
-    may = server.may_write()
     again = "check --active writes the current value back"
+    if facts.procedure is not None:
+        found = f"advisory: not tried; the account may call {SET_GLOBAL}; {again}"
+        return Line("write", "untested", found)
     if may is None:
         return Line("write", "untested", f"advisory: not tried; {again}", "for active mode", grant)
     if may:
@@ -166,22 +172,23 @@ def _privilege_said(server: CheckedServer, facts: Facts, grant: tuple[str, ...])
     return Line("write", "warning", found, GRANT_IT, grant)
 
 
-def _privilege(server: CheckedServer, sample: Sample, facts: Facts, *, active: bool, held: str) -> Line:
-    grant = (facts.grant(facts.write_privilege),)
+def _privilege(
+    server: CheckedServer, sample: Sample, facts: Facts, *, active: bool, held: str, may: bool | None
+) -> Line:
+    grant = () if facts.procedure is not None else (facts.grant(facts.write_privilege),)
     if facts.managed:
         found = f"{facts.managed} takes no SET GLOBAL of innodb_io_capacity: advisory mode works"
         return Line("write", "warning", found, "innobrim advise says how to apply what it would set")
     if not active:
-        return _privilege_said(server, facts, grant)
+        return _privilege_said(facts, grant, may=may)
     if not sample.writer:
         return Line("write", "untested", "not tried: another InnoBrim holds the writer lock")
     if held:
         return Line("write", "untested", f"not tried: {held}")
     receipt = server.apply((("innodb_io_capacity", sample.io_capacity),), sample.capacity)
     if receipt.error:
-        return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", GRANT_IT, grant)
-    return Line(
-        "write",
-        "ok",
-        f"wrote innodb_io_capacity = {sample.io_capacity} back, {receipt.seconds * 1000:.0f} ms",
-    )
+        fix = GRANT_IT if grant else MADE_ANEW
+        return Line("write", "problem", f"{facts.endpoint} may not write: {receipt.error}", fix, grant)
+    by = f" through {SET_GLOBAL}" if facts.procedure is not None else ""
+    took = f"{receipt.seconds * 1000:.0f} ms"
+    return Line("write", "ok", f"wrote innodb_io_capacity = {sample.io_capacity} back{by}, {took}")

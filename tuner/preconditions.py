@@ -187,6 +187,10 @@ PROBES: tuple[Callable[[Sample, Facts, Settings], Line], ...] = (
 """In the order in which people read them; each is called what its line is called."""
 
 
+ACCOUNT = ("privilege", "write")
+"""The lines about what the account may do, after those."""
+
+
 def untested(reason: str) -> list[Line]:
     """Return a line for each precondition that only a sample shows, so that none is taken for met."""
-    return [Line(name, "untested", reason) for name in (*(probe.__name__ for probe in PROBES), "write")]
+    return [Line(name, "untested", reason) for name in (*(probe.__name__ for probe in PROBES), *ACCOUNT)]

@@ -25,6 +25,7 @@ AFTER_THE_SAMPLE = {
     "read_only",
     "ratio",
     "budgets",
+    "privilege",
     "write",
 }
 
