@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from tests.faults.catalogue import EVERY, FAULTS, Fault, Group
 from tests.faults.promises import BUDGETS, HOLDS, INVARIANTS, parked
-from tuner.records import HoldCode
+from tuner.records import SET_GLOBAL, HoldCode
 from tuner.servers.mysql import WRITABLE
 from tuner.settings import Settings
 
@@ -93,7 +93,8 @@ def _budgets() -> Iterable[str]:
 def _writable() -> Iterable[str]:
     names = " and ".join(f"`{name}`" for name in WRITABLE)
     yield "## What can be written"
-    yield f"{names}, with `SET GLOBAL`, and nothing else. Only with `daemon.enable_counters` also"
+    yield f"{names}, with `SET GLOBAL`, or through `{SET_GLOBAL}`, which sets nothing else and nothing beyond"
+    yield "its [bounds](security-model.md), and nothing else. Only with `daemon.enable_counters` also"
     yield "`innodb_monitor_enable`, to turn on the InnoDB counters that the loop reads."
     yield ""
 

@@ -57,7 +57,7 @@ HOLDS = {
     ),
     HoldCode.PRIVILEGE_LOST: (
         "the server refused a write for want of a privilege",
-        "`innobrim resume`, after the `GRANT` that the hold names",
+        "`innobrim resume`, after the `GRANT`, or the `innobrim setup-sql`, that the hold names",
     ),
     HoldCode.INERT: (
         "C and M have no effect: redo disabled, adaptive flushing off, or LRU flushing does the writing",

@@ -14,9 +14,11 @@ from tuner.servers.writerlock import WRITER_LOCK
 _LOCKED = f"SELECT IS_USED_LOCK('{WRITER_LOCK}')"
 _CURRENT = "events_statements_current"
 _HISTORY = "events_statements_history_long"
-_KNOB = re.compile(rf"SET GLOBAL ({'|'.join(WRITABLE)}) = (\d+)$")
+_KNOB = re.compile(rf"(?:SET GLOBAL |CALL innobrim\.set_global\(')({'|'.join(WRITABLE)})(?: = |', )(\d+)\)?$")
 _HARMLESS = re.compile(
-    r"(SELECT |SET SESSION wait_timeout = |SET NAMES |SET AUTOCOMMIT|ROLLBACK|KILL \d+$|SHOW )", re.IGNORECASE
+    r"(SELECT |CALL innobrim\.set_global\(NULL, NULL\)$|SET SESSION wait_timeout = |SET NAMES |SET AUTOCOMMIT"
+    r"|ROLLBACK|KILL \d+$|SHOW )",
+    re.IGNORECASE,
 )
 
 
@@ -80,6 +82,7 @@ class Witness:
         """
         rows = self._server.query(
             f"SELECT sql_text, mysql_errno FROM performance_schema.{_HISTORY} WHERE sql_text IS NOT NULL"
+            " AND event_name NOT LIKE 'statement/sp/%'"  # what a procedure does is not said by anybody
             " AND thread_id NOT IN (SELECT thread_id FROM performance_schema.threads"
             f" WHERE processlist_user = '{self._server.admin.user}') ORDER BY timer_start"
         )

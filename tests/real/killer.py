@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from tuner.records import Capacity
 
-KNOB = re.compile(r"SET GLOBAL innodb_(io_capacity|io_capacity_max) = (\d+)$")
-"""A SET of a knob, with its name and value."""
+KNOB = re.compile(
+    r"(?:SET GLOBAL |CALL innobrim\.set_global\(')innodb_(io_capacity|io_capacity_max)(?: = |', )(\d+)\)?$"
+)
+"""A SET of a knob, or a call of the procedure that sets it, with its name and value."""
 
 
 class Killer:

@@ -28,6 +28,7 @@ COMMANDS = {
     "resume": "tuner.cli.client",
     "run": "tuner.cli.run",
     "schedule": "tuner.cli.schedule",
+    "setup-sql": "tuner.cli.setup_sql",
     "simulate": "tuner.cli.simulate",
     "status": "tuner.cli.client",
     "token": "tuner.cli.token",
@@ -46,7 +47,7 @@ class LazyGroup(Group):
         """Import one command; None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        found = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        found = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name.replace("-", "_"))
         if not isinstance(found, click.Command):
             raise TypeError(f"{COMMANDS[cmd_name]}.{cmd_name} is not a command")
         return found

@@ -132,8 +132,11 @@ def _written(fixtures: Mapping[str, Fixture]) -> str:
     return "\n".join(
         [
             f"{names}, by `SET GLOBAL`; with `enable_counters = true` also",
-            f"{counters}. To look, `PROCESS` is enough; to write it takes\n",
+            f"{counters}. To look, `PROCESS` is enough; to write it takes `EXECUTE` on the procedures of",
+            "`innobrim setup-sql`, with which both go through these alone, or\n",
             *privileges,
+            "\nThe procedures' definer, with which nobody can log in, has that privilege then",
+            "([security model](security-model.md)).",
             "\nA session keeps the `SUPER` of its login: a daemon that was refused a write logs in again",
             "before the next one, which `innobrim resume` lets it try.",
         ]

@@ -27,7 +27,7 @@ CRASHED_LATER = "MY-010229"
 """Starting XA crash recovery: comes after InnoDB's own."""
 
 _CODES = (STARTED, ENDED, *CRASHED, CRASHED_LATER)
-_QUERY = (
+QUERY = (
     "SELECT ERROR_CODE, UNIX_TIMESTAMP(LOGGED) FROM performance_schema.error_log WHERE ERROR_CODE IN "
     f"({', '.join(repr(code) for code in _CODES)}) ORDER BY LOGGED DESC LIMIT 64"
 )
@@ -36,7 +36,7 @@ _QUERY = (
 def recovery_seconds(session: Session) -> float | None:
     """Return the time of InnoDB's last start where that was a recovery; None where clean or not visible."""
     with contextlib.suppress(Unreachable, pymysql.MySQLError, ValueError, TypeError):
-        rows = session.query(_QUERY)
+        rows = session.query(QUERY)
         return last_recovery([(text(code), float(text(logged))) for code, logged in reversed(rows)])
     return None
 

@@ -1,0 +1,73 @@
+"""A daemon that writes through the procedure of ``innobrim setup-sql`` is killed, or loses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lab.servers.base import Account, LabServer
+from tests.faults.catalogue import Group, fault
+from tests.faults.harness import START, WANTED, Rig
+from tests.faults.test_daemon import BETWEEN, OVERRIDE, ask, kill_at_boundaries
+from tests.real.guarded import guard, unguard
+from tests.real.killer import Killer
+from tests.real.proxy import Proxy
+from tests.real.support import in_force
+from tuner.cli.setup_sql import drawn
+from tuner.records import SET_GLOBAL
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def account(server: LabServer) -> Iterator[Account]:
+    """Yield a login that may set nothing but through the procedure."""
+    found = guard(server, Account("innobrim_guarded", drawn()))
+    yield found
+    unguard(server, found)
+
+
+@fault(
+    Group.DAEMON,
+    what="`kill -9` of the daemon between two calls of the procedure that it writes through",
+    left="a legal pair with a gain between old and new: half-way",
+    back="by itself when it is started again, with the originals from the journal",
+    invariants=(1, 2, 7, 8),
+)
+def test_killed_between_two_calls_of_the_procedure(rig: Rig, account: Account) -> None:
+    """A kill between two calls leaves what one between two SETs leaves, and the next daemon knows it."""
+    killer = Killer()
+    with Proxy(rig.server.port, killer) as proxy:
+        daemon = rig.daemon(port=proxy.port, account=account)
+        kill_at_boundaries(
+            rig, daemon, killer, old=START, provoke=ask(OVERRIDE), known=START, boundaries=(BETWEEN,)
+        )
+        assert all(one.startswith(f"CALL {SET_GLOBAL}(") for one in killer.seen), killer.seen
+        daemon.active()
+        rig.finish()
+
+
+@fault(
+    Group.ACCOUNT,
+    what="The procedure that the daemon writes through is dropped, and made again",
+    left="the last values: the server refuses writes; readings go on",
+    back="held as `privilege_lost`: waits for a person, `innobrim resume` after what `setup-sql` prints",
+    invariants=(4, 11),
+)
+def test_the_procedure_is_dropped(rig: Rig, account: Account) -> None:
+    """A daemon that loses its procedure stops trying, says what makes it anew, and can be resumed."""
+    daemon = rig.active(account=account)
+    rig.server.query(f"DROP PROCEDURE {SET_GLOBAL}")
+    daemon.configure(fixed_io_capacity_max=1000)
+    daemon.hang_up()
+    hold = daemon.await_hold("privilege_lost")
+    assert SET_GLOBAL in hold["reason"]
+    assert "innobrim setup-sql" in hold["clears"]
+    daemon.await_ticks(5)
+    assert in_force(rig.server) == WANTED
+    guard(rig.server, account)
+    assert daemon.command("resume").returncode == 0
+    daemon.want(700)
+    said = [event.code for one in rig.finish().records for event in one.events]
+    assert said.count("write_failed") == 1

@@ -1,0 +1,43 @@
+"""An account as ``innobrim setup-sql`` makes it: it reads, and writes through the procedure alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from lab.servers.base import Account, LabServer
+from tuner.cli.setup_sql import drawn
+from tuner.records import Bounds
+from tuner.servers.setupsql import Asked, removal, setup
+
+BOUNDS = Bounds(lowest_io_capacity_max=200, highest_io_capacity_max=20_000, highest_io_capacity=10_000)
+"""Other ones than the loop's own limits, so that it shows whose they are."""
+
+
+def asked(server: LabServer, account: Account, bounds: Bounds = BOUNDS) -> Asked:
+    """Return what is made on a server for an account that comes from anywhere."""
+    return Asked(
+        version=str(server.query("SELECT VERSION()")[0][0]),
+        accounts=(f"{account.user}@%",),
+        password=account.password,
+        definer_password=drawn(),
+        bounds=bounds,
+    )
+
+
+def guard(server: LabServer, account: Account, bounds: Bounds = BOUNDS) -> Account:
+    """Make such an account with its procedures, or these anew with other bounds, and return its login."""
+    run(server, (one for part in setup(asked(server, account, bounds)) for one in part.statements))
+    return account
+
+
+def unguard(server: LabServer, account: Account) -> None:
+    """Take both away again."""
+    run(server, (one for part in removal(asked(server, account)) for one in part.statements))
+
+
+def run(server: LabServer, statements: Iterable[str]) -> None:
+    """Run statements in one session, as a script does."""
+    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
+        for one in statements:
+            cursor.execute(one)

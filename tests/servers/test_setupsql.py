@@ -1,0 +1,213 @@
+"""The statements of ``innobrim setup-sql``, by family and topology."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tuner.records import Bounds
+from tuner.servers.families.recognise import recognise
+from tuner.servers.port import Unsupported
+from tuner.servers.setupsql import Asked, family_of, removal, script, setup, superfluous, tables
+from tuner.servers.setupsql_page import COMMAND, page
+
+VERSIONS = (
+    "5.6.24",
+    "5.7.44-48-log",
+    "8.0.16",
+    "8.0.29",
+    "8.0.46",
+    "8.4.6",
+    "9.7.4",
+    "10.5.23-MariaDB",
+    "11.8.6-MariaDB",
+)
+NEW, OLD, MARIADB = "9.7.4", "5.6.24", "11.8.6-MariaDB"
+
+
+def asked(version: str = NEW, **changes: object) -> Asked:
+    """Return what is to be made."""
+    given: dict[str, object] = {
+        "version": version,
+        "accounts": ("innobrim@localhost",),
+        "password": "it's \\ secret",
+        "definer_password": "nobody's",
+        "bounds": Bounds(400, 12_000, 6000),
+    }
+    return Asked(**{**given, **changes})  # type: ignore[arg-type]  # a test's own table
+
+
+def statements(version: str = NEW, **changes: object) -> list[str]:
+    """Return all of them."""
+    return [one for part in setup(asked(version, **changes)) for one in part.statements]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_account_reads_and_calls(version: str) -> None:
+    """On every family the account is granted what is read, two procedures, and nothing that sets anything."""
+    granted = [one for one in statements(version) if one.startswith("GRANT") and "'innobrim'@" in one]
+    shape = re.compile(r"GRANT (\w+) ON (?:PROCEDURE )?([\w.*]+)")
+    privileges = {(found[1], found[2]) for one in granted if (found := shape.match(one))}
+
+    assert {("PROCESS", "*.*"), ("EXECUTE", "innobrim.set_global")} <= privileges
+    assert {one for one, _ in privileges} <= {"PROCESS", "SELECT", "EXECUTE", "USAGE"}
+    assert all(on.startswith("performance_schema.") for one, on in privileges if one == "SELECT")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_bounds_are_literals_of_the_procedure(version: str) -> None:
+    """The bounds are numbers in the text, checked before anything is set, and refused with their words."""
+    (made,) = [one for one in statements(version) if "PROCEDURE innobrim.set_global(" in one]
+
+    assert "lowest_max BIGINT UNSIGNED DEFAULT 400;" in made
+    assert "highest_max BIGINT UNSIGNED DEFAULT 12000;" in made
+    assert "highest BIGINT UNSIGNED DEFAULT 6000;" in made
+    assert made.count("SET GLOBAL") == 2
+    assert made.index("SIGNAL") < made.index("SET GLOBAL")
+    assert "SQL SECURITY DEFINER" in made
+    assert "PREPARE" not in made
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nobody_can_log_in_as_the_definer(version: str) -> None:
+    """The definer is locked; MySQL 5.6 locks no account, and gives it a hash that no password has."""
+    found = [one for one in statements(version) if "innobrim_definer" in one]
+    locked = [one for one in found if "ACCOUNT LOCK" in one or f"'*{40 * '0'}'" in one]
+
+    assert locked[0] == found[0]
+    assert ("PASSWORD '*000" in locked[0]) == (version == OLD)
+
+
+def test_each_family_has_its_privilege() -> None:
+    """The definer has the privilege to write that its family knows, and PROCESS for the counters."""
+    found = {
+        one: next(line for line in statements(one) if line.startswith("GRANT PROCESS, ")) for one in VERSIONS
+    }
+
+    assert {one for one, line in found.items() if "SYSTEM_VARIABLES_ADMIN" in line} == {
+        one for one in VERSIONS if one.startswith(("8.", "9."))
+    }
+    assert all(("SUPER" in line) != ("SYSTEM_VARIABLES_ADMIN" in line) for line in found.values())
+
+
+def test_mariadb_keeps_sessions_apart() -> None:
+    """Only where one variable moves the other there is a lock, and it is given back on every way out."""
+    (made,) = [one for one in statements(MARIADB) if "PROCEDURE innobrim.set_global(" in one]
+
+    assert made.count("GET_LOCK") == 2
+    assert made.count("RELEASE_LOCK") == 3
+    assert not any("_LOCK(" in one for version in (NEW, OLD) for one in statements(version))
+
+
+def test_a_replica_alone_leaves_no_transaction() -> None:
+    """With --replica the binary log is off before the first statement that makes anything."""
+    primary, replica = statements(), statements(replica=True)
+
+    assert replica[1] == "SET SESSION sql_log_bin = 0"
+    assert [one for one in replica if one != replica[1]] == primary
+
+
+def test_the_direct_grant_is_the_second_choice() -> None:
+    """With --direct there is no procedure and no definer, and the privilege is the family's."""
+    found = statements(MARIADB, direct=True)
+
+    assert not any("PROCEDURE" in one or "definer" in one for one in found)
+    assert found[-1] == "GRANT SUPER ON *.* TO 'innobrim'@'localhost'"
+
+
+def test_several_accounts_share_the_procedures() -> None:
+    """Daemons from several hosts get a grant each, as a procedure that is made anew takes all along."""
+    found = statements(accounts=("innobrim@10.0.0.1", "innobrim@10.0.0.2"))
+
+    assert sum("CREATE DEFINER" in one for one in found) == 2
+    assert sum(one.startswith("GRANT EXECUTE") and "'innobrim'@" in one for one in found) == 4
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_only_tables_that_are_read_and_there_are_granted(version: str) -> None:
+    """Each table of the Performance Schema is one that a statement of the daemon's reads, on this release."""
+    release = tuple(int(one) for one in re.findall(r"\d+", version)[:3])
+    found = tables(family_of(version), release)
+
+    assert "events_statements_summary_global_by_event_name" in found
+    assert ("error_log" in found) == (version in {"8.0.29", "8.0.46", "8.4.6", "9.7.4"})
+    assert "clone_status" not in found  # it is there with its plugin alone
+    assert not any("history" in one for one in found)
+
+
+def test_secrets_are_quoted() -> None:
+    """A password with quote and backslash is the same one on the server."""
+    assert any(r"IDENTIFIED BY 'it''s \\ secret'" in one for one in statements())
+
+
+def test_what_was_made_can_be_undone() -> None:
+    """Every account and procedure is dropped again; the schema stays, and how it goes is said."""
+    found = script(removal(asked()))
+
+    for name in (
+        "innobrim.set_global",
+        "innobrim.enable_counters",
+        "'innobrim'@'localhost'",
+        "'innobrim_definer'@",
+    ):
+        assert re.search(rf"^DROP .*{re.escape(name)}", found, re.MULTILINE), name
+    assert "DROP DATABASE innobrim once" in found
+    assert "IF EXISTS 'innobrim'" not in script(removal(asked(OLD)))
+
+
+def test_the_privilege_of_before_has_its_revoke() -> None:
+    """Who wrote with a privilege until now is told how it goes."""
+    assert superfluous(asked(OLD)) == ("REVOKE SUPER ON *.* FROM 'innobrim'@'localhost'",)
+
+
+def test_a_script_is_what_the_client_program_reads() -> None:
+    """Procedures stand between delimiters, every statement ends, and nothing is left open."""
+    lines = script(setup(asked())).splitlines()
+
+    assert lines.count("DELIMITER //") == lines.count("DELIMITER ;") == 2
+    assert sum(line == "END //" for line in lines) == 2
+
+
+@pytest.mark.parametrize("version", ["5.6", "8.0", "9.7"])
+def test_a_series_is_version_enough(version: str) -> None:
+    """Who knows only the series is understood, with what its first release had."""
+    assert statements(version)
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("5.5.62", "too old"),
+        ("10.4.34-MariaDB", "too old"),
+        ("10.11.6", "write 10.11.6-MariaDB"),
+        ("new", "no version"),
+        ("", "no version"),
+    ],
+)
+def test_a_version_that_is_none_is_refused(version: str, said: str) -> None:
+    """What cannot be made is said with what would be right."""
+    with pytest.raises(Unsupported, match=said):
+        family_of(version)
+
+
+def test_a_version_alone_tells_the_family() -> None:
+    """By its version a server is taken for what its variables would say, as far as statements go."""
+    variables = {
+        "version": NEW,
+        "innodb_page_size": "16384",
+        "innodb_redo_log_capacity": "1",
+        "super_read_only": "0",
+    }
+    by_both, by_version = recognise(variables), family_of(NEW)
+
+    assert type(by_both.adapter) is type(by_version.adapter)
+    assert by_both.write_privilege == by_version.write_privilege
+
+
+def test_the_page_is_what_is_printed() -> None:
+    """docs/setup-sql.md has what the command prints now."""
+    written = Path(__file__).parents[2] / "docs" / "setup-sql.md"
+
+    assert written.read_text(encoding="utf-8") == page(), COMMAND

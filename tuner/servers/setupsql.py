@@ -1,0 +1,234 @@
+"""The statements that make the daemon's account, and the procedures through which it writes.
+
+Pure. The procedures run with the privileges of a definer that cannot log in, so that the account needs none
+to write: their bounds hold for whoever has its password. ``SET GLOBAL`` in a stored procedure checks the
+definer's privilege: so on MySQL 9.7, MySQL 5.6.24 and MariaDB 11.8 (tests/real/test_stolen.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from tuner.records import SET_GLOBAL, Bounds, grant, literal, login, revoke
+from tuner.servers.errorlog import QUERY as ERROR_LOG
+from tuner.servers.families.recognise import Family, recognise
+from tuner.servers.port import Unsupported
+from tuner.servers.procedure import DEFINER, ENABLES, SCHEMA
+from tuner.servers.proceduretext import DEFINER_ACCOUNT, enable_counters, set_global
+from tuner.servers.release import release_of
+
+NO_PASSWORD = "*" + 40 * "0"
+"""A hash that no password is known to have, for MySQL 5.6, which locks no account."""
+
+SINCE = {"error_log": (8, 0, 22)}
+"""The release of MySQL that a table of the Performance Schema came with, where its family is older."""
+
+CLONES = "clone_status"
+"""A table that is there while the clone plugin is loaded: elsewhere a GRANT on it would end the script."""
+
+CONNECTIONS = 10
+"""Sessions that the account may have at once: the daemon's, a few commands', and lost ones for 15 s."""
+
+STRICT = "STRICT_ALL_TABLES"
+"""The mode that a procedure is made in, and keeps: an argument that is no such number is an error."""
+
+_READS = re.compile(r"\bperformance_schema\.(\w+)")
+
+
+class Asked(Struct, frozen=True):
+    """What is to be made.
+
+    Attributes:
+        version: what ``SELECT VERSION()`` says.
+        accounts: the daemon's, ``user@host``; several where daemons come from several hosts.
+        password: theirs, where they are made.
+        definer_password: that of the definer, which is locked; nobody needs to know it.
+        bounds: what the procedure lets through.
+        replica: on a replica alone, nothing of it in the binary log.
+        direct: the privilege to write instead of the procedures.
+    """
+
+    version: str
+    accounts: tuple[str, ...]
+    password: str
+    definer_password: str
+    bounds: Bounds
+    replica: bool = False
+    direct: bool = False
+
+
+class Part(Struct, frozen=True):
+    """Some statements that belong together.
+
+    Attributes:
+        about: what they are for.
+        statements: in order, without an end.
+    """
+
+    about: str
+    statements: tuple[str, ...]
+
+
+def family_of(version: str) -> Family:
+    """Return what a server is by its version alone.
+
+    Raises:
+        Unsupported: none that can be sampled; the message says why.
+    """
+    whole = f"{version}.0" if re.fullmatch(r"\d+\.\d+", version) else version
+    release = release_of(whole)
+    if release == (0, 0, 0):
+        raise Unsupported(f"{version!r} is no version; write what SELECT VERSION() says, such as 8.0.46")
+    if release >= (10, 0, 0) and "mariadb" not in version.lower():
+        raise Unsupported(f"MySQL has no {version}; write {version}-MariaDB where it is a MariaDB")
+    variables = {
+        "version": whole,
+        "innodb_page_size": "16384",
+        "innodb_max_dirty_pages_pct_lwm": "0",
+        "super_read_only": "OFF",
+        "innodb_flush_sync": "ON",
+    }
+    if release >= (8, 0, 30) and "mariadb" not in version.lower():
+        variables["innodb_redo_log_capacity"] = "104857600"
+    return recognise(variables)
+
+
+def setup(asked: Asked) -> Iterator[Part]:
+    """Return the statements, part by part.
+
+    Raises:
+        Unsupported: no server that can be sampled.
+    """
+    family = family_of(asked.version)
+    yield from _session(asked)
+    if not asked.direct:
+        yield Part("A schema for the procedures; nothing else is in it.", (_SCHEMA,))
+        yield Part(
+            f"Whose privileges they use: {DEFINER}, which cannot log in.", tuple(_definer(asked, family))
+        )
+        yield Part(
+            "The only way to write, with its bounds.",
+            _remade(SET_GLOBAL, set_global(asked.bounds, moves=family.name == "mariadb")),
+        )
+        yield Part(
+            "InnoDB's counters, which are off again after each start where my.cnf does not turn them on.",
+            _remade(f"{SCHEMA}.{ENABLES}", enable_counters(family.adapter.counter_on)),
+        )
+    for account in asked.accounts:
+        yield Part(_reading(family), tuple(_account(asked, family, account)))
+        if asked.direct:
+            about = "What it writes with. It is the privilege to set every global variable, to anything."
+            yield Part(about, (grant(family.write_privilege, account),))
+            continue
+        calls = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}")
+        yield Part(
+            "What it writes with.", tuple(grant("EXECUTE", account, f"PROCEDURE {one}") for one in calls)
+        )
+
+
+def removal(asked: Asked) -> Iterator[Part]:
+    """Return the statements that undo ``setup``; the schema stays: somebody may have put something into it.
+
+    Raises:
+        Unsupported: no server that can be sampled.
+    """
+    family = family_of(asked.version)
+    there = "" if _oldest(family, asked) else "IF EXISTS "
+    yield from _session(asked)
+    yield Part(
+        f"The schema {SCHEMA} stays: DROP DATABASE {SCHEMA} once nothing is in it.",
+        tuple(f"DROP PROCEDURE IF EXISTS {one}" for one in (SET_GLOBAL, f"{SCHEMA}.{ENABLES}")),
+    )
+    yield Part(
+        "The accounts.",
+        tuple(f"DROP USER {there}{login(one)}" for one in (*asked.accounts, DEFINER_ACCOUNT)),
+    )
+
+
+def superfluous(asked: Asked) -> tuple[str, ...]:
+    """Return the statements that take away the privilege that the procedures make unnecessary.
+
+    Raises:
+        Unsupported: no server that can be sampled.
+    """
+    privilege = family_of(asked.version).write_privilege
+    return tuple(revoke(privilege, one) for one in asked.accounts)
+
+
+_SCHEMA = f"CREATE DATABASE IF NOT EXISTS {SCHEMA}"
+
+
+def _session(asked: Asked) -> Iterator[Part]:
+    yield Part("The mode that the procedures keep.", (f"SET SESSION sql_mode = '{STRICT}'",))
+    if asked.replica:
+        yield Part(
+            "This server alone: nothing of what follows is a transaction of its own to its source.",
+            ("SET SESSION sql_log_bin = 0",),
+        )
+
+
+def _oldest(family: Family, asked: Asked) -> bool:
+    """Tell whether it is MySQL 5.6, which locks no account and knows no IF NOT EXISTS for one."""
+    return family.name != "mariadb" and release_of(f"{asked.version}.0") < (5, 7)
+
+
+def _definer(asked: Asked, family: Family) -> Iterator[str]:
+    name = login(DEFINER_ACCOUNT)
+    if _oldest(family, asked):
+        yield f"GRANT USAGE ON *.* TO {name} IDENTIFIED BY PASSWORD '{NO_PASSWORD}'"
+    else:
+        secret = literal(asked.definer_password)
+        yield f"CREATE USER IF NOT EXISTS {name} IDENTIFIED BY {secret} ACCOUNT LOCK"
+        yield f"ALTER USER {name} ACCOUNT LOCK"
+    yield grant(f"PROCESS, {family.write_privilege}", DEFINER_ACCOUNT)
+
+
+def _reading(family: Family) -> str:
+    about = "The daemon's account, which reads."
+    if "clone" not in family.adapter.parts:
+        return about
+    return f"{about} With the clone plugin also: GRANT SELECT ON performance_schema.{CLONES}."
+
+
+def _account(asked: Asked, family: Family, account: str) -> Iterator[str]:
+    name, secret = login(account), literal(asked.password)
+    made = "GRANT USAGE ON *.* TO" if _oldest(family, asked) else "CREATE USER IF NOT EXISTS"
+    yield f"{made} {name} IDENTIFIED BY {secret} WITH MAX_USER_CONNECTIONS {CONNECTIONS}"
+    yield grant("PROCESS", account)
+    for table in tables(family, release_of(f"{asked.version}.0")):
+        yield grant("SELECT", account, f"performance_schema.{table}")
+
+
+def tables(family: Family, release: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the tables of the Performance Schema that are read and that not every account may read.
+
+    Args:
+        family: of the server.
+        release: of the server.
+    """
+    read = [one.statement for one in family.adapter.parts.values()]
+    if family.name != "mariadb":
+        read.append(ERROR_LOG)
+    named = {name for statement in read for name in _READS.findall(statement)}
+    return tuple(sorted(one for one in named - {CLONES} if release >= SINCE.get(one, (0,))))
+
+
+def _remade(name: str, made: str) -> tuple[str, ...]:
+    """Return what makes a procedure anew; its definer needs EXECUTE as well."""
+    return f"DROP PROCEDURE IF EXISTS {name}", made, grant("EXECUTE", DEFINER_ACCOUNT, f"PROCEDURE {name}")
+
+
+def script(parts: Iterator[Part]) -> str:
+    """Return the parts as the client programs mysql and mariadb read them."""
+    lines: list[str] = []
+    for part in parts:
+        lines.append(f"\n-- {part.about}")
+        for statement in part.statements:
+            if "\nBEGIN\n" in statement:
+                lines += ["DELIMITER //", f"{statement} //", "DELIMITER ;"]
+            else:
+                lines.append(f"{statement};")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,46 @@
+"""Writes the page with what ``innobrim setup-sql`` prints, to be read before anything is installed.
+
+``python -m tuner.servers.setupsql_page > docs/setup-sql.md``
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tuner.records import Bounds
+from tuner.servers.setupsql import Asked, script, setup
+from tuner.settings import Settings
+
+COMMAND = "python -m tuner.servers.setupsql_page > docs/setup-sql.md"
+
+SHOWN = {
+    "MySQL and Percona Server from 8.0 on": "9.7.4",
+    "MySQL and Percona Server 5.7": "5.7.44",
+    "MySQL 5.6": "5.6.51",
+    "MariaDB": "11.8.6-MariaDB",
+}
+"""What a heading says, and the version that stands for it."""
+
+INTRODUCTION = f"""\
+<!-- Generated: {COMMAND} -->
+# What setup-sql prints
+
+With the default limits and `…` for passwords; tables of the Performance Schema that a release does not have
+are left out for it. With `--replica` a `SET SESSION sql_log_bin = 0;` comes before all that makes something.
+What it is good for is in the [security model](security-model.md).
+"""
+
+
+def page() -> str:
+    """Return the page, Markdown."""
+    limits = Settings()
+    bounds = Bounds(limits.min_io_capacity_max, limits.max_io_capacity_max, limits.max_io_capacity_max)
+    parts = [INTRODUCTION]
+    for title, version in SHOWN.items():
+        asked = Asked(version, ("innobrim@localhost",), "…", "…", bounds)
+        parts.append(f"## {title}\n```sql{script(setup(asked))}```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
