@@ -19,6 +19,7 @@ from lab.report.words import (
     refused,
     sentences,
 )
+from lab.results.beside import beside
 from lab.results.suites import SUITES, Published, Variant, ordered, ours
 from tuner.settings import Settings
 
@@ -51,11 +52,11 @@ def document(suites: Sequence[Published]) -> str:
     if missing:
         parts.append(f"Not begun: {', '.join(f'`{name}`' for name in missing)}.")
     for one in suites:
-        parts += _suite(one)
+        parts += _suite(one, suites)
     return "\n\n".join(parts) + "\n"
 
 
-def _suite(one: Published) -> Iterable[str]:
+def _suite(one: Published, suites: Sequence[Published]) -> Iterable[str]:
     yield f"## {one.name}"
     about = f"{one.asked.about} `make prove PART=bench SUITE={one.name}`"
     rows = any(variant.rows for variant in one.variants)
@@ -68,17 +69,17 @@ def _suite(one: Published) -> Iterable[str]:
         if not variant.groups:
             yield f"**Not measured yet:** 0 of {variant.plan.blocks} blocks."
         for group in variant.groups:
-            yield from _group(one, variant, group)
+            yield from _group(one, variant, group, beside(variant, suites))
 
 
-def _group(suite: Published, variant: Variant, group: Group) -> Iterable[str]:
+def _group(suite: Published, variant: Variant, group: Group, others: Sequence[str]) -> Iterable[str]:
     if not variant.finished(group):
         yield f"**Not finished:** {variant.state(group)}."
     yield _conditions(suite, variant, group)
     if group.contenders:
         yield _table(group)
         yield _comparison(group, planned=variant.with_ours())
-    notes = [*lacking(group), *_cap(group), *idle_said(group), *_search(group)]
+    notes = [*lacking(group), *_cap(group), *idle_said(group), *others, *_search(group)]
     if notes:
         yield f"To know of these rows:\n{bullets(notes)}"
 
