@@ -1,7 +1,7 @@
 # make demo      see the loop at work within two minutes; installs nothing outside .venv
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing
-# make prove     the long measurements; PART=hold|surge|recovery|soak|bench|policies|all, RESUME=1 goes on where it
-#                stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it;
+# make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|all, RESUME=1 goes on where
+#                it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it;
 #                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well
 # make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
 # make setup     .venv with everything for development

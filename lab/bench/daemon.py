@@ -36,6 +36,7 @@ def configuration(
     *,
     port: int | None = None,
     api: bool = False,
+    api_port: int = 0,
     loop: Mapping[str, object] | None = None,
 ) -> str:
     """Return the daemon's TOML file: active, state and login in ``directory``.
@@ -44,7 +45,8 @@ def configuration(
         server: where the daemon goes.
         directory: of login and state.
         port: TCP port where that is not the server's own.
-        api: serve the API on a unix socket in the state directory; else not at all.
+        api: serve the API on a unix socket in the state directory.
+        api_port: serve the API on this port of loopback as well; 0: on none.
         loop: further keys of ``[loop]``.
     """
     quoted = {
@@ -65,7 +67,7 @@ def configuration(
         f"user = {quoted['user']}\ndefaults_file = {quoted['login']}\n"
         f'[loop]\nmode = "active"\n{further}'
         f"[daemon]\nstate_directory = {quoted['state']}\n"
-        "[api]\nport = 0\n" + ("" if api else 'socket = "-"\n')
+        f"[api]\nport = {api_port}\n" + ("" if api else 'socket = "-"\n')
     )
 
 
@@ -102,6 +104,7 @@ class Daemon:
         *,
         port: int | None = None,
         api: bool = False,
+        api_port: int = 0,
         program: Sequence[str] = (PROGRAM,),
         **loop: object,
     ) -> None:
@@ -111,6 +114,7 @@ class Daemon:
             server: where the daemon goes.
             port: TCP port where that is not the server's own.
             api: serve the API on a unix socket.
+            api_port: serve the API on this port of loopback as well; 0: on none.
             program: what ``run`` is added to.
             loop: further keys of ``[loop]``.
         """
@@ -118,6 +122,7 @@ class Daemon:
         self._server = server
         self._port = port
         self._api = api
+        self._api_port = api_port
         self._loop = loop
         self._directory = tempfile.TemporaryDirectory(prefix=f"{PREFIX}daemon-")
         sign(Path(self._directory.name))
@@ -148,6 +153,7 @@ class Daemon:
             Path(self._directory.name),
             port=self._port,
             api=self._api,
+            api_port=self._api_port,
             loop={**self._loop, **loop},
         )
         self._config.write_text(text, encoding="utf-8")

@@ -12,7 +12,19 @@ import click
 from lab.bench.folder import HeldError
 from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError
-from lab.prove import contests_page, hold, policies, recovery, report, safety, soak, suites, surge
+from lab.prove import (
+    contests_page,
+    hold,
+    load,
+    load_page,
+    policies,
+    recovery,
+    report,
+    safety,
+    soak,
+    suites,
+    surge,
+)
 from lab.report.rows import ReportError
 from lab.results import files
 from lab.results.suites import SUITES
@@ -27,7 +39,7 @@ RESULTS = Path("docs/results")
 TRIAL = policies.ROWS / "trial"
 """Where a trial of the policies writes its page and lines, apart from what is published."""
 
-PARTS = ("hold", "surge", "recovery", "soak", "bench", "policies")
+PARTS = ("hold", "surge", "recovery", "soak", "load", "bench", "policies")
 OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
 
 
@@ -54,7 +66,7 @@ OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
 @click.option(
     "--trial",
     is_flag=True,
-    help="surge, recovery, policies: only see that it works, with few runs; rows say so.",
+    help="surge, recovery, load, policies: only see that it works, with few runs; rows say so.",
 )
 @click.option("--image", default=PLAIN_IMAGE, show_default=True, help="Container image of the server.")
 @click.option(
@@ -102,8 +114,8 @@ def main(
     except (LabServerError, PlanError, HeldError, ReportError) as error:
         raise click.ClickException(str(error)) from error
     finally:
-        for made in (report.write(results), safety.write(results), contests_page.write(results)):
-            click.echo(f"wrote {made}")
+        for write in (report.write, safety.write, load_page.write, contests_page.write):
+            click.echo(f"wrote {write(results)}")
 
 
 def _run(part: str, ledger: Ledger, image: str, *, trial: bool) -> None:
@@ -111,6 +123,8 @@ def _run(part: str, ledger: Ledger, image: str, *, trial: bool) -> None:
         hold.run(ledger, image)
     elif part == "surge":
         surge.run(ledger, image, trial=trial)
+    elif part == "load":
+        load.run(ledger, image, trial=trial)
     else:
         recovery.run(ledger, image, trial=trial)
 
