@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from api.problems import ApiError
+from api.refusals import Refusal
 from api.register import FIRST_FILE, Role
 from api.tokens import Tokens
 
@@ -109,6 +110,7 @@ class Access:
         raise ApiError(
             "foreign-host",
             f"the Host header says {sent}; this daemon answers to {known}; api.host may add names",
+            refusal=Refusal.HOST,
         )
 
     def _check_role(self, scope: Scope, values: list[str]) -> str:
@@ -121,7 +123,10 @@ class Access:
             return ""
         if self._tokens is None:
             raise ApiError(
-                "unauthorised", "this daemon has no tokens: use its unix socket", headers=_CHALLENGE
+                "unauthorised",
+                "this daemon has no tokens: use its unix socket",
+                headers=_CHALLENGE,
+                refusal=Refusal.NO_TOKEN,
             )
         scheme, _, secret = values[0].partition(" ") if len(values) == 1 else ("", "", "")
         secret = secret.strip()
@@ -131,20 +136,24 @@ class Access:
                 f"send Authorization: Bearer with a token: the one in the file {FIRST_FILE} of the state "
                 "directory, or one that innobrim token make has printed; or use the unix socket",
                 headers=_CHALLENGE,
+                refusal=Refusal.NO_TOKEN,
             )
         token = self._tokens.find(secret)
         if token is None:
             detail = (
                 "the token is not this daemon's, or was revoked; innobrim token list names those there are"
             )
-            raise ApiError("unauthorised", detail, headers=_INVALID)
+            raise ApiError("unauthorised", detail, headers=_INVALID, refusal=Refusal.UNKNOWN_TOKEN)
         if self._tokens.expired(token):
             raise ApiError(
-                "unauthorised", f"the token {token.name} has expired; make another one", headers=_INVALID
+                "unauthorised",
+                f"the token {token.name} has expired; make another one",
+                headers=_INVALID,
+                refusal=Refusal.EXPIRED_TOKEN,
             )
         if not token.role.covers(needed):
             detail = f"the token {token.name} may {token.role.value}; this needs the role {needed.value}"
-            raise ApiError("forbidden", detail, headers=_TOO_LITTLE)
+            raise ApiError("forbidden", detail, headers=_TOO_LITTLE, refusal=Refusal.ROLE)
         return token.name
 
     def _complain(self, refusal: str) -> None:
@@ -190,11 +199,15 @@ def _check_origin(scope: Scope, headers: Headers) -> None:
     site = headers.get("sec-fetch-site")
     follows_link = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
     if site is not None and site.lower() not in SAME_SITE and not follows_link:
-        raise ApiError("cross-origin", f"Sec-Fetch-Site is {site}: only this daemon's own page may ask")
+        raise _cross_origin(f"Sec-Fetch-Site is {site}: only this daemon's own page may ask")
     origin = headers.get("origin")
     if origin is None or scope["method"] in READING:
         return
     scheme, _, place = origin.lower().partition("://")
     own = headers.get("host", "").lower()  # a proxy in front may have taken TLS off, so either scheme will do
     if scheme not in {"http", "https"} or place != own:
-        raise ApiError("cross-origin", f"the Origin is {origin}, and this daemon is asked as {own}")
+        raise _cross_origin(f"the Origin is {origin}, and this daemon is asked as {own}")
+
+
+def _cross_origin(said: str) -> ApiError:
+    return ApiError("cross-origin", said, refusal=Refusal.ORIGIN)

@@ -23,6 +23,7 @@ from api.problems import (
     on_invalid_parameter,
 )
 from api.reading import reading_routes
+from api.refusals import Refusals
 from api.steering import steering_routes
 from api.stream import stream_routes, streams_of
 from api.timeline import timeline_routes
@@ -58,8 +59,10 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     vitals = Vitals(board, about)
-    streams = streams_of(board, about)
+    refusals = Refusals()
+    streams = streams_of(board, about, refusals)
     app.state.end_streams = streams.end
+    app.state.refused = refusals.note
     app.add_exception_handler(ApiError, on_api_error)
     app.add_exception_handler(RequestValidationError, on_invalid_parameter)
     app.add_exception_handler(HTTPException, on_http_error)
@@ -68,7 +71,7 @@ def create_app(
         ("/v1", timeline_routes(board, about)),
         ("/v1", stream_routes(streams)),
         ("/v1", steering_routes(board, about, vitals)),
-        ("", watching_routes(vitals, MetricsPage(board, about, vitals))),
+        ("", watching_routes(vitals, MetricsPage(board, about, vitals, refusals))),
     )
     for prefix, router in routers:
         app.include_router(router, prefix=prefix)
@@ -77,7 +80,7 @@ def create_app(
     app.include_router(documentation, include_in_schema=False)
     app.include_router(page, include_in_schema=False)
     app.state.methods = _methods(*routers, ("", documentation), ("", page))
-    app.add_middleware(Gate, access=access)
+    app.add_middleware(Gate, access=access, refusals=refusals)
     return app
 
 

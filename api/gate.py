@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.access import Access, Transport, mark, transport_of
@@ -26,6 +27,7 @@ from api.limits import (
     peer_in,
 )
 from api.problems import ApiError, defect
+from api.refusals import Refusal, Refusals
 
 _LOG = logging.getLogger("innobrim.api")
 
@@ -55,11 +57,13 @@ _TOO_MANY = ApiError(
     "too-many",
     f"more than {REQUESTS_PER_SECOND:.0f} requests a second, after {BURST:.0f} at once; ask less often",
     headers={"Retry-After": "2", "Connection": "close"},
+    refusal=Refusal.RATE,
 )
 _BUSY = ApiError(
     "busy",
     f"no turn within {TURN_SECONDS:.0f} s; nothing was done, ask again",
     headers={"Retry-After": "5"},
+    refusal=Refusal.BUSY,
 )
 
 
@@ -89,9 +93,10 @@ def cut(scope: Scope) -> None:
 class Gate:
     """Refuses whom ``access`` refuses, what is too much, and large bodies; sees to headers and defects."""
 
-    def __init__(self, app: ASGIApp, *, access: Access) -> None:
+    def __init__(self, app: ASGIApp, *, access: Access, refusals: Refusals) -> None:
         self._app = app
         self._access = access
+        self._refusals = refusals
         self._rates: dict[Transport, Rate] = {"tcp": Rate(), "unix": Rate()}
         self._turns: dict[Transport, Turns] = {"tcp": Turns(), "unix": Turns()}
 
@@ -105,22 +110,22 @@ class Gate:
         cost = COSTS.get(scope["path"], 1.0)
         if not self._rates[transport].allows(peer_in(scope), time.monotonic(), cost):
             await asyncio.sleep(DELAY)
-            await _TOO_MANY.response()(scope, receive, answer)
+            await self._refusal(_TOO_MANY)(scope, receive, answer)
             return
         try:
             _check_header(scope)
             self._access.admit(scope)
             _check_length(Headers(scope=scope).get("content-length"))
         except ApiError as error:
-            await error.response()(scope, receive, answer)
+            await self._refusal(error)(scope, receive, answer)
             return
         turns = self._turns[transport]
         if not await turns.take():
-            await _BUSY.response()(scope, receive, answer)
+            await self._refusal(_BUSY)(scope, receive, answer)
             return
         answer.turn = turns.give_back
         try:
-            await self._app(scope, _limited(receive), answer)
+            await self._app(scope, _limited(receive, self._refusals), answer)
         except ClientDisconnect:
             return
         except Exception:
@@ -131,6 +136,11 @@ class Gate:
             await defect(method, path).response()(scope, receive, answer)
         finally:
             answer.end_turn()
+
+    def _refusal(self, error: ApiError) -> Response:
+        """Return the answer to a request that is not let in, which is counted."""
+        self._refusals.note(error.refusal)
+        return error.response()
 
 
 class _Answer:
@@ -176,7 +186,7 @@ def _check_header(scope: Scope) -> None:
     size += sum(len(name) + len(value) for name, value in scope["headers"])
     if size > HEADER_BYTES:
         said = f"request line and headers may have {HEADER_BYTES} bytes, not {size}"
-        raise ApiError("header", said, headers={"Connection": "close"})
+        raise ApiError("header", said, headers={"Connection": "close"}, refusal=Refusal.HEADER)
 
 
 def _check_length(value: str | None) -> None:
@@ -186,10 +196,10 @@ def _check_length(value: str | None) -> None:
 
 def _too_large() -> ApiError:
     said = f"a body may have at most {LARGEST_BODY} bytes"
-    return ApiError("too-large", said, headers={"Connection": "close"})
+    return ApiError("too-large", said, headers={"Connection": "close"}, refusal=Refusal.BODY)
 
 
-def _limited(receive: Receive) -> Receive:
+def _limited(receive: Receive, refusals: Refusals) -> Receive:
     """Return ``receive``, ending a body that grows beyond the limit whatever its header said."""
     seen = 0
 
@@ -198,6 +208,7 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > LARGEST_BODY:
+            refusals.note(Refusal.BODY)
             raise _too_large()
         return message
 

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import socket
 import ssl
+from collections.abc import Callable
 from functools import partial
 
 import uvicorn
@@ -30,6 +31,7 @@ from api.limits import (
     peer_of,
 )
 from api.protocol import Connection
+from api.refusals import Refusal
 
 _REST_SECONDS = 1.0
 """After a connection that could not be accepted, for want of file descriptors."""
@@ -48,8 +50,22 @@ class Listener(uvicorn.Server):
     """
 
     def __init__(
-        self, app: ASGIApp, listener: socket.socket, transport: Transport, context: ssl.SSLContext | None
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        transport: Transport,
+        context: ssl.SSLContext | None,
+        refused: Callable[[Refusal], None],
     ) -> None:
+        """Take the socket; nothing is accepted yet.
+
+        Args:
+            app: the application.
+            listener: listens already.
+            transport: that its requests are marked with.
+            context: for TLS; None for none.
+            refused: told what is turned away.
+        """
         super().__init__(
             uvicorn.Config(
                 Marked(app, transport),
@@ -70,6 +86,7 @@ class Listener(uvicorn.Server):
         )
         self.context = context
         self._listener = listener
+        self._refused = refused
         self._places = Places()
         self._arrivals = Rate() if context is None else Rate(HANDSHAKES_PER_SECOND, HANDSHAKES_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -110,10 +127,18 @@ class Listener(uvicorn.Server):
                 await asyncio.sleep(_REST_SECONDS)
                 continue
             peer = peer_of(str(address[0])) if isinstance(address, tuple) else ""
-            if self._arrivals.allows(peer, loop.time()) and self._places.take(peer):
+            why = self._no_place(peer, loop.time())
+            if why is None:
                 self._keep(loop.create_task(self._serve_one(loop, connection, peer)))
             else:
+                self._refused(why)
                 _turn_away(connection, encrypted=self.context is not None)
+
+    def _no_place(self, peer: str, now: float) -> Refusal | None:
+        """Take a place; return why there is none for this peer, None where there was."""
+        if not self._arrivals.allows(peer, now):
+            return Refusal.RATE
+        return None if self._places.take(peer) else Refusal.CONNECTIONS
 
     async def _serve_one(self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str) -> None:
         """Hand a connection over to its protocol, which gives the place back when it is lost."""
@@ -127,6 +152,7 @@ class Listener(uvicorn.Server):
                     server_state=self.server_state,
                     app_state=self.lifespan.state,
                     on_lost=give_back,
+                    refused=self._refused,
                 )
             )
             return made[0]
@@ -137,6 +163,8 @@ class Listener(uvicorn.Server):
         try:
             await loop.connect_accepted_socket(protocol, connection, ssl=self.context, **limits)
         except (OSError, TimeoutError):  # no TLS, none that both know, or a peer that is gone
+            if self.context is not None:
+                self._refused(Refusal.TLS)
             connection.close()
         finally:
             if not made or not made[0].was_made:

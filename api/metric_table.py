@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from api.refusals import Refusal
 from tuner.check import UNSEEN
 from tuner.core.occurrences import Occurrence
 from tuner.fields import FIELDS, WINDOW_FIELDS, Field
@@ -134,6 +135,9 @@ STATE_METRICS: dict[str, StateMetric] = {
     "innobrim_failed_changes": _counter("writes that failed"),
     "innobrim_decisions": _by("counter", "ticks by the kind of their decision", "kind", DecisionKind),
     "innobrim_holds": _by("counter", "times that each hold was entered", "code", HoldCode),
+    "innobrim_api_refusals": _by(
+        "counter", "requests and connections that the API turned away", "reason", Refusal
+    ),
     "innobrim_journal_lost_ticks": _counter("ticks that the journal will never have"),
     "innobrim_last_success_timestamp_seconds": _by(
         "gauge", "Unix time of each stage's last success; none before the first", "stage", STAGES

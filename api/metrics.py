@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from api.about import About
 from api.metric_table import FIELD_METRICS, NAMESPACE, STATE_METRICS, WINDOW_METRICS
+from api.refusals import Refusals
 from api.vitals import Vitals
 from tuner.board import Board, Tally
 from tuner.core.scheduled import settings_of
@@ -31,10 +32,11 @@ from tuner.settings import Mode, Settings
 class _Source(Collector):
     """Reads the board once a scrape."""
 
-    def __init__(self, board: Board, about: About, vitals: Vitals) -> None:
+    def __init__(self, board: Board, about: About, vitals: Vitals, refusals: Refusals) -> None:
         self._board = board
         self._about = about
         self._vitals = vitals
+        self._refusals = refusals
 
     def describe(self) -> Iterable[Metric]:
         """Name nothing beforehand: what is exported depends on what is known."""
@@ -90,6 +92,7 @@ class _Source(Collector):
         yield _one("innobrim_failed_changes", tally.failures)
         yield _all_of("innobrim_decisions", tally.decisions)
         yield _all_of("innobrim_holds", tally.holds)
+        yield _all_of("innobrim_api_refusals", self._refusals.counts)
         yield _one("innobrim_journal_up", float(not tally.journal))
         yield _one("innobrim_journal_lost_ticks", tally.lost)
         if tally.success:
@@ -104,9 +107,9 @@ class MetricsPage:
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
-    def __init__(self, board: Board, about: About, vitals: Vitals) -> None:
+    def __init__(self, board: Board, about: About, vitals: Vitals, refusals: Refusals) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Source(board, about, vitals))
+        self._registry.register(_Source(board, about, vitals, refusals))
         ProcessCollector(namespace=NAMESPACE, registry=self._registry)
 
     def text(self) -> bytes:

@@ -11,6 +11,8 @@ from fastapi.exceptions import RequestValidationError
 from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 
+from api.refusals import Refusal
+
 MEDIA_TYPE = "application/problem+json"
 
 PROBLEMS: dict[str, tuple[int, str, str]] = {
@@ -70,12 +72,23 @@ class ApiError(Exception):
         *,
         errors: Sequence[FieldProblem] = (),
         headers: dict[str, str] | None = None,
+        refusal: Refusal | None = None,
     ) -> None:
+        """Take what is to be said.
+
+        Args:
+            name: of the kind of problem.
+            detail: this very case, in words.
+            errors: the values that cannot be used.
+            headers: of the answer.
+            refusal: the reason it counts for; None where the request was let in.
+        """
         super().__init__(detail)
         self.name = name
         self.detail = detail
         self.errors = tuple(errors)
         self.headers = headers or {}
+        self.refusal = refusal
 
     def response(self) -> Response:
         """Return the problem as an HTTP answer."""

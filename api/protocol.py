@@ -21,6 +21,7 @@ from api.limits import (
     peer_of,
 )
 from api.problems import MEDIA_TYPE, ApiError
+from api.refusals import Refusal
 
 LOOK_SECONDS = 1.0
 """A connection is looked at so often; the time limits are that coarse."""
@@ -37,10 +38,17 @@ class Connection(H11Protocol):
     is closed has ``LINGER_SECONDS`` for what is left to send. Whoever takes longer is cut off.
     """
 
-    def __init__(self, *args: Any, on_lost: Callable[[], None], **kwargs: Any) -> None:  # noqa: ANN401 - uvicorn's
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - uvicorn's
+        on_lost: Callable[[], None],
+        refused: Callable[[Refusal], None],
+        **kwargs: Any,  # noqa: ANN401 - uvicorn's
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.was_made = False
         self._on_lost = on_lost
+        self._refused = refused
         self._requests = 0
         self._coming_since: float | None = None
         self._stalled_since: float | None = None
@@ -88,6 +96,7 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP, or has too large a header, with a problem like any other; then close."""
+        self._refused(Refusal.MALFORMED)
         self._answer_last(ApiError("malformed", f"{msg.rstrip('.')}, or its header is too large"))
 
     def shutdown(self) -> None:
@@ -118,6 +127,8 @@ class Connection(H11Protocol):
             return
         if not self.transport.is_closing() and _over(self._coming_since, self._patience(), now):
             self._coming_since = None
+            if not self._silent():  # browsers open connections that they then do not need
+                self._refused(Refusal.SLOW)
             self._answer_last(
                 ApiError("too-slow", f"the request did not come whole within {self._patience():.0f} s")
             )
@@ -125,8 +136,11 @@ class Connection(H11Protocol):
 
     def _patience(self) -> float:
         """Return how long to wait for the request, less before its first byte."""
-        silent = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
-        return KEEP_ALIVE_SECONDS if silent else REQUEST_SECONDS
+        return KEEP_ALIVE_SECONDS if self._silent() else REQUEST_SECONDS
+
+    def _silent(self) -> bool:
+        """Tell whether nothing of a request has come yet."""
+        return self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
 
     def _answer_last(self, error: ApiError) -> None:
         """Answer with a problem where nothing was answered yet, and close."""

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from api.limits import CONNECTIONS
 from api.listener import Listener
+from api.refusals import Refusal
 from api.sockets import ApiServerError, UnixSocket, tcp_socket
 from api.tls import Certificate
 from tuner.board import ApiFailure
@@ -36,6 +37,7 @@ class ApiServer:
         certificate: Certificate | None = None,
         insecure: bool = False,
         ending: Callable[[], None] = lambda: None,
+        refused: Callable[[Refusal], None] = lambda _: None,
     ) -> None:
         """Take note of where to listen.
 
@@ -47,8 +49,10 @@ class ApiServer:
             certificate: for TLS over TCP; None for none.
             insecure: an address that other machines can reach will do without a certificate.
             ending: called first of all when told to stop, to end the answers that have no end of their own.
+            refused: called in the API's thread for what is turned away before it is a request.
         """
         self._app = app
+        self._refused = refused
         self._ending = ending
         self._host = host
         self._port = port
@@ -77,13 +81,13 @@ class ApiServer:
         try:
             if self._path is not None:
                 self._unix = UnixSocket(self._path)
-                self._listeners.append(Listener(self._app, self._unix.listener, "unix", None))
+                self._listeners.append(Listener(self._app, self._unix.listener, "unix", None, self._refused))
             if self._port:
                 context = None if self._certificate is None else self._certificate.context()
                 public = context is not None or self._insecure
                 listener = tcp_socket(self._host, self._port, public=public)
                 self._sockets.append(listener)
-                self._tcp = Listener(self._app, listener, "tcp", context)
+                self._tcp = Listener(self._app, listener, "tcp", context, self._refused)
                 self._listeners.append(self._tcp)
         except ApiFailure:
             self._close_sockets()

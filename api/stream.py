@@ -26,6 +26,7 @@ from api.gate import cut
 from api.messages import MESSAGES, StreamGap, StreamTick, tick_of
 from api.openapi import Responses, answers, reference
 from api.problems import ApiError, FieldProblem, validation_error
+from api.refusals import Refusal, Refusals
 from api.timeline import differs
 from api.views import DecisionAt, NumberedEvent
 from tuner.board import RING_TICKS, Board, NumberedEvents
@@ -59,15 +60,17 @@ _DOCUMENTED[200] = {
 class Streams:
     """Every stream there is, and the ring that they read. Lives on the API's thread."""
 
-    def __init__(self, board: Board, run: str) -> None:
+    def __init__(self, board: Board, run: str, refusals: Refusals) -> None:
         """Take note of the loop; nothing is kept before the first client.
 
         Args:
             board: the seam to the loop.
             run: a name of this run of the daemon, hexadecimal: ticks are numbered anew in each.
+            refusals: counts the streams that there was no room for.
         """
         self._board = board
         self._run = run
+        self._refusals = refusals
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)
         self._handed: deque[tuple[TickRecord, NumberedEvents]] = deque(maxlen=RING_TICKS)
         self._called = False
@@ -128,6 +131,7 @@ class Streams:
         if self._ended:
             raise ApiError("unavailable", "the daemon is stopping")
         if len(self._open) >= LARGEST_NUMBER_OF_STREAMS:
+            self._refusals.note(Refusal.STREAMS)
             said = f"{len(self._open)} streams are open, as many as there may be; try again later"
             raise ApiError("unavailable", said, headers={"Retry-After": "10"})
         self._open.add(stream)
@@ -268,9 +272,9 @@ def stream_routes(streams: Streams) -> APIRouter:
     return routes
 
 
-def streams_of(board: Board, about: About) -> Streams:
+def streams_of(board: Board, about: About, refusals: Refusals) -> Streams:
     """Return the streams of a daemon; its start names the run."""
-    return Streams(board, f"{int(about.started * 1000):x}")
+    return Streams(board, f"{int(about.started * 1000):x}", refusals)
 
 
 def _message(name: str, data: Struct, *, message_id: str | None = None) -> bytes:

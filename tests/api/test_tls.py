@@ -11,9 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from api.refusals import Refusal
 from api.server import ApiServer, ApiServerError
 from api.tls import Certificate
 from tests.api.factory import AnsweringLoop, application
+from tests.real.support import until
 from tuner.board import Board
 
 GIVEN = Path(__file__).parents[1] / "fixtures" / "api"
@@ -120,3 +122,24 @@ def test_a_public_address_needs_tls_or_a_second_word(board: Board, tmp_path: Pat
         serving = ApiServer(app, everywhere, free_port(), None, **words)  # type: ignore[arg-type]
         serving.start()
         assert serving.stop(timeout=10.0)
+
+
+def test_a_handshake_that_fails_is_counted(board: Board, loop: AnsweringLoop, tmp_path: Path) -> None:
+    """Who speaks no TLS, or none that both know, is no request and shows in the metrics all the same."""
+    assert loop.board is board
+    noted: list[Refusal] = []
+    port = free_port()
+    certificate = Certificate(put("one", tmp_path))
+    serving = ApiServer(
+        application(board), "127.0.0.1", port, None, certificate=certificate, refused=noted.append
+    )
+    serving.start()
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=20.0) as plain:
+            plain.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            until(lambda: noted, 20.0, "the refusal")
+        assert get(port, "one") == 200
+    finally:
+        assert serving.stop(timeout=10.0)
+
+    assert noted == [Refusal.TLS]

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from api.about import About
 from api.metrics import MetricsPage
+from api.refusals import Refusals
 from api.vitals import Vitals
 from tests.api.factory import FACTS, START, estimate, record, sample
 from tests.deploy.support import (
@@ -110,6 +111,6 @@ def test_prometheus_finds_nothing_to_mend_in_a_scrape() -> None:
     )
     board.publish(made, Settings(), FACTS)
     about = About(version="0.1.0", interval=1.0, started=START, configuration=Config)
-    page = MetricsPage(board, about, Vitals(board, about)).text().decode()
+    page = MetricsPage(board, about, Vitals(board, about), Refusals()).text().decode()
 
     assert promtool("check", "metrics", text=page) == ""

@@ -50,8 +50,9 @@ WITHOUT_A_CAUSE = {
 
 
 def may_be_empty(expression: str) -> bool:
-    """Tell whether a query is about what does not go on here: one of these, a hold, an alert."""
-    chosen = "innobrim_hold" in expression and expression.endswith(("== 1", "> 0"))
+    """Tell whether a query is about what does not go on here: one of these, a hold, a refusal, an alert."""
+    named = "innobrim_hold" in expression or "innobrim_api_refusals" in expression
+    chosen = named and expression.endswith(("== 1", "> 0"))
     return chosen or expression.startswith("ALERTS") or bool(names_in(expression) & WITHOUT_A_CAUSE)
 
 

@@ -59,6 +59,7 @@ def make_api(
         certificate=None if api.certificate is None else Certificate(api.certificate),
         insecure=insecure,
         ending=app.state.end_streams,
+        refused=app.state.refused,
     )
 
 
