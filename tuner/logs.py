@@ -12,11 +12,13 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Mapping, MutableMapping
 from typing import Any, Literal, TextIO
 
 import msgspec
 
 from tuner.imports import hidden
+from tuner.printable import printable
 
 with hidden("rich"):  # 3 MB of coloured tracebacks, which a daemon never prints
     import structlog
@@ -115,7 +117,7 @@ def configure_logs(*, level: Level, style: Style, stream: TextIO | None = None) 
     _Configured.sink = sink = Sink(out)
     pretty = style == "pretty" or (style == "auto" and out.isatty())
     last: list[Any] = (
-        [structlog.dev.ConsoleRenderer(colors=out.isatty(), sort_keys=False)]
+        [_on_one_line, structlog.dev.ConsoleRenderer(colors=out.isatty(), sort_keys=False)]
         if pretty
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_to_json)]
     )
@@ -158,6 +160,11 @@ def _reaches_journald(stream: TextIO) -> bool:
 def _with_priority(_logger: object, method: str, line: str) -> str:
     """Put the syslog priority before a line, as sd-daemon(3) says; ``journalctl -p warning`` looks at it."""
     return f"<{PRIORITIES.get(method, 6)}>{line}"
+
+
+def _on_one_line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """Have no words that others chose steer the terminal, or pass for a line of their own."""
+    return {key: printable(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _to_json(value: object, **_: object) -> str:

@@ -18,6 +18,7 @@ from tuner.authority import pages_dirtied
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, fail, real_server, server_options
+from tuner.cli.saying import say
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.budgets import KEYS, Budget, look
@@ -61,7 +62,7 @@ class Watched:
         self.records.append(record)
         found = record.estimate
         if found is not None and record.tick.number % PROGRESS_TICKS == 0:
-            click.echo(
+            say(
                 f"{record.tick.number:4d} s  age ratio {found.age_ratio:.3f}  "
                 f"redo {found.redo_rate / 1e6:.2f} MB/s  "
                 f"demand {found.demand:.0f} pages/s  {record.decision.detail}",
@@ -128,7 +129,7 @@ def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
         for finding in found:
             show(finding)
         if not found:
-            click.echo("nothing to advise: what is set suits what was seen")
+            say("nothing to advise: what is set suits what was seen")
     sys.exit(FINE)
 
 
@@ -194,11 +195,11 @@ def _aim(standing: dict[str, Budget]) -> tuple[float, str]:
 
 def show(finding: Finding) -> None:
     """Print one finding: id and title, why, what to expect, SQL."""
-    click.echo(f"[{finding.id}] {finding.title}")
-    click.echo(f"  why:    {finding.reason}")
+    say(f"[{finding.id}] {finding.title}")
+    say(f"  why:    {finding.reason}")
     if finding.effect:
-        click.echo(f"  expect: {finding.effect}")
+        say(f"  expect: {finding.effect}")
     if finding.fix:
-        click.echo(f"  how:    {finding.fix}")
+        say(f"  how:    {finding.fix}")
     for statement in finding.sql:
-        click.echo(f"          {statement}{';' if statement.startswith('SET ') else ''}")
+        say(f"          {statement}{';' if statement.startswith('SET ') else ''}")

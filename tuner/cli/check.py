@@ -12,6 +12,7 @@ from tuner.check import check as look
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, real_server, server_options
+from tuner.cli.saying import say
 from tuner.clock import SystemClock
 from tuner.settings import Mode
 
@@ -52,18 +53,18 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
 def show(report: Report) -> None:
     """Print a line for each precondition, its fix and its SQL below it."""
     for line in report.lines:
-        click.echo(f"{MARKS[line.outcome]} {line.name}: {line.message}")
+        say(f"{MARKS[line.outcome]} {line.name}: {line.message}")
         if line.fix:
-            click.echo(f"           → {'; '.join(filter(None, (line.fix, line.brings)))}")
+            say(f"           → {'; '.join(filter(None, (line.fix, line.brings)))}")
         for statement in line.sql:
-            click.echo(f"             {statement}{';' if statement.split()[0].isupper() else ''}")
+            say(f"             {statement}{';' if statement.split()[0].isupper() else ''}")
     if report.fine and report.lacking:
         names = " and ".join(f'"{name}"' for name in report.lacking)
         lines = "lines" if len(report.lacking) > 1 else "line"
-        click.echo(f"advisory mode works here; what active mode lacks is in the {lines} {names}")
+        say(f"advisory mode works here; what active mode lacks is in the {lines} {names}")
     elif report.fine and any(line.name == "authority" and line.outcome == "warning" for line in report.lines):
-        click.echo('this server can be written to; how far that controls it is in the line "authority"')
+        say('this server can be written to; how far that controls it is in the line "authority"')
     elif report.fine:
-        click.echo("this server can be controlled")
+        say("this server can be controlled")
     elif report.reachable:
-        click.echo("this server cannot be controlled as it is")
+        say("this server cannot be controlled as it is")

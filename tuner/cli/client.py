@@ -17,6 +17,7 @@ from tuner.cli.offline import (
 )
 from tuner.cli.options import stand_in_options
 from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration, PagesPerSecond
+from tuner.cli.saying import say
 from tuner.cli.status_table import table
 from tuner.cli.steer import reason_option, require_meant, require_unnamed, send, show, wait_option
 from tuner.cli.waiting import last_event, until_parked, until_restored
@@ -39,7 +40,7 @@ def status(where: Where, *, as_json: bool) -> None:
         except NoDaemon as nobody:
             require_unnamed(where, nobody)
             found = status_from_journal(config, nobody)
-            click.echo(f"warning: {nobody.message}", err=True)
+            say(f"warning: {nobody.message}", err=True)
         print(msgspec.json.encode(found).decode() if as_json else table(found))
 
 
@@ -188,9 +189,12 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
 
 def _aside(line: str) -> None:
     """Say what is no part of the answer."""
-    click.echo(line, err=True)
+    say(line, err=True)
 
 
 def _tell(command: str, done: str, *, as_json: bool) -> None:
     """Print what a command did by itself."""
-    print(msgspec.json.encode({"command": command, "message": done}).decode() if as_json else done)
+    if as_json:
+        print(msgspec.json.encode({"command": command, "message": done}).decode())
+    else:
+        say(done)

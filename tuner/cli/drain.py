@@ -7,6 +7,7 @@ import msgspec
 
 from tuner.cli.errors import answering
 from tuner.cli.quantities import CheckpointAge, Duration
+from tuner.cli.saying import say
 from tuner.cli.steer import reason_option, send, show, wait_option
 from tuner.cli.waiting import until_drained
 from tuner.cli.where import Where, options
@@ -64,6 +65,9 @@ def drain(
         if not wait:
             show(change, as_json=as_json)
             return
-        click.echo(change.message, err=True)
+        say(change.message, err=True)
         done = until_drained(where)
-        print(msgspec.json.encode({"command": "drain", "message": done}).decode() if as_json else done)
+        if as_json:
+            print(msgspec.json.encode({"command": "drain", "message": done}).decode())
+        else:
+            say(done)

@@ -10,12 +10,13 @@ import click
 import msgspec
 
 from tuner.cli.exits import NO, UNREACHABLE, USAGE
+from tuner.cli.saying import say
 
 
 def complain(message: str) -> None:
     """Print a message on stderr, with the program's name in front of every line."""
     for line in message.splitlines():
-        click.echo(f"innobrim: {line}", err=True)
+        say(f"innobrim: {line}", err=True)
 
 
 class CommandError(click.ClickException):

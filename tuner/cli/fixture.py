@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-import click
-
 from tuner.board import Board, BoardInbox
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import endpoint, fail, usage
 from tuner.cli.recording import new_file, stopped_by_signals
+from tuner.cli.saying import say
 from tuner.cli.wording import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
@@ -67,33 +66,33 @@ def record_fixture(config: Config, given: Path, *, seconds: float | None) -> NoR
     except OSError as error:
         fail(f"--fixture {path}: {error.strerror or error}", NO)
     lost = f", {len(missed)} missed ({missed[-1]})" if missed else ""
-    click.echo(f"{recorder.count} readings{lost} in {path} ({said(path.stat().st_size)})")
+    say(f"{recorder.count} readings{lost} in {path} ({said(path.stat().st_size)})")
     for name, number in found.refused.items():
-        click.echo(f"refused: {name.replace('_', ' ')} (error {number})")
+        say(f"refused: {name.replace('_', ' ')} (error {number})")
     for what in found.scrubbed:
-        click.echo(f"taken out: {what}")
+        say(f"taken out: {what}")
     kept = (found.readings[0].variables.get(name, "") for name in ("version", "version_comment"))
-    click.echo(f"left in: version and version_comment, {' and '.join(map(repr, kept))}; counts of statements")
+    say(f"left in: version and version_comment, {' and '.join(map(repr, kept))}; counts of statements")
     for what in wanting(found):
-        click.echo(f"missing: {what}")
-    click.echo("it is text: look through it before you send it; docs/record-and-report.md says where to")
+        say(f"missing: {what}")
+    say("it is text: look through it before you send it; docs/record-and-report.md says where to")
     sys.exit(FINE)
 
 
 def _announce(session: Session, path: Path, seconds: float) -> None:
     """Say what begins, and what this version makes of the server."""
-    click.echo(
+    say(
         f"recording the raw answers of {session.endpoint} for {duration(seconds)} into {path}; "
         "nothing is set; Ctrl-C ends it and keeps what there is"
     )
     try:
         facts, _adapter = detect(session)
     except Unsupported as error:
-        click.echo(f"this version does not take this server: {error}")
+        say(f"this version does not take this server: {error}")
         return
-    click.echo(f"{facts.product}: flush law {facts.flush_law}")
+    say(f"{facts.product}: flush law {facts.flush_law}")
     for blocker in facts.blockers:
-        click.echo(f"this server could not be tuned: {blocker}")
+        say(f"this server could not be tuned: {blocker}")
 
 
 def _record(recorder: FixtureRecorder, clock: Clock, seconds: float) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 import click
 
 from tuner.cli.errors import ENDS, Unusable
+from tuner.cli.saying import say
 from tuner.clock import Clock
 from tuner.config.credentials import read_credentials
 from tuner.config.errors import ConfigError
@@ -140,7 +141,7 @@ class PolicyChoice(click.Choice[str]):
 
 def warn(message: str) -> None:
     """Say on standard error what a person should know, and go on."""
-    click.echo(f"warning: {message}", err=True)
+    say(f"warning: {message}", err=True)
 
 
 def usage(message: str) -> NoReturn:

@@ -15,11 +15,13 @@ from tuner.cli.fixture import record_fixture
 from tuner.cli.options import configuration, fail, real_server, server_options, usage
 from tuner.cli.quantities import Duration
 from tuner.cli.recording import new_file, stopped_by_signals
+from tuner.cli.saying import say
 from tuner.cli.wording import duration
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said
 from tuner.journal.tables import LOCK_SUFFIX
+from tuner.printable import printable
 from tuner.recorder import Recorded, Recorder, RecordError
 from tuner.records import Facts, Missed, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
@@ -102,17 +104,17 @@ def record(
 def _record(
     config: Config, path: Path, server: Server, clock: Clock, *, facts: Facts, seconds: float
 ) -> Recorded:
-    click.echo(
+    say(
         f"recording {facts.product} at {facts.endpoint} for {duration(seconds)} "
         f"into {path}; Ctrl-C ends it and keeps what there is"
     )
     if facts.disabled_counters:
-        click.echo(
+        say(
             f"InnoDB's counters are off and stay off ({len(facts.disabled_counters)} of those needed): "
             "ages are the checkpoint's, and no sync flushing is seen; docs/degraded.md"
         )
     for blocker in facts.blockers:
-        click.echo(f"this server could not be tuned: {blocker}")
+        say(f"this server could not be tuned: {blocker}")
     board, line = Board(), Line()
     with stopped_by_signals(board):
         try:
@@ -138,11 +140,11 @@ class Line:
     def show(self, now: TickRecord, left: float) -> None:
         """Say age, redo rate and time left."""
         if self._terminal:
-            sys.stderr.write(f"{REWRITE}{progress(now, left)}")
+            sys.stderr.write(f"{REWRITE}{printable(progress(now, left))}")
             sys.stderr.flush()
         elif time.monotonic() >= self._due:
             self._due = time.monotonic() + LINE_SECONDS
-            click.echo(progress(now, left), err=True)
+            say(progress(now, left), err=True)
 
     def end(self) -> None:
         """Leave the terminal's line for the next one."""
@@ -174,5 +176,5 @@ def _file(output: Path | None) -> Path:
 def _tell(path: Path, done: Recorded) -> None:
     missed = f", {done.missed} missed ({done.why})" if done.missed else ""
     lost = f", {done.lost} lost because the disk took none" if done.lost else ""
-    click.echo(f"{done.readings} readings{missed}{lost} in {path} ({said(path.stat().st_size)})")
-    click.echo(f"make a page of it: innobrim report {path}")
+    say(f"{done.readings} readings{missed}{lost} in {path} ({said(path.stat().st_size)})")
+    say(f"make a page of it: innobrim report {path}")

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from tuner.cli.exits import FINE, NO
 from tuner.cli.options import usage
+from tuner.cli.saying import say
 from tuner.core.snapshot import decode_state
 from tuner.core.state import State
 from tuner.core.step import step
@@ -152,7 +153,7 @@ def replay(journal: Path, *, run: int | None, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(outcome, enc_hook=str))
     else:
-        click.echo(_told(outcome))
+        say(*_told(outcome).split("\n"))
     sys.exit(FINE if outcome.same else NO)
 
 

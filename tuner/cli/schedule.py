@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tuner.cli.errors import answering
 from tuner.cli.options import configuration
+from tuner.cli.saying import say
 from tuner.cli.wording import duration
 from tuner.config.schema import Config
 from tuner.records import Window, effects, winners
@@ -110,7 +111,7 @@ def schedule(config_path: str | None, *, days: int, as_json: bool) -> None:
         click.echo(msgspec.json.encode(plan))
         return
     for line in lines(plan) if config.schedule else [NONE]:
-        click.echo(line)
+        say(line)
 
 
 def planned(config: Config, *, now: float, days: int) -> Plan:

@@ -30,16 +30,17 @@ from tuner.cli.wording import (
 )
 from tuner.core.degraded import ENABLE
 from tuner.core.foreign import WHO_CHANGED, who_changed
+from tuner.printable import printable
 from tuner.records import HoldCode
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
 
 
 def table(status: Status) -> str:
-    """Return the status as aligned lines."""
+    """Return the status as aligned lines; words that others chose end none of them."""
     rows = list(_rows(status))
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+    return "\n".join(f"{name:<{width}}  {printable(text)}" for name, text in rows)
 
 
 def _rows(status: Status) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ import msgspec
 from api.views import Change, State, Status
 from tuner.cli.api_client import Daemon, NoDaemon
 from tuner.cli.errors import Unreachable, Unusable
+from tuner.cli.saying import say
 from tuner.cli.where import Where, configuration
 from tuner.core.ages import said
 from tuner.records import Capacity
@@ -65,11 +66,11 @@ def show(change: Change, *, as_json: bool) -> None:
     if as_json:
         print(msgspec.json.encode(change).decode())
         return
-    print(change.message)
+    say(change.message)
     before, after = _described(change.old), _described(change.new)
     for name, old in before.items():
         if old != after[name]:
-            print(f"  {name}: {old} → {after[name]}")
+            say(f"  {name}: {old} → {after[name]}")
 
 
 def _described(state: State) -> dict[str, str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import click
-
 from api.views import Events, Status
 from tuner.cli.api_client import Daemon
 from tuner.cli.errors import Refused
+from tuner.cli.saying import say
 from tuner.cli.steer import pair_named
 from tuner.cli.where import Where, configuration
 from tuner.cli.wording import drain_text, duration, restore_text, to_write
@@ -127,7 +126,7 @@ def until_drained(where: Where) -> str:
             )
         if time.monotonic() - told >= LINE_SECONDS:
             told = time.monotonic()
-            click.echo(drain_text(drain), err=True)
+            say(drain_text(drain), err=True)
         pause(POLL_SECONDS)
 
 
@@ -147,7 +146,7 @@ def _until(
         text = line(now)
         if text.partition(";")[0] != said_last.partition(";")[0]:
             said_last = text
-            click.echo(text, err=True)
+            say(text, err=True)
         pause(POLL_SECONDS)
     return now
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from tuner.printable import printable
+
 
 class Glyphs(Struct, frozen=True):
     """One set of characters.
@@ -31,10 +33,11 @@ class Glyphs(Struct, frozen=True):
 
     def text(self, words: str) -> str:
         """Return words as this terminal can show them, and nothing that would steer it."""
+        words = printable(words)
         if self.ascii:
             words = "".join(_PLAIN.get(one, one) for one in words)
             words = words.encode("ascii", "replace").decode()
-        return "".join(one if one.isprintable() else "?" for one in words)
+        return words
 
 
 BLOCKS = Glyphs(levels="▁▁▂▃▄▅▆▇█", line="┄", bar="█▓░", marks="█▒▓", up="▲", rule="─", ascii=False)
