@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from api.sockets import tcp_socket
 from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
@@ -18,12 +19,13 @@ from lab.servers.dsn import parse_dsn
 from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail, usage
+from tuner.cli.saying import say
 from tuner.cli.serve import make_api
 from tuner.cli.taken import port_taken
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
 from tuner.core.state import State
-from tuner.daemon import Daemon
+from tuner.daemon import Api, Daemon
 from tuner.logs import configure_logs
 from tuner.records import Command, Sample, TickRecord
 from tuner.restore import restore_offline
@@ -33,6 +35,7 @@ from tuner.servers.port import Server, ServerError, Unreachable, Unsupported
 from tuner.settings import Mode, Settings
 from tuner.systemd import Notifier
 
+HOST = "127.0.0.1"
 BEFORE_SECONDS = 30.0
 AFTER_SECONDS = 60.0
 LINE_SECONDS = 5.0
@@ -67,6 +70,7 @@ def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: in
     configure_logs(level="error", style="auto")
     with contextlib.ExitStack() as stack:
         try:
+            tcp_socket(HOST, port, public=False).close()  # before minutes are spent on a server
             if dsn is not None:
                 stack.enter_context(_own(dsn, yes=yes, seconds=seconds, port=port))
             elif kind != "simulated" and _real(stack, kind, seconds=seconds, port=port):
@@ -91,14 +95,14 @@ def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: 
     name = "MariaDB" if family == "mariadb" else "MySQL"
     choice = choose(family=family)
     for refusal in choice.refusals:
-        click.echo(f"not taken: {refusal}")
+        say(f"not taken: {refusal}")
     if choice.kind == "none":
         if kind != "auto":
             fail(f"no real {name} can be had here: {choice.why}", NO)
-        click.echo(f"no real MySQL can be had here ({choice.why}); taking the simulated one")
+        say(f"no real MySQL can be had here ({choice.why}); taking the simulated one")
         return False
-    click.echo(f"server: {name}, because {choice.why}")
-    server = stack.enter_context(show.real_server(choice, family, click.echo))
+    say(f"server: {name}, because {choice.why}")
+    server = stack.enter_context(show.real_server(choice, family, say))
     clock = SystemClock()
     endpoint = Endpoint(
         user=server.daemon.user, password=server.daemon.password, host=server.host, port=server.port
@@ -110,7 +114,7 @@ def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: 
 
 
 def _simulated(seconds: int, port: int) -> None:
-    click.echo(f"server: simulated MySQL 9.7, {show.SIMULATED_SPEED:.0f} × as fast as real time")
+    say(f"server: simulated MySQL 9.7, {show.SIMULATED_SPEED:.0f} × as fast as real time")
     clock = show.ScaledClock(show.SIMULATED_SPEED)
     _present(
         show.simulated_server(clock, seed=1), clock, seconds=seconds, port=port, speed=show.SIMULATED_SPEED
@@ -125,7 +129,7 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
     except LabServerError as error:
         usage(f"--dsn: {error}")
     click.secho(f"THIS WRITES innodb_io_capacity AND innodb_io_capacity_max ON {endpoint}.", bold=True)
-    click.echo("It starts no load of its own; the values found are put back at the end.")
+    say("It starts no load of its own; the values found are put back at the end.")
     if not yes and not click.confirm("Go on?"):
         sys.exit(NO)
     clock = SystemClock()
@@ -142,10 +146,10 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
         _present(server, clock, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
         yield
     finally:
-        click.echo("putting the originals back")
+        say("putting the originals back")
         again = MySQLServer(endpoint, clock)
         again.watches_latency = True
-        restore_offline(again, originals, say=click.echo)
+        restore_offline(again, originals, say=say)
         again.close()
 
 
@@ -154,7 +158,7 @@ def _present(server: Server, clock: Clock, *, seconds: int, port: int, speed: fl
     board = Board()
     before, after = show.Phase(), show.Phase()
     began = clock.monotonic()
-    table = show.Table(click.echo, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS)
+    table = show.Table(say, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS)
     asked: list[bool] = []
 
     def watch(_state: State, record: TickRecord) -> None:
@@ -178,14 +182,36 @@ def _present(server: Server, clock: Clock, *, seconds: int, port: int, speed: fl
             board=board,
             notifier=Notifier({}),
             reload=lambda: config,
-            api=make_api(config, board, configuration=lambda: config),
+            api=Announced(make_api(config, board, configuration=lambda: config), port, Path(directory)),
             watch=watch,
             speed=speed,
         )
-        click.echo(f"page: http://127.0.0.1:{port}/   token: {Path(directory) / 'token'}   API: /docs")
-        click.echo(f"try: innobrim status --url http://127.0.0.1:{port}")
         daemon.run(until=began + seconds * speed)
     _conclude(before, after)
+
+
+class Announced:
+    """The API, and where it is said to be as soon as it is there."""
+
+    def __init__(self, api: Api, port: int, directory: Path) -> None:
+        """Take the API, its port and the state directory, where the token will be."""
+        self._api = api
+        self._port = port
+        self._directory = directory
+
+    def start(self) -> None:
+        """Listen and serve, then say where."""
+        self._api.start()
+        say(f"page: http://{HOST}:{self._port}/   token: {self._directory / 'token'}   API: /docs")
+        say(f"try: innobrim status --url http://{HOST}:{self._port}")
+
+    def reload(self) -> None:
+        """Read again what may have been renewed."""
+        self._api.reload()
+
+    def stop(self, timeout: float) -> bool:
+        """Stop within so many seconds; tell whether it did."""
+        return self._api.stop(timeout)
 
 
 def _conclude(before: show.Phase, after: show.Phase) -> None:
@@ -193,11 +219,11 @@ def _conclude(before: show.Phase, after: show.Phase) -> None:
     left = show.figures(before.last(BEFORE_SECONDS * 0.7))
     right = show.figures(after.last(AFTER_SECONDS))
     if left is None or right is None:
-        click.echo("too short for a summary")
+        say("too short for a summary")
         return
     default = "as it was"
     if first is not None and isinstance(first, Sample):
         default = str(first.capacity)
-    click.echo("")
+    say("")
     for text in show.summary(left, right, default=default, changes=show.changes(after.records)):
-        click.echo(text)
+        say(text)
