@@ -1,13 +1,16 @@
-"""Dashboards: they can be imported, ask for what there is, and speak PMM's words."""
+"""Dashboards: Grafana has a place for all of them, they ask for what there is, and speak PMM's words."""
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.deploy.grafana import UNITS, complaints
 from tests.deploy.support import (
     SCRAPED_BY_ITSELF,
     dashboards,
@@ -32,6 +35,49 @@ def dashboard(request: pytest.FixtureRequest) -> dict[str, Any]:
 def test_there_is_one_for_a_server_and_one_for_a_fleet() -> None:
     """Each with an identity of its own, so that importing one replaces no other."""
     assert {one["uid"] for one in dashboards().values()} == {"innobrim-server", "innobrim-fleet"}
+
+
+def test_grafana_knows_every_key_and_value(dashboard: dict[str, Any]) -> None:
+    """By the schemas of Grafana 11.6 nothing would be ignored on import, and nothing has a wrong type."""
+    assert complaints(dashboard) == []
+
+
+def test_grafana_knows_every_unit(dashboard: dict[str, Any]) -> None:
+    """A unit that Grafana does not know is printed behind the number as it is."""
+    found = {panel["fieldConfig"]["defaults"]["unit"] for panel in panels(dashboard)}
+    found |= {
+        override["value"]
+        for panel in panels(dashboard)
+        for one in panel["fieldConfig"]["overrides"]
+        for override in one["properties"]
+        if override["id"] == "unit"
+    }
+
+    assert found <= UNITS
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda one: one["panels"][1].update(kind="stat"), "panels[1].kind: there is no such key"),
+        (lambda one: one["panels"][1].update(type="stats"), "there is no panel of the type stats"),
+        (lambda one: one["panels"][1]["options"].update(colorMode="loud"), "'loud' is no BigValueColorMode"),
+        (lambda one: one["panels"][1]["gridPos"].update(w="6"), "'6' is no int"),
+        (lambda one: one["panels"][1]["targets"][0].update(legend="x"), "legend: there is no such key"),
+        (
+            lambda one: one["panels"][9]["fieldConfig"]["defaults"]["custom"].update(lines=1),
+            "lines: there is",
+        ),
+        (lambda one: one["templating"]["list"][1].update(refresh="always"), "'always' is no VariableRefresh"),
+        (lambda one: one.update(refresh=30), "30 is no str"),
+    ],
+)
+def test_a_spoilt_dashboard_is_called(spoil: Callable[[dict[str, Any]], None], said: str) -> None:
+    """A key that Grafana would ignore, and a value it would not understand, are named with their place."""
+    spoilt = copy.deepcopy(dashboards()["innobrim-server.json"])
+    spoil(spoilt)
+
+    assert any(said in one for one in complaints(spoilt))
 
 
 def test_expressions_parse(tmp_path: Path) -> None:
