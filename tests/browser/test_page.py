@@ -12,7 +12,7 @@ from tests.browser.fixtures import Open
 from tests.browser.site import Site
 from tests.browser.visit import pair_in
 from tests.real.support import until
-from tuner.records import HoldCode
+from tuner.records import Command, HoldCode
 from tuner.settings import Mode
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def at_work() -> Iterator[Site]:
 @pytest.fixture
 def site(at_work: Site) -> Site:
     """Return it as every test wants to find it: active, and nothing a person asked for in force."""
-    for name in ("cancel_override", "resume"):
+    for name in ("cancel_override", "cancel_overlay", "resume"):
         at_work.command(name)
     at_work.command("mode", Mode.ACTIVE.value)
     until(lambda: not at_work.record().holds, 10.0, "no hold")
@@ -93,6 +93,24 @@ def test_an_override_shows_and_expires(site: Site, visit: Open) -> None:
     until(lambda: site.in_force().io_capacity_max == wanted, 10.0, "the override in force")
     expect(seen.state).to_have_text("Working")
     expect(seen.page.locator('[data-act="override"]')).to_be_visible()
+
+
+def test_changed_settings_show_and_are_taken_back(site: Site, visit: Open) -> None:
+    """What somebody changed while the daemon runs is seen, with who it was, and goes back to the file's."""
+    seen = visit(site.url)
+    expect(seen.page.locator("#besides")).to_be_hidden()
+    site.board.submit(Command(name="overlay", who="token oncall", overlay={"max_io_capacity_max": 6000}))
+    expect(seen.page.locator("#besides")).to_contain_text("Settings changed by token oncall")
+    expect(seen.page.locator("#besides")).to_contain_text("max_io_capacity_max 6000")
+
+    seen.ask("unsettle")
+    expect(seen.dialog.locator(".change")).to_contain_text("max_io_capacity_max")
+    seen.answer(site.token)
+    seen.done()
+
+    expect(seen.page.locator("#besides")).to_be_hidden()
+    expect(seen.page.locator('[data-act="unsettle"]')).to_be_hidden()
+    assert site.record().overlay is None
 
 
 def test_a_pause_stops_the_writes(site: Site, visit: Open) -> None:

@@ -17,7 +17,7 @@ from tuner.cli.watch.helping import helping
 from tuner.cli.watch.lines import line_of
 from tuner.cli.watch.look import Look
 from tuner.cli.watch.picture import picture
-from tuner.records import Decision, DecisionKind, Hold, HoldCode
+from tuner.records import Decision, DecisionKind, Hold, HoldCode, Overlay
 from tuner.settings import Mode
 
 CHARTS = ("uncheckpointed", "C and M", "redo", "pages/s", "row changes/s", "pages/change")
@@ -201,6 +201,15 @@ def test_an_override_shows_the_time_that_is_left() -> None:
     made = record(override_ends=factory.sample(float(watching.SECONDS)).monotonic + 552.0)
 
     assert "9m 12s left" in row(drawn(view(status(made))), "override")
+
+
+def test_changed_settings_stand_with_who_changed_them() -> None:
+    """What counts instead of the file's settings is seen while it does, in the words of status."""
+    found = status(record(overlay=Overlay({"max_io_capacity_max": 6000.0}, "token oncall", 0.0)))
+
+    said = "max_io_capacity_max 6000; by token oncall, until the daemon ends"
+    assert said in row(drawn(view(found)), "settings")
+    assert said in table(found)
 
 
 def test_an_old_picture_is_kept_and_greyed() -> None:

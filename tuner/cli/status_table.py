@@ -18,6 +18,7 @@ from tuner.cli.wording import (
     law_text,
     mib,
     originals_text,
+    overlay_text,
     override_text,
     pair_text,
     predicted_text,
@@ -120,8 +121,7 @@ def _under_way(status: Status) -> Iterator[tuple[str, str]]:
     if status.override is not None and status.source == "daemon":
         yield "override", override_text(status.override)
     if status.overlay is not None and status.source == "daemon":
-        changed = ", ".join(f"{name} {value:.10g}" for name, value in sorted(status.overlay.values.items()))
-        yield "settings", f"{changed}; by {status.overlay.who}, until the daemon ends"
+        yield "settings", overlay_text(status.overlay)
     if drain is not None and status.source == "daemon":
         yield "drain", f"{drain_text(drain)}; for {drain.who}"
     if status.drain_ended is not None:

@@ -7,7 +7,7 @@ import time
 from api.budgets import BudgetInForce
 from api.outlook import Burst
 from api.under_way import DrainInForce, RestoreUnderWay
-from api.views import HoldInForce, OverrideInForce, Status
+from api.views import HoldInForce, OverlayInForce, OverrideInForce, Status
 from api.windows import WindowInForce
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
@@ -61,6 +61,12 @@ def override_text(override: OverrideInForce) -> str:
     """Return the value that a person asked for, and how long it lasts."""
     value = "held back" if override.io_capacity_max is None else f"M {override.io_capacity_max}"
     return f"{value}, {duration(override.seconds_left)} left"
+
+
+def overlay_text(overlay: OverlayInForce) -> str:
+    """Return which settings a person changed, who it was, and how long that counts."""
+    changed = ", ".join(f"{name} {value:.10g}" for name, value in sorted(overlay.values.items()))
+    return f"{changed}; by {overlay.who}, until the daemon ends"
 
 
 def drain_text(drain: DrainInForce) -> str:

@@ -58,6 +58,11 @@ const ACTS = {
     rows: () => [["Checkpoint age", `at most ${bytes(status.drain?.target)}`, "the loop's set-point"], ["C / M", pair(status.in_force), "as the loop decides"]],
     note: "The age rises again to the set-point.",
   }),
+  unsettle: (status) => ({
+    title: "Back to the file's settings?", go: "Go back", request: ["DELETE", "/v1/settings"],
+    rows: () => Object.entries(status.overlay?.values ?? {}).map(([name, value]) => [name, String(value), "as the configuration has it"]),
+    note: "What was changed while the daemon runs ends; nothing is written for it by itself.",
+  }),
   park: (status) => ({
     title: "Park?", go: "Park", request: ["POST", "/v1/park"], warn: status.mode === "advisory" ? "Refused in advisory mode." : "",
     rows: () => [["C / M", pair(status.in_force), about(status.park)]],
@@ -104,6 +109,7 @@ export class Controls {
     if (!status) return;
     label("mode", status.mode === "active" ? "Watch only…" : "Let it write…");
     label("pause", ACTS.pause(status).go === "Resume" ? "Resume…" : "Pause…");
+    this.steer.querySelector('[data-act="unsettle"]').hidden = !status.overlay;
     this.#toggle("override", "unoverride", status.override, "Override…", "End override…");
     this.#toggle("drain", "undrain", status.drain, "Drain…", "End drain…");
   }

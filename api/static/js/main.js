@@ -6,7 +6,7 @@ import { element, percent, pair, whole } from "./format.js";
 import { Decisions, drawHolds, Events } from "./lists.js";
 import { Series } from "./series.js";
 import { Stream } from "./stream.js";
-import { doing, judged, tiles, why, without } from "./verdict.js";
+import { besides, doing, judged, tiles, why, without } from "./verdict.js";
 
 const POINTS = 1800;
 const STATUS_MS = 5000; // between two looks at the whole; ticks refresh the numbers in between
@@ -144,6 +144,7 @@ function draw() {
   text("doing", doing(status, link));
   text("why", alive && !alive.ok ? alive.reason : why(status, link));
   text("without", without(status, link, state.effect));
+  drawBesides(besides(status));
   place("tiles").classList.toggle("stale", link.state !== "live");
   const idle = state.heard && performance.now() - state.heard > Math.max(QUIET_MS, 3000 * state.interval) ? (performance.now() - state.heard) / 1000 : 0;
   place("link").dataset.link = idle ? "quiet" : link.state;
@@ -160,6 +161,13 @@ function draw() {
 function named({ family, version, endpoint, managed }) {
   if (family === "simulated") return "a simulated server";
   return `${PRODUCTS[family] ?? family} ${version}${managed ? ` on ${managed}` : ""} · ${endpoint}`;
+}
+
+function drawBesides(found) {
+  const list = place("besides");
+  place("besides-row").hidden = !found.length;
+  if ([...list.children].map((one) => one.textContent).join("\n") !== found.join("\n"))
+    list.replaceChildren(...found.map((sentence) => element("li", {}, sentence)));
 }
 
 function drawTiles(found) {

@@ -63,6 +63,20 @@ export function without(status, link, effect) {
   return `As it is now. ${effect ? `With it: ${sentence(effect)}` : ""}`;
 }
 
+// What else a person has to know: settings that somebody changed, the schedule's word, what is not seen or kept.
+export function besides(status) {
+  if (!status) return [];
+  const { overlay, schedule, degraded, journal, drain_ended: drained } = status;
+  const listed = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(", ");
+  return [
+    overlay && `Settings changed by ${overlay.who} at ${clock(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
+    ...schedule.map((one) => `Schedule ${one.name} until ${clock(one.ends)}: ${listed(one.effects)}${one.waits ? `; its drain waits: ${one.waits}` : ""}.`),
+    degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
+    journal && `The journal cannot be written: ${journal}; ticks wait in memory.`,
+    drained && `Drain ended ${drained}`,
+  ].filter(Boolean);
+}
+
 // How far from trouble: name, value, what it is held against, and whether that is beyond what is allowed.
 export function tiles(status) {
   const found = status?.estimate, limits = status?.limits, budgets = status?.budgets, burst = status?.burst;

@@ -16,6 +16,7 @@ from tuner.cli.wording import (
     duration,
     hold_text,
     law_text,
+    overlay_text,
     override_text,
     predicted_text,
     restore_text,
@@ -56,6 +57,8 @@ def _held(status: Status) -> Iterator[Fact]:
 def _under_way(status: Status) -> Iterator[Fact]:
     if status.override is not None:
         yield "override", override_text(status.override), CAREFUL
+    if status.overlay is not None:
+        yield "settings", overlay_text(status.overlay), CAREFUL
     if status.drain is not None:
         yield "drain", f"{drain_text(status.drain)}; for {status.drain.who}", CAREFUL
     if status.restore is not None:
