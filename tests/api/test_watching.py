@@ -44,7 +44,8 @@ def get(app: FastAPI, path: str) -> httpx.Response:
 
 def after(board: Board, seconds: float) -> FastAPI:
     """Return the application as it is so many seconds from now."""
-    return application(board, about=about(monotonic=lambda: time.monotonic() + seconds))
+    then = time.monotonic() + seconds
+    return application(board, about=about(monotonic=lambda: then))
 
 
 def values(app: FastAPI) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
