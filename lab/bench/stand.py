@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from lab.bench import statics
@@ -10,12 +11,15 @@ from lab.bench.row import measure
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lab.bench.plan import Plan
     from lab.bench.row import End
     from lab.bench.runner import Bench
     from lab.bench.site import Site
 
-HIGH_CHECKPOINT = "innodb_cleaner_lsn_age_factor"
+FACTOR, HIGH_CHECKPOINT = "innodb_cleaner_lsn_age_factor", "high_checkpoint"
+"""Percona Server's choice of a flush law, and the one that only it has."""
 
 Row = dict[str, Any]
 
@@ -89,13 +93,8 @@ class Stand:
         block: int = 0,
         position: int = 0,
     ) -> Row:
-        if contender.kind == "high_checkpoint":
-            self._site.server.query(f"SET GLOBAL {HIGH_CHECKPOINT} = 'high_checkpoint'")
-        try:
+        with self._flushing_by(contender):
             found = measure(self._site, contender, pair, expected, ends_in=self._end(block))
-        finally:
-            if contender.kind == "high_checkpoint":
-                self._site.server.query(f"SET GLOBAL {HIGH_CHECKPOINT} = 'legacy'")
         return self._bench.add(
             self._plan,
             {
@@ -110,6 +109,24 @@ class Stand:
                 **found,
             },
         )
+
+    @contextlib.contextmanager
+    def _flushing_by(self, contender: Contender) -> Iterator[None]:
+        """Have the server flush by the law that a contender is about, and by its own again afterwards."""
+        own = self._law() if contender.kind == HIGH_CHECKPOINT else ""
+        if not own:
+            yield
+            return
+        self._site.server.query(f"SET GLOBAL {FACTOR} = '{HIGH_CHECKPOINT}'")
+        try:
+            yield
+        finally:
+            self._site.server.query(f"SET GLOBAL {FACTOR} = '{own}'")
+
+    def _law(self) -> str:
+        """Return which law Percona Server flushes by; empty where there is no choice."""
+        rows = self._site.server.query(f"SHOW GLOBAL VARIABLES LIKE '{FACTOR}'")
+        return str(rows[0][1]) if rows else ""
 
     def _end(self, block: int) -> End | None:
         """Return how a block's rows end; both ways in one row would cost a second settling."""
@@ -141,7 +158,7 @@ class Stand:
             )
         if contender.kind == "folk":
             return folk(self._plan.disk.write_iops or 0), None
-        if contender.kind in ("default", "high_checkpoint"):
+        if contender.kind in ("default", HIGH_CHECKPOINT):
             return self._site.default, None
         return contender.pair, None
 
@@ -170,15 +187,23 @@ class Stand:
     def _why_not(self, contender: Contender) -> str:
         if contender.kind == "folk" and self._plan.disk.write_iops is None:
             return "the device's write operations/s are not known; set disk.write_iops"
-        if contender.kind == "high_checkpoint":
-            rows = self._site.server.query(f"SHOW GLOBAL VARIABLES LIKE '{HIGH_CHECKPOINT}'")
-            if not rows:
-                return f"the server has no {HIGH_CHECKPOINT}; Percona Server has it"
+        if contender.kind == HIGH_CHECKPOINT:
+            return self._why_not_high_checkpoint()
         if contender.kind == "best static" and statics.best(self._bench.rows(self._plan, "search")) is None:
             return (
                 "no static setting kept the rules: no sync flushing, a load served, an even p1, the alarm cap"
                 " and the budgets for recovery and shutdown"
             )
+        return ""
+
+    def _why_not_high_checkpoint(self) -> str:
+        law = self._law()
+        if not law:
+            return f"the server has no {FACTOR}; Percona Server has it"
+        if law == HIGH_CHECKPOINT:
+            return f"the server flushes by it already, and so does every contender; set {FACTOR} = legacy"
+        if self._site.server.borrowed:
+            return f"{FACTOR} is not set on a server of your own"
         return ""
 
     def _first(self) -> int:

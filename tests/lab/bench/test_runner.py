@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pytest
 
@@ -204,6 +204,55 @@ def test_who_cannot_run_here_is_said_once_with_the_reason(
     assert "innodb_cleaner_lsn_age_factor" in out["high_checkpoint"]
     assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
     assert work.done == ["default", "default"]
+
+
+class Percona(Site):
+    """A site whose server can choose its flush law."""
+
+    law = "legacy"
+    borrowed = False
+    set_to: ClassVar[list[str]] = []
+
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        if statement.startswith("SET"):
+            self.set_to.append(statement.split("'")[1])
+        return [(stand.FACTOR, self.law)]
+
+
+def test_the_other_flush_law_is_in_force_for_its_own_rows_alone(
+    tmp_path: Path, work: Work, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a row that failed, the server flushes as it did before."""
+    monkeypatch.setattr(runner, "Site", Percona)
+    monkeypatch.setattr(Percona, "set_to", [])
+    work.fails_at = 2
+    plan = Plan(contenders=("high-checkpoint",), blocks=2)
+    with pytest.raises(LabServerError):
+        bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert Percona.set_to == ["high_checkpoint", "legacy"] * 2
+
+
+@pytest.mark.parametrize(
+    ("law", "borrowed", "why"), [("high_checkpoint", False, "already"), ("legacy", True, "of your own")]
+)
+def test_a_flush_law_that_would_compare_nothing_or_is_not_ours_to_set_is_left_out(
+    tmp_path: Path,
+    work: Work,
+    monkeypatch: pytest.MonkeyPatch,
+    law: str,
+    why: str,
+    *,
+    borrowed: bool,
+) -> None:
+    """Percona Server's own default is no contender beside itself, and a borrowed server keeps its law."""
+    monkeypatch.setattr(runner, "Site", Percona)
+    monkeypatch.setattr(Percona, "set_to", [])
+    monkeypatch.setattr(Percona, "law", law)
+    monkeypatch.setattr(Percona, "borrowed", borrowed)
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    assert bench(Plan(contenders=("default", "high-checkpoint"), blocks=1), ledger, []).run()
+    assert (work.done, Percona.set_to) == (["default"], [])
+    assert why in next(row["why"] for row in ledger.rows if row["stage"] == "left out")
 
 
 def test_an_offered_rate_is_a_share_of_what_the_default_sustained(
