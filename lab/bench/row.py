@@ -29,9 +29,6 @@ NEAR_RATIO = 0.02
 LOWEST = 100
 """What every server takes for C and M, pages/s."""
 
-FEWEST = 2
-"""Readings that a span has a length with."""
-
 WAY = 1.5
 """So much longer may a policy take to settle: it makes the way that settings are brought along first."""
 
@@ -97,10 +94,7 @@ def measure(
                 daemon.kill()  # in order it would park, and lower the age that the others are ended at
             failures = end(site, ends_in, times)
     readings = site.sampler.readings(began, ended)
-    counted = site.sampler.readings(counted_from, ended)
-    if len(counted) < FEWEST:
-        why = (site.sampler.missed(began, ended) or ["none was taken"])[-1]
-        raise LabServerError(f"{len(counted)} readings of the server in the counted seconds: {why}")
+    counted = site.sampler.span(counted_from, ended)
     found = figures(site.load.seconds(counted_from, ended), counted, site.load.latency(counted_from, ended))
     return {
         "conditions": conditions,

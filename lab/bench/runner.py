@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ class Bench:
             with Site(self._server(plan), plan, self._say) as site:
                 stand = Stand(self, site, plan)
                 return stand.knee() and stand.search() and stand.blocks()
-        except (pymysql.MySQLError, OSError) as error:
+        except (pymysql.MySQLError, OSError, subprocess.SubprocessError) as error:
             raise LabServerError(f"the bench cannot go on: {error}") from error
 
     def _open(self, plan: Plan) -> bool:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lab.servers.disk import DeviceCounters
     from tuner.records import Sample
 
+FEWEST = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -124,6 +126,18 @@ class Sampler:
         """Return the readings after ``since`` and up to ``until``, monotonic seconds."""
         with self._lock:
             return [one for one in self._readings if since < one.monotonic <= until]
+
+    def span(self, since: float, until: float = float("inf")) -> list[Reading]:
+        """Return the readings of a span, at least two, so that it has a length.
+
+        Raises:
+            LabServerError: there are fewer; it says why the last one failed.
+        """
+        found = self.readings(since, until)
+        if len(found) < FEWEST:
+            why = (self.missed(since, until) or ["none was taken"])[-1]
+            raise LabServerError(f"{len(found)} readings of the server, too few for a figure: {why}")
+        return found
 
     def missed(self, since: float = 0.0, until: float = float("inf")) -> list[str]:
         """Return why readings failed after ``since`` and up to ``until``, monotonic seconds, in order."""

@@ -236,12 +236,16 @@ class Site:
             self.watch(min(LOOK_SECONDS, most - waited), check)
 
     def flushing(self, seconds: float = 10.0) -> float:
-        """Return how many pages/s the server flushes as it is, over so many seconds of the load."""
+        """Return how many pages/s the server flushes as it is, over so many seconds of the load.
+
+        Raises:
+            LabServerError: server or load ended meanwhile.
+        """
         if not self.load.running():
             self.start_load()
         began = time.monotonic()
         self.watch(seconds)
-        readings = self.sampler.readings(since=began)
+        readings = self.sampler.span(began)
         return float(figures(self.load.seconds(began), readings)["pages_per_second"])
 
     def conditions(self) -> dict[str, Any]:

@@ -123,8 +123,7 @@ class ContainerServer(ThrottledServer):
             raise LabServerError(f"container from image {self.image} did not start: {error}") from error
 
     def stop(self) -> None:
-        """Remove container and volume."""
-        atexit.unregister(self.stop)
+        """Remove container and volume; what a second Ctrl-C cuts short is done at exit."""
         with contextlib.suppress(DockerException):
             self._client.containers.get(self._name).remove(force=True, v=True)
         with contextlib.suppress(DockerException):
@@ -134,6 +133,7 @@ class ContainerServer(ThrottledServer):
             self._sockets = None
         self._container = None
         self._client.close()
+        atexit.unregister(self.stop)
 
     def wait_ready(self, seconds: float = 120.0) -> None:
         """Return when the server answers; its unix socket is known from then on where it reaches here."""

@@ -44,7 +44,8 @@ def intent(endpoint: Endpoint, confirm_with: str) -> str:
         f"  - it creates the schema {SCHEMA}, fills it, and puts it under as much load as the plan says;"
         " where the binary log is on, all of that goes into it and on to the replicas\n"
         "  - it changes innodb_io_capacity and innodb_io_capacity_max again and again\n"
-        f"  - at the end, also after Ctrl-C, it puts both values back as found and drops {SCHEMA}\n"
+        f"  - at the end, also after Ctrl-C, it puts both values back as found and drops {SCHEMA};"
+        " after kill -9 the next bench there does\n"
         "Whatever else the server does gets slower meanwhile. It is never started, stopped or limited.\n"
         f"Nothing has been done yet. To go on, say the same with {confirm_with}."
     )

@@ -90,8 +90,7 @@ class LocalServer(ThrottledServer):
         self._throttle.again()
 
     def stop(self) -> None:
-        """End mysqld and remove its directory."""
-        atexit.unregister(self.stop)
+        """End mysqld and remove its directory; what a second Ctrl-C cuts short is done at exit."""
         with contextlib.suppress(LabServerError, subprocess.TimeoutExpired):
             self.kill()
         if self._group is not None:
@@ -101,6 +100,7 @@ class LocalServer(ThrottledServer):
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
+        atexit.unregister(self.stop)
 
     def kill(self) -> None:
         """SIGKILL mysqld and return when it is gone."""

@@ -23,15 +23,24 @@ ZIPF_EXPONENT = 0.8
 _QUOTES = ('"', "'")
 
 
+def sysbench() -> str:
+    """Return where sysbench is.
+
+    Raises:
+        LabServerError: it is not installed.
+    """
+    program = shutil.which("sysbench")
+    if program is None:
+        raise LabServerError("sysbench is not on PATH: install the package sysbench")
+    return program
+
+
 def command(server: LabServer, load: Load, action: str, *extra: str) -> list[str]:
     """Return the sysbench command line for ``prepare``, ``run`` or ``cleanup``, without the password.
 
     Raises:
         LabServerError: sysbench is not installed.
     """
-    program = shutil.which("sysbench")
-    if program is None:
-        raise LabServerError("sysbench is not on PATH: install the package sysbench")
     where = (
         [f"--mysql-socket={server.socket}"]
         if server.socket
@@ -39,7 +48,7 @@ def command(server: LabServer, load: Load, action: str, *extra: str) -> list[str
     )
     return [
         *ending_with_us(),  # no load outlives its bench
-        program,
+        sysbench(),
         str(SCRIPTS / f"{load.kind}.lua"),
         *where,
         f"--mysql-user={server.admin.user}",

@@ -19,6 +19,7 @@ from lab.bench.folder import held
 from lab.bench.plan import load_suite
 from lab.report.rows import ReportError
 from lab.servers.named import server_named
+from lab.workloads.command import sysbench
 from tests.lab.report.factory import row
 from tuner.cli import bench as command
 from tuner.cli.main import cli
@@ -45,6 +46,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
         signal.signal(number, signal.default_int_handler)
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
     monkeypatch.setattr(command, "best_here", lambda: "mysql:9.7")
+    monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
     monkeypatch.setattr(command, "remove_leftovers", tuple)
     monkeypatch.setattr(runner, "Site", Absent)
 
@@ -73,6 +75,33 @@ def test_a_lost_terminal_ends_a_bench_like_ctrl_c(
     result = run()
     assert result.exit_code == 130
     assert "go on with: innobrim bench --resume" in result.output
+
+
+def test_ctrl_c_before_anything_is_begun_has_the_same_exit_code(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Fetching an image may take minutes; who ends it then has no directory to go on with."""
+
+    def fetching(*_given: object, **_named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "server_named", fetching)
+    result = run()
+    assert result.exit_code == 130
+    assert "nothing was begun" in result.stderr
+    assert not (tmp_path / "b").exists()
+
+
+def test_without_a_load_driver_nothing_is_begun(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No server is started, and none of the user's own is written to, to hear of it then."""
+    monkeypatch.setattr(command, "sysbench", sysbench)
+    monkeypatch.setenv("PATH", "")
+    result = run("--server", "mysql:8.4")
+    assert result.exit_code == 3
+    assert "install the package sysbench" in result.stderr
+    assert not (tmp_path / "b").exists()
 
 
 def test_a_hangup_that_is_ignored_stays_ignored(

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from lab.servers.base import LabServerError
 from lab.servers.existing import DsnServer
 from tests.cli.support import free_port
+from tuner.cli import bench as command
 from tuner.cli.main import cli
 
 
@@ -82,6 +83,7 @@ def test_the_password_may_stand_in_an_option_file(tmp_path: Path, monkeypatch: p
         found.append((self.admin.user, self.admin.password))
         raise LabServerError("gone")
 
+    monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
     monkeypatch.setattr(DsnServer, "look", lambda _self: None)
     monkeypatch.setattr(DsnServer, "start", start)
     words = ("--dsn", "mysql://127.0.0.1:1", "--yes", "--defaults-file", str(file))
@@ -89,6 +91,26 @@ def test_the_password_may_stand_in_an_option_file(tmp_path: Path, monkeypatch: p
     assert found == [("dba", "geheim")]
     assert f"--defaults-file {file}" in result.stderr
     assert "geheim" not in result.output
+
+
+def test_a_password_is_asked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the beginning; no bench of many variants stands waiting for one at night."""
+    asked: list[str] = []
+
+    def ask(what: str) -> str:
+        asked.append(what)
+        return "geheim"
+
+    def start(_self: DsnServer) -> None:
+        raise LabServerError("gone")
+
+    monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
+    monkeypatch.setattr(command, "password", ask)
+    monkeypatch.setattr(DsnServer, "look", lambda _self: None)
+    monkeypatch.setattr(DsnServer, "start", start)
+    result = bench("--dsn", "mysql://dba@127.0.0.1:1", "--yes", "--output", str(tmp_path / "b"))
+    assert "gone" in result.stderr
+    assert asked == ["Password of dba@127.0.0.1:1"]
 
 
 def test_the_plan_of_a_server_of_ones_own_claims_no_limit() -> None:

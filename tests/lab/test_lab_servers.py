@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from lab.servers import owner
+from lab.servers import local, owner
 from lab.servers.base import Account, LabServerError, ServerSpec, account_statements
 from lab.servers.optionfile import quoted
 from tuner.config.optionfile import read_options
@@ -142,3 +143,24 @@ def test_only_orphaned_control_groups_go(tmp_path: Path) -> None:
 
     assert (kept.is_dir(), lost.exists(), foreign.is_dir()) == (True, False, True)
     assert owner.new_group(tmp_path) != kept
+
+
+def test_a_removal_that_a_second_ctrl_c_cuts_short_is_done_at_exit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody who is impatient is left with a server's data."""
+
+    def cut_short(*_given: object, **_named: object) -> None:
+        raise KeyboardInterrupt
+
+    left: list[object] = []
+    monkeypatch.setattr(local, "atexit", SimpleNamespace(unregister=left.append))
+    monkeypatch.setattr(local, "shutil", SimpleNamespace(rmtree=cut_short))
+    server = local.LocalServer("mysqld")
+    server._directory = tmp_path
+    with pytest.raises(KeyboardInterrupt):
+        server.stop()
+    assert left == []
+    monkeypatch.setattr(local, "shutil", SimpleNamespace(rmtree=lambda *_given, **_named: None))
+    server.stop()
+    assert left == [server.stop]

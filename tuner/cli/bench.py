@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import shlex
 import signal
@@ -31,6 +32,7 @@ from lab.servers.dsn import SCHEME, DsnError
 from lab.servers.existing import NotConfirmedError
 from lab.servers.leftovers import remove_leftovers
 from lab.servers.named import server_named
+from lab.workloads.command import sysbench
 from tuner.cli.bench_resume import going_on, refuse_beside_resume
 from tuner.cli.bench_server import (
     best_here,
@@ -149,6 +151,7 @@ def bench(
             asked = _asked(suite, dsn, server_words, seed)
             make = _maker(asked.server, say, defaults_file, confirmed=yes)
             look_at(make(plans[0]))  # what cannot be had is said before a directory is made
+            sysbench()
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
             context.with_resource(folder.held(directory, new=True))
             ledger = folder.begin(directory, asked)
@@ -182,6 +185,9 @@ def _ending_in_words() -> Iterator[None]:
         fail(str(error), NO)
     except LabServerError as error:
         fail(str(error), UNREACHABLE)
+    except KeyboardInterrupt as error:
+        click.echo("interrupted; nothing was begun", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from error
 
 
 def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> folder.Asked:
@@ -225,9 +231,9 @@ def _carry_out(
         variants=variants,
     )
     say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
-    for removed in remove_leftovers():  # also where this bench starts no server of that kind itself
-        say(removed)
     try:
+        for removed in remove_leftovers():  # also where this bench starts no server of that kind itself
+            say(removed)
         return runner.run(), runner.unfinished()
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
@@ -241,7 +247,8 @@ def _carry_out(
 def _maker(
     words: str, say: Say, defaults_file: str | None, *, confirmed: bool
 ) -> Callable[[Plan], LabServer]:
-    """Return what makes the server of a plan from the user's words."""
+    """Return what makes the server of a plan from the user's words; a password is asked for once."""
+    ask = functools.cache(password)
 
     def make(one: Plan) -> LabServer:
         return server_named(
@@ -249,7 +256,7 @@ def _maker(
             specification(one),
             confirmed=confirmed,
             defaults_file=defaults_file,
-            ask=password,
+            ask=ask,
             say=say,
         )
 
