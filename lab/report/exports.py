@@ -27,6 +27,7 @@ def bench_summary(rows: Sequence[Row]) -> dict[str, Any]:
                 "variant": group.variant,
                 "conditions": group.conditions,
                 "not_limited": group.not_limited,
+                "left_out": dict(group.left_out),
                 "blocks": group.blocks,
                 "contenders": group.contenders,
                 "verdicts": group.verdicts,

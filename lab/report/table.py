@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lab.report.summary import Group
 from lab.report.winners import winner_sentences
-from lab.report.words import heading, verdict_sentences
+from lab.report.words import heading, lacking, verdict_sentences
 
 COLUMNS = (
     ("commits/s", "commits_mean", "{:.0f}"),
@@ -31,7 +31,7 @@ def table(found: Sequence[Group]) -> list[str]:
         lines.append(" " * width + "".join(f"{title:>15}" for title, _, _ in COLUMNS))
         for one in group.contenders:
             lines.append(one.name.ljust(width) + "".join(_cells(one.figures)))
-        lines += ["", *verdict_sentences(group), *winner_sentences(group.search)]
+        lines += ["", *verdict_sentences(group), *winner_sentences(group.search), *lacking(group)]
     return [*lines, ""]
 
 

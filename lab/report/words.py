@@ -211,9 +211,11 @@ def lacking(group: Group) -> list[str]:
         if one.unsettled
     ]
     found += [
-        f"{row.contender}, block {row.block}: the reset only came to an age ratio of {row.reset_ratio:.2f}"
+        f"{row.contender}, block {row.block}: the reset came to an age ratio of {row.reset_ratio:.3f},"
+        f" not below {RESET_RATIO}"
         for row in group.rows
-        if row.reset_ratio is not None and row.reset_ratio >= RESET_RATIO
+        if row.reset_ratio is not None
+        and row.reset_ratio > RESET_RATIO  # rounded: 0.25 may be a little below
     ]
     found += [
         f"{row.contender}, block {row.block}: {plain(count)} errors of the load"

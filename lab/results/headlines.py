@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from lab.bench.contenders import BEST
 from lab.report.figures import COMPARED, UNKNOWN, Figure
 from lab.report.figures import written as plainly
 from lab.report.markdown import table
@@ -48,10 +49,14 @@ HEAD = (
     "conditions",
     "figure",
     "default",
-    "best static",
+    "static",
     "ours",
     "against default",
-    "against best static",
+    "against static",
+)
+SEARCHED = (
+    "A static setting is the best one where it was searched for on that disk and load; any other was chosen"
+    " beforehand."
 )
 WORDS: dict[Outcome, str] = {
     "gains": "gains",
@@ -88,7 +93,7 @@ def lines(suites: Sequence[Published]) -> str:
         label = line.variant if named else f"{line.suite}: {line.variant}".removesuffix(": ")
         if not found and label not in missing:
             missing.append(label)
-    parts = [table(HEAD, rows)] if rows else []
+    parts = [table(HEAD, rows), SEARCHED] if rows else []
     parts += [f"No block measured yet: {'; '.join(missing)}."] if missing else []
     return "\n\n".join(parts)
 
@@ -110,11 +115,18 @@ def _cells(line: Line, variant: Variant, group: Group) -> list[str]:
         label if variant.finished(group) else f"{label} ({variant.state(group)})",
         figure.title,
         _value(default, figure),
-        _value(other, figure) + (f" ({other.setting})" if other and other.setting else ""),
+        _value(other, figure) + _set_to(other),
         _value(mine, figure),
         _compared(group, mine, default, figure),
         _compared(group, mine, other, figure),
     ]
+
+
+def _set_to(static: Contender | None) -> str:
+    """Return a static setting's C/M, and whether it was searched for where it was measured."""
+    if static is None or not static.setting:
+        return ""
+    return f" ({'best: ' * (static.kind == BEST.kind)}{static.setting})"
 
 
 def _value(one: Contender | None, figure: Figure) -> str:

@@ -21,3 +21,11 @@ def test_rows_of_two_variants_can_be_told_apart_in_every_file() -> None:
         found = list(csv.DictReader(io.StringIO(text.getvalue())))
         assert list(dict.fromkeys(line["variant"] for line in found)) == VARIANTS
     assert [group["variant"] for group in bench_summary(rows)["groups"]] == VARIANTS
+
+
+def test_who_was_left_out_is_in_the_summary_with_the_reason() -> None:
+    """A machine that counts contenders finds the one that is missing."""
+    out = {"schema": 1, "stage": "left out", "contender": "folk", "why": "no limit is known"}
+    (group,) = bench_summary(rows_of([row(), out]))["groups"]
+
+    assert group["left_out"] == {"folk": "no limit is known"}

@@ -54,10 +54,20 @@ def test_a_line_has_default_best_static_and_ours_with_what_follows(tmp_path: Pat
 
     assert found[2] == (
         "| [contenders](docs/results/bench/README.md#contenders) | disk limited to 1200 writes/s | commits/s"
-        " | 1\u202f000 | 2\u202f000 (210/420) | 1\u202f998 | 2.00 (1.98 to 2.02), gains"
+        " | 1\u202f000 | 2\u202f000 (best: 210/420) | 1\u202f998 | 2.00 (1.98 to 2.02), gains"
         " | 0.999 (0.986 to 1.01), no difference shown |"
     )
     assert found[-1].startswith("No block measured yet: disks: 600 writes/s;")
+
+
+def test_only_a_setting_that_was_searched_for_is_called_the_best(tmp_path: Path) -> None:
+    """One that was chosen beforehand stands there as what it is."""
+    chosen = {name: values for name, values in COMMITS.items() if name != "best-static"}
+    plan = Plan(contenders=("default", "2000/4000", "cascade"), blocks=3)
+
+    found = table(publish(tmp_path, "contenders", [plan], blocks(chosen)))[2]
+
+    assert "1\u202f100 (2000/4000)" in found
 
 
 def test_a_loss_is_a_loss_in_the_readme(tmp_path: Path) -> None:
