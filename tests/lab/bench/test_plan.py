@@ -8,6 +8,7 @@ import pytest
 
 from lab.bench.plan import PlanError, load_suite, parse_suite, suite_names
 from lab.bench.progress import Progress
+from lab.bench.row import WAY
 
 
 @pytest.mark.parametrize("name", suite_names())
@@ -82,5 +83,9 @@ def test_the_digest_changes_with_what_is_measured_and_with_nothing_else() -> Non
 
 
 def test_the_quick_suite_is_quick() -> None:
-    """What is promised in under ten minutes is planned for less, with the usual time to settle."""
-    assert Progress(load_suite("quick").plans, []).seconds() < 600.0
+    """Less than the ten minutes promised are planned, also where ours takes all of its time to settle."""
+    (plan,) = load_suite("quick").plans
+    usual = (plan.timing.settle_least + plan.timing.settle_most) / 2.0
+    late = plan.blocks * (WAY * plan.timing.settle_most - usual)
+
+    assert Progress([plan], []).seconds() + late < 600.0
