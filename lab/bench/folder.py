@@ -91,21 +91,26 @@ def held(directory: Path, *, new: bool = False, asked: str = ASKED, what: str = 
         os.close(descriptor)
 
 
-def begin(directory: Path, asked: Asked) -> Ledger:
-    """Make a bench's directory and return its empty ledger.
+def begin(directory: Path, asked: Struct, name: str = ASKED) -> Ledger:
+    """Make a directory, note in it what was asked for, and return its empty ledger.
+
+    Args:
+        directory: for the rows.
+        asked: what is to be gone on with.
+        name: of the file with it.
 
     Raises:
-        PlanError: it holds a bench already, or cannot be written.
+        PlanError: it holds rows already, or cannot be written.
     """
-    if (directory / ROWS).exists() or (directory / ASKED).exists():
+    if (directory / ROWS).exists() or (directory / name).exists():
         raise PlanError(
-            f"{directory}: holds a bench already; go on with --resume {directory}, or name another --output"
+            f"{directory}: holds rows already; go on with --resume {directory}, or name another --output"
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        part = directory / f"{ASKED}.part"
+        part = directory / f"{name}.part"
         part.write_bytes(msgspec.json.format(msgspec.json.encode(asked)))
-        part.replace(directory / ASKED)
+        part.replace(directory / name)
     except OSError as error:
         raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
     return Ledger(directory / ROWS, resume=True)

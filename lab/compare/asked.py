@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.bench.folder import ROWS, held
+from lab.bench import folder
 from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError
 from lab.compare.task import Task
@@ -83,26 +82,12 @@ def static_task(kind: str, scenario: Scenario, levels: tuple[int, ...] = ()) -> 
 
 def locked(directory: Path, *, new: bool = False) -> contextlib.AbstractContextManager[None]:
     """Keep other comparisons out of a directory; raises as ``lab.bench.folder.held``."""
-    return held(directory, new=new, asked=ASKED, what=WHAT)
+    return folder.held(directory, new=new, asked=ASKED, what=WHAT)
 
 
 def begin(directory: Path, asked: Asked) -> Ledger:
-    """Note what is asked for in a comparison's directory, and return its empty ledger.
-
-    Raises:
-        PlanError: it holds one already, or cannot be written.
-    """
-    if (directory / ROWS).exists() or (directory / ASKED).exists():
-        raise PlanError(
-            f"{directory}: holds rows already; go on with --resume {directory}, or name another --output"
-        )
-    try:
-        part = directory / f"{ASKED}.part"
-        part.write_bytes(msgspec.json.format(msgspec.json.encode(asked)))
-        part.replace(directory / ASKED)
-    except OSError as error:
-        raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
-    return Ledger(directory / ROWS, resume=True)
+    """Note what is asked for in a comparison's directory; as ``lab.bench.folder.begin``."""
+    return folder.begin(directory, asked, ASKED)
 
 
 def go_on(directory: Path) -> tuple[Asked, Ledger]:
@@ -124,6 +109,6 @@ def go_on(directory: Path) -> tuple[Asked, Ledger]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PlanError(f"{path}: {error}") from error
     try:
-        return asked, Ledger(directory / ROWS, resume=True)
+        return asked, Ledger(directory / folder.ROWS, resume=True)
     except ValueError as error:
         raise PlanError(str(error)) from error
