@@ -124,9 +124,9 @@ class ContainerServer(ThrottledServer):
 
     def stop(self) -> None:
         """Remove container and volume; what a second Ctrl-C cuts short is done at exit."""
-        with contextlib.suppress(DockerException):
+        with contextlib.suppress(DockerException, OSError):
             self._client.containers.get(self._name).remove(force=True, v=True)
-        with contextlib.suppress(DockerException):
+        with contextlib.suppress(DockerException, OSError):
             self._client.volumes.get(self._name).remove()
         if self._sockets is not None:
             shutil.rmtree(self._sockets, ignore_errors=True)
