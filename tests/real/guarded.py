@@ -25,9 +25,18 @@ def asked(server: LabServer, account: Account, bounds: Bounds = BOUNDS) -> Asked
     )
 
 
-def guard(server: LabServer, account: Account, bounds: Bounds = BOUNDS) -> Account:
-    """Make such an account with its procedures, or these anew with other bounds, and return its login."""
-    run(server, (one for part in setup(asked(server, account, bounds)) for one in part.statements))
+def guard(server: LabServer, account: Account, bounds: Bounds = BOUNDS, *, pause: float = 0.0) -> Account:
+    """Make such an account with its procedures, or these anew, and return its login.
+
+    Args:
+        server: where.
+        account: the login.
+        bounds: of the procedure.
+        pause: that it makes between its check and its SET, seconds, so that others get in between.
+    """
+    slowly = f"    DO SLEEP({pause});\n    SET GLOBAL " if pause else "    SET GLOBAL "
+    made = (one for part in setup(asked(server, account, bounds)) for one in part.statements)
+    run(server, (one.replace("    SET GLOBAL ", slowly) for one in made))
     return account
 
 

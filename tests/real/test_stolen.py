@@ -39,6 +39,9 @@ LEAST = 40
 HAMMERED = 4.0
 """Seconds for which two sessions of the account work against each other."""
 
+PAUSE = 0.02
+"""Seconds between the procedure's check and its SET, meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stolen:
@@ -207,13 +210,13 @@ def _sessions(stolen: Stolen) -> int:
 
 
 def test_two_sessions_at_once_stay_within_the_bounds(stolen: Stolen) -> None:
-    """Sessions that set C and M past each other, as fast as they can, never leave the procedure's bounds.
+    """Sessions that set C and M past each other, each after the other's check, never leave the bounds.
 
     MariaDB makes M twice a C that is set above it.
     """
     server, done = stolen.server, [0, 0]
     tight = Bounds(lowest_io_capacity_max=200, highest_io_capacity_max=1000, highest_io_capacity=1000)
-    guard(server, stolen.account, tight)
+    guard(server, stolen.account, tight, pause=PAUSE)
 
     def hammer(number: int, name: str, values: tuple[int, ...]) -> None:
         dice = random.Random(number)  # noqa: S311 - which value is tried next is no secret
