@@ -1,0 +1,98 @@
+"""The pages for people: links lead somewhere, commands are taken, and tests that are named are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+from tuner.cli.main import cli
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
+TYPED = ("first-hour.md", "faq.md", "upgrade.md")
+"""Pages whose commands are typed as they stand there."""
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_COMMAND = re.compile(r"(?:^|[ /`])innobrim ([a-z][^\n`|>#;]*)")
+_TEST = re.compile(r"(tests/\S+?\.py)::(test_\w+)")
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Return the anchors of a page, made of its headings as on GitHub."""
+    found: list[str] = []
+    for heading in _HEADING.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        found.append(f"{slug}-{found.count(slug)}" if slug in found else slug)
+    return frozenset(found)
+
+
+@cache
+def named_in(path: str) -> frozenset[str]:
+    """Return the names of the functions in a file of tests."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def broken(page: Path) -> list[str]:
+    """Return the links of a page to files of ours that lead nowhere."""
+    found = []
+    for link in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        path, _, anchor = link.partition("#")
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        target = (page.parent / path).resolve() if path else page
+        lost = anchor and target.suffix == ".md" and target.exists() and anchor not in anchors(target)
+        if not target.exists() or lost:
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """A link between our own pages names a file that is there, and a heading that it has."""
+    assert broken(page) == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    """Whoever begins at docs/README.md finds every page but the decisions, which have a folder."""
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    linked = {(DOCS / link.partition("#")[0]).resolve() for link in _LINK.findall(index)}
+    pages = {*DOCS.glob("*.md"), *DOCS.glob("results/**/*.md")} - {DOCS / "README.md"}
+
+    assert {str(page.relative_to(DOCS)) for page in pages - linked} == set()
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_commands_to_type_are_commands(name: str) -> None:
+    """Each innobrim command of these pages is there, and has the options that it is given."""
+    commands = [found.strip() for found in _COMMAND.findall((DOCS / name).read_text(encoding="utf-8"))]
+    assert commands
+    for typed in commands:
+        word, *rest = shlex.split(typed)
+        command = cli.get_command(click.Context(cli), word)
+        assert command is not None, f"innobrim {typed}"
+        known = {
+            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        given = {one for one in rest if one.startswith("--")}
+        assert given <= known, f"innobrim {typed}: no option {given - known}"
+
+
+@pytest.mark.parametrize("name", ["never.md"])
+def test_tests_that_a_page_names_are_there(name: str) -> None:
+    """What is promised with a test beside it has that test."""
+    named = _TEST.findall((DOCS / name).read_text(encoding="utf-8"))
+
+    assert named
+    assert [one for one in named if one[1] not in named_in(one[0])] == []
