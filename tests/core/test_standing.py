@@ -68,6 +68,17 @@ def test_advisory_by_a_persons_word_stays_advisory(bench: Bench, asked: str) -> 
     assert again(bench.state).mode is Mode.ACTIVE
 
 
+def test_active_by_a_persons_word_ends_with_the_daemon() -> None:
+    """Where the configuration says advisory, a trial in active mode lasts no longer than the daemon."""
+    configured = replace(ACTIVE, mode=Mode.ADVISORY)
+    bench = Bench(configured)
+    bench.turn(command("mode", value="active"))
+    kept = msgspec.json.decode(msgspec.json.encode(standing_of(bench.state)), type=Standing)
+
+    assert bench.state.mode is Mode.ACTIVE
+    assert take_up(start(configured, FACTS), kept, now=50.0).mode is Mode.ADVISORY
+
+
 def test_a_restore_cut_short_is_not_undone(bench: Bench) -> None:
     """A daemon that dies half-way back to the originals is followed by one that writes nothing."""
     bench.turn(command("restore"))

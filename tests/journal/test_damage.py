@@ -51,6 +51,22 @@ def test_a_journal_cut_short_keeps_its_originals(
     assert "originals of 1 server" in messages[0]
 
 
+@pytest.mark.parametrize("layout", [0, 99])
+def test_a_journal_of_another_layout_is_set_aside_with_what_counts(
+    journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path, layout: int
+) -> None:
+    """After an upgrade, or a rollback, originals and what a person said go on in a new journal."""
+    with closing(sqlite3.connect(journal)) as db:
+        db.execute(f"PRAGMA user_version = {layout}")
+
+    assert writer().flush(SOON)
+
+    assert [kept.capacity for kept in originals(tmp_path)] == [PAIR]
+    assert standing(tmp_path) == {"uuid-1": "paused"}
+    assert f"its layout is number {layout}" in messages[0]
+    assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1
+
+
 def test_originals_that_are_cut_off_are_not_made_up(
     journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path
 ) -> None:
