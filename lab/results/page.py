@@ -41,7 +41,9 @@ measures a suite again; `innobrim report docs/results/bench/NAME` makes its page
   95 % bounds (Student's t on logarithms). Where those include 1 nothing was gained, whatever the means say.
 - p1 is the 1st percentile of the seconds, x the modified age over the flush limit. p1, latency, writes per
   commit and x are means of the blocks; sync pages, changes of C or M, and seconds are their sums.
-- Variants were measured apart from each other, on a server each: no ratio between them is claimed."""
+- Variants were measured apart from each other, on a server each: no ratio between them is claimed.
+- Every server ran without a binary log and with `O_DIRECT`; whatever else its conditions do not name is its
+  version's default."""
 
 
 def document(suites: Sequence[Published]) -> str:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from lab.bench import sampler
 from lab.bench.sampler import Sampler, reading
 from lab.servers.existing import DsnServer
+from lab.servers.spec import LabServerError
 from tests.factory import sample
 from tuner.records import Sample
 from tuner.servers.connect import Endpoint
@@ -74,3 +75,12 @@ def test_the_disk_of_a_users_own_server_is_counted_over_the_samplers_connection(
     assert device is not None
     assert device.writes == 7
     assert Reader.made == 1
+
+
+def test_a_time_with_too_few_readings_for_a_figure_says_why() -> None:
+    """A server that answered nobody is no division by zero."""
+    sampler = Sampler(DsnServer(Endpoint(user="dba"), confirmed=True))
+    sampler._missed = [(5.0, "OperationalError: Lost connection")]
+
+    with pytest.raises(LabServerError, match=r"0 readings .*Lost connection"):
+        sampler.span(1.0, 9.0)
