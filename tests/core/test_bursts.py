@@ -19,11 +19,12 @@ MEBIBYTE = 1024.0 * 1024.0
 
 def lived(bursts: Bursts, start: float, end: float, *, daily_at: int | None = None) -> Bursts:
     """Return the bursts after this time; a ten-minute burst of 60 MiB each day at that hour."""
-    wall, step = start, 60.0
+    wall, step, age = start, 60.0, 0.0
     while wall < end:
         hour, second = divmod(wall % DAY, HOUR_SECONDS)
         bursting = daily_at is not None and int(hour) == daily_at and 600.0 <= second < 1_200.0
-        bursts = bursts.follow(0.1 * MEBIBYTE if bursting else None, wall=wall, elapsed=step)
+        age = age + 0.1 * MEBIBYTE * step if bursting else 0.0
+        bursts = bursts.follow(0.1 * MEBIBYTE if bursting else None, age=age, wall=wall, elapsed=step)
         wall += step
     return bursts
 
@@ -82,7 +83,7 @@ def test_a_burst_counts_in_the_hour_in_which_it_began() -> None:
     for minute in range(120):
         wall = start + 60.0 * minute
         beyond = MEBIBYTE if 50 <= minute < 80 else None
-        bursts = bursts.follow(beyond, wall=wall, elapsed=60.0)
+        bursts = bursts.follow(beyond, age=60.0 * MEBIBYTE * minute, wall=wall, elapsed=60.0)
 
     assert bursts.week.bytes[8] == pytest.approx(1_800 * MEBIBYTE)
     assert bursts.week.bytes[9] == 0.0
@@ -98,10 +99,23 @@ def test_a_few_minutes_say_nothing_of_an_hour() -> None:
 
 def test_a_restart_of_the_server_ends_the_burst_and_keeps_what_it_showed() -> None:
     """What the device was behind by is over with the restart, and still expected next time."""
-    bursts = Bursts().follow(MEBIBYTE, wall=MONDAY, elapsed=60.0).interrupted()
+    bursts = Bursts().follow(None, age=0.0, wall=MONDAY, elapsed=60.0)
+    bursts = bursts.follow(MEBIBYTE, age=80 * MEBIBYTE, wall=MONDAY + 60.0, elapsed=60.0).interrupted()
 
     assert bursts.excess == 0.0
     assert bursts.expected(MONDAY) == pytest.approx(60 * MEBIBYTE)
+
+
+def test_a_burst_is_no_larger_than_what_the_age_has_grown_by() -> None:
+    """While sync flushing brings the age down nothing is beyond the device, whatever the rates say."""
+    bursts = Bursts().follow(None, age=70 * MEBIBYTE, wall=MONDAY, elapsed=1.0)
+    for second in range(10):
+        age = (70 - second) * MEBIBYTE
+        bursts = bursts.follow(MEBIBYTE, age=age, wall=MONDAY + second, elapsed=1.0)
+    assert bursts.expected(MONDAY) == 0.0
+
+    grown = bursts.follow(9 * MEBIBYTE, age=65 * MEBIBYTE, wall=MONDAY + 10.0, elapsed=1.0)
+    assert grown.expected(MONDAY) == 4 * MEBIBYTE
 
 
 def test_the_week_survives_in_the_journals_bytes() -> None:
@@ -118,18 +132,19 @@ def test_the_week_survives_in_the_journals_bytes() -> None:
             st.one_of(st.none(), st.floats(-1e9, 1e9)),
             st.floats(0.2, 7_200.0),
             st.floats(-90_000.0, 90_000.0),
+            st.floats(0.0, 1e12),
         ),
         max_size=60,
     )
 )
 @settings(deadline=None)
 def test_whatever_clock_and_load_do_the_memory_stays_sound(
-    readings: list[tuple[float | None, float, float]],
+    readings: list[tuple[float | None, float, float, float]],
 ) -> None:
     """Bursts of any size, gaps and a wall clock that jumps leave finite numbers, none of them negative."""
     bursts, wall = Bursts(), MONDAY
-    for beyond, elapsed, jump in readings:
+    for beyond, elapsed, jump, age in readings:
         wall += elapsed + jump
-        bursts = bursts.follow(beyond, wall=wall, elapsed=elapsed)
+        bursts = bursts.follow(beyond, age=age, wall=wall, elapsed=elapsed)
         assert bursts.expected(wall) >= bursts.recent >= bursts.excess >= 0.0
     assert bursts.week.sound

@@ -301,6 +301,30 @@ def test_what_a_batch_does_not_get_to_is_not_the_devices_fault() -> None:
     assert found.sustained_capacity is None
 
 
+def test_a_batch_is_held_against_what_it_could_get_to_at_its_time() -> None:
+    """MySQL 5.6: a tail four times as dense as before does not blame the device for the seconds before."""
+    state = EstimatorState()
+    for reading in limited(60):
+        state, _, _ = update(state, reading, stops_early=True)
+    state, found, _ = update(replace(state, density=4.0 * state.density), sample(60.0), stops_early=True)
+
+    assert found is not None
+    assert found.authority == pytest.approx(1.0, abs=0.02)
+
+
+def test_an_empty_flush_list_says_nothing_of_the_device() -> None:
+    """A server that idles with nothing dirty, and what it asked for last still shown, has no slow device."""
+    idle = [
+        sample(float(second), lsn_current=10_000_000_000, lsn_oldest=10_000_000_000, pages_dirty=0)
+        for second in range(30)
+    ]
+    readings = [replace(one, flush_requested=1_000, pages_adaptive=50_000) for one in idle]
+    _, found = follow(readings)
+
+    assert found.authority == 1.0
+    assert found.sustained_capacity is None
+
+
 def test_authority_is_what_the_device_gives() -> None:
     """Asked for 1000 pages/s and flushing 400, authority is 0.4, and 400 is what the device sustains."""
     _, found = follow(limited(60))
@@ -323,7 +347,10 @@ def test_a_burst_beyond_the_device_is_remembered() -> None:
         sample(30.0 + s, lsn_current=10_030_000_000 + 2_000_000 * s, flush_requested=1_000)
         for s in range(1, 30)
     ]
-    readings = [replace(one, lsn_oldest=one.lsn_current - round(0.7 * A)) for one in readings]
+    readings = [
+        replace(one, lsn_oldest=one.lsn_current - round(0.7 * A) - 1_000_000 * (second + 1))
+        for second, one in enumerate(readings)
+    ]
     state, burst = follow(readings, state)
 
     assert burst.burst_bytes > 10 * MEBIBYTE
@@ -340,7 +367,8 @@ def test_a_burst_beyond_the_device_is_remembered() -> None:
         )
         for s in range(1, 600)
     ]
-    _, later = follow(quiet, state)
+    state, burst = follow(quiet[:30], state)
+    _, later = follow(quiet[30:], state)
     assert 0.0 < later.burst_bytes < burst.burst_bytes
 
 

@@ -1,9 +1,12 @@
 """Redo that the load writes beyond what the device flushes: burst by burst, and by hour of the week.
 
 In a burst with P > D the age grows, whatever M: by the integral of ``R * max(0, 1 - D / P)``. That is the
-redo to keep free for the next one. How much that is, the last hours tell; and because loads follow the
-working week, so do the same hour of earlier weeks and, until that was seen twice, the same hour of other
-days. A quarter of an hour ahead is looked at as well: it takes time to bring the age down.
+redo to keep free for the next one. By more than the age has grown a burst is not believed to have been: D and
+P of the first seconds are means that reach back before it.
+
+How much that is, the last hours tell; and because loads follow the working week, so do the same hour of
+earlier weeks and, until that was seen twice, the same hour of other days. A quarter of an hour ahead is
+looked at as well: it takes time to bring the age down.
 """
 
 from __future__ import annotations
@@ -85,6 +88,7 @@ class Bursts(Struct, frozen=True):
     Attributes:
         excess: redo beyond the device in the burst under way, bytes; 0 without one.
         largest: the most that this burst came to, bytes.
+        before: modified age at the last reading that was not in a burst, bytes; None before the first.
         began: hour of the week in which it began.
         recent: the largest burst of the last hours, fading, bytes.
         hour: hour of the week that is being seen; None before the first reading.
@@ -95,6 +99,7 @@ class Bursts(Struct, frozen=True):
 
     excess: float = 0.0
     largest: float = 0.0
+    before: float | None = None
     began: int = 0
     recent: float = 0.0
     hour: int | None = None
@@ -102,20 +107,22 @@ class Bursts(Struct, frozen=True):
     hours_burst: float = 0.0
     week: Week = Week()
 
-    def follow(self, beyond: float | None, *, wall: float, elapsed: float) -> Bursts:
+    def follow(self, beyond: float | None, *, age: float, wall: float, elapsed: float) -> Bursts:
         """Return the bursts with one reading more.
 
         Args:
             beyond: redo written beyond what the device flushes now, bytes/s; None where the device is not
                 the limit.
+            age: modified age, bytes.
             wall: Unix time of the reading, seconds.
             elapsed: seconds since the last reading.
         """
         hour = hour_of_week(wall)
         known = self if hour == self.hour else self._turn(hour)
-        excess = 0.0 if beyond is None else max(0.0, known.excess + beyond * elapsed)
+        grown = 0.0 if known.before is None else age - known.before
+        excess = 0.0 if beyond is None else max(0.0, min(grown, known.excess + beyond * elapsed))
         if excess == 0.0:
-            known = known.ended()
+            known = replace(known.ended(), before=age)
         elif known.excess == 0.0:
             known = replace(known, began=hour, largest=0.0)
         recent = max(excess, known.recent * math.exp(-elapsed / RECENT_SECONDS))
@@ -129,7 +136,7 @@ class Bursts(Struct, frozen=True):
 
     def interrupted(self) -> Bursts:
         """Return what a restart of mysqld leaves: the burst under way is over."""
-        return replace(self.ended(), excess=0.0)
+        return replace(self.ended(), excess=0.0, before=None)
 
     def disowned(self, before: Bursts) -> Bursts:
         """Return the bursts without the one under way, which is not the load's."""

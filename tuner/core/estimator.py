@@ -6,6 +6,7 @@ but the window's length smooths it.
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 from msgspec import Struct
@@ -107,7 +108,8 @@ def update(
     ledger = state.ledger.without(gone).add(
         lsn=sample.lsn_current, new_pages=dirtied, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
     )
-    window = readings.extend(state.window, sample, newly_dirtied=dirtied)
+    most = state.density * sample.lsn_average_rate if stops_early else math.inf
+    window = readings.extend(state.window, sample, newly_dirtied=dirtied, most=most)
     due = _due(ledger, window, sample)
     state = replace(state, window=window, ledger=ledger, due=due, beside=beside, last=sample)
     if len(window) <= 1:
@@ -119,7 +121,6 @@ def update(
         learns=learns,
         flush_order_lag=flush_order_lag,
         sawtooth_seconds=sawtooth_seconds,
-        stops_early=stops_early,
     )
     return *estimated, Quality.GOOD
 
@@ -210,7 +211,6 @@ def _estimate(
     learns: bool,
     flush_order_lag: int,
     sawtooth_seconds: float,
-    stops_early: bool,
 ) -> tuple[EstimatorState, Estimate]:
     window = state.window
     new, old = window[-1], readings.since(window, RATE_SECONDS)
@@ -232,7 +232,7 @@ def _estimate(
         if half_residence > 0
         else demand
     )
-    authority = readings.authority(window, density if stops_early else None)
+    authority = readings.authority(window)
     new_density = max(0.0, new.dirtied - old.dirtied) / max(1.0, new.lsn - old.lsn)
     load, trends = state.load, state.trends
     if learns and not sample.degraded:
@@ -249,6 +249,7 @@ def _estimate(
             flush_rate=flush_rate,
             demand=demand,
             authority=authority,
+            age=age,
             elapsed=elapsed,
             wall=sample.wall,
         )

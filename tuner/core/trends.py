@@ -29,6 +29,7 @@ class Seen(Struct, frozen=True):
         flush_rate: F, pages/s.
         demand: P, pages/s.
         authority: pages flushed per page asked for.
+        age: modified age, bytes.
         elapsed: seconds since the last reading.
         wall: Unix time of the reading, seconds.
     """
@@ -37,6 +38,7 @@ class Seen(Struct, frozen=True):
     flush_rate: float
     demand: float
     authority: float
+    age: float
     elapsed: float
     wall: float
 
@@ -147,7 +149,7 @@ def _bursts(bursts: Bursts, seen: Seen, sustained: float | None) -> Bursts:
     beyond = None
     if seen.limited and sustained is not None and seen.demand > 0:
         beyond = seen.redo_rate * (1.0 - sustained / seen.demand)
-    return bursts.follow(beyond, wall=seen.wall, elapsed=seen.elapsed)
+    return bursts.follow(beyond, age=seen.age, wall=seen.wall, elapsed=seen.elapsed)
 
 
 def _between_checkpoints(kept: float, seen: Seen, window: Window) -> float:

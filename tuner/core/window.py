@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 from msgspec import Struct
 
@@ -33,7 +34,8 @@ class Point(Struct, frozen=True):
     neighbours: int
     rows: int
     requested: int
-    mean_rate: int
+    asked: float
+    dirty: int
     dirtied: float
     checkpoint_age: int
     idle: int
@@ -57,8 +59,14 @@ def all_flushed(sample: Sample) -> int:
     return list_flushed(sample) + sample.pages_lru
 
 
-def point_of(sample: Sample, *, dirtied: float) -> Point:
-    """Return a reading as a point; ``dirtied`` counts pages newly dirtied since the window began."""
+def point_of(sample: Sample, *, dirtied: float, most: float = math.inf) -> Point:
+    """Return a reading as a point.
+
+    Args:
+        sample: the reading.
+        dirtied: pages newly dirtied since the window began.
+        most: pages that a batch can get to, where the server ends it early; infinite where it does not.
+    """
     return Point(
         at=sample.monotonic,
         lsn=sample.lsn_current,
@@ -69,16 +77,17 @@ def point_of(sample: Sample, *, dirtied: float) -> Point:
         neighbours=sample.pages_neighbour,
         rows=sample.row_changes,
         requested=sample.flush_requested,
-        mean_rate=sample.lsn_average_rate,
+        asked=min(float(sample.flush_requested), most),
+        dirty=sample.pages_dirty,
         dirtied=dirtied,
         checkpoint_age=sample.checkpoint_age,
         idle=sample.pages_background,
     )
 
 
-def extend(window: Window, sample: Sample, *, newly_dirtied: float) -> Window:
-    """Return the window with one reading more and without what is too old."""
-    point = point_of(sample, dirtied=window[-1].dirtied + newly_dirtied)
+def extend(window: Window, sample: Sample, *, newly_dirtied: float, most: float = math.inf) -> Window:
+    """Return the window with one reading more and without what is too old; ``most`` as for ``point_of``."""
+    point = point_of(sample, dirtied=window[-1].dirtied + newly_dirtied, most=most)
     oldest = sample.monotonic - WINDOW_SECONDS
     kept = next((place for place, one in enumerate(window) if one.at > oldest), len(window))
     return (*window[kept:], point)
@@ -165,24 +174,20 @@ def neighbours(window: Window) -> float:
     return beside / max(1, own) if beside > 0 else 0.0
 
 
-def authority(window: Window, density: float | None = None) -> float:
+def authority(window: Window) -> float:
     """Return pages flushed per page asked for; 1 when next to nothing was asked.
 
     An idle server flushes at a pace of its own and leaves what the law asked for last in the counter, so
-    the time in which it was idle does not count.
-
-    Args:
-        window: the readings.
-        density: dirty pages per redo byte at the tail, where a batch gets no further than a second's redo at
-            the server's mean rate; None where it gets to all that is asked for.
+    the time in which it was idle does not count. Nor does that in which less was dirty than was asked for, as
+    on an idle server that has flushed everything: no device could have done more.
     """
     count, seconds, wanted, flushed = 0, 0.0, 0.0, 0
     for old, new in itertools.pairwise(window):
-        if new.idle != old.idle:
+        if new.idle != old.idle or old.dirty < new.requested:
             continue
         count += 1
         seconds += new.at - old.at
-        wanted += new.requested if density is None else min(new.requested, density * new.mean_rate)
+        wanted += new.asked
         flushed += new.flushed - old.flushed
     asked = wanted * seconds / count if count else 0.0
     if asked < LITTLE_ASKED:
