@@ -55,7 +55,7 @@ DAMPED = 0.55
 LANDING = 0.02
 """Difference in ln M for which a landing is worth its write."""
 
-LANDING_MARGIN = 1.03
+LANDING_MARGIN = 1.01
 """A landing where M is the cap is made so much higher: the server rounds down, and below is safer."""
 
 SLOW_SECONDS = 120.0
@@ -89,8 +89,14 @@ MEAN_SHARE = 0.5
 HOLD_GAIN = 0.5
 """Share of the equilibrium's error that one write takes out; the plant is steeper than its model."""
 
+TRIM_SETTLINGS = 5.0
+"""After so many settling times without a write the mean over all of them counts, in a narrower band."""
+
+TRIM_GAIN = 0.8
+"""Share of what is left that is taken out then: a mean of minutes is no noise."""
+
 WORTH_SHIFT = 0.012
-"""Difference in ln M for which a set-point that was moved on purpose is followed by a write."""
+"""Difference in ln M for which a set-point that was moved on purpose, or a trim, is worth a write."""
 
 LEAST_COMBINING = 0.3
 """Write combining that is reckoned with at least; bounds the settling time and the gain."""
@@ -112,6 +118,8 @@ class CascadeState:
         unrest: variance of the former around the mean of two minutes, relative, since the landing.
         rest: M to land with that was asked for last, pages/s; 0 before the first.
         shift: what ln M has to move by still, as the set-point was moved on purpose.
+        calm_ratio: mean age ratio since the last write has shown what it does.
+        calm_seconds: time that this stands for.
         saving: what is remembered while changes are scarce.
         equilibrium: what the load shows, averaged.
     """
@@ -127,6 +135,8 @@ class CascadeState:
     unrest: float = 0.0
     rest: float = 0.0
     shift: float = 0.0
+    calm_ratio: float = 0.0
+    calm_seconds: float = 0.0
     saving: Saving = field(default_factory=Saving)
     equilibrium: Equilibrium = field(default_factory=Equilibrium)
 
@@ -227,6 +237,7 @@ class Cascade:
             return after(landed_at=now, mean_error=error, medium_rate=rate, landed_rate=rate, unrest=0.0)
         elapsed = max(0.0, now - state.at)
         lasted = now - state.landed_at
+        after = self._with_calm(state, situation, settling, after)
         mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
         medium = state.medium_rate + min(1.0, elapsed / MEDIUM_SECONDS) * (rate - state.medium_rate)
         span = min(LANDED_SECONDS, max(MEDIUM_SECONDS, lasted))
@@ -241,6 +252,20 @@ class Cascade:
         weight = min(1.0, elapsed / min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted)))
         unrest = state.unrest + weight * (away * away - state.unrest)
         return after(mean_error=mean, medium_rate=medium, landed_rate=landed, unrest=unrest)
+
+    @staticmethod
+    def _with_calm(
+        state: CascadeState, situation: Situation, settling: float, after: Callable[..., CascadeState]
+    ) -> Callable[..., CascadeState]:
+        """Average the age ratio from one settling time after a write or a landing on, for a trim."""
+        since = situation.now - max(state.wrote_at, state.landed_at or 0.0)
+        if since < settling:
+            return partial(after, calm_ratio=0.0, calm_seconds=0.0)
+        elapsed = max(0.0, situation.now - state.at)
+        seconds = state.calm_seconds + elapsed
+        weight = elapsed / seconds if seconds > 0.0 else 1.0
+        ratio = state.calm_ratio + weight * (situation.age_ratio - state.calm_ratio)
+        return partial(after, calm_ratio=ratio, calm_seconds=seconds)
 
     def _travel(self, situation: Situation) -> Proposal:
         """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
@@ -303,6 +328,22 @@ class Cascade:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
         by_law = self.law.stiffness(situation.set_point)
         move = HOLD_GAIN * situation.hold_gain * (by_law + combining) * math.log1p(mean / situation.set_point)
-        lasting = abs(mean) > max(BAND, CALM * unrest) and error * mean > 0 and abs(error) > BAND
+        band = max(BAND, CALM * unrest)
+        lasting = abs(mean) > band and error * mean > 0 and abs(error) > BAND
         settled = since >= settling
+        if not (lasting and settled) and (trim := self._trim(state, situation, settling, band)):
+            return Proposal(current * math.exp(trim), terms | {"move": trim})
         return Proposal(current * math.exp(move), terms | {"move": move}, act=lasting and settled)
+
+    def _trim(self, state: CascadeState, situation: Situation, settling: float, band: float) -> float:
+        """Return by how much ln M has to move for what the mean of a long calm is off by; 0 for nothing.
+
+        The mean of n settling times wanders less than that of one, by the root of n, and so does the band.
+        """
+        settlings = state.calm_seconds / settling
+        off = state.calm_ratio - situation.set_point
+        if settlings < TRIM_SETTLINGS or abs(off) <= band / math.sqrt(settlings):
+            return 0.0
+        gain = self.law.stiffness(situation.set_point) + max(LEAST_COMBINING, situation.combining_exponent)
+        move = TRIM_GAIN * situation.hold_gain * gain * math.log1p(off / situation.set_point)
+        return move if abs(move) > WORTH_SHIFT else 0.0
