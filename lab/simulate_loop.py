@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
-from lab.scenarios.trace import Outcome, Trace
+from lab.scenarios.trace import SETTLED_BANDS, Outcome, Trace
 from tuner.core.step import start
 from tuner.loop import drive
 from tuner.outer.answer import answer, seed_of
@@ -100,6 +100,7 @@ class PolicyRun(Struct, frozen=True):
         climb_seconds: what the age takes at the settled redo rate from where it began to the set-point, with
             nothing flushed: (f - x0) * A / R; None without a set-point or redo.
         days: mean commits/s of each whole day.
+        settled: as ``settling_seconds``, for each of ``SETTLED_BANDS``.
     """
 
     outcome: Outcome
@@ -111,6 +112,7 @@ class PolicyRun(Struct, frozen=True):
     changes_in_hour: int = 0
     climb_seconds: float | None = None
     days: tuple[float, ...] = ()
+    settled: tuple[float | None, ...] = ()
 
 
 def _suggested(state: State, number: int, seed: int) -> Command:
@@ -171,6 +173,7 @@ def run_policy(
         changes_in_hour=most_in_an_hour(watched.changes),
         climb_seconds=_climb(trace, watched.flush_limit, decisions[-1].set_point),
         days=trace.days(),
+        settled=() if scenario.changes else tuple(trace.settling(band) for band in SETTLED_BANDS),
     )
 
 

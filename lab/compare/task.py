@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.scenarios.runs import Beat
     from tuner.records import TickRecord
 
-SCHEMA = 3
+SCHEMA = 4
 HOUR = 3600.0
 
 Kind = Literal["policy", "static", "pieces", "untouched"]
@@ -122,6 +122,7 @@ def _policy(task: Task, beat: Beat) -> Row:
         "changes": run.knob_changes,
         "changes_in_hour": run.changes_in_hour,
         "climb_seconds": run.climb_seconds,
+        "settled": list(run.settled),
         "days": [round(one, 2) for one in run.days],
         "io_capacity_max_final": run.final.io_capacity_max,
     }

@@ -6,11 +6,13 @@ A mean ratio is judged as it is printed, to three digits; a limit on seconds or 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from lab.prove.contests import ratio
+from lab.scenarios.trace import SETTLED_BANDS, SETTLED_WITHIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,8 +46,8 @@ CLAIMS: Mapping[str, str] = {
     "steady-p1": "steady: first percentile ≥ best static's",
     "steady-changes": f"steady: ≤ {STEADY_CHANGES:g} changes in any hour",
     "steady-stalls": "steady: no stall second",
-    "settling": f"from {HIGHEST_START}: settled within the larger of {SETTLING_SECONDS:g} s and "
-    f"{SETTLING_CLIMBS:g} × (f − x₀)·A/R",
+    "settling": f"from {HIGHEST_START}: settled, within {SETTLED_WITHIN:g} and what the age wanders by under "
+    f"best static's M, in the larger of {SETTLING_SECONDS:g} s and {SETTLING_CLIMBS:g} × (f − x₀)·A/R",
     "moving-static": "moving, I/O-bound: more commits/s than the best single static, with the 95 % bound",
     "moving-best": f"moving, I/O-bound: commits/s ≥ {BEST_FOUND} × best found",
     "open-default": f"open load: pages per commit ≤ {OF_THE_DEFAULT} × the version's default's",
@@ -104,7 +106,7 @@ def _steady(ours: Line, contest: Contest) -> Iterator[Found]:
     yield "steady-changes", *_at_most(ours, "changes_in_hour", STEADY_CHANGES)
     yield "steady-stalls", *_at_most(ours, "stall_seconds", 0.0, "s")
     if ours.starts == HIGHEST_START:
-        yield "settling", *_settled(ours)
+        yield "settling", *_settled(ours, static)
 
 
 def _moving(ours: Line, contest: Contest) -> Iterator[Found]:
@@ -167,16 +169,27 @@ def _never_worse(optimised: Line, ours: Line) -> tuple[bool, str]:
     return round(worst, 3) >= NEVER_WORSE, f"worst day {worst:.3f}; whole run {whole}"
 
 
-def _settled(ours: Line) -> tuple[bool, str]:
-    """Judge every seed by its own limit; said is the one that is nearest to it, or farthest beyond."""
+def _settled(ours: Line, static: Line | None) -> tuple[bool | None, str]:
+    """Judge every seed by its own limit and band; said is the one nearest to its limit, or farthest beyond.
+
+    The band is that of a level, and what the age wanders by with the same seed where nobody moves M.
+    """
+    if static is None:
+        return None, NO_STATIC
+    wandered = dict(zip(static.seeds, static.figures.get("age_ratio_wander", ()), strict=False))
     climbs = ours.figures.get("climb_seconds", (None,) * len(ours.seeds))
     worst, said_of = -1.0, ""
-    for settled, climb in zip(ours.figures["settling_seconds"], climbs, strict=True):
-        limit = max(SETTLING_SECONDS, SETTLING_CLIMBS * (climb or 0.0))
-        share = math.inf if settled is None else settled / limit
+    for seed, settled, climb in zip(ours.seeds, ours.settled, climbs, strict=True):
+        wander = wandered.get(seed)
+        if wander is None:
+            return None, f"best static was not run with seed {seed}"
+        place = bisect_right(SETTLED_BANDS, SETTLED_WITHIN + wander) - 1
+        after, limit = settled[place], max(SETTLING_SECONDS, SETTLING_CLIMBS * (climb or 0.0))
+        share = math.inf if after is None else after / limit
         if share > worst:
             worst = share
-            said_of = f"{'never' if settled is None else f'{settled:.0f} s'} of {limit:.0f} s"
+            words = "never" if after is None else f"{after:.0f} s"
+            said_of = f"{words} of {limit:.0f} s, within {SETTLED_BANDS[place]:g}"
     return worst <= 1.0, f"worst seed {said_of}"
 
 

@@ -40,6 +40,8 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
         seeds: of the runs.
         figures: a value for each seed by metric, None where one has none.
         days: mean commits/s of each whole day, for each seed; empty where there is none.
+        settled: seconds after which the age stays where it ends, within each of ``SETTLED_BANDS``, for each
+            seed; empty but for policies.
         notes: what is to be known of the searches beside it.
         trial: of a try with fewer seeds than the report asks for.
     """
@@ -57,6 +59,7 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
     seeds: tuple[int, ...]
     figures: dict[str, Values]
     days: tuple[tuple[float, ...], ...] = ()
+    settled: tuple[Values, ...] = ()
     notes: tuple[str, ...] = ()
     trial: bool = False
 
@@ -98,8 +101,10 @@ def line_of(
     pair = starting_pair(scenario)
     figures = {metric.name: tuple(_short(value_of(row, metric)) for row in rows) for metric in METRICS}
     figures["changes_in_hour"] = tuple(float(row["changes_in_hour"]) for row in rows)
+    figures["age_ratio_wander"] = tuple(_short(row["outcome"]["age_ratio_wander"]) for row in rows)
     figures["climb_seconds"] = tuple(_short(row.get("climb_seconds")) for row in rows)
     days = tuple(tuple(row.get("days", ())) for row in rows)
+    settled = tuple(tuple(row.get("settled", ())) for row in rows)
     return Line(
         scenario=scenario.name,
         contender=first["contender"],
@@ -115,6 +120,7 @@ def line_of(
         figures={name: values for name, values in figures.items() if any(one is not None for one in values)}
         | {metric.name: figures[metric.name] for metric in METRICS},
         days=days if any(days) else (),
+        settled=settled if any(settled) else (),
         notes=tuple(notes),
         trial=trial,
     )

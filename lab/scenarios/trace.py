@@ -16,6 +16,8 @@ from tuner.core.recovery import Recovery
 from tuner.core.window import list_flushed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tuner.records import Sample
 
 SETTLED_WITHIN = 0.03
@@ -23,6 +25,9 @@ SETTLED_WITHIN = 0.03
 
 SETTLED_OVER = 30
 """Seconds over which the age ratio is averaged for that."""
+
+SETTLED_BANDS = tuple(round(SETTLED_WITHIN + 0.005 * step, 3) for step in range(15))
+"""Such distances at which a claim may have to look, where the load itself moves the age: 0.03 to 0.1."""
 
 DAY = 86_400
 
@@ -32,6 +37,7 @@ DIGITS = {
     "throughput_p1": 1,
     "age_ratio_mean": 4,
     "age_ratio_max": 4,
+    "age_ratio_wander": 4,
     "checkpoint_age_max": 4,
     "stall_seconds": 3,
     "pages_per_commit": 4,
@@ -53,6 +59,7 @@ class Outcome(Struct, frozen=True):
         throughput_p1: first percentile of the commits in one second.
         age_ratio_mean: modified age over flush limit.
         age_ratio_max: the highest of these.
+        age_ratio_wander: how far their 30-second mean was from their mean at most.
         checkpoint_age_max: highest checkpoint age as a share of the redo capacity.
         recovery_seconds_max: longest crash recovery predicted, by the daemon's prior.
         pages_dirty_max: most dirty pages.
@@ -69,6 +76,7 @@ class Outcome(Struct, frozen=True):
     throughput_p1: float
     age_ratio_mean: float
     age_ratio_max: float
+    age_ratio_wander: float
     checkpoint_age_max: float
     recovery_seconds_max: float
     pages_dirty_max: int
@@ -190,6 +198,7 @@ class Trace:
             throughput_p1=percentile(rates, 1),
             age_ratio_mean=statistics.fmean(ratios),
             age_ratio_max=max(ratios),
+            age_ratio_wander=_wander(ratios),
             checkpoint_age_max=max(self._checkpoint[first + 1 :]),
             recovery_seconds_max=max(self._recovery[first + 1 :]),
             pages_dirty_max=max(self._dirty[first + 1 :]),
@@ -201,10 +210,10 @@ class Trace:
             redo_rate_before=(self._lsn[first] - self._lsn[0]) / before if before > 0.0 else 0.0,
         )
 
-    def settling(self) -> float | None:
+    def settling(self, within: float = SETTLED_WITHIN) -> float | None:
         """Return the seconds after which the age ratio stays where it ends, None when it never does.
 
-        From then on its 30-second mean is within 0.03 of the mean over the last third of the run, whose
+        From then on its 30-second mean is within so much of the mean over the last third of the run, whose
         every second has a reading.
         """
         ratios = self._age_ratio
@@ -215,9 +224,21 @@ class Trace:
         window = sum(ratios[count - SETTLED_OVER :])
         settled: int | None = None
         for end in range(count, SETTLED_OVER - 1, -1):
-            if abs(window / SETTLED_OVER - final) > SETTLED_WITHIN:
+            if abs(window / SETTLED_OVER - final) > within:
                 break
             settled = end - 1
             if end > SETTLED_OVER:
                 window += ratios[end - SETTLED_OVER - 1] - ratios[end - 1]
         return None if settled is None else self._moment[settled] - self._moment[0]
+
+
+def _wander(ratios: Sequence[float]) -> float:
+    """Return how far the 30-second mean of readings a second apart is from the mean of all at most."""
+    mean = statistics.fmean(ratios)
+    span = min(SETTLED_OVER, len(ratios))
+    window = sum(ratios[:span])
+    farthest = abs(window / span - mean)
+    for end in range(span, len(ratios)):
+        window += ratios[end] - ratios[end - span]
+        farthest = max(farthest, abs(window / span - mean))
+    return farthest

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from lab.compare.summary import METRICS
 from lab.prove.contests import Contest, Line
+from lab.scenarios.trace import SETTLED_BANDS
 
 if TYPE_CHECKING:
     from lab.prove.contests import Values
 
 SEEDS = (1, 2, 3)
+WIDE = SETTLED_BANDS.index(0.055)
 USUAL = {
     "throughput_mean": 1000.0,
     "throughput_p1": 800.0,
@@ -21,6 +23,7 @@ USUAL = {
     "stall_seconds": 0.0,
     "settling_seconds": 200.0,
     "changes_per_hour": 6.0,
+    "age_ratio_wander": 0.028,
     "changes_in_hour": 4.0,
     "climb_seconds": 100.0,
 }
@@ -35,9 +38,13 @@ def line(
     starts: str = "10000/20000",
     seconds: int = 3600,
     days: tuple[tuple[float, ...], ...] = (),
+    settled: tuple[float | None, ...] = (200.0, 200.0, 200.0),
     **figures: Values | float,
 ) -> Line:
-    """Return a line with three seeds; a figure is one value for all of them, or one for each."""
+    """Return a line with three seeds; a figure is one value for all of them, or one for each.
+
+    It settles with each seed after so many seconds within 0.055, and never within less.
+    """
     given = USUAL | figures
     policy = contender in {"cascade", "bayes", "pid", "probe"}
     assert set(given) >= {one.name for one in METRICS}
@@ -58,6 +65,7 @@ def line(
             for name, value in given.items()
         },
         days=days,
+        settled=tuple((None,) * WIDE + (one,) * (len(SETTLED_BANDS) - WIDE) for one in settled),
     )
 
 

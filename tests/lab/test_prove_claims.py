@@ -46,8 +46,8 @@ def test_a_steady_scenario_is_judged_by_the_steady_claims_and_no_others() -> Non
         ("steady-p1", {"throughput_p1": 797.0}, "0.996 (0.996–0.996)"),
         ("steady-changes", {"changes_in_hour": (2.0, 3.0, 13.0)}, "6, worst seed 13"),
         ("steady-stalls", {"stall_seconds": (0.0, 0.0, 0.3)}, "0.1, worst seed 0.3 s"),
-        ("settling", {"settling_seconds": (100.0, 301.0, 200.0)}, "worst seed 301 s of 300 s"),
-        ("settling", {"settling_seconds": (100.0, None, 200.0)}, "worst seed never of 300 s"),
+        ("settling", {"settled": (100.0, 301.0, 200.0)}, "worst seed 301 s of 300 s, within 0.055"),
+        ("settling", {"settled": (100.0, None, 200.0)}, "worst seed never of 300 s, within 0.055"),
     ],
 )
 def test_each_steady_claim_fails_by_its_own_figure(claim: str, figures: dict[str, Any], figure: str) -> None:
@@ -66,11 +66,20 @@ def test_a_ratio_counts_as_it_is_printed() -> None:
 
 def test_a_short_climb_leaves_two_minutes() -> None:
     """Settling may always take 120 s, however small the redo log is."""
-    quick = line(settling_seconds=119.0, climb_seconds=5.0)
-    slow = line(settling_seconds=121.0, climb_seconds=5.0)
+    quick = line(settled=(119.0,) * 3, climb_seconds=5.0)
+    slow = line(settled=(121.0,) * 3, climb_seconds=5.0)
 
-    assert met(contest(quick), "settling")
-    assert verdicts(contest(slow))["settling"] == (False, "worst seed 121 s of 120 s")
+    assert met(contest(quick, line("static")), "settling")
+    found = verdicts(contest(slow, line("static")))["settling"]
+    assert found == (False, "worst seed 121 s of 120 s, within 0.055")
+
+
+def test_settling_leaves_no_more_room_than_an_unmoved_m_needs() -> None:
+    """Where the age under best static's M wanders less the band is narrower; without it nothing is said."""
+    calm = line("static", age_ratio_wander=0.012)
+
+    assert met(contest(line(), calm), "settling") is False
+    assert met(contest(line()), "settling") is None
 
 
 def test_settling_is_asked_where_the_version_starts_high() -> None:
