@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from lab.bench.plan import Plan, PlanError, ServerPlan
-from tuner.cli.plan_options import specification
+from lab.bench.plan import Plan, PlanError, ServerPlan, load_suite
+from tuner.cli.plan_options import changed, specification
 
 
 def test_variables_of_mysqld_reach_it() -> None:
@@ -29,3 +31,17 @@ def test_what_the_bench_works_with_is_not_set_behind_its_back(name: str, said: s
     """A redo log of another size than the plan's would make every age ratio of its rows wrong."""
     with pytest.raises(PlanError, match=said):
         specification(Plan(server=ServerPlan(set={name: 200})))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("write_iops", 0, "--write-iops 0: expected `integer` >= 10"),
+        ("redo", 1, "--redo 1: expected `integer` >= 8"),
+        ("blocks", 0, "--blocks 0: expected `integer` >= 1"),
+    ],
+)
+def test_a_value_that_no_plan_takes_is_said_with_its_option(name: str, value: int, said: str) -> None:
+    """Who typed an option is not told of a key in a file that he has not got."""
+    with pytest.raises(PlanError, match=re.escape(said)):
+        changed(load_suite("quick"), {name: value})

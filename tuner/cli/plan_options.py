@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import click
@@ -71,33 +71,45 @@ def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
     given = {name: value for name, value in changes.items() if value not in (None, ())}
     if not given:
         return suite
-    places = {
-        "redo": ("server", "redo_capacity"),
-        "buffer_pool": ("server", "buffer_pool"),
-        **{name: ("disk", name) for name in ("write_iops", "write_mib")},
-        **{
-            name: ("load", name)
-            for name in ("kind", "distribution", "course", "threads", "rate", "tables", "rows")
-        },
-    }
     plans: list[Plan] = []
     for one in suite.plans:
         raw = msgspec.to_builtins(one)
         for name, value in given.items():
             if name == "settings":
                 raw["server"]["set"] |= dict(_pair(text) for text in value)
-            elif name in places:
-                table, key = places[name]
+            elif name in _PLACES:
+                table, key = _PLACES[name]
                 raw[table][key] = value
             else:
                 raw[name] = value
         try:
             plans.append(msgspec.convert(raw, Plan))
         except msgspec.ValidationError as error:
-            raise PlanError(in_words(str(error), Plan)) from error
+            raise PlanError(_by_option(in_words(str(error), Plan), given)) from error
     plan.check(plans, suite.name)
     about = f"{suite.about} Changed: {', '.join(sorted(given))}."
     return Suite(name=suite.name, about=about, plans=tuple(plans))
+
+
+_PLACES = {
+    "redo": ("server", "redo_capacity"),
+    "buffer_pool": ("server", "buffer_pool"),
+    **{name: ("disk", name) for name in ("write_iops", "write_mib")},
+    **{
+        name: ("load", name)
+        for name in ("kind", "distribution", "course", "threads", "rate", "tables", "rows")
+    },
+}
+"""Table and key of a plan that an option replaces, where they have not its name."""
+
+
+def _by_option(said: str, given: Mapping[str, Any]) -> str:
+    """Return what is wrong with a key of the plan in terms of the option that it came from."""
+    place, _colon, wrong = said.partition(": ")
+    for name, value in given.items():
+        if place == ".".join(_PLACES.get(name, (name,))):
+            return f"--{name.replace('_', '-')} {value}: {wrong}"
+    return said
 
 
 def _pair(text: str) -> tuple[str, str]:
