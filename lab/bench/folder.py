@@ -134,7 +134,7 @@ def go_on(directory: Path) -> tuple[Asked, Ledger]:
     try:
         ledger = Ledger(directory / ROWS, resume=True)
     except ValueError as error:
-        raise PlanError(str(error)) from error
+        raise PlanError(f"{error}; without that line its row is measured again") from error
     digest = asked.suite.digest
     for row in ledger.rows:
         if row.get("plan_hash") != digest:

@@ -19,6 +19,9 @@ SEARCH_ROWS = 7
 START_SECONDS = 25.0
 """Starting a server, and letting it forget how it was filled."""
 
+BORROWED_SECONDS = 160.0
+"""The same of a server of the user's own, whose mean rates are left to themselves."""
+
 FILL_ROWS = 50_000.0
 """Rows that are filled in a second, about."""
 
@@ -49,9 +52,13 @@ def outline(
             f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {server}; {_load(one)};"
             f" {one.counted_seconds():g} s counted{crash}"
         )
-    progress = Progress(plans, rows)
+    progress = Progress(plans, rows, own=own)
     longest = max((progress.row_seconds(one) for one in plans), default=0.0)
-    return [*lines, f"takes {progress.left()}, a row at most {math.ceil(longest / 60.0)} min"]
+    begin = max((progress.begin_seconds(one) for one in plans), default=0.0)
+    what = "filling" if own else "starting and filling"
+    row = f"a row at most {math.ceil(longest / 60.0)} min"
+    first = f"before the first of each part about {math.ceil(begin / 60.0)} min of {what}"
+    return [*lines, f"takes {progress.left()}; {row}, and {first}"]
 
 
 def _disk(plan: Plan) -> str:
@@ -85,10 +92,16 @@ def _load(plan: Plan) -> str:
 class Progress:
     """Counts rows; knows nothing that the rows do not know."""
 
-    def __init__(self, plans: Sequence[Plan], rows: Sequence[dict[str, Any]]) -> None:
-        """Take what is to be done, and the finished rows, a list that grows."""
+    def __init__(self, plans: Sequence[Plan], rows: Sequence[dict[str, Any]], *, own: bool = False) -> None:
+        """Take what is to be done, and the finished rows, a list that grows; ``own``: the user's server."""
         self._plans = plans
         self._finished = rows
+        self._own = own
+
+    def begin_seconds(self, plan: Plan) -> float:
+        """Return about how long it takes until a plan's first row can begin, seconds."""
+        start = BORROWED_SECONDS if self._own else START_SECONDS
+        return start + plan.load.tables * plan.load.rows / FILL_ROWS
 
     def row_seconds(self, plan: Plan) -> float:
         """Return how long a row of a plan takes at most, seconds."""
@@ -126,4 +139,4 @@ class Progress:
         one = (
             timing.reset / 2.0 + usual + plan.counted_seconds() + BETWEEN_SECONDS + CRASH_SECONDS * plan.crash
         )
-        return float(START_SECONDS + plan.load.tables * plan.load.rows / FILL_ROWS + wanted * one)
+        return float(self.begin_seconds(plan) + wanted * one)

@@ -47,6 +47,7 @@ class Bench:
         seed: int,
         seconds: float = float("inf"),
         variants: Sequence[str] = (),
+        own: bool = False,
     ) -> None:
         """Prepare, without starting anything.
 
@@ -58,6 +59,7 @@ class Bench:
             seed: of the order.
             seconds: no row begins that would not end within so long from now.
             variants: only these are run, all where none is named; rows are of the whole suite either way.
+            own: the server is the user's own.
 
         Raises:
             PlanError: the suite has no variant of a name.
@@ -70,7 +72,7 @@ class Bench:
         self._plans = chosen(suite, variants)
         self._revision = revision()
         self._end = time.monotonic() + seconds
-        self.progress = Progress(self._plans, ledger.rows)
+        self.progress = Progress(self._plans, ledger.rows, own=own)
 
     def run(self) -> bool:
         """Carry out what is not finished; returns whether everything that is to be run is.
@@ -79,7 +81,7 @@ class Bench:
             LabServerError: a server, its load or a daemon could not be had or went away.
         """
         for plan in self._plans:
-            if self._open(plan) and not (self.in_time(plan) and self._plan(plan)):
+            if self._open(plan) and not (self.in_time(plan, begins=True) and self._plan(plan)):
                 return False
         return True
 
@@ -116,12 +118,18 @@ class Bench:
         """Return which rows of the blocks are to do."""
         return to_do(turns(plan, self._seed, absent), lambda turn: self._done(plan, turn))
 
-    def in_time(self, plan: Plan) -> bool:
-        """Return whether another row would end in time; says so where it would not."""
-        seconds = self.progress.row_seconds(plan)
+    def in_time(self, plan: Plan, *, begins: bool = False) -> bool:
+        """Return whether another row would end in time; says so where it would not.
+
+        Args:
+            plan: whose row.
+            begins: its server is not there yet, and is not worth having where no row follows.
+        """
+        seconds = self.progress.row_seconds(plan) + (self.progress.begin_seconds(plan) if begins else 0.0)
         if time.monotonic() + seconds <= self._end:
             return True
-        self._say(f"the time is up: another row may take {math.ceil(seconds / 60.0)} min")
+        what = "a server and its first row" if begins else "another row"
+        self._say(f"the time is up: {what} may take {math.ceil(seconds / 60.0)} min")
         return False
 
     def add(self, plan: Plan, row: Row) -> Row:

@@ -185,6 +185,8 @@ class Stand:
         return known
 
     def _why_not(self, contender: Contender) -> str:
+        if contender.kind == "folk" and self._site.server.borrowed:
+            return "the write operations/s of your server's disk are not known; name C/M, such as 1200/2400"
         if contender.kind == "folk" and self._plan.disk.write_iops is None:
             return "the device's write operations/s are not known; set disk.write_iops"
         if contender.kind == HIGH_CHECKPOINT:

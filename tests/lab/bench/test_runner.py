@@ -26,6 +26,7 @@ class Site:
     default = Capacity(10_000, 20_000)
     offered = 0
     looked = 0
+    borrowed = False
 
     def __init__(self, _server: object, plan: Plan, _say: Callable[[str], None]) -> None:
         self.plan = plan
@@ -253,6 +254,31 @@ def test_a_flush_law_that_would_compare_nothing_or_is_not_ours_to_set_is_left_ou
     assert bench(Plan(contenders=("default", "high-checkpoint"), blocks=1), ledger, []).run()
     assert (work.done, Percona.set_to) == (["default"], [])
     assert why in next(row["why"] for row in ledger.rows if row["stage"] == "left out")
+
+
+def test_no_rule_of_thumb_for_a_disk_that_nobody_limited(
+    tmp_path: Path, work: Work, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit that a suite asks for is no figure of the disk of the user's own server."""
+    monkeypatch.setattr(Site, "borrowed", True)
+    plan = Plan(contenders=("default", "folk"), disk=DiskPlan(write_iops=1200), blocks=1)
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said, own=True).run()
+    assert work.done == ["default"]
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize(("own", "seconds"), [(False, 600.0), (True, 700.0)])
+def test_no_server_is_started_for_no_row(
+    tmp_path: Path, said: list[str], *, own: bool, seconds: float
+) -> None:
+    """Where a row would fit, but not after filling the tables, the next part would do no better."""
+    plan = Plan()
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    short = bench(plan, ledger, said, seconds=seconds, own=own)
+    assert short.progress.row_seconds(plan) < seconds < short.progress.row_seconds(plan) + 192.0
+    assert not short.run()
+    assert "a server and its first row" in said[-1]
+    assert ledger.rows == []
 
 
 def test_an_offered_rate_is_a_share_of_what_the_default_sustained(
