@@ -49,9 +49,10 @@ def test_what_a_server_of_ones_own_would_leave_without_effect_is_refused(option:
 )
 def test_a_suite_whose_rows_would_bear_a_false_name_is_refused(suite: str, said: str) -> None:
     """What was never set or limited there is no row's name."""
-    result = bench("--dsn", "mysql://dba@127.0.0.1:1", "--yes", "--suite", suite)
-    assert result.exit_code == 2
-    assert said in result.stderr
+    for further in ("--yes", "--plan"):
+        result = bench("--dsn", "mysql://dba@127.0.0.1:1", further, "--suite", suite)
+        assert result.exit_code == 2
+        assert said in result.stderr
 
 
 @pytest.mark.parametrize("dsn", ["mysql://", "mysql://a@b:99999", "mysql://a@%2Frun%2Fs", "mysql://a@b/shop"])
@@ -111,6 +112,14 @@ def test_a_password_is_asked_for_once(tmp_path: Path, monkeypatch: pytest.Monkey
     result = bench("--dsn", "mysql://dba@127.0.0.1:1", "--yes", "--output", str(tmp_path / "b"))
     assert "gone" in result.stderr
     assert asked == ["Password of dba@127.0.0.1:1"]
+
+
+@pytest.mark.parametrize("further", ["--yes", "--plan"])
+def test_a_server_of_ones_own_is_named_as_such(further: str) -> None:
+    """By ``--server`` it would be taken without a look at what the suite sets."""
+    result = bench("--server", "mysql://dba@127.0.0.1:1", "--suite", "seeds", further)
+    assert result.exit_code == 2
+    assert "name it as --dsn" in result.stderr
 
 
 def test_the_plan_of_a_server_of_ones_own_claims_no_limit() -> None:

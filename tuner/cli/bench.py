@@ -36,11 +36,11 @@ from lab.workloads.command import sysbench
 from tuner.cli.bench_resume import going_on, refuse_beside_resume
 from tuner.cli.bench_server import (
     best_here,
+    check_named,
     check_servers,
     look_at,
     password,
     refuse_beside_own,
-    refuse_for_own,
 )
 from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED, UNREACHABLE
 from tuner.cli.options import fail, usage
@@ -82,7 +82,12 @@ WEEK = 7 * 86_400
     "--variant", "variants", multiple=True, metavar="NAME", help="Only this variant of the suite; repeat it."
 )
 @plan_options
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where rows and report go.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where rows and report go; default: bench-SUITE-TIME here.",
+)
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
@@ -144,6 +149,7 @@ def bench(
         else:
             suite = changed(plan.load_suite(suite_name), changes)
             check_servers(suite)
+            check_named(suite, dsn, server_words)
             plans = chosen(suite, variants)
             if only_plan:
                 click.echo("\n".join(outline(suite, plans, own=dsn is not None)))
@@ -194,11 +200,8 @@ def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -
     """Return what a new bench is started with; the parts of a bench have one server.
 
     Raises:
-        PlanError: the suite asks of a server of the user's own what the bench never does to one.
         LabServerError: no real server can be had here.
     """
-    if dsn is not None:
-        refuse_for_own(suite)
     return folder.Asked(
         name=suite.name,
         about=suite.about,
@@ -229,6 +232,7 @@ def _carry_out(
         seed=asked.seed,
         seconds=float("inf") if limit is None else limit,
         variants=variants,
+        own=asked.server.startswith(SCHEME),
     )
     say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
     try:

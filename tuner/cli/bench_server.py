@@ -12,6 +12,7 @@ from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import choose
 from lab.servers.dsn import PASSWORD_PLACES
 from lab.servers.existing import DsnServer
+from lab.servers.named import Kind, kind_of
 from tuner.cli.options import usage
 from tuner.cli.plan_options import specification
 
@@ -32,6 +33,22 @@ def refuse_beside_own(context: click.Context) -> None:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             option = next(one for one in context.command.params if one.name == name).opts[0]
             usage(f"{option} beside --dsn: {why}; leave one of the two out")
+
+
+def check_named(suite: Suite, dsn: str | None, words: str) -> None:
+    """Return when a suite can be run on the server that ``--dsn``, else ``--server``, names.
+
+    Raises:
+        PlanError: it asks of one of the user's own what is never done to that, or ``--server`` names one.
+        LabServerError: ``--server`` names nothing that could be a server.
+    """
+    if dsn is not None:
+        refuse_for_own(suite)
+    elif words != "auto" and kind_of(words) is Kind.OWN:
+        raise PlanError(
+            f"--server {words}: a server of your own is no throw-away one; name it as --dsn mysql://USER@HOST:PORT"
+            " or --dsn mysql://USER@/PATH/TO/SOCKET"
+        )
 
 
 def refuse_for_own(suite: Suite) -> None:
