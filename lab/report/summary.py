@@ -17,7 +17,8 @@ MEASURED = (BLOCK, SEARCH)
 """Stages whose rows were measured under a group's conditions; a knee was measured under another load."""
 
 OURS = "policy"
-REFERENCES = ("default", "best static")
+SEARCHED, GIVEN = "best static", "static"
+REFERENCES = ("default", SEARCHED)
 KINDS = (OURS, "best static", "default", "high_checkpoint", "folk", "static", "sync")
 """Order in which contenders get their colours."""
 
@@ -98,7 +99,8 @@ class Group(Struct, frozen=True):
         variant: name of the plan among those of its suite.
         article: what a published article measured with these settings, in words.
         contenders: highest throughput first.
-        verdicts: of each of ours against each reference.
+        verdicts: of each of ours against each reference, and against every setting that was given where none
+            was searched for.
     """
 
     conditions: dict[str, Any]
@@ -156,6 +158,9 @@ def _group(rows: list[Row], variant: list[Row]) -> Group:
         for name in names
     ]
     contenders.sort(key=lambda one: -(one.throughput.mean if one.throughput else 0.0))
+    rivals = list(references.values())
+    if SEARCHED not in references:  # then a setting that was given is what ours has to beat
+        rivals += [one.name for one in contenders if one.kind == GIVEN]
     limits = dict.fromkeys(one for row in rows for one in row.conditions.get("not_limited") or ())
     conditions = {name: value for name, value in rows[0].conditions.items() if name != "not_limited"}
     return Group(
@@ -172,7 +177,7 @@ def _group(rows: list[Row], variant: list[Row]) -> Group:
             verdict
             for one in contenders
             if one.ours
-            for who in references.values()
+            for who in rivals
             if who != one.name
             for verdict in _verdicts(one.name, who, theirs[one.name], theirs[who])
         ),

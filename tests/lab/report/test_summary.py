@@ -176,6 +176,24 @@ def test_a_block_taken_again_counts_once() -> None:
     assert found.blocks == {1: 300.0}
 
 
+@pytest.mark.parametrize(
+    ("searched", "against"), [((), "static 2000/4000"), (("best static",), "best static")]
+)
+def test_ours_is_compared_with_the_setting_that_was_given(searched: tuple[str, ...], against: str) -> None:
+    """Who brings a setting of his own reads whether ours beats it; a searched one speaks for all."""
+    rows = [
+        with_commits(name, block, value + block)
+        for name, value in {
+            "cascade": 200.0,
+            "static 2000/4000": 100.0,
+            **dict.fromkeys(searched, 150.0),
+        }.items()
+        for block in (1, 2, 3)
+    ]
+    found = one_group(rows).verdicts
+    assert {(one.reference, one.outcome) for one in found} == {(against, "gains")}
+
+
 def test_the_static_search_is_no_contender() -> None:
     """Rows of the search are shown by themselves."""
     found = one_group(suite())
