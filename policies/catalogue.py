@@ -56,7 +56,7 @@ CATALOGUE: tuple[About, ...] = (
         constants=(
             Constant("BAND", cascade.BAND, "", "mean error in the age ratio that is left alone"),
             Constant("HOLD_GAIN", cascade.HOLD_GAIN, "", "share of that error one write takes out"),
-            Constant("TRIM_SETTLINGS", cascade.TRIM_SETTLINGS, "", "settling times after which a mean trims M"),
+            Constant("TRIM_SETTLINGS", cascade.TRIM_SETTLINGS, "", "settling times until a mean trims M"),
             Constant("SETTLING_SHARE", cascade.SETTLING_SHARE, "", "time constants that a write is given"),
             Constant("LOW", cascade.LOW, "", "so far below the set-point it travels instead of holding"),
             Constant("HIGH", cascade.HIGH, "", "the same above it, or from the sync point on"),
