@@ -16,7 +16,7 @@ from tuner.cli.main import cli
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
-TYPED = ("first-hour.md", "faq.md", "upgrade.md")
+TYPED = ("faq.md", "first-hour.md", "install.md", "upgrade.md")
 """Pages whose commands are typed as they stand there."""
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
