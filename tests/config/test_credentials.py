@@ -190,3 +190,11 @@ def test_any_password_can_be_written_down(password: str) -> None:
     escaped = password.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
 
     assert read_options(f'[client]\npassword="{escaped}"\n', "client")["password"] == password
+
+
+def test_a_credential_that_cannot_be_seen_is_an_error(tmp_path: Path) -> None:
+    """Where systemd's directory cannot be looked into, that is said with its path; nothing else is tried."""
+    directory = tmp_path / ("x" * 300)  # longer than a name may be, which stops root as well
+
+    with pytest.raises(ConfigError, match="the credential cannot be seen: File name too long"):
+        password_of(ServerSection(), {"CREDENTIALS_DIRECTORY": str(directory)})

@@ -116,24 +116,19 @@ def _password(environ: Mapping[str, str], file: _OptionFile | None) -> tuple[str
     given = environ.get(PASSWORD_VARIABLE)
     if given:
         return given, PASSWORD_VARIABLE
-    directory = environ.get("CREDENTIALS_DIRECTORY")
-    if directory:
-        path = Path(directory, CREDENTIAL_PASSWORD)
-        if path.exists():
-            return _read(path).removesuffix("\n").removesuffix(
-                "\r"
-            ), f"systemd credential {CREDENTIAL_PASSWORD}"
+    path = _credential(environ, CREDENTIAL_PASSWORD)
+    if path is not None:
+        return _read(path).removesuffix("\n").removesuffix("\r"), f"systemd credential {CREDENTIAL_PASSWORD}"
     if file is not None and file.options.get("password"):
         return file.options["password"], file.path
     return "", ""
 
 
 def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFile | None:
-    directory = environ.get("CREDENTIALS_DIRECTORY")
     if server.defaults_file is not None:
         path = Path(server.defaults_file)
-    elif directory and Path(directory, CREDENTIAL_OPTIONS).exists():
-        path = Path(directory, CREDENTIAL_OPTIONS)
+    elif (given := _credential(environ, CREDENTIAL_OPTIONS)) is not None:
+        path = given
     else:
         return None
     text = _read(path)
@@ -150,6 +145,20 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
             f"{path}: other accounts can read or change it (mode {mode & 0o777:04o}); chmod 0640 or less"
         )
     return _OptionFile(str(path), options, warnings)
+
+
+def _credential(environ: Mapping[str, str], name: str) -> Path | None:
+    """Return where systemd put a credential; None where it was given none of that name."""
+    directory = environ.get("CREDENTIALS_DIRECTORY")
+    if not directory:
+        return None
+    path = Path(directory, name)
+    try:
+        return path if path.exists() else None
+    except OSError as error:
+        raise ConfigError(
+            [f"{path}: the credential cannot be seen: {error.strerror}; it is for the unit's User= alone"]
+        ) from error
 
 
 def _port(file: _OptionFile) -> int:
