@@ -200,6 +200,16 @@ def test_restore_without_originals_says_so(folder: Path, run: Run) -> None:
     assert f"the journal in {folder} holds no originals" in result.output
 
 
+def test_restore_if_written_is_content_with_nothing(folder: Path, run: Run) -> None:
+    """A package manager's restore is fine where the daemon never wrote."""
+    write_journal(folder)
+
+    result = run("restore", "--if-written")
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"nothing to restore: the journal in {folder} holds no originals")
+
+
 @pytest.mark.parametrize("name", ["status", "restore", "park"])
 def test_a_mistyped_state_directory_is_a_wrong_usage(run: Run, folder: Path, name: str) -> None:
     """Of a directory that is not there nothing is claimed but that, and how to name the right one."""

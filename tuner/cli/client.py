@@ -160,9 +160,16 @@ def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bo
 @click.command()
 @wait_option
 @reason_option
+@click.option(
+    "--if-written",
+    is_flag=True,
+    help="Without a daemon: fine as well where nothing was written. For package managers.",
+)
 @stand_in_options
 @options
-def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: object) -> None:
+def restore(
+    where: Where, *, wait: bool, reason: str, if_written: bool, as_json: bool, **server: object
+) -> None:
     """Go back to the original values in steps, each when writes are no longer slow from the last one.
 
     A daemon in advisory mode, which writes nothing, refuses. Without a daemon the originals come from its
@@ -180,7 +187,8 @@ def restore(where: Where, *, wait: bool, reason: str, as_json: bool, **server: o
             change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
         except NoDaemon as nobody:
             require_unnamed(where, nobody)
-            _tell("restore", restore_without_daemon(config, nobody, say=_aside), as_json=as_json)
+            done = restore_without_daemon(config, nobody, say=_aside, if_written=if_written)
+            _tell("restore", done, as_json=as_json)
             return
         if wait:
             change = replace(change, message=until_restored(where, wanted))

@@ -61,13 +61,16 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     return replace(found, since=done, alive=_claimed(directory))
 
 
-def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
+def restore_without_daemon(
+    config: Config, nobody: NoDaemon, *, say: Callable[[str], None], if_written: bool = False
+) -> str:
     """Put the originals back over a connection of our own; return what was done.
 
     Args:
         config: names the state directory and the server.
         nobody: why no daemon answered, for the message.
         say: told each step in one line.
+        if_written: a journal without originals is no refusal: there is nothing to restore.
 
     Raises:
         Unusable: there is no such state directory.
@@ -78,10 +81,12 @@ def restore_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[s
     with _reading(nobody):
         known = originals(directory)
     if not known:
-        raise Refused(
-            f"{nobody.message}; and the journal in {directory} holds no originals: nothing was written, "
-            "or it was put back already"
+        nothing = (
+            f"the journal in {directory} holds no originals: nothing was written, or it was put back already"
         )
+        if if_written:
+            return f"nothing to restore: {nothing}"
+        raise Refused(f"{nobody.message}; and {nothing}")
     say(f"{nobody.message}; going by the journal in {directory}{_of_whom(directory, nobody)}")
     server = real_server(config, SystemClock())
     notes = Notebook(directory, keep_ticks=config.daemon.keep_ticks)
