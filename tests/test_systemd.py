@@ -21,6 +21,8 @@ from tuner.park import LIMIT_SECONDS
 from tuner.systemd import Notifier, watchdog_seconds
 
 UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "innobrim.service"
+TEMPLATE = UNIT.with_name("innobrim@.service")
+NEWER = UNIT.with_name("newer-systemd.conf")
 SEVERAL = (UNIT.parents[2] / "docs" / "several-servers.md").read_text(encoding="utf-8")
 """The guide to several daemons on one host, with a drop-in for the second one's unit."""
 
@@ -183,49 +185,90 @@ def test_the_unit_parks_after_a_crash(unit: configparser.ConfigParser) -> None:
     service = unit["Service"]
     command = service["ExecStopPost"]
 
-    assert command == f"-{service['ExecStart'].removesuffix('run')}park --if-crashed"
+    assert command.startswith("-+/usr/bin/nsenter --target=1 --mount -- /usr/bin/setpriv --reuid=innobrim ")
+    assert "--no-new-privs --inh-caps=-all --bounding-set=-all" in command
+    assert command.endswith(f" {service['ExecStart'].removesuffix('run')}park --if-crashed")
+    assert "CREDENTIALS_DIRECTORY=%t/credentials/%n " in command, "where LoadCredential puts the login"
     assert LIMIT_SECONDS + worst_tick_seconds(Config()) < float(service["TimeoutStopSec"])
 
 
-def test_the_drop_in_for_a_second_daemon_leaves_nothing_to_the_first() -> None:
-    """The guide's drop-in replaces all that names a place of the first: its directory is the file's own."""
-    (drop_in,) = re.findall(r"```ini\n(.*?)```", SEVERAL, re.DOTALL)
-    found = dict(line.split("=", 1) for line in drop_in.splitlines() if "=" in line)
-    config = re.search(r"--config /etc/innobrim/(\S+)$", found["ExecStart"])
-    assert config is not None
-    (text,) = re.findall(rf"```toml\n# /etc/innobrim/{config[1]}\n(.*?)```", SEVERAL, re.DOTALL)
-    state = tomllib.loads(text)["daemon"]["state_directory"]
+def test_the_template_differs_by_its_name_alone() -> None:
+    """innobrim@NAME is the same service with files, state and login of its own: what differs names %i."""
+    single, several = UNIT.read_text(), TEMPLATE.read_text()
+    ours = [line for line in several.splitlines() if "%i" not in line and "NAME" not in line]
 
-    assert found["ExecStopPost"].endswith(f"park --if-crashed {config[0]}")
-    assert state == f"/var/lib/{found['StateDirectory']}"
-    assert found["Environment"] == f"TMPDIR={state}"
-    assert found["RuntimeDirectory"] == found["StateDirectory"]
-    lists = ("ExecStart", "ExecStopPost", "StateDirectory", "RuntimeDirectory")
-    assert all(f"{name}=\n{name}={found[name]}\n" in drop_in for name in lists), (
-        "emptied first, as they add up"
-    )
-    named = {
-        line.split("=", 1)[0] for line in UNIT.read_text().splitlines() if re.match(r"\w+=.*innobrim", line)
-    }
-    assert named - found.keys() == {"User", "Group", "ConfigurationDirectory"}
+    assert set(ours) <= set(single.splitlines())
+    for there, here in (
+        ("innobrim run --config /etc/innobrim/%i.toml", "innobrim run"),
+        ("park --if-crashed --config /etc/innobrim/%i.toml", "park --if-crashed"),
+        ("Directory=innobrim-%i", "Directory=innobrim"),
+        ("/var/lib/innobrim-%i", "/var/lib/innobrim"),
+        ("/etc/innobrim/%i.cnf", "/etc/innobrim/my.cnf"),
+        ("/etc/innobrim/%i.password", "/etc/innobrim/mysql-password"),
+        (" (%i)\n", "\n"),
+    ):
+        assert there in several
+        several = several.replace(there, here)
+    assert "\n".join(line for line in several.splitlines() if "NAME" not in line) == single.rstrip("\n")
 
 
-@pytest.mark.parametrize(
-    "drop_in", ["", *re.findall(r"```ini\n(.*?)```", SEVERAL, re.DOTALL)], ids=["one", "two"]
-)
-def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path, drop_in: str) -> None:
+def test_the_guide_names_what_the_template_goes_by() -> None:
+    """The guide's files for several daemons are those that innobrim@NAME looks for, each with its state."""
+    template = TEMPLATE.read_text()
+
+    for name, text in re.findall(r"```toml\n# /etc/innobrim/(\S+)\.toml\n(.*?)```", SEVERAL, re.DOTALL):
+        assert tomllib.loads(text)["daemon"]["state_directory"] == f"/var/lib/innobrim-{name}"
+    assert "StateDirectory=innobrim-%i\n" in template
+    assert "systemctl enable --now innobrim@3306 innobrim@3307" in SEVERAL
+
+
+def test_newer_systemd_backs_off(unit: configparser.ConfigParser) -> None:
+    """Where systemd can, a reload waits for its end, and restarts come ever further apart, without end."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # keeps capitals, as documented
+    parser.read(NEWER)
+
+    assert parser["Service"]["Type"] == "notify-reload"
+    assert parser["Service"]["ExecReload"] == "", "SIGHUP would come twice"
+    assert parser["Service"]["RestartMaxDelaySec"] == "5min"
+    assert parser["Unit"]["StartLimitIntervalSec"] == "0"
+    assert unit["Service"]["RestartSec"] == "5"
+
+
+@pytest.mark.parametrize("name", ["innobrim.service", "innobrim@.service"])
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path, name: str) -> None:
     """``systemd-analyze verify`` has nothing to say, once the programme is where the unit says."""
     tool = shutil.which("systemd-analyze")
     if tool is None:
         pytest.skip("systemd-analyze is missing (Debian package: systemd)")
-    copy = tmp_path / UNIT.name
-    copy.write_text(UNIT.read_text().replace("/opt/innobrim/bin/innobrim", sys.executable))
-    beside = tmp_path / f"{UNIT.name}.d"
-    beside.mkdir()
-    (beside / "instance.conf").write_text(drop_in.replace("/opt/innobrim/bin/innobrim", sys.executable))
+    copy = tmp_path / name.replace("@.", "@one.")
+    copy.write_text(UNIT.with_name(name).read_text().replace("/opt/innobrim/bin/innobrim", sys.executable))
     command = [tool, "verify", "--man=no", str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own unit
 
     ours = [line for line in (done.stdout + done.stderr).splitlines() if "innobrim" in line]
     assert ours == []
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", ["innobrim.service", "innobrim@.service"])
+def test_systemd_calls_the_exposure_low(name: str) -> None:
+    """The judgement of systemd on the sandbox is 2.0 at most, of 10."""
+    tool = shutil.which("systemd-analyze")
+    if tool is None:
+        pytest.skip("systemd-analyze is missing (Debian package: systemd)")
+    command = [tool, "security", "--offline=true", "--no-pager", "--threshold=20", str(UNIT.with_name(name))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own unit
+
+    assert done.returncode == 0, done.stdout.splitlines()[-1:]
+
+
+def test_the_service_cannot_hurt_the_server(unit: configparser.ConfigParser) -> None:
+    """Processor, memory, disk and tasks are bounded; out of memory, the kernel takes us before mysqld."""
+    service = unit["Service"]
+
+    assert int(service["CPUWeight"]) < 100
+    assert int(service["IOWeight"]) < 100
+    assert service["MemoryMax"] == "320M"
+    assert service["TasksMax"]
+    assert 600 < int(service["OOMScoreAdjust"]) < 1000

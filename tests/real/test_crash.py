@@ -28,8 +28,8 @@ def stop_post(daemon: Innobrim) -> subprocess.CompletedProcess[str]:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # keeps capitals, as documented
     parser.read(UNIT)
-    _, *words = parser["Service"]["ExecStopPost"].split()
-    return innobrim(*words, "--config", str(daemon.config))
+    _, _, words = parser["Service"]["ExecStopPost"].partition(" /opt/innobrim/bin/innobrim ")
+    return innobrim(*words.split(), "--config", str(daemon.config))
 
 
 def parked_by(done: subprocess.CompletedProcess[str]) -> Capacity:
