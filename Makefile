@@ -4,6 +4,8 @@
 #                it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it;
 #                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well
 # make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
+# make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
+# make lock      deploy/requirements.lock anew: the newest versions that pyproject.toml allows, each with its hashes
 # make setup     .venv with everything for development
 # make lint      style, types and import directions only
 # PYTHON=…       which Python makes .venv, 3.11 or later
@@ -14,7 +16,7 @@ ARGS ?=
 BIN := .venv/bin
 export PYTHON
 
-.PHONY: help setup demo servers lint test prove results
+.PHONY: help setup demo servers lint test prove results deb lock
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -44,3 +46,12 @@ prove: setup $(if $(filter policies,$(PART)),,servers)
 
 results: setup
 	$(BIN)/python -m lab.results $(ARGS)
+
+deb: setup
+	@deploy/debian/build.sh
+
+## uv takes the hashes from the index that pip uses, without fetching every file; for the Python of the Debian package.
+lock: setup
+	$(BIN)/uv pip compile pyproject.toml --output-file deploy/requirements.lock --upgrade --generate-hashes \
+	  --python-version 3.11 --python-platform linux --no-annotate --no-emit-index-url --custom-compile-command "make lock" \
+	  $(addprefix --default-index ,$(shell $(BIN)/pip config get global.index-url 2>/dev/null))

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Real servers for tests and benches on a Debian machine: Docker, sysbench, images of MySQL 9.7 and MariaDB, and
-# MySQL 5.6, Prometheus and axe-core under .cache/; Chromium. Makes only what is missing, and needs root only for that.
+# Real servers for tests and benches on a Debian machine: Docker, sysbench, images of MySQL 9.7 and MariaDB, and of a
+# Debian 12 with systemd that the Debian package is made and tried in; MySQL 5.6, Prometheus and axe-core under
+# .cache/; Chromium. Makes only what is missing, and needs root only for that.
 # Exit 75: the package mirror failed, not we.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -10,6 +11,7 @@ readonly IMAGES=(
   "innobrim/mysql:9.7 unstable mysql-server-core,mysql-client-core"
   "innobrim/mariadb:11.8 trixie mariadb-server-core,mariadb-client-core,mariadb-common"
   "innobrim/mariadb:10.11 bookworm mariadb-server-core,mariadb-client-core,mariadb-common"
+  "innobrim/systemd:252 bookworm systemd-sysv,dbus,mariadb-server,python3-venv,bash-completion"
 )
 readonly PYTHON_IMAGE="innobrim/python:3.11" # what our own image is made from where no registry is at hand
 readonly MYSQL_56=.cache/mysql-5.6.24
@@ -112,7 +114,7 @@ build_image() {
   trap "rm -rf '$root'" EXIT
   say "building $image from Debian $suite"
   mkdir -p .cache
-  log=.cache/mmdebstrap-$suite.log
+  log=.cache/mmdebstrap-${image//[\/:]/-}.log
   mmdebstrap --variant=apt --mode=root --aptopt='Acquire::Check-Valid-Until "false"' \
     --aptopt='Acquire::Retries "2"' --include="$packages" "$suite" "$root/fs" \
     "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from $suite main" >"$log" 2>&1 ||

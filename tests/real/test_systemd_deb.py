@@ -1,0 +1,414 @@
+"""The Debian package on a machine of its own: what the service does from its first start to its purge.
+
+Debian 12, systemd 252 as the first process, MariaDB 10.11 as a unit beside it, and MySQL 9.7 in another
+container, over a socket that both see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.servers.base import LabServer, LabServerError
+from tests.real.fixtures import missing
+from tests.real.machine import Machine, parked
+from tests.real.support import in_force, until
+from tuner.records import Capacity
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+
+ROOT = Path(__file__).parents[2]
+BUILD_LIMIT = 400.0
+
+ORIGINAL, WANTED, TIGHT = Capacity(400, 800), Capacity(300, 600), Capacity(100, 200)
+PASSWORD = "7d1f0c5a9be24d33"  # noqa: S105 - of a throw-away server
+WATCHDOG = 30.0
+"""Seconds; more than twice the slowest tick with the time-out below."""
+
+CONFIGURATION = """\
+[server]
+socket = "{socket}"
+timeout = 0.5
+[daemon]
+on_stop = "{on_stop}"
+state_directory = "{state}"
+[api]
+port = 0
+[loop]
+mode = "{mode}"
+policy = "fixed"
+fixed_io_capacity_max = {highest}
+ratio = 2
+dead_band = 0.0
+step_factor = 10.0
+dwell_seconds = 2.0
+max_changes_per_hour = 600
+"""
+OPTIONS = f'[client]\nuser = innobrim\npassword = "{PASSWORD}"'
+ACCOUNT = f"""
+CREATE OR REPLACE USER innobrim@localhost IDENTIFIED BY '{PASSWORD}';
+GRANT PROCESS, SUPER ON *.* TO innobrim@localhost;
+"""
+
+HOG = """
+import os
+os.write(1, b"up\\n")
+kept = [bytearray(os.urandom(1) * 2**24) for _ in range(64)]
+"""
+"""A gibibyte, written to."""
+
+
+@pytest.fixture(scope="module")
+def package() -> Path:
+    """Make the package, and return where it is."""
+    if shutil.which("docker") is None:
+        missing("docker: make servers installs it")
+    done = subprocess.run(  # noqa: S603 - our own script
+        [str(ROOT / "deploy" / "debian" / "build.sh")],
+        capture_output=True,
+        text=True,
+        timeout=BUILD_LIMIT,
+        check=False,
+        env={**os.environ, "REVISION": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ROOT / done.stdout.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def machine(package: Path, small: LabServer) -> Iterator[Machine]:
+    """Yield the machine with the package installed, the account made and the load at work."""
+    assert small.socket is not None
+    volumes = {package.parent: "/packages", small.socket.parent: "/run/mysql97"}
+    try:
+        found = Machine(ORIGINAL, volumes)
+    except LabServerError as error:
+        missing(str(error))
+    with found:
+        until(lambda: found.ask("mariadb -e 'DO 1'").code == 0, 60.0, "MariaDB")
+        found.sql(ACCOUNT)
+        install(found, package.name)
+        found.load()
+        yield found
+
+
+@pytest.fixture
+def service(machine: Machine) -> Machine:
+    """Return the machine with the service ready, active, and with a write of its own in force."""
+    configure(machine)
+    machine.run("systemctl reset-failed; systemctl start mariadb innobrim; systemctl reload innobrim")
+    machine.load()
+    if machine.status()["mode"] != "active":
+        machine.run("innobrim mode active")
+    machine.await_pair(WANTED)
+    return machine
+
+
+def install(machine: Machine, name: str) -> str:
+    """Install the package as an administrator would, with nothing asked."""
+    return machine.run(f"DEBIAN_FRONTEND=noninteractive dpkg --install /packages/{name} 2>&1")
+
+
+def configure(
+    machine: Machine, *, on_stop: str = "park", highest: int = WANTED.io_capacity_max, mode: str = "active"
+) -> None:
+    """Write what the service goes by, and give it a watchdog that a test can wait for."""
+    text = CONFIGURATION.format(
+        socket="/run/mysqld/mysqld.sock",
+        on_stop=on_stop,
+        state="/var/lib/innobrim",
+        mode=mode,
+        highest=highest,
+    )
+    machine.write("/etc/innobrim/innobrim.toml", text)
+    machine.write("/etc/innobrim/my.cnf", OPTIONS, "0600")
+    machine.write("/etc/systemd/system/innobrim.service.d/test.conf", f"[Service]\nWatchdogSec={WATCHDOG:g}")
+    machine.run("systemctl daemon-reload")
+
+
+def as_json(pair: Capacity) -> dict[str, int]:
+    """Return a pair as a status has it."""
+    return {"io_capacity": pair.io_capacity, "io_capacity_max": pair.io_capacity_max}
+
+
+def own(machine: Machine) -> list[dict[str, object]]:
+    """Return what the daemon logged itself, each line as the object that it is."""
+    return [json.loads(one["MESSAGE"]) for one in machine.said() if one["MESSAGE"].startswith("{")]
+
+
+def test_installing_starts_nothing(machine: Machine) -> None:
+    """The package brings account, configuration, manual and completions; it neither starts nor enables."""
+    assert machine.ask("systemctl is-enabled innobrim").text == "disabled"
+    assert machine.run("getent passwd innobrim").endswith(":/var/lib/innobrim:/usr/sbin/nologin")
+    assert machine.run("dpkg --verify innobrim | grep -v ' /etc/innobrim/' || true") == ""
+    listed = machine.run("dpkg-query --show --showformat '${Conffiles}' innobrim")
+    assert re.findall(r"/etc/\S+", listed) == ["/etc/innobrim/innobrim.toml", "/etc/innobrim/my.cnf"]
+    assert machine.run("innobrim --version").startswith("innobrim, version ")
+    manual = machine.run("zcat /usr/share/man/man1/innobrim.1.gz")
+    assert ".SS innobrim park" in manual
+    machine.run("bash -n /usr/share/bash-completion/completions/innobrim")
+    asked = "COMP_WORDS='innobrim re' COMP_CWORD=1 _INNOBRIM_COMPLETE=bash_complete innobrim"
+    assert "plain,restore" in machine.run(asked).split()
+
+
+def test_every_dependency_has_its_notice(machine: Machine) -> None:
+    """The copyright file names whatever is in the package's environment, each with its licence."""
+    noticed = machine.run("grep '^Comment: ' /usr/share/doc/innobrim/copyright")
+    carried = machine.run("ls -d /opt/innobrim/lib/python3*/site-packages/*.dist-info")
+    names = {re.split(r"-\d", Path(line).name)[0].lower() for line in carried.split()} - {"innobrim"}
+
+    assert len(names) > 10
+    for name in names:
+        assert re.search(
+            rf"^Comment: {name.replace('_', '[-_.]')} \d", noticed, re.MULTILINE | re.IGNORECASE
+        ), name
+    assert "Comment: uPlot " in noticed
+
+
+def test_ready_is_the_first_good_sample(service: Machine) -> None:
+    """While mysqld is down the service is starting, and says why; it is ready once the server was read."""
+    service.run("systemctl stop innobrim mariadb; systemctl start --no-block innobrim")
+    until(
+        lambda: "waiting for the server" in service.property("StatusText"),
+        20.0,
+        lambda: f"a status; {service.text()}",
+    )
+    assert service.property("ActiveState") == "activating"
+
+    service.run("systemctl start mariadb")
+    service.load()
+
+    service.await_active()
+    assert service.property("StatusText").startswith("mode=")
+    assert service.property("NRestarts") == "0"
+
+
+def test_a_hung_daemon_is_parked_for_and_started_again(service: Machine) -> None:
+    """A daemon that stands still is killed by the watchdog; the unit parks in its place and restarts it."""
+    configure(service, highest=TIGHT.io_capacity_max)
+    service.run("systemctl reload innobrim")
+    service.await_pair(TIGHT)
+    before = service.pid()
+
+    service.run(f"kill -STOP {before}")
+
+    until(lambda: service.pid() not in {0, before}, 2 * WATCHDOG + 40.0, service.text)
+    service.await_active()
+    said = service.run("journalctl -q -u innobrim -o cat --no-pager")
+    assert "Watchdog timeout" in said
+    pair = parked(said.rpartition("Watchdog timeout")[2])
+    assert pair is not None, said
+    assert pair.io_capacity_max > TIGHT.io_capacity_max
+    found = service.status()
+    assert found["originals"] == as_json(ORIGINAL)
+    assert "foreign_change" not in [hold["code"] for hold in found["holds"]]
+
+
+def test_a_reload_keeps_process_and_state(service: Machine) -> None:
+    """A reload takes the new configuration over without a restart, and knows the originals as before."""
+    before, originals = service.pid(), service.status()["originals"]
+    configure(service, highest=900)
+
+    service.run("systemctl reload innobrim")
+
+    service.await_pair(Capacity(450, 900))
+    assert service.pid() == before
+    assert service.status()["originals"] == originals
+
+
+@pytest.mark.parametrize("on_stop", ["park", "leave"])
+def test_a_stop_leaves_what_the_policy_says(service: Machine, on_stop: str) -> None:
+    """Stopped, the daemon parks or leaves as configured, ends in order, and nothing is written after it."""
+    configure(service, on_stop=on_stop, highest=TIGHT.io_capacity_max)
+    service.run("systemctl reload innobrim")
+    service.await_pair(TIGHT)
+
+    service.run("systemctl stop innobrim")
+
+    left = service.in_force()
+    assert (left == TIGHT) == (on_stop == "leave")
+    assert left.io_capacity_max >= TIGHT.io_capacity_max
+    assert service.property("Result") == "success"
+    (said,) = [line["left"] for line in own(service)[-3:] if line["event"] == "stopped"]
+    assert str(said).startswith(str(left))
+    assert "the last daemon ended in order" in service.text()
+
+
+def test_a_restart_of_mysqld_is_survived(service: Machine) -> None:
+    """Over a restart of mysqld the daemon stays, takes the originals anew, and writes again."""
+    before = service.pid()
+    assert service.in_force() == WANTED
+
+    service.run("systemctl restart mariadb")
+    service.load()
+
+    service.await_pair(WANTED, 90.0)
+    assert service.pid() == before
+    assert service.status()["originals"] == as_json(ORIGINAL)
+
+
+def test_boot_and_shutdown_keep_the_order(service: Machine) -> None:
+    """At boot the daemon comes after mysqld, at shutdown it goes before it, and parks while it still can."""
+    service.run("systemctl enable innobrim 2>&1")
+    before = service.run("date +@%s")
+    service.reboot()
+    service.await_active()
+    started = int(service.property("ExecMainStartTimestampMonotonic"))
+    assert started >= int(service.property("ActiveEnterTimestampMonotonic", "mariadb"))
+
+    (last,) = [one for one in service.said(since=before) if '"event":"stopped"' in one["MESSAGE"]]
+    assert ": parked" in last["MESSAGE"]
+    (gone,) = [
+        one for one in service.said("mariadb", before) if one["MESSAGE"].endswith(": Shutdown complete")
+    ]
+    assert int(gone["__REALTIME_TIMESTAMP"]) > int(last["__REALTIME_TIMESTAMP"])
+    service.run("systemctl disable innobrim 2>&1")
+    service.load()
+
+
+@pytest.mark.parametrize("unit", ["innobrim.service", "innobrim@any.service"])
+def test_the_sandbox_is_tight(machine: Machine, unit: str) -> None:
+    """The judgement of systemd on the unit's exposure is 2.0 at most, of 10."""
+    said = machine.run(f"systemd-analyze security --no-pager {unit} | tail -n 1")
+
+    (score,) = re.findall(r"([\d.]+) OK", said)
+    assert float(score) <= 2.0
+
+
+def test_the_sandbox_is_in_force(service: Machine) -> None:
+    """The process has no capability, few system calls, no way to write outside, no password in view."""
+    pid = service.pid()
+    status = dict(re.findall(r"^(\w+):\s+(\S+)", service.run(f"cat /proc/{pid}/status"), re.MULTILINE))
+
+    assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+    assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert status["Uid"] == service.run("id -u innobrim")
+    inside = f"nsenter --target {pid} --mount --"
+    for place in ("/usr", "/etc/innobrim", "/var/lib", "/tmp", "/var/lib/mysql"):  # noqa: S108 - not to be written to
+        assert service.ask(f"{inside} touch {place}/try").code != 0, place
+    assert service.ask("runuser -u innobrim -- cat /etc/innobrim/my.cnf").code != 0
+    assert PASSWORD not in service.run(
+        f"tr '\\0' '\\n' </proc/{pid}/environ; cat /proc/{pid}/cmdline | tr '\\0' ' '"
+    )
+
+
+def test_the_limits_hold(service: Machine) -> None:
+    """A process of the service that takes all memory is ended, and the loop goes on; the rest is in force."""
+    pid = service.pid()
+    group = "/system.slice/innobrim.service"
+    groups = "/sys/fs/cgroup"
+    read = service.run(
+        f"cat {groups}/memory{group}/memory.limit_in_bytes {groups}/cpu{group}/cpu.cfs_quota_us "
+        f"{groups}/cpu{group}/cpu.cfs_period_us {groups}/cpu{group}/cpu.shares {groups}/pids{group}/pids.max "
+        f"/proc/{pid}/oom_score_adj"
+    ).split()
+    memory, quota, period, shares, tasks, score = map(int, read)
+    assert memory == 320 * 2**20
+    assert quota == period
+    assert shares == 1024 * 20 // 100
+    assert tasks == 128
+    assert score == 900
+    assert service.property("IOWeight") == "10"
+
+    service.write("/run/hog.py", HOG)
+    join = f"echo 0 >{groups}/memory{group}/cgroup.procs; echo {score} >/proc/self/oom_score_adj"
+    hog = service.ask(f"sh -c '{join}; exec /usr/bin/python3 /run/hog.py'")
+
+    assert hog.text.startswith("up")
+    assert hog.code in {-9, 137}, hog
+    ticks = service.status()["tick"]
+    until(lambda: service.status()["tick"] > ticks, 20.0, service.text)
+    assert service.pid() == pid
+
+
+def test_the_journal_is_structured(service: Machine) -> None:
+    """Each line that the daemon logged is one object, with syslog's priority on the entry."""
+    entries = [one for one in service.said() if one["MESSAGE"].startswith("{")]
+
+    levels = {"debug": "7", "info": "6", "warning": "4", "error": "3"}
+    assert {"starting", "started"} <= {json.loads(one["MESSAGE"])["event"] for one in entries}
+    assert all(one["PRIORITY"] == levels[json.loads(one["MESSAGE"])["level"]] for one in entries)
+    assert all(one["_SYSTEMD_UNIT"] == "innobrim.service" for one in entries)
+
+
+def test_another_instance_beside_mysql(service: Machine, small: LabServer) -> None:
+    """innobrim@NAME looks after a second server, over a socket, with state and login of its own."""
+    text = CONFIGURATION.format(
+        socket=f"/run/mysql97/{small.socket.name if small.socket else ''}",
+        on_stop="park",
+        state="/var/lib/innobrim-second",
+        mode="advisory",
+        highest=WANTED.io_capacity_max,
+    )
+    login = small.daemon
+    before = in_force(small)
+    service.write("/etc/innobrim/second.toml", text)
+    service.write(
+        "/etc/innobrim/second.cnf", f'[client]\nuser={login.user}\npassword="{login.password}"', "0600"
+    )
+
+    service.run("chmod 0711 /run/mysql97; systemctl --no-block start innobrim@second")
+    service.await_active("innobrim@second")
+
+    found = service.status("--config", "/etc/innobrim/second.toml")
+    assert found["server"]["version"].startswith("9.7.")
+    assert found["mode"] == "advisory"
+    assert service.status()["server"]["version"].startswith("10.11.")
+    assert service.pid("innobrim@second") not in {0, service.pid()}
+    service.run("systemctl stop innobrim@second")
+    assert in_force(small) == before
+
+
+def test_an_upgrade_keeps_state_and_server(service: Machine, package: Path) -> None:
+    """An upgrade stops the daemon in order and starts it again: configuration, originals and mysqld stay."""
+    before = service.status()
+    mysqld, daemon = service.pid("mariadb"), service.pid()
+    newer = package.name.replace("-1_", "-2_")
+    service.run(
+        f"rm -rf /tmp/newer; dpkg-deb -R /packages/{package.name} /tmp/newer && "
+        "sed -i '/^Version:/s/-1$/-2/' /tmp/newer/DEBIAN/control && "
+        f"dpkg-deb -Znone --build /tmp/newer /tmp/{newer} && rm -r /tmp/newer"
+    )
+    service.run(f"DEBIAN_FRONTEND=noninteractive dpkg --install /tmp/{newer} 2>&1")
+
+    service.await_active()
+    assert service.run("dpkg-query --show --showformat '${Version}' innobrim").endswith("-2")
+    assert service.pid("mariadb") == mysqld
+    assert service.pid() not in {0, daemon}
+    assert service.status()["originals"] == before["originals"]
+    assert f"fixed_io_capacity_max = {WANTED.io_capacity_max}" in service.run(
+        "cat /etc/innobrim/innobrim.toml"
+    )
+    service.await_pair(WANTED)
+    install(service, package.name)
+    service.await_active()
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["as it is", "restoring"])
+def test_a_purge_restores_only_where_asked(service: Machine, package: Path, *, asked: bool) -> None:
+    """A purge leaves a parked setting, or the originals where debconf says so; on disk nothing of ours."""
+    answer = str(asked).lower()
+    service.run(f"echo innobrim innobrim/restore-on-removal boolean {answer} | debconf-set-selections")
+    mysqld = service.pid("mariadb")
+
+    said = service.run("DEBIAN_FRONTEND=noninteractive dpkg --purge innobrim 2>&1")
+
+    left = service.in_force()
+    assert (left == ORIGINAL) == asked, said
+    if not asked:
+        assert left.io_capacity_max >= WANTED.io_capacity_max
+    assert service.pid("mariadb") == mysqld
+    gone = (
+        "/var/lib/innobrim /opt/innobrim /etc/innobrim/innobrim.toml /etc/innobrim/my.cnf /usr/bin/innobrim"
+    )
+    assert service.ask(f"ls -d {gone} 2>/dev/null").text == ""
+    install(service, package.name)
+    service.run(f"mariadb -e 'SET GLOBAL innodb_io_capacity_max={ORIGINAL.io_capacity_max}'")
+    service.run(f"mariadb -e 'SET GLOBAL innodb_io_capacity={ORIGINAL.io_capacity}'")
