@@ -77,6 +77,7 @@ CONTROL = (
     Figure("checkpoint_ratio_max", "highest checkpoint age / redo capacity", over="highest"),
     Figure("redo_bytes_per_second", "redo", "B/s"),
     Figure("io_capacity_max_mean", "mean M", "pages/s"),
+    Figure("settle_seconds", "time to settle", "s"),
     Figure("knob_changes", "changes of C or M", over="sum"),
     Figure("daemon_cpu", "daemon, share of a core", "share"),
     Figure("daemon_resident_bytes", "daemon memory", "B", "highest"),

@@ -27,6 +27,9 @@ COLUMNS = (
 )
 """What a series has for each second, besides the second itself."""
 
+SETTLING = "settle_seconds"
+"""A figure that stands beside the others in a row: seconds from a contender's begin to its count."""
+
 Values = list[float | None]
 
 
@@ -102,8 +105,8 @@ class Row(Struct, frozen=True):
     when: str = ""
 
     def figure(self, name: str) -> float | None:
-        """Return a figure as a number; None where it is not known."""
-        found = self.figures.get(name)
+        """Return a figure as a number, the time to settle among them; None where it is not known."""
+        found = self.settle_seconds if name == SETTLING else self.figures.get(name)
         return float(found) if isinstance(found, int | float) else None
 
 

@@ -72,6 +72,7 @@ def test_the_figures_of_every_block_are_there(page: Page) -> None:
         "device reads per commit",
         "stall (sum)",
         "highest age ratio",
+        "time to settle",
         "changes of C",
     ):
         assert len(page.table(head)) == 1 + len(NAMES)
