@@ -387,8 +387,6 @@ def test_an_upgrade_keeps_state_and_server(service: Machine, package: Path) -> N
         "cat /etc/innobrim/innobrim.toml"
     )
     service.await_pair(WANTED)
-    install(service, package.name)
-    service.await_active()
 
 
 @pytest.mark.parametrize("asked", [False, True], ids=["as it is", "restoring"])
