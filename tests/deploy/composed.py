@@ -16,7 +16,7 @@ from tests.cli.support import free_port
 from tests.deploy.support import ROOT, tool
 
 FILE = ROOT / "deploy" / "compose" / "compose.yaml"
-BASE = "innobrim/python:3.11"
+BASE = "innobrim/systemd:252"
 MYSQL_BASE = "innobrim/mysql:9.7"
 HERE = ("mysqld", "innobrim", "prometheus")
 """What can be started without a registry. Of Grafana there is neither an image here nor a package for one."""

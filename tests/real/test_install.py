@@ -1,0 +1,84 @@
+"""docs/install.md, line by line, on a fresh Debian 12 with systemd and MariaDB."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.servers.base import LabServerError
+from tests.real.fixtures import missing
+from tests.real.machine import Machine
+from tests.real.support import until
+from tuner.records import Capacity
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+
+ROOT = Path(__file__).parents[2]
+ORIGINAL = Capacity(200, 2000)
+BUILD_LIMIT = 900.0
+VERIFIED_LIMIT = 240.0
+
+_TYPED = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def typed() -> str:
+    """Return what the page has people type, in order."""
+    return "".join(_TYPED.findall((ROOT / "docs" / "install.md").read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="module")
+def package() -> Path:
+    """Make the package, and return where it is."""
+    if shutil.which("docker") is None:
+        missing("docker: make servers installs it")
+    done = subprocess.run(  # noqa: S603 - our own script
+        [str(ROOT / "deploy" / "debian" / "build.sh")],
+        capture_output=True,
+        text=True,
+        timeout=BUILD_LIMIT,
+        check=False,
+        env={**os.environ, "REVISION": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ROOT / done.stdout.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def fresh(package: Path) -> Iterator[Machine]:
+    """Yield a machine on which nobody has done anything yet, the package in /root."""
+    try:
+        found = Machine(ORIGINAL, {package.parent: "/packages"})
+    except LabServerError as error:
+        missing(str(error))
+    with found:
+        until(lambda: found.ask("mysql -e 'DO 1'").code == 0, 60.0, "MariaDB")
+        found.run(f"cp /packages/{package.name} /root/")
+        found.write("/root/lines", typed())
+        yield found
+
+
+def test_the_page_leads_to_active_mode(fresh: Machine) -> None:
+    """Each line succeeds as it stands; then the service is active, within bounds, and may write."""
+    fresh.run("cd /root && bash -eux lines 2>&1")
+    status = fresh.status()
+
+    assert status["mode"] == "active"
+    assert fresh.property("ActiveState") == "active"
+    assert fresh.property("UnitFileState") == "enabled"
+    assert "innobrim.set_global" in fresh.run("innobrim check --defaults-file /etc/innobrim/my.cnf")
+
+    fresh.load()
+    until(lambda: not fresh.status()["holds"], VERIFIED_LIMIT, fresh.text)
+
+
+def test_active_mode_lasts(fresh: Machine) -> None:
+    """What the last step wrote into the file is in force after a restart of the service as well."""
+    fresh.run("systemctl restart innobrim")
+
+    assert fresh.status()["mode"] == "active"
