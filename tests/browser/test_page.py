@@ -18,18 +18,21 @@ from tuner.settings import Mode
 pytestmark = pytest.mark.browser
 
 OVERRIDE_SECONDS = 12
+PACE, SLOW_PACE = 0.5, 4.0
+"""Real seconds of a tick; slow: the override is in sight for as long as a busy browser takes to look."""
 
 
 @pytest.fixture(scope="module")
 def at_work() -> Iterator[Site]:
     """Yield an active loop that holds its set-point, a quarter of an hour of it behind it."""
-    with Site(pace=0.5) as site:
+    with Site(pace=PACE) as site:
         yield site
 
 
 @pytest.fixture
 def site(at_work: Site) -> Site:
     """Return it as every test wants to find it: active, and nothing a person asked for in force."""
+    at_work.pace(PACE)
     for name in ("cancel_override", "cancel_overlay", "resume"):
         at_work.command(name)
     at_work.command("mode", Mode.ACTIVE.value)
@@ -86,11 +89,13 @@ def test_an_override_shows_and_expires(site: Site, visit: Open) -> None:
     assert str(old) in change
     assert str(wanted) in change.replace("\u202f", "")
     seen.offer_seconds(OVERRIDE_SECONDS)
+    site.pace(SLOW_PACE)
     seen.answer(site.token, minutes=str(OVERRIDE_SECONDS / 60))
 
     assert f"override to {wanted}" in seen.done()
     expect(seen.state).to_contain_text("override")
     until(lambda: site.in_force().io_capacity_max == wanted, 10.0, "the override in force")
+    site.pace(PACE)
     expect(seen.state).to_have_text("Working")
     expect(seen.page.locator('[data-act="override"]')).to_be_visible()
 
