@@ -59,7 +59,7 @@ def test_it_is_advisory_and_may_write_through_the_procedure_alone(composed: Comp
     checked = composed.inside("innobrim", "innobrim", "check")
 
     assert status["mode"] == "advisory"
-    assert "procedure" in checked.stdout, checked.stdout + checked.stderr
+    assert "innobrim.set_global" in checked.stdout, checked.stdout + checked.stderr
 
 
 def test_the_container_is_confined(composed: Composed) -> None:

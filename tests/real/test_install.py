@@ -50,22 +50,23 @@ def package() -> Path:
 
 
 @pytest.fixture(scope="module")
-def fresh(package: Path) -> Iterator[Machine]:
+def fresh(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Yield a machine on which nobody has done anything yet, the package in /root."""
+    folder = tmp_path_factory.mktemp("typed")
+    (folder / "lines").write_text(typed(), encoding="utf-8")
     try:
-        found = Machine(ORIGINAL, {package.parent: "/packages"})
+        found = Machine(ORIGINAL, {package.parent: "/packages", folder: "/typed"})
     except LabServerError as error:
         missing(str(error))
     with found:
         until(lambda: found.ask("mysql -e 'DO 1'").code == 0, 60.0, "MariaDB")
         found.run(f"cp /packages/{package.name} /root/")
-        found.write("/root/lines", typed())
         yield found
 
 
 def test_the_page_leads_to_active_mode(fresh: Machine) -> None:
     """Each line succeeds as it stands; then the service is active, within bounds, and may write."""
-    fresh.run("cd /root && bash -eux lines 2>&1")
+    fresh.run("cd /root && bash -eux /typed/lines 2>&1")
     status = fresh.status()
 
     assert status["mode"] == "active"
