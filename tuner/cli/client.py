@@ -51,8 +51,8 @@ def status(where: Where, *, as_json: bool) -> None:
 def mode(where: Where, *, wanted: str, reason: str, as_json: bool) -> None:
     """Let the daemon write (active), or only watch (advisory).
 
-    Leaving active mode parks. What is said here outlives the daemon; after a restore, mode active is
-    the way back.
+    Leaving active mode parks. Advisory said here outlives the daemon, active does not; after a restore,
+    mode active is the way back.
 
     Example: innobrim mode active
     """
