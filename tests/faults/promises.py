@@ -7,8 +7,8 @@ from tuner.records import HoldCode
 
 INVARIANTS = {
     1: (
-        "C and M stay inside the configured limits and the server's own at every write but a restore's, which "
-        "goes back to what was there; C is never above M."
+        "C and M stay inside the configured limits and the server's own at every write but a restore's, "
+        "which goes back to what was there; C is never above M."
     ),
     2: (
         "Every pair that was finished has M a whole multiple of C; between the two SETs the gain "
