@@ -41,7 +41,7 @@ def test_an_age_that_swings_to_the_end_is_not_called_settled(
 ) -> None:
     """A settling time in the last third of a run is printed with what it means."""
     path = scenario_file(tmp_path)
-    monkeypatch.setattr(Trace, "settling", lambda _: settling)
+    monkeypatch.setattr(Trace, "settling", lambda *_, **__: settling)
     (line,) = (
         one
         for one in simulated("--scenario", path, "--policy", "fixed").stdout.splitlines(keepends=True)
