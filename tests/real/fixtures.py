@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import subprocess
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,9 @@ from lab.workloads.sysbench import prepare
 from tests.real.installation import Innobrim, Install
 from tests.real.recording import Recording, record
 from tests.real.support import DEFAULT, LOAD, Work, under_load
+
+_ROOT = Path(__file__).parents[2]
+_BUILD_LIMIT = 400.0
 
 FIGURES = pytest.StashKey[list[str]]()
 
@@ -88,6 +93,23 @@ def install(server: LabServer, tmp_path: Path) -> Iterator[Install]:
     yield make
     for one in made:
         one.__exit__()
+
+
+@pytest.fixture(scope="session")
+def package() -> Path:
+    """Make the Debian package, once for all who install it, and return where it is."""
+    if shutil.which("docker") is None:
+        missing("docker: make servers installs it")
+    done = subprocess.run(  # noqa: S603 - our own script
+        [str(_ROOT / "deploy" / "debian" / "build.sh")],
+        capture_output=True,
+        text=True,
+        timeout=_BUILD_LIMIT,
+        check=False,
+        env={**os.environ, "REVISION": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return _ROOT / done.stdout.split()[-1]
 
 
 @pytest.fixture(scope="session")

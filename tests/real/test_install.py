@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +18,6 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 ORIGINAL = Capacity(200, 2000)
-BUILD_LIMIT = 900.0
 VERIFIED_LIMIT = 240.0
 
 _TYPED = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -30,23 +26,6 @@ _TYPED = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 def typed() -> str:
     """Return what the page has people type, in order."""
     return "".join(_TYPED.findall((ROOT / "docs" / "install.md").read_text(encoding="utf-8")))
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    """Make the package, and return where it is."""
-    if shutil.which("docker") is None:
-        missing("docker: make servers installs it")
-    done = subprocess.run(  # noqa: S603 - our own script
-        [str(ROOT / "deploy" / "debian" / "build.sh")],
-        capture_output=True,
-        text=True,
-        timeout=BUILD_LIMIT,
-        check=False,
-        env={**os.environ, "REVISION": "1"},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return ROOT / done.stdout.split()[-1]
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,7 @@ container, over a socket that both see.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +22,6 @@ from tuner.records import Capacity
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
-BUILD_LIMIT = 400.0
 
 ORIGINAL, WANTED, TIGHT = Capacity(400, 800), Capacity(300, 600), Capacity(100, 200)
 PASSWORD = "7d1f0c5a9be24d33"  # noqa: S105 - of a throw-away server
@@ -58,28 +54,10 @@ GRANT PROCESS, SUPER ON *.* TO innobrim@localhost;
 """
 
 HOG = """
-import os
 os.write(1, b"up\\n")
 kept = [bytearray(os.urandom(1) * 2**24) for _ in range(64)]
 """
 """A gibibyte, written to."""
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    """Make the package, and return where it is."""
-    if shutil.which("docker") is None:
-        missing("docker: make servers installs it")
-    done = subprocess.run(  # noqa: S603 - our own script
-        [str(ROOT / "deploy" / "debian" / "build.sh")],
-        capture_output=True,
-        text=True,
-        timeout=BUILD_LIMIT,
-        check=False,
-        env={**os.environ, "REVISION": "1"},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return ROOT / done.stdout.split()[-1]
 
 
 @pytest.fixture(scope="module")
