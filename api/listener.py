@@ -90,6 +90,7 @@ class Listener(uvicorn.Server):
         self._places = Places()
         self._arrivals = Rate() if context is None else Rate(HANDSHAKES_PER_SECOND, HANDSHAKES_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._accepts = True
         self._end = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -97,7 +98,7 @@ class Listener(uvicorn.Server):
         """Begin to accept."""
         self._loop = asyncio.get_running_loop()
         self.servers = []
-        self._keep(self._loop.create_task(self._accept(self._loop)))
+        self._listen(self._loop)
         self.started = True
 
     async def main_loop(self) -> None:
@@ -107,6 +108,11 @@ class Listener(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more; finish what is under way."""
+        self._accepts = False
+        if self._loop is not None:
+            with contextlib.suppress(ValueError):  # whoever stops the server waits only so long for its end
+                self._loop.remove_reader(self._listener)
+        await asyncio.sleep(0)  # who was accepted is begun with, and closed by who serves it
         for task in tuple(self._tasks):
             task.cancel()
         await super().shutdown(sockets)
@@ -118,21 +124,30 @@ class Listener(uvicorn.Server):
             with contextlib.suppress(RuntimeError):  # its loop has ended already
                 self._loop.call_soon_threadsafe(self._end.set)
 
-    async def _accept(self, loop: asyncio.AbstractEventLoop) -> None:
-        while True:
-            try:
-                connection, address = await loop.sock_accept(self._listener)
-            except OSError as error:
-                _LOG.warning("a connection could not be accepted: %s", error.strerror or error)
-                await asyncio.sleep(_REST_SECONDS)
-                continue
-            peer = peer_of(str(address[0])) if isinstance(address, tuple) else ""
-            why = self._no_place(peer, loop.time())
-            if why is None:
-                self._keep(loop.create_task(self._serve_one(loop, connection, peer)))
-            else:
-                self._refused(why)
-                _turn_away(connection, encrypted=self.context is not None)
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._accepts:
+            loop.add_reader(self._listener, self._accept, loop)
+
+    def _accept(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take one connection; at once, so that an end between accepting and serving can lose none."""
+        try:
+            connection, address = self._listener.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            _LOG.warning("a connection could not be accepted: %s", error.strerror or error)
+            loop.remove_reader(self._listener)
+            loop.call_later(_REST_SECONDS, self._listen, loop)
+            return
+        peer = peer_of(str(address[0])) if isinstance(address, tuple) else ""
+        why = self._no_place(peer, loop.time())
+        if why is not None:
+            self._refused(why)
+            _turn_away(connection, encrypted=self.context is not None)
+            return
+        task = loop.create_task(self._serve_one(loop, connection, peer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _no_place(self, peer: str, now: float) -> Refusal | None:
         """Take a place; return why there is none for this peer, None where there was."""
@@ -169,10 +184,6 @@ class Listener(uvicorn.Server):
         finally:
             if not made or not made[0].was_made:
                 give_back()
-
-    def _keep(self, task: asyncio.Task[None]) -> None:
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _turn_away(connection: socket.socket, *, encrypted: bool) -> None:

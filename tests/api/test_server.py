@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import http.client
 import os
 import socket
@@ -127,6 +129,25 @@ def test_tcp_flood_leaves_the_socket_free(server: tuple[int, Path]) -> None:
     finally:
         for connection in taken:
             connection.close()
+
+
+def test_who_connects_while_it_stops_is_not_left_hanging(board: Board, folder: Path) -> None:
+    """A connection that comes with the end is closed as well: nobody waits for an answer that never comes."""
+    path = folder / "api.sock"
+    for _ in range(10):
+        serving = ApiServer(application(board), "127.0.0.1", 0, path)
+        serving.start()
+        callers = []
+        for _ in range(CONNECTIONS // 2):
+            caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            caller.settimeout(5.0)
+            caller.connect(str(path))
+            callers.append(caller)
+        assert serving.stop(timeout=5.0)
+        for caller in callers:
+            with caller, contextlib.suppress(ConnectionResetError):
+                assert caller.recv(1) == b""
+    gc.collect()  # a connection that nobody closed would warn here
 
 
 def test_left_over_socket_is_replaced(board: Board, folder: Path) -> None:
