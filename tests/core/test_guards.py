@@ -90,6 +90,22 @@ def test_a_change_too_small_is_not_worth_a_write(wanted: float, code: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("kind", "current", "code"),
+    [
+        (DecisionKind.SET, Capacity(300, 800), ""),
+        (DecisionKind.EMERGENCY, Capacity(300, 800), ""),
+        (DecisionKind.SET, Capacity(200, 800), "dead_band"),
+        (DecisionKind.EMERGENCY, Capacity(200, 800), "no_raise"),
+    ],
+)
+def test_a_pair_that_is_no_whole_multiple_counts_as_what_the_server_makes_of_it(
+    kind: DecisionKind, current: Capacity, code: str
+) -> None:
+    """300/800, which a kill between two SETs leaves, flushes as 600 does, and is not taken for 800."""
+    assert ask(800.0, kind, current=current).refused == code
+
+
+@pytest.mark.parametrize(
     ("wanted", "current", "said"),
     [
         (43.0, Capacity(100, 200), "the lowest that is allowed: min_io_capacity_max = 200"),

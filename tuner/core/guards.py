@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.plan import near
+from tuner.core.plan import gain, near
 from tuner.core.trends import AUTHORITY_LOST
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Settings
@@ -127,8 +127,12 @@ def ratio(wish: Wish, context: Context) -> Wish:
 
 
 def dead_band(wish: Wish, context: Context) -> Wish:
-    """Refuse a change too small to be worth a write."""
-    current = context.current.io_capacity_max
+    """Refuse a change too small to be worth a write.
+
+    What it is a change of is the gain in force: of a pair that is no whole multiple, as a write left half-way
+    may be, M does not say what the server makes of it.
+    """
+    current = gain(context.current)
     change = wish.io_capacity_max / current - 1.0
     if abs(change) >= context.settings.dead_band and wish.io_capacity_max != current:
         return wish
@@ -177,7 +181,7 @@ def budget(wish: Wish, context: Context) -> Wish:
 
 def raises(wish: Wish, context: Context) -> Wish:
     """Refuse an emergency that limits or device have turned into a lowering."""
-    if wish.io_capacity_max > context.current.io_capacity_max:
+    if wish.io_capacity_max > gain(context.current):
         return wish
     return wish.stopped("no_raise", "M is as high already as limits and device allow")
 
