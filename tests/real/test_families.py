@@ -145,6 +145,9 @@ RAISED_WITHIN = 60.0
 PACED = 25.0
 """Seconds for which M is judged."""
 
+ANSWERED = 10.0
+"""Seconds after a raise until the load has taken what it gives: the demand's mean is one of ten seconds."""
+
 
 @pytest.fixture
 def unsteered() -> Iterator[tuple[LabServer, Work]]:
@@ -195,11 +198,14 @@ def test_without_authority_it_says_so_and_keeps_m_above_the_demand(
 
 
 def ample(daemon: Innobrim) -> bool:
-    """Return whether M was raised, and is by the newest tick on disk far enough above the demand."""
+    """Return whether M was raised, the load has answered, and M is far enough above the demand then."""
     daemon.running()
-    if not daemon.records("set", "emergency"):
+    raises = daemon.records("set", "emergency")
+    if not raises:
         return False
-    return daemon.records()[-1].decision.terms.get("over_demand", 0.0) >= LEAST
+    newest = daemon.records()[-1]
+    answered = newest.tick.now - raises[-1].tick.now >= ANSWERED
+    return answered and newest.decision.terms.get("over_demand", 0.0) >= LEAST
 
 
 def pages_of(one: Sample) -> int:
