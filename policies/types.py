@@ -35,7 +35,7 @@ class Situation(NamedTuple):
         flush_response: redo that the load gives up for each page flushed, bytes.
         flush_rate: F, flush-list pages/s really flushed, smoothed.
         authority: pages flushed per page the law asked for; 1 when unknown.
-        io_capacity_max: M in force.
+        io_capacity_max: M in force, as the flush law has it: C * (M // C), pages/s.
         sustained_capacity: D, pages/s; None when never reached.
         learns: False where the server is busy with something else than its load, so that averages of
             what the load is like stay as they are.

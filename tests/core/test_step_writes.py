@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench
-from tests.factory import DEFAULT, FACTS, codes, command, held
-from tuner.records import DecisionKind
+from tests.bench import Bench, FakeServer
+from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, codes, command, held
+from tuner.core.plan import gain
+from tuner.records import Capacity, DecisionKind
 from tuner.settings import Mode
 
 
@@ -102,6 +103,17 @@ def test_a_write_lost_half_way_is_taken_up_again(bench: Bench, after: int) -> No
     bench.until("set", "emergency")
     bench.turn()
     assert bench.server.capacity.io_capacity_max == bench.server.capacity.io_capacity < DEFAULT.io_capacity
+
+
+def test_a_pair_left_half_way_is_not_taken_for_its_m() -> None:
+    """Where a kill left 300/800, which flushes as 600 does, the next daemon that wants 800 writes it."""
+    fixed = replace(ACTIVE, policy="fixed", fixed_io_capacity_max=800)
+    bench = Bench(fixed, server=FakeServer(Capacity(300, 800)))
+    bench.turn()
+    bench.turn(SAVED)
+    bench.until("set")
+
+    assert gain(bench.server.capacity) == pytest.approx(800, rel=0.01)
 
 
 def test_a_write_whose_outcome_was_not_read_is_still_our_own(bench: Bench) -> None:

@@ -12,7 +12,7 @@ from tuner.core.laws import asleep, catches_up, slept
 from tuner.core.plan import gain
 from tuner.core.state import State
 from tuner.core.window import list_rate_since
-from tuner.records import Capacity, Estimate, Sample
+from tuner.records import Estimate, Sample
 
 RELIEF_SECONDS = 10.0
 """A raise asks for the pages that bring the age to the set-point in this time."""
@@ -73,8 +73,7 @@ def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
     seconds, name = min(near)
     demand = found.demand * _hurry(law, found)
     wanted = max(LEAST_FACTOR * demand, _beyond(state, law, sample, found, flushed=flushed))
-    in_force = gain(Capacity(sample.io_capacity, sample.io_capacity_max))
-    if wanted <= in_force * (1.0 + state.settings.dead_band):
+    if wanted <= gain(sample.capacity) * (1.0 + state.settings.dead_band):
         return None
     detail = f"{name} in {seconds:.0f} s at age ratio {found.age_ratio:.3f}"
     return Raise(io_capacity_max=wanted, detail=detail, seconds_left=seconds)

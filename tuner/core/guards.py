@@ -127,20 +127,19 @@ def ratio(wish: Wish, context: Context) -> Wish:
 
 
 def dead_band(wish: Wish, context: Context) -> Wish:
-    """Refuse a change too small to be worth a write.
+    """Refuse a change too small to be worth a write, both of M and of the gain in force.
 
-    What it is a change of is the gain in force: of a pair that is no whole multiple, as a write left half-way
-    may be, M does not say what the server makes of it.
+    The two differ where a pair is no whole multiple, as a write that was left half-way may be.
     """
-    current = gain(context.current)
-    change = wish.io_capacity_max / current - 1.0
-    if abs(change) >= context.settings.dead_band and wish.io_capacity_max != current:
+    in_force = (context.current.io_capacity_max, gain(context.current))
+    change = max((wish.io_capacity_max / one - 1.0 for one in in_force), key=abs)
+    if abs(change) >= context.settings.dead_band and change != 0.0:
         return wish
     if "limits" in wish.touched:
         return wish.stopped("limits", _at_limit(context))
     if "authority" in wish.touched:
         given = f"the device gives {context.sustained_capacity or 0.0:.0f} pages/s"
-        return wish.stopped("authority", f"{given}, and M at {current} asks for more already")
+        return wish.stopped("authority", f"{given}, and M at {in_force[0]} asks for more already")
     return wish.stopped("dead_band", f"a change of {change:+.1%} is inside the dead band")
 
 

@@ -13,6 +13,7 @@ from tuner.core import draincourse, emergency, estimator, optimising, scheduled
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
 from tuner.core.laws import asleep, catches_up, without_authority
+from tuner.core.plan import gain
 from tuner.core.state import Drain, Return, State
 from tuner.core.window import idled, warm
 from tuner.records import DecisionKind, Estimate, Sample
@@ -98,7 +99,7 @@ def _policys(
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
-    up = proposal.io_capacity_max > sample.io_capacity_max
+    up = proposal.io_capacity_max > situation.io_capacity_max
     why = _idle(state, sample, found) or _catching_up(state, found, up=up)
     if why:
         return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
@@ -221,7 +222,7 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         flush_response=found.flush_response,
         flush_rate=found.flush_rate,
         authority=found.authority,
-        io_capacity_max=sample.io_capacity_max,
+        io_capacity_max=gain(sample.capacity),
         sustained_capacity=found.sustained_capacity,
         learns=scheduled.learns(state, sample.monotonic),
         row_rate=found.row_rate,
