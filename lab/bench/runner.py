@@ -35,6 +35,8 @@ class Bench:
 
     Attributes:
         progress: how far it is, and how long it still takes.
+        needs: how long this part would have had to be for the row that it had no time for, seconds from its
+            begin; None where it has finished a row, or has had time for all.
     """
 
     def __init__(
@@ -71,7 +73,10 @@ class Bench:
         self._seed = seed
         self._plans = chosen(suite, variants)
         self._revision = revision()
-        self._end = time.monotonic() + seconds
+        self._began = time.monotonic()
+        self._end = self._began + seconds
+        self._added = False
+        self.needs: float | None = None
         self.progress = Progress(self._plans, ledger.rows, own=own)
 
     def run(self) -> bool:
@@ -126,8 +131,10 @@ class Bench:
             begins: its server is not there yet, and is not worth having where no row follows.
         """
         seconds = self.progress.row_seconds(plan) + (self.progress.begin_seconds(plan) if begins else 0.0)
-        if time.monotonic() + seconds <= self._end:
+        ends = time.monotonic() + seconds
+        if ends <= self._end:
             return True
+        self.needs = None if self._added else ends - self._began
         what = "a server and its first row" if begins else "another row"
         self._say(f"the time is up: {what} may take {math.ceil(seconds / 60.0)} min")
         return False
@@ -148,6 +155,7 @@ class Bench:
             "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         }
         self._ledger.add(whole)
+        self._added = True
         if "figures" in whole:
             self._say(f"{in_a_line(whole)}; {self.progress.left()} left")
         else:

@@ -184,9 +184,10 @@ def test_a_directory_in_use_is_left_alone(
 
 
 def test_a_bench_whose_time_was_up_says_the_command_that_goes_on(
-    run: Callable[..., Result],
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its exit code is its own, and the command asks for the same part with the same time."""
+    monkeypatch.setattr(runner.Bench, "run", lambda _bench: False)
     stopped = run("--suite", "disks", "--variant", "no limit", "--time", "1m30s")
     assert stopped.exit_code == 4
     words = shlex.split(stopped.output.splitlines()[-1].partition("go on with: innobrim ")[2])
@@ -194,6 +195,18 @@ def test_a_bench_whose_time_was_up_says_the_command_that_goes_on(
     again = CliRunner().invoke(cli, words, prog_name="innobrim")
     assert again.exit_code == 4
     assert again.output.splitlines()[-1] == f"the time was up; go on with: innobrim {shlex.join(words)}"
+
+
+def test_a_part_too_short_for_a_row_is_not_asked_for_again(run: Callable[..., Result]) -> None:
+    """It says that the time is too short for one row, and the command that goes on has time for it."""
+    stopped = run("--suite", "disks", "--variant", "no limit", "--time", "1m30s")
+    assert stopped.exit_code == 4
+    last = stopped.output.splitlines()[-1]
+    assert "the time was up before the first row: --time 90s is too short for one" in last
+    words = shlex.split(last.partition("go on with: innobrim ")[2])
+    again = CliRunner().invoke(cli, words, prog_name="innobrim")
+    assert again.exit_code == 3, "a server was asked for"
+    assert "Lost connection" in again.stderr
 
 
 def test_the_parts_of_a_bench_have_one_server(run: Callable[..., Result], tmp_path: Path) -> None:

@@ -162,12 +162,13 @@ def bench(
             context.with_resource(folder.held(directory, new=True))
             ledger = folder.begin(directory, asked)
     again = going_on(context, directory)
-    finished, left = _carry_out(
+    finished, left, needs = _carry_out(
         asked, ledger, directory, make, say, limit=limit, variants=variants, again=again
     )
     _conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
     if not finished:
-        say(f"the time was up; go on with: {again}")
+        short = "" if needs is None else f" before the first row: --time {limit:g}s is too short for one"
+        say(f"the time was up{short}; go on with: {going_on(context, directory, needs=needs)}")
         raise click.exceptions.Exit(UNFINISHED)
     if left:
         say(
@@ -222,8 +223,13 @@ def _carry_out(
     limit: float | None,
     variants: tuple[str, ...],
     again: str,
-) -> tuple[bool, list[str]]:
-    """Run what is not finished; returns whether what was asked for is, and which variants have rows to do."""
+) -> tuple[bool, list[str], float | None]:
+    """Run what is not finished.
+
+    Returns:
+        Whether what was asked for is finished, which variants have rows to do, and how long a part would have
+        had to be for its first row, seconds; None where it was long enough.
+    """
     runner = Bench(
         asked.suite,
         ledger,
@@ -238,7 +244,7 @@ def _carry_out(
     try:
         for removed in remove_leftovers():  # also where this bench starts no server of that kind itself
             say(removed)
-        return runner.run(), runner.unfinished()
+        return runner.run(), runner.unfinished(), runner.needs
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
         kept = f"{len(ledger.rows)} rows are kept; go on with: {again}"

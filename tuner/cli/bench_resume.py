@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Collection
 from pathlib import Path
@@ -31,12 +32,21 @@ def refuse_beside_resume(
             usage(f"{option} cannot be changed with --resume; start another {what} for it")
 
 
-def going_on(context: click.Context, directory: Path) -> str:
-    """Return the command that goes on with this bench, with what was asked of this part of it."""
+def going_on(context: click.Context, directory: Path, *, needs: float | None = None) -> str:
+    """Return the command that goes on with this bench, with what was asked of this part of it.
+
+    Args:
+        context: of the command.
+        directory: the bench's.
+        needs: how long this part would have had to be for a row, seconds; the next one gets that, and up to
+            two minutes more, in place of the same time again. None where a row was finished.
+    """
     given = context.params
+    minutes = None if needs is None else math.ceil(needs / 60.0) + 1
+    limit = None if given["limit"] is None else f"{given['limit']:g}s" if minutes is None else f"{minutes}m"
     words = ["innobrim", "bench", "--resume", str(directory)]
     words += [word for name in given["variants"] for word in ("--variant", name)]
     words += [] if given["defaults_file"] is None else ["--defaults-file", given["defaults_file"]]
-    words += [] if given["limit"] is None else ["--time", f"{given['limit']:g}s"]
+    words += [] if limit is None else ["--time", limit]
     words += [f"--{word}" for word, name in (("yes", "yes"), ("json", "as_json")) if given[name]]
     return shlex.join(words)
