@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from structlog.testing import capture_logs
 from tests.factory import OTHER_IDENTITY, command
 from tests.life import ORIGINALS, Life
 from tuner.journal.reader import originals
+from tuner.journal.tables import journal_path
 from tuner.memory import Memory
 from tuner.records import Capacity, Event
 from tuner.settings import Mode, Settings
@@ -148,6 +151,31 @@ def test_a_change_while_no_daemon_ran_waits_for_a_person(before: Life) -> None:
     change = f"C/M were left at {left} and are 3000/7000"
     assert event.message.startswith(f"{change}: somebody else changed them while no daemon ran; who: SELECT ")
     assert "foreign_change" in holds(life)
+
+
+def of_another_version(life: Life) -> None:
+    """Make what a daemon left unreadable in the way that an upgrade does: records of another shape."""
+    path = journal_path(Path(life.config.daemon.state_directory))
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE runs SET fingerprint = 'of another version'")
+        db.execute("UPDATE ticks SET record = x'00'")
+
+
+@pytest.mark.parametrize("pair", [THEIRS, None])
+def test_a_change_while_the_daemon_was_upgraded_waits_for_a_person(
+    before: Life, pair: Capacity | None
+) -> None:
+    """A daemon that cannot read the records of the version before knows all the same which pair that left."""
+    before.live(before.wait_for_write)
+    left = before.server.capacity
+    of_another_version(before)
+    life = watched(after(before) if pair is None else changed(before, pair), 10)
+
+    assert ("foreign_change" in holds(life)) == (pair is not None)
+    if pair is not None:
+        (event,) = told(life, "foreign_change")
+        assert event.message.startswith(f"C/M were left at {left} and are {pair}")
+        assert life.server.applied == []
 
 
 @pytest.mark.parametrize("what", ["as left", "originals", "restarted", "baseline"])

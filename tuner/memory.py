@@ -17,7 +17,7 @@ from tuner.core.standing import Standing, moved, standing_of, take_up
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.core.step import start
 from tuner.journal import reader
-from tuner.journal.ending import Ending, Writes, ending, last_writes, left_by
+from tuner.journal.ending import Ending, Writes, ending, last_writes, left_after, left_by
 from tuner.journal.readonly import settled
 from tuner.journal.tables import JournalError, Originals
 from tuner.journal.writer import JournalWriter
@@ -156,7 +156,7 @@ class Memory:
         self._left = Left()
         self._standing: Standing | None = None
         self._proven = ""
-        self._newest: tuple[int, State] | None = None
+        self._newest: tuple[TickRecord, State] | None = None
         self._journal = JournalWriter(
             directory, keep_ticks=keep_ticks, on_error=lambda said: log.warning("journal", message=said)
         )
@@ -204,8 +204,8 @@ class Memory:
         return self._left.begin(settings, facts, now=now)
 
     def end(self, wall: float) -> None:
-        """Note that this run ends in order."""
-        self._journal.end_run(wall)
+        """Note that this run ends in order, and which pair it leaves."""
+        self._journal.end_run(wall, left=left_after(None if self._newest is None else self._newest[0]))
 
     def begin(self, settings: Settings, state: State, *, wall: float) -> None:
         """Begin a run with the state that its first tick takes; what stands for its server comes first."""
@@ -238,7 +238,7 @@ class Memory:
                 )
             elif event.code == "restored":
                 self._journal.given_back(facts.identity)
-        self._newest = (record.tick.number, state)
+        self._newest = (record, state)
         if state.gate.proven != self._proven:
             self.keep_learned(state)
         self._proven = state.gate.proven
@@ -251,8 +251,8 @@ class Memory:
     def snapshot(self) -> None:
         """Keep the state after the newest tick, for a replay to begin there; for another thread as well."""
         if self._newest is not None:
-            number, state = self._newest
-            self._journal.snapshot(number, encode_state(state))
+            record, state = self._newest
+            self._journal.snapshot(record.tick.number, encode_state(state))
 
     def _keep_standing(self, state: State) -> None:
         standing = standing_of(state)

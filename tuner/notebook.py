@@ -9,6 +9,7 @@ import msgspec
 from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing
 from tuner.core.state import State
+from tuner.journal.ending import left_after
 from tuner.journal.tables import OFFLINE
 from tuner.journal.writer import JournalWriter
 from tuner.records import TickRecord
@@ -32,6 +33,7 @@ class Notebook:
         """
         self._why = ""
         self._journal: JournalWriter | None = None
+        self._last: TickRecord | None = None
         self._directory = directory
         self._keep_ticks = keep_ticks
 
@@ -52,6 +54,7 @@ class Notebook:
     def record(self, record: TickRecord) -> None:
         """Put a tick on disk."""
         if self._journal is not None:
+            self._last = record
             self._journal.record(record)
             self._journal.flush(NOTE_SECONDS)
 
@@ -71,9 +74,9 @@ class Notebook:
         return self._journal is not None
 
     def end(self, wall: float) -> None:
-        """Note that the run ended in order."""
+        """Note that the run ended in order, and which pair it leaves."""
         if self._journal is not None:
-            self._journal.end_run(wall)
+            self._journal.end_run(wall, left=left_after(self._last))
 
     def close(self) -> str:
         """Write what is left; return why something was lost, empty where nothing was."""

@@ -10,8 +10,8 @@ from msgspec import Struct
 from tuner.core.plan import on_the_way
 from tuner.core.restarts import named
 from tuner.journal.reader import last_record
-from tuner.journal.readonly import ReadOnlyJournal, is_there, located
-from tuner.journal.tables import ENDED, JournalError
+from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
+from tuner.journal.tables import ENDED, LEFT, JournalError
 from tuner.records import Capacity, DecisionKind, Sample, TickRecord
 from tuner.settings import Mode
 
@@ -52,6 +52,8 @@ class Ending(Struct, frozen=True):
         active: it was in active mode.
         writes: by server, the last two writes of any run, the newest first.
         last: its last tick; None where it has none that this version can read.
+        left: the pair that an orderly end of an active run left in force; None where that is not known. After
+            a kill the journal may lack the newest write.
     """
 
     orderly: bool
@@ -60,20 +62,20 @@ class Ending(Struct, frozen=True):
     active: bool
     writes: Writes
     last: TickRecord | None
+    left: Capacity | None
 
-    @property
-    def left(self) -> Capacity | None:
-        """Return the pair that an orderly end of an active run left in force; None where that is not known.
 
-        An advisory run writes nothing, and what others do meanwhile is not its business. After a kill the
-        journal may lack the newest write.
-        """
-        if not (self.orderly and self.active) or self.last is None:
-            return None
-        decision, reading = self.last.decision, self.last.tick.reading
-        if decision.steps:
-            return decision.target
-        return reading.capacity if isinstance(reading, Sample) else None
+def left_after(last: TickRecord | None) -> Capacity | None:
+    """Return the pair that a run leaves in force whose last tick is this one; None where it is not known.
+
+    An advisory run writes nothing, and what others do meanwhile is not its business.
+    """
+    if last is None or last.mode is not Mode.ACTIVE:
+        return None
+    decision, reading = last.decision, last.tick.reading
+    if decision.steps:
+        return decision.target
+    return reading.capacity if isinstance(reading, Sample) else None
 
 
 def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None:
@@ -100,6 +102,7 @@ def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None
             (run,),
         )
         ticks = journal.rows("SELECT run FROM ticks ORDER BY id DESC LIMIT 1")
+        kept = journal.rows("SELECT value FROM meta WHERE name = ?", (LEFT,))
     last = _last(path) if ticks and ticks[0][0] == run else None
     mode = last.mode.value if last is not None else msgspec.json.decode(settings).get("mode")
     began = msgspec.json.decode(facts)
@@ -110,6 +113,7 @@ def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None
         active=mode == Mode.ACTIVE.value,
         writes=last_writes(state_directory) if writes is None else writes,
         last=last,
+        left=_left(kept, last) if orderly else None,
     )
 
 
@@ -158,6 +162,16 @@ def left_by(writes: tuple[Write, ...]) -> tuple[Capacity, ...]:
     left = on_the_way(newest.before, newest.target)
     began_with_ours = len(writes) > 1 and writes[1].target == newest.before
     return (newest.before, *left) if began_with_ours else left
+
+
+def _left(kept: Rows, last: TickRecord | None) -> Capacity | None:
+    """Return the pair that was kept at an orderly end; from the last tick in a journal from before that."""
+    if not kept:
+        return left_after(last)
+    try:
+        return msgspec.json.decode(kept[0][0], type=Capacity)
+    except (msgspec.MsgspecError, TypeError):
+        return None
 
 
 def _last(path: Path) -> TickRecord | None:

@@ -97,9 +97,15 @@ class LearnedItem:
 
 @dataclass(slots=True)
 class EndItem:
-    """The orderly end of a run, at a Unix time."""
+    """The orderly end of a run, at a Unix time.
+
+    Attributes:
+        wall: when.
+        left: the pair that it left in force, as JSON; None where that is not known, or none of its business.
+    """
 
     wall: float
+    left: bytes | None = None
 
 
 @dataclass(slots=True)

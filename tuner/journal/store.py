@@ -30,6 +30,7 @@ from tuner.journal.tables import (
     APPLICATION_ID,
     ENDED,
     FORMAT,
+    LEFT,
     RECORDS,
     SCHEMA,
     STANDING,
@@ -160,7 +161,7 @@ class Store:
             StandingItem: self.put_standing,
             LearnedItem: self._put_learned,
             NoteItem: lambda note: self._add("events", _EVENT_COLUMNS, [(self.run, 0, *note.row)]),
-            EndItem: lambda end: self.add_event(wall=end.wall, code=ENDED, message="ended in order"),
+            EndItem: self._end_run,
         }
         handler = handlers.get(type(item))
         if handler is not None:
@@ -175,6 +176,12 @@ class Store:
             (self.run, item.wall, item.tick, self._program, RECORDS, settings, facts, item.state),
         )
         self._db.execute("DELETE FROM runs WHERE run <= ?", (self.run - KEEP_RUNS,))
+        self._db.execute("DELETE FROM meta WHERE name = ?", (LEFT,))
+
+    def _end_run(self, end: EndItem) -> None:
+        self.add_event(wall=end.wall, code=ENDED, message="ended in order")
+        if end.left is not None:
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LEFT, end.left.decode()))
 
     def _add_tick(self, item: TickItem) -> None:
         row = (self._last + 1, self.run, item.number, item.wall, item.record)

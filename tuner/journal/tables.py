@@ -24,6 +24,9 @@ STANDING = "standing:"
 ENDED = "ended"
 """Event that a run ends with which was told to stop and did what it had to; a killed one has none."""
 
+LEFT = "left"
+"""Row of ``meta`` with the pair that the newest run left, as JSON, legible across versions."""
+
 OFFLINE = "offline"
 """Event that says what a command did to a server without the daemon; a run with one is no daemon's."""
 

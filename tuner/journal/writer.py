@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from tuner.journal.backlog import TICKS, Backlog
 from tuner.journal.items import (
     Advice,
@@ -149,9 +151,14 @@ class JournalWriter:
         """Keep what was learned about a server, in place of what was known before."""
         self._put(LearnedItem(identity, time.time(), blob), urgent=False)
 
-    def end_run(self, wall: float) -> None:
-        """Note that the run ends in order: nothing is left to be done in its place."""
-        self._put(EndItem(wall), urgent=True)
+    def end_run(self, wall: float, *, left: Capacity | None = None) -> None:
+        """Note that the run ends in order: nothing is left to be done in its place.
+
+        Args:
+            wall: when, Unix time.
+            left: the pair that it left in force; None where that is not known, or none of its business.
+        """
+        self._put(EndItem(wall, None if left is None else msgspec.json.encode(left)), urgent=True)
 
     def note(self, *, wall: float, code: str, message: str, who: str) -> None:
         """Put an event beside the ticks."""
