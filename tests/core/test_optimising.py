@@ -21,7 +21,7 @@ from tuner.core.evidence import Evidence, Win
 from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start, step
-from tuner.core.trials import Trials
+from tuner.core.trialstate import Trials
 from tuner.journal.codec import decode, encode
 from tuner.records import Acknowledgement, Command, OptimiserPhase, Sample, TickRecord, Window
 from tuner.settings import Mode, Settings

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from policies.types import ANALYTIC, Context, Suggestion, Trial
 from tests.factory import EPOCH, A, estimate, sample
-from tuner.core import evidence, trials
+from tuner.core import evidence, trials, trialstate, trialverdict
 from tuner.core.evidence import REMEMBERED, Evidence, Win
 from tuner.core.switchback import LOOKS, RETEST_LOOKS, Block, difference, differences, judged
-from tuner.core.trials import Look, Trials, accepted, block_of, update
+from tuner.core.trials import accepted, block_of, update
+from tuner.core.trialstate import Look, Trials
 from tuner.records import OptimiserPhase
 
 GOOD = Suggestion(-0.02, 0.8, 1.2)
@@ -93,7 +94,7 @@ class Course:
     def until(self, phase: OptimiserPhase, limit: int = 4000) -> Course:
         """Go on until it does this."""
         for _ in range(limit):
-            if trials.progress(self.state, now=0.0).phase is phase:
+            if trialstate.progress(self.state, now=0.0).phase is phase:
                 return self
             self.step()
         raise AssertionError(f"no {phase} within {limit} steps: {self.state.why}, {self.said}")
@@ -206,7 +207,7 @@ def test_a_guard_counts_against_what_was_in_force() -> None:
     under.step(unsafe="the server sync-flushes", bars="the server sync-flushes")
     before = Course().trial().step(3, unsafe="the server sync-flushes", bars="the server sync-flushes")
 
-    assert [one.gain for one in under.state.evidence.log] == [trials.UNSAFE_GAIN]
+    assert [one.gain for one in under.state.evidence.log] == [trialverdict.UNSAFE_GAIN]
     assert under.codes()[-2:] == ["suggestion_unsafe", "trial_abandoned"]
     assert before.state.evidence.log == ()
     assert before.codes() == ["trial_abandoned"]
@@ -283,7 +284,7 @@ def test_each_trial_lost_in_a_row_makes_the_rest_longer() -> None:
 
     assert rests == sorted(rests)
     assert rests[-1] > 3.0 * rests[0]
-    assert rests[-1] <= trials.LONGEST_REST
+    assert rests[-1] <= trialverdict.LONGEST_REST
 
 
 def test_nothing_is_begun_before_the_load_is_quiet() -> None:
@@ -354,12 +355,12 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_progress_says_what_is_in_use_and_by_how_much() -> None:
     """A watcher sees blocks, what is tried, and what won with its bounds."""
     course = Course(rows=1.02, wave=0.003).trial().step(100)
-    during = trials.progress(course.state, now=course.now + 1000.0)
+    during = trialstate.progress(course.state, now=course.now + 1000.0)
     assert during.phase is OptimiserPhase.TRIAL
     assert 0 < during.blocks < during.most_blocks == 2 * max(LOOKS) + 1
     while course.state.running is not None:
         course.step()
-    after = trials.progress(course.state, now=course.now + 1000.0)
+    after = trialstate.progress(course.state, now=course.now + 1000.0)
 
     assert after.in_use is not None
     assert 0.0 < after.in_use.low < after.in_use.gain < after.in_use.high

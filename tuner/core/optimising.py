@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from policies.suggestions import sound as sound_trial
 from policies.types import Suggestion
-from tuner.core import caution, trials
+from tuner.core import caution, trials, trialstate
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.evidence import Evidence, said
 from tuner.core.evidence import sound as sound_evidence
 from tuner.core.state import State
-from tuner.core.trials import Look, Trials
+from tuner.core.trialstate import Look, Trials
 from tuner.records import Decision, DecisionKind, Event, Lifecycle, OptimiserProgress, Sample, winners
 from tuner.settings import Mode
 
@@ -97,7 +97,7 @@ def suggest(state: State, asked: Asked) -> Outcome:
 
 def progress(state: State, *, now: float) -> OptimiserProgress | None:
     """Return what a watcher may want to know; None where the policy has no outer loop."""
-    return trials.progress(state.trials, now=now) if state.settings.policy == POLICY else None
+    return trialstate.progress(state.trials, now=now) if state.settings.policy == POLICY else None
 
 
 def server_of(state: State) -> str:

@@ -16,7 +16,7 @@ from tuner.core.occurrences import Occurrences
 from tuner.core.purse import Purse
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.trends import MeanRates, Trends
-from tuner.core.trials import Trials
+from tuner.core.trialstate import Trials
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
 from tuner.settings import Mode, Settings
 
