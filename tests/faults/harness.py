@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ QUICK: dict[str, Any] = {
 
 LEAN = 400
 """An M that leaves next to no room: a park has to raise it."""
+
+REFUSED, AFTER_RESUME = 1000, 700
+"""M that a daemon wants while it may not write, and once a person has resumed it."""
 
 FIRST_WRITE = 30.0
 """Seconds until a daemon under load has written; it needs ten for its rates and the gate some."""
@@ -102,6 +106,30 @@ class Daemon(Innobrim):
         hold = _hold(found, code)
         assert hold is not None
         return hold
+
+    def await_resumed(
+        self, lose: Callable[[], object], give_back: Callable[[], object], *, missing: str, remedy: str
+    ) -> None:
+        """See a daemon that may not write any more be held, change nothing, and be resumed by a person.
+
+        Args:
+            lose: takes from the account what it writes with.
+            give_back: gives it back.
+            missing: what the hold's reason names.
+            remedy: what the hold says that clears it.
+        """
+        before = self.wanted
+        lose()
+        self.configure(fixed_io_capacity_max=REFUSED)
+        self.hang_up()
+        hold = self.await_hold("privilege_lost")
+        assert missing in hold["reason"]
+        assert remedy in hold["clears"]
+        self.await_ticks(5)
+        assert in_force(self._server_in_front) == before
+        give_back()
+        assert self.command("resume").returncode == 0
+        self.want(AFTER_RESUME)
 
     def await_event(self, code: str, limit: float = BACK, *, count: int = 1) -> None:
         """Return once so many events with this code are in the journal, counted from the daemon's start."""

@@ -60,18 +60,12 @@ def test_the_password_is_changed(sharing: Sharing, account: Account) -> None:
 def test_the_privilege_is_revoked(sharing: Sharing, account: Account) -> None:
     """A daemon that loses its privilege stops trying, says which one is missing, and can be resumed."""
     daemon, began = sharing.daemon, sharing.now()
-    before = daemon.wanted
-    sharing.server.query(f"REVOKE {PRIVILEGE} ON *.* FROM '{account.user}'@'%'")
-    daemon.configure(fixed_io_capacity_max=1000)
-    daemon.hang_up()
-    hold = daemon.await_hold("privilege_lost")
-    assert PRIVILEGE in hold["reason"]
-    assert "innobrim resume" in hold["clears"]
-    daemon.await_ticks(5)
-    assert in_force(sharing.server) == before
-    sharing.server.query(f"GRANT {PRIVILEGE} ON *.* TO '{account.user}'@'%'")
-    assert daemon.command("resume").returncode == 0
-    daemon.want(700)
+    daemon.await_resumed(
+        lambda: sharing.server.query(f"REVOKE {PRIVILEGE} ON *.* FROM '{account.user}'@'%'"),
+        lambda: sharing.server.query(f"GRANT {PRIVILEGE} ON *.* TO '{account.user}'@'%'"),
+        missing=PRIVILEGE,
+        remedy="innobrim resume",
+    )
     said = [event.code for one in sharing.back() if one.tick.number > began for event in one.events]
     assert said.count("write_failed") == 1
 

@@ -8,12 +8,11 @@ import pytest
 
 from lab.servers.base import Account, LabServer
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import START, WANTED, Rig
+from tests.faults.harness import START, Rig
 from tests.faults.test_daemon import BETWEEN, OVERRIDE, ask, kill_at_boundaries
 from tests.real.guarded import guard, unguard
 from tests.real.killer import Killer
 from tests.real.proxy import Proxy
-from tests.real.support import in_force
 from tuner.cli.setup_sql import drawn
 from tuner.records import SET_GLOBAL
 
@@ -58,16 +57,11 @@ def test_killed_between_two_calls_of_the_procedure(rig: Rig, account: Account) -
 def test_the_procedure_is_dropped(rig: Rig, account: Account) -> None:
     """A daemon that loses its procedure stops trying, says what makes it anew, and can be resumed."""
     daemon = rig.active(account=account)
-    rig.server.query(f"DROP PROCEDURE {SET_GLOBAL}")
-    daemon.configure(fixed_io_capacity_max=1000)
-    daemon.hang_up()
-    hold = daemon.await_hold("privilege_lost")
-    assert SET_GLOBAL in hold["reason"]
-    assert "innobrim setup-sql" in hold["clears"]
-    daemon.await_ticks(5)
-    assert in_force(rig.server) == WANTED
-    guard(rig.server, account)
-    assert daemon.command("resume").returncode == 0
-    daemon.want(700)
+    daemon.await_resumed(
+        lambda: rig.server.query(f"DROP PROCEDURE {SET_GLOBAL}"),
+        lambda: guard(rig.server, account),
+        missing=SET_GLOBAL,
+        remedy="innobrim setup-sql",
+    )
     said = [event.code for one in rig.finish().records for event in one.events]
     assert said.count("write_failed") == 1
