@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lab.bench.figures import Figures, figures
 from lab.bench.plan import DiskPlan, Plan
@@ -12,6 +13,9 @@ from lab.bench.site import Site
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.container import PLAIN_IMAGE, ContainerServer
 from lab.workloads.load import Load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 WRITE_IOPS = 1200
 DEFAULT_PAIR = (10_000, 20_000)
@@ -89,6 +93,32 @@ class Bench(Site):
     def window(self, since: float, until: float) -> Figures:
         """Return the figures of a window that has passed, monotonic seconds."""
         return figures(self.load.seconds(since, until), self.sampler.readings(since, until))
+
+
+@contextlib.contextmanager
+def near_bench(image: str) -> Iterator[Bench]:
+    """Yield a bench whose age is off the low-water mark, with C and M near what the load needs.
+
+    Args:
+        image: container image of the server.
+
+    Raises:
+        LabServerError: server or load could not be had.
+    """
+    with Bench(image) as bench:
+        lift(bench, NEAR_PAIR)
+        yield bench
+
+
+def row_of(part: str, bench: Bench, found: dict[str, Any], *, trial: bool) -> dict[str, Any]:
+    """Return a ledger's row: what was found, of which part, under which conditions, and when."""
+    return {
+        "part": part,
+        **found,
+        "trial": trial,
+        "conditions": bench.conditions(),
+        "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }
 
 
 def lift(bench: Bench, pair: tuple[int, int] = DEFAULT_PAIR) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lab.bench.daemon import Daemon
 from lab.bench.statistics import percentile
 from lab.prove.clients import Asking, Listening, Ticks, ticks
-from lab.prove.conditions import NEAR_PAIR, Bench, lift, say
+from lab.prove.conditions import Bench, near_bench, row_of, say
 from lab.servers.base import LabServerError
 from lab.servers.ports import free_port
 
@@ -81,24 +81,15 @@ def run(ledger: Ledger, image: str, *, trial: bool = False) -> None:
         say("load: finished before")
         return
     times = TRIAL if trial else LONG
-    with Bench(image) as bench:
-        lift(bench, NEAR_PAIR)
+    with near_bench(image) as bench:
         port = free_port()
         with Daemon(bench.server, api=True, api_port=port) as daemon:
             _await_answer(daemon)
             say(f"settling for up to {times.settle[1] / 60:.0f} min")
             bench.settle(*times.settle, check=daemon.check)
             for kind in todo:
-                ledger.add(
-                    {
-                        "part": "load",
-                        "kind": kind,
-                        **_Site(bench, daemon, port).measured(kind, times),
-                        "trial": trial,
-                        "conditions": bench.conditions(),
-                        "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    }
-                )
+                found = {"kind": kind, **_Site(bench, daemon, port).measured(kind, times)}
+                ledger.add(row_of("load", bench, found, trial=trial))
 
 
 def _await_answer(daemon: Daemon) -> None:

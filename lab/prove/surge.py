@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lab.bench.daemon import Daemon
-from lab.prove.conditions import NEAR_PAIR, Bench, lift, say
+from lab.prove.conditions import Bench, near_bench, row_of, say
 from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:
@@ -55,23 +55,15 @@ def run(ledger: Ledger, image: str, *, trial: bool = False) -> None:
         say("surge: finished before")
         return
     times = TRIAL if trial else LONG
-    with Bench(image) as bench:
-        lift(bench, NEAR_PAIR)
-        with Daemon(
+    with (
+        near_bench(image) as bench,
+        Daemon(
             bench.server, api=True, set_point=SET_POINT, max_checkpoint_age_ratio=CHECKPOINT_CAP
-        ) as daemon:
-            for row in _phases(bench, daemon, times):
-                ledger.add(
-                    {
-                        "part": "surge",
-                        **row,
-                        "trial": trial,
-                        "set_point": SET_POINT,
-                        "checkpoint_cap": CHECKPOINT_CAP,
-                        "conditions": bench.conditions(),
-                        "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    }
-                )
+        ) as daemon,
+    ):
+        for phase in _phases(bench, daemon, times):
+            found = {**phase, "set_point": SET_POINT, "checkpoint_cap": CHECKPOINT_CAP}
+            ledger.add(row_of("surge", bench, found, trial=trial))
 
 
 def _phases(bench: Bench, daemon: Daemon, times: Times) -> Iterator[Row]:
