@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,39 +11,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from policies.setpoint import FLUSH_ORDER_LAG
-from tests.factory import LIMITS, MEBIBYTE, OTHER_IDENTITY, A, sample
+from tests.core.readings import PAGES, RATE, follow, limited, steady
+from tests.factory import LIMITS, OTHER_IDENTITY, A, sample
 from tuner.core.estimator import (
     EstimatorState,
     Quality,
     age_ahead,
-    pages_ahead,
     update,
 )
 from tuner.core.ledger import KNOTS
-from tuner.records import Estimate, Sample
-
-RATE = 1e6
-"""Redo of the factory's load, bytes/s."""
-
-PAGES = 400.0
-"""Pages that it dirties and flushes, 1/s."""
-
-
-def follow(
-    readings: Iterable[Sample], state: EstimatorState | None = None
-) -> tuple[EstimatorState, Estimate]:
-    """Take readings in; return the state and the estimate after the last."""
-    state = EstimatorState() if state is None else state
-    found = None
-    for reading in readings:
-        state, found, _ = update(state, reading)
-    assert found is not None
-    return state, found
-
-
-def steady(seconds: int, **changes: Any) -> list[Sample]:  # noqa: ANN401 - any field
-    """Return a reading a second of the factory's load."""
-    return [sample(float(second), **changes) for second in range(seconds)]
 
 
 def test_rates_of_a_constant_load_are_exact() -> None:
@@ -81,137 +56,6 @@ def test_rates_do_not_depend_on_when_readings_come(gaps: list[float]) -> None:
 
     assert found.redo_rate == pytest.approx(RATE, rel=1e-5)
     assert found.flush_rate == pytest.approx(PAGES, rel=0.01)
-
-
-class Fifo:
-    """A flush list: pages enter at the current LSN and leave in that order; density may change.
-
-    Attributes:
-        readings: one a second.
-    """
-
-    def __init__(self, seconds: int, *, density_at: dict[int, float], residence: int) -> None:
-        lsn = oldest = 1e10
-        entered: list[float] = []
-        flushed, density = 0.0, 0.0
-        self.densities: list[float] = []
-        self.readings: list[Sample] = []
-        for second in range(seconds):
-            density = density_at.get(second, density)
-            entered.append(density * RATE)
-            self.densities.append(density)
-            lsn += RATE
-            if second >= residence:
-                flushed += entered[second - residence]
-                oldest += RATE
-            self.readings.append(
-                sample(
-                    float(second),
-                    lsn_current=round(lsn),
-                    lsn_oldest=round(oldest),
-                    lsn_checkpoint=round(oldest) - FLUSH_ORDER_LAG,
-                    pages_adaptive=round(flushed),
-                    pages_dirty=round(sum(entered) - flushed),
-                )
-            )
-
-
-def test_demand_is_the_tails_own_and_known_ahead() -> None:
-    """When a load gets denser, the demand rises when the dense pages reach the tail, and is seen coming."""
-    fifo = Fifo(200, density_at={0: 0.0002, 100: 0.0006}, residence=50)
-    state = EstimatorState()
-    demand, ahead = {}, {}
-    for second, reading in enumerate(fifo.readings):
-        state, found, _ = update(state, reading)
-        if found is not None and second >= 60:
-            demand[second], ahead[second] = found.demand, found.demand_ahead
-
-    assert all(demand[second] == pytest.approx(200.0, rel=0.05) for second in range(60, 140))
-    assert all(demand[second] == pytest.approx(600.0, rel=0.05) for second in range(160, 200))
-    assert ahead[124] == pytest.approx(200.0, rel=0.05)
-    assert ahead[140] > 350.0
-
-
-def test_pages_in_the_oldest_bytes_are_counted() -> None:
-    """The ledger says how many pages the next bytes of the tail cost, and where flushing them leads."""
-    fifo = Fifo(120, density_at={0: 0.0002, 100: 0.0006}, residence=60)
-    state, found = follow(fifo.readings)
-    last = fifo.readings[-1]
-
-    assert pages_ahead(state, last, 30e6) == pytest.approx(30 * 200.0, rel=0.03)
-    assert pages_ahead(state, last, 60e6) == pytest.approx(40 * 200.0 + 20 * 600.0, rel=0.03)
-    assert pages_ahead(state, last, -1.0) == 0.0
-    flushing = replace(found, flush_rate=400.0, authority=1.0)
-    assert age_ahead(state, last, flushing, 10.0) == pytest.approx(60e6 + 10e6 - 20e6, rel=0.03)
-
-
-def test_pages_that_went_before_their_turn_cost_nothing() -> None:
-    """Where three quarters of the ledger's pages are flushed already, the tail costs a quarter of them."""
-    fifo = Fifo(120, density_at={0: 0.0008}, residence=60)
-    readings = [replace(one, pages_dirty=one.pages_dirty // 4) for one in fifo.readings]
-    bulk = [*fifo.readings[:100], *readings[100:]]
-    state, found = follow(bulk)
-
-    assert found.demand == pytest.approx(200.0, rel=0.03)
-    assert pages_ahead(state, bulk[-1], 30e6) == pytest.approx(30 * 200.0, rel=0.03)
-    flushing = replace(found, flush_rate=400.0, authority=1.0)
-    assert age_ahead(state, bulk[-1], flushing, 10.0) == pytest.approx(60e6 + 10e6 - 20e6, rel=0.03)
-
-
-def test_neighbours_that_go_with_every_page_save_nothing() -> None:
-    """Where each page takes another one with it all the time, the demand is still all pages dirtied."""
-    fifo = Fifo(120, density_at={0: 0.0008}, residence=60)
-    readings = [
-        replace(one, pages_dirty=one.pages_dirty * 3 // 4, pages_neighbour=one.pages_adaptive // 2)
-        for one in fifo.readings
-    ]
-    _, found = follow(readings)
-
-    assert found.demand == pytest.approx(800.0, rel=0.03)
-
-
-def wave(*, dirty_at_the_end: int) -> list[Sample]:
-    """Return a minute of 10 new pages a second, and 20 s of 1,000 flushed ones that stay in the list.
-
-    All but one in 100 are neighbours. In the second after that the list is as long as given.
-    """
-    readings = [
-        sample(float(second), age=RATE * (second + 1), pages_dirty=20_000 + 10 * second, pages_adaptive=0)
-        for second in range(60)
-    ]
-    for second in range(20):
-        written = 1_000 * (second + 1)
-        readings.append(
-            replace(
-                sample(60.0 + second, age=RATE * (second + 61), pages_dirty=20_600, pages_adaptive=written),
-                pages_neighbour=written * 99 // 100,
-            )
-        )
-    last = replace(readings[-1], pages_dirty=dirty_at_the_end)
-    one = sample(80.0, age=RATE * 81, pages_dirty=dirty_at_the_end, pages_adaptive=last.pages_adaptive)
-    return [*readings, replace(one, pages_neighbour=last.pages_neighbour)]
-
-
-@pytest.mark.parametrize(("lists", "known"), [(True, 1_600.0), (False, 20_600.0)], ids=["MariaDB", "others"])
-def test_pages_that_were_written_in_the_list_are_not_dirtied_twice(*, lists: bool, known: float) -> None:
-    """What looked new while it was written is taken back when the server takes it off its list."""
-    readings = wave(dirty_at_the_end=1_600)
-    state = EstimatorState()
-    for reading in readings:
-        state, _, _ = update(state, reading, lists_written=lists)
-    end = float(readings[-1].lsn_current)
-
-    assert state.ledger.between(state.ledger.lsns[0], end) == pytest.approx(known, rel=0.02)
-
-
-def test_a_dropped_table_takes_back_no_more_than_neighbours() -> None:
-    """A list that shrinks by more than was written in it is short of other pages, which the ledger keeps."""
-    state = EstimatorState()
-    for reading in wave(dirty_at_the_end=0):
-        state, _, _ = update(state, reading, lists_written=True)
-    end = float(wave(dirty_at_the_end=0)[-1].lsn_current)
-
-    assert state.ledger.between(state.ledger.lsns[0], end) == pytest.approx(800.0, rel=0.02)
 
 
 def test_without_a_ledger_the_slope_is_drawn_out() -> None:
@@ -285,93 +129,6 @@ def test_another_server_starts_afresh() -> None:
     assert len(state.window) == 1
 
 
-def limited(seconds: int, *, asked: int = 1_000) -> list[Sample]:
-    """Return readings of a device that gives 400 pages/s of what is asked for."""
-    return steady(seconds, flush_requested=asked)
-
-
-def test_what_a_batch_does_not_get_to_is_not_the_devices_fault() -> None:
-    """MySQL 5.6, asked for 1000 pages/s where a second has 400, flushes those: the device is no limit."""
-    state, found = EstimatorState(), None
-    for reading in limited(60):
-        state, found, _ = update(state, reading, stops_early=True)
-
-    assert found is not None
-    assert found.authority == pytest.approx(1.0, abs=0.02)
-    assert found.sustained_capacity is None
-
-
-def test_a_batch_is_held_against_what_it_could_get_to_at_its_time() -> None:
-    """MySQL 5.6: a tail four times as dense as before does not blame the device for the seconds before."""
-    state = EstimatorState()
-    for reading in limited(60):
-        state, _, _ = update(state, reading, stops_early=True)
-    state, found, _ = update(replace(state, density=4.0 * state.density), sample(60.0), stops_early=True)
-
-    assert found is not None
-    assert found.authority == pytest.approx(1.0, abs=0.02)
-
-
-def test_an_empty_flush_list_says_nothing_of_the_device() -> None:
-    """A server that idles with nothing dirty, and what it asked for last still shown, has no slow device."""
-    idle = [
-        sample(float(second), lsn_current=10_000_000_000, lsn_oldest=10_000_000_000, pages_dirty=0)
-        for second in range(30)
-    ]
-    readings = [replace(one, flush_requested=1_000, pages_adaptive=50_000) for one in idle]
-    _, found = follow(readings)
-
-    assert found.authority == 1.0
-    assert found.sustained_capacity is None
-
-
-def test_authority_is_what_the_device_gives() -> None:
-    """Asked for 1000 pages/s and flushing 400, authority is 0.4, and 400 is what the device sustains."""
-    _, found = follow(limited(60))
-
-    assert found.authority == pytest.approx(0.4)
-    assert found.sustained_capacity == pytest.approx(PAGES)
-
-
-def test_next_to_no_flushing_says_nothing_of_the_device() -> None:
-    """Where hardly a page is asked for, authority is taken to be full."""
-    _, found = follow(steady(30, flush_requested=2, pages_adaptive=1_000))
-
-    assert found.authority == 1.0
-
-
-def test_a_burst_beyond_the_device_is_remembered() -> None:
-    """Redo that came in faster than the device could follow counts as a burst, and fades over hours."""
-    state, _ = follow(limited(30))
-    readings = [
-        sample(30.0 + s, lsn_current=10_030_000_000 + 2_000_000 * s, flush_requested=1_000)
-        for s in range(1, 30)
-    ]
-    readings = [
-        replace(one, lsn_oldest=one.lsn_current - round(0.7 * A) - 1_000_000 * (second + 1))
-        for second, one in enumerate(readings)
-    ]
-    state, burst = follow(readings, state)
-
-    assert burst.burst_bytes > 10 * MEBIBYTE
-    last = readings[-1]
-    quiet = [
-        replace(
-            last,
-            monotonic=last.monotonic + s,
-            uptime=last.uptime + s,
-            lsn_current=last.lsn_current + 200_000 * s,
-            lsn_oldest=last.lsn_oldest + 200_000 * s,
-            pages_adaptive=last.pages_adaptive + 80 * s,
-            flush_requested=80,
-        )
-        for s in range(1, 600)
-    ]
-    state, burst = follow(quiet[:30], state)
-    _, later = follow(quiet[30:], state)
-    assert 0.0 < later.burst_bytes < burst.burst_bytes
-
-
 def test_write_combining_is_learned() -> None:
     """From a load whose pages per byte fall with age to the power of -0.8, about that power is learned."""
     state = EstimatorState()
@@ -414,16 +171,6 @@ def test_the_checkpoint_lags_behind_the_age() -> None:
     _, found = follow(readings)
 
     assert found.checkpoint_lag == pytest.approx(FLUSH_ORDER_LAG + 7 * RATE, rel=0.02)
-
-
-def test_what_the_device_kept_up_is_forgotten_in_time() -> None:
-    """Hours after the device was the limit nothing is believed of it any more, and nothing overflows."""
-    state, found = follow(limited(60))
-    assert found.sustained_capacity is not None
-    state, found = follow((sample(60.0 + 10.0 * n) for n in range(1_000)), state)
-
-    assert found.sustained_capacity is None
-    assert state.trends.sustained is None
 
 
 @pytest.mark.parametrize("away", [60.0, 86_400.0, 30 * 86_400.0, 3_650 * 86_400.0])
