@@ -161,3 +161,23 @@ def test_an_orderly_end_leaves_a_mark(
     later = ending(tmp_path)
     assert later is not None
     assert (later.orderly, later.active, later.last) == (False, False, None)
+
+
+def test_what_an_earlier_run_left_says_nothing_of_a_later_one(
+    tmp_path: Path, writer: MakeWriter, record: MakeRecord, facts: Facts, set_decision: Decision
+) -> None:
+    """A run of a version that notes no pair at its end is known by its last tick, not by an older mark."""
+    journal = begun(writer, facts)
+    journal.end_run(2.0, left=PARKED)
+    assert journal.close(SOON)
+    first = ending(tmp_path)
+    assert first is not None
+    assert first.left == PARKED
+
+    journal = begun(writer, facts)
+    journal.record(record(1, set_decision))
+    journal.end_run(3.0)
+    assert journal.close(SOON)
+    later = ending(tmp_path)
+    assert later is not None
+    assert later.left == set_decision.target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ from tuner.core.plan import on_the_way
 from tuner.core.restarts import named
 from tuner.journal.reader import last_record
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
-from tuner.journal.tables import ENDED, LEFT, JournalError
+from tuner.journal.tables import ENDED, LEFT, JournalError, LeftPair
 from tuner.records import Capacity, DecisionKind, Sample, TickRecord
 from tuner.settings import Mode
 
@@ -113,7 +114,7 @@ def ending(state_directory: Path, writes: Writes | None = None) -> Ending | None
         active=mode == Mode.ACTIVE.value,
         writes=last_writes(state_directory) if writes is None else writes,
         last=last,
-        left=_left(kept, last) if orderly else None,
+        left=_left(kept, run, last) if orderly else None,
     )
 
 
@@ -164,14 +165,14 @@ def left_by(writes: tuple[Write, ...]) -> tuple[Capacity, ...]:
     return (newest.before, *left) if began_with_ours else left
 
 
-def _left(kept: Rows, last: TickRecord | None) -> Capacity | None:
-    """Return the pair that was kept at an orderly end; from the last tick in a journal from before that."""
-    if not kept:
-        return left_after(last)
-    try:
-        return msgspec.json.decode(kept[0][0], type=Capacity)
-    except (msgspec.MsgspecError, TypeError):
-        return None
+def _left(kept: Rows, run: int, last: TickRecord | None) -> Capacity | None:
+    """Return the pair that was kept at a run's orderly end; that of its last tick where none was."""
+    for (value,) in kept:
+        with contextlib.suppress(msgspec.MsgspecError, TypeError):
+            mark = msgspec.json.decode(value, type=LeftPair)
+            if mark.run == run:
+                return mark.capacity
+    return left_after(last)
 
 
 def _last(path: Path) -> TickRecord | None:

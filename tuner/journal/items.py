@@ -101,11 +101,11 @@ class EndItem:
 
     Attributes:
         wall: when.
-        left: the pair that it left in force, as JSON; None where that is not known, or none of its business.
+        left: the pair that it left in force; None where that is not known, or none of its business.
     """
 
     wall: float
-    left: bytes | None = None
+    left: Capacity | None = None
 
 
 @dataclass(slots=True)

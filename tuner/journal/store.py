@@ -35,6 +35,7 @@ from tuner.journal.tables import (
     SCHEMA,
     STANDING,
     JournalError,
+    LeftPair,
     Originals,
 )
 
@@ -176,12 +177,12 @@ class Store:
             (self.run, item.wall, item.tick, self._program, RECORDS, settings, facts, item.state),
         )
         self._db.execute("DELETE FROM runs WHERE run <= ?", (self.run - KEEP_RUNS,))
-        self._db.execute("DELETE FROM meta WHERE name = ?", (LEFT,))
 
     def _end_run(self, end: EndItem) -> None:
         self.add_event(wall=end.wall, code=ENDED, message="ended in order")
         if end.left is not None:
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LEFT, end.left.decode()))
+            mark = msgspec.json.encode(LeftPair(self.run, end.left)).decode()
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LEFT, mark))
 
     def _add_tick(self, item: TickItem) -> None:
         row = (self._last + 1, self.run, item.number, item.wall, item.record)

@@ -25,7 +25,7 @@ ENDED = "ended"
 """Event that a run ends with which was told to stop and did what it had to; a killed one has none."""
 
 LEFT = "left"
-"""Row of ``meta`` with the pair that the newest run left, as JSON, legible across versions."""
+"""Row of ``meta`` with the ``LeftPair`` of the last run that knew it, as JSON: legible across versions."""
 
 OFFLINE = "offline"
 """Event that says what a command did to a server without the daemon; a run with one is no daemon's."""
@@ -84,6 +84,18 @@ class Originals(Struct, frozen=True):
     started: float
     version: str
     taken_at: float
+
+
+class LeftPair(Struct, frozen=True):
+    """The pair that a run left in force.
+
+    Attributes:
+        run: its number; a later run of a version that leaves no such mark has made it stale.
+        capacity: C and M, pages/s.
+    """
+
+    run: int
+    capacity: Capacity
 
 
 class Run(Struct, frozen=True):

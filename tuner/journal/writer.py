@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from tuner.journal.backlog import TICKS, Backlog
 from tuner.journal.items import (
     Advice,
@@ -158,7 +156,7 @@ class JournalWriter:
             wall: when, Unix time.
             left: the pair that it left in force; None where that is not known, or none of its business.
         """
-        self._put(EndItem(wall, None if left is None else msgspec.json.encode(left)), urgent=True)
+        self._put(EndItem(wall, left), urgent=True)
 
     def note(self, *, wall: float, code: str, message: str, who: str) -> None:
         """Put an event beside the ticks."""
