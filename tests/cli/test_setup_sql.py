@@ -73,7 +73,34 @@ def test_a_new_password_goes_into_a_file_for_the_daemon(tmp_path: Path) -> None:
     again = call(*words, password=None)
     assert again.exit_code == 2
     assert "not there yet" in again.stderr
-    assert call(*words).exit_code == 2
+
+
+def test_a_new_password_goes_into_the_file_that_the_configuration_names(tmp_path: Path) -> None:
+    """The file may be named there before it is made; afterwards its password is the one to go on with."""
+    file, config = tmp_path / "client.cnf", tmp_path / "innobrim.toml"
+    config.write_text(f'[server]\ndefaults_file = "{file}"\n', encoding="utf-8")
+    words = ("--server-version", "9.7.4", "--config", str(config))
+    first = call(*words, "--new-password", str(file), password=None)
+    made = file.read_text(encoding="utf-8")
+    drawn_for_it = read_options(made, "client")["password"]
+
+    assert f"IDENTIFIED BY '{drawn_for_it}'" in first.stdout
+    again = call(*words, "--new-password", str(file), password=None)
+    assert again.exit_code == 2
+    assert f"from {file} already: leave --new-password out" in again.stderr
+    assert drawn_for_it not in again.stderr
+    assert file.read_text(encoding="utf-8") == made
+    assert f"IDENTIFIED BY '{drawn_for_it}'" in call(*words, password=None).stdout
+
+
+def test_no_new_password_beside_one_that_would_overrule_it(tmp_path: Path) -> None:
+    """A password from the environment is taken before the file's: nothing is made, its source is named."""
+    file = tmp_path / "client.cnf"
+    done = call("--server-version", "9.7.4", "--new-password", str(file))
+
+    assert done.exit_code == 2
+    assert "INNOBRIM_PASSWORD" in done.stderr
+    assert not file.exists()
 
 
 def test_a_drawn_password_is_another_one_each_time_and_no_policy_refuses_it() -> None:

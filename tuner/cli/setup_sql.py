@@ -6,6 +6,7 @@ import ipaddress
 import os
 import re
 import secrets
+from pathlib import Path
 
 import click
 import msgspec
@@ -14,6 +15,7 @@ from tuner.cli.errors import answering
 from tuner.cli.exits import UNREACHABLE
 from tuner.cli.options import configuration, fail, server_options, usage
 from tuner.cli.options import endpoint as where_from
+from tuner.config.credentials import read_credentials
 from tuner.config.schema import Config
 from tuner.records import Bounds
 from tuner.servers.connect import Endpoint, Session, text
@@ -76,11 +78,13 @@ def setup_sql(
     """
     with answering(as_json=as_json):
         config = configuration(config_path, server_flags)
+        if new_password is not None and not remove:
+            config = _before(config, Path(new_password))
         found = where_from(config)
         asked = Asked(
             version=server_version or _version(found),
             accounts=_accounts(found, accounts),
-            password="" if remove else _password(found, new_password),
+            password="" if remove else _password(config, found, new_password),
             definer_password=drawn(),
             bounds=bounds_of(config),
             replica=replica,
@@ -128,12 +132,25 @@ def _accounts(found: Endpoint, given: tuple[str, ...]) -> tuple[str, ...]:
     return given or (f"{found.user}@localhost",)
 
 
-def _password(found: Endpoint, new: str | None) -> str:
+def _before(config: Config, new: Path) -> Config:
+    """Return the configuration without the option file that is only about to be made."""
+    named = config.server.defaults_file
+    if named is None or Path(named).absolute() != new.absolute() or os.path.lexists(new):
+        return config
+    return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, defaults_file=None))
+
+
+def _password(config: Config, found: Endpoint, new: str | None) -> str:
     """Return the account's password; a new one is kept in a file that only its owner can read."""
     if new is None:
         return found.password or usage(UNPROTECTED)
     if found.password:
-        usage(f"--new-password {new}: the configuration has a password already; leave one of them out")
+        source = read_credentials(config.server, environ=os.environ).password_from
+        usage(
+            f"--new-password {new}: the daemon has its password from {source} already: leave --new-password "
+            "out, and the SQL is made with that one. For another one, take that away first, and give the "
+            "account the new one by ALTER USER as well: one that is there keeps its password"
+        )
     made = drawn()
     try:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
