@@ -5,6 +5,7 @@
 #                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well
 # make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
+# make image     the container image innobrim:latest; needs Docker alone; BASE=innobrim/systemd:252 without a registry
 # make lock      deploy/requirements.lock anew: the newest versions that pyproject.toml allows, each with its hashes
 # make setup     .venv with everything for development
 # make lint      style, types and import directions only
@@ -16,7 +17,7 @@ ARGS ?=
 BIN := .venv/bin
 export PYTHON
 
-.PHONY: help setup demo servers lint test prove results deb lock
+.PHONY: help setup demo servers lint test prove results deb image lock
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -49,6 +50,9 @@ results: setup
 
 deb: setup
 	@deploy/debian/build.sh
+
+image: setup $(if $(filter innobrim/%,$(BASE)),servers)
+	@deploy/container/build.sh
 
 ## uv takes the hashes from the index that pip uses, without fetching every file; for the Python of the Debian package.
 lock: setup
