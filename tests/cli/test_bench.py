@@ -275,3 +275,15 @@ def test_a_server_of_ones_own_without_a_yes_is_a_matter_of_usage(
     result = run("--dsn", "mysql://dba@127.0.0.1:1")
     assert result.exit_code == 2
     assert "--yes" in result.stderr
+
+
+def test_words_of_a_server_steer_no_terminal(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the bench repeats of others, line by line, has nothing that a terminal obeys."""
+    monkeypatch.setattr(command, "remove_leftovers", lambda: ("removed \x9b31m\x1b[2J",))
+
+    said = run().output
+
+    assert "removed ?31m?[2J\n" in said
+    assert all(line.isprintable() for line in said.split("\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -59,3 +60,16 @@ def test_a_servers_own_words_are_shown_as_lines(monkeypatch: pytest.MonkeyPatch)
 
     assert harmless(found.output)
     assert "?[2J" in found.output or "no reason?mode" in found.output
+
+
+def test_json_says_the_same_and_steers_nothing(daemon: AnsweringLoop, run: Run) -> None:
+    """Control characters that JSON leaves alone are escaped in it, and read as what they were."""
+    said = f"450 pages/s {CLEARS} \x7f\u202e\U000e0001 größer"
+    daemon.template = record(9, decision=replace(record().decision, detail=said))
+    daemon.publish()
+
+    found = run("status", "--json")
+
+    assert harmless(found.stdout)
+    assert "größer" in found.stdout
+    assert said in json.loads(found.stdout)["decision"]["detail"]

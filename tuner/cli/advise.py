@@ -18,7 +18,7 @@ from tuner.authority import pages_dirtied
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, fail, real_server, server_options
-from tuner.cli.saying import say
+from tuner.cli.saying import say, say_json
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.budgets import KEYS, Budget, look
@@ -124,7 +124,7 @@ def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
     found = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
     found += [in_its_way(one, facts.managed) for one in static_value(watched.records, watched.state)]
     if as_json:
-        click.echo(msgspec.json.encode({"advice": found, "seconds": len(watched.records)}))
+        say_json({"advice": found, "seconds": len(watched.records)})
     else:
         for finding in found:
             show(finding)

@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import click
-import msgspec
 
 from lab.bench import folder, plan
 from lab.bench.ledger import Ledger
@@ -46,6 +45,8 @@ from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
 from tuner.cli.quantities import Duration
+from tuner.cli.saying import say as print_lines
+from tuner.cli.saying import say_json
 
 Say = Callable[[str], None]
 
@@ -124,7 +125,7 @@ def bench(
     A server of its own is started, filled, limited and removed again, unless --dsn names one. Exit 0: all
     that was asked for is there. Exit 4: --time was up before; the last line is the command that goes on.
     """
-    say: Say = (lambda text: click.echo(text, err=True)) if as_json else click.echo
+    say: Say = functools.partial(_say, err=as_json)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, _interrupted)
@@ -139,7 +140,7 @@ def bench(
                 asked, ledger = folder.go_on(resume)
                 own = asked.server.startswith(SCHEME)
                 rows = ledger.rows
-                click.echo("\n".join(outline(asked.suite, chosen(asked.suite, variants), rows, own=own)))
+                print_lines(*outline(asked.suite, chosen(asked.suite, variants), rows, own=own))
                 return
             context.with_resource(folder.held(resume))
             asked, ledger = folder.go_on(resume)
@@ -152,7 +153,7 @@ def bench(
             check_named(suite, dsn, server_words)
             plans = chosen(suite, variants)
             if only_plan:
-                click.echo("\n".join(outline(suite, plans, own=dsn is not None)))
+                print_lines(*outline(suite, plans, own=dsn is not None))
                 return
             asked = _asked(suite, dsn, server_words, seed)
             make = _maker(asked.server, say, defaults_file, confirmed=yes)
@@ -174,6 +175,11 @@ def bench(
         say(
             f"not run yet: {', '.join(left)}; for them: innobrim bench --resume {shlex.quote(str(directory))}"
         )
+
+
+def _say(text: str, *, err: bool) -> None:
+    """Print text, in which a server, a container's log or a suite's file may have chosen the words."""
+    print_lines(*text.split("\n"), err=err)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -292,7 +298,7 @@ def _conclude(
     if as_json:
         state = {"finished": finished, "unfinished_variants": left}
         where = {"directory": str(directory), "page": page and str(page)}
-        click.echo(msgspec.json.encode({**where, **state, **bench_summary(rows)}))
+        say_json({**where, **state, **bench_summary(rows)})
         return
     if page is None:
         return

@@ -12,7 +12,7 @@ from tuner.check import check as look
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, real_server, server_options
-from tuner.cli.saying import say
+from tuner.cli.saying import say, say_json
 from tuner.clock import SystemClock
 from tuner.settings import Mode
 
@@ -44,7 +44,7 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
     finally:
         server.close()
     if as_json:
-        click.echo(msgspec.json.encode({"controllable": report.controllable, **msgspec.to_builtins(report)}))
+        say_json({"controllable": report.controllable, **msgspec.to_builtins(report)})
     else:
         show(report)
     sys.exit(UNREACHABLE if not report.reachable else FINE if report.fine else NO)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-import msgspec
 from msgspec.structs import replace
 
 from api.views import Change, Status
@@ -17,7 +16,7 @@ from tuner.cli.offline import (
 )
 from tuner.cli.options import stand_in_options
 from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration, PagesPerSecond
-from tuner.cli.saying import say
+from tuner.cli.saying import say, say_json
 from tuner.cli.status_table import table
 from tuner.cli.steer import reason_option, require_meant, require_unnamed, send, show, wait_option
 from tuner.cli.waiting import last_event, until_parked, until_restored
@@ -41,7 +40,10 @@ def status(where: Where, *, as_json: bool) -> None:
             require_unnamed(where, nobody)
             found = status_from_journal(config, nobody)
             say(f"warning: {nobody.message}", err=True)
-        print(msgspec.json.encode(found).decode() if as_json else table(found))
+        if as_json:
+            say_json(found)
+        else:
+            print(table(found))
 
 
 @click.command()
@@ -203,6 +205,6 @@ def _aside(line: str) -> None:
 def _tell(command: str, done: str, *, as_json: bool) -> None:
     """Print what a command did by itself."""
     if as_json:
-        print(msgspec.json.encode({"command": command, "message": done}).decode())
+        say_json({"command": command, "message": done})
     else:
         say(done)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
 from tuner.cli.errors import answering
 from tuner.cli.quantities import CheckpointAge, Duration
-from tuner.cli.saying import say
+from tuner.cli.saying import say, say_json
 from tuner.cli.steer import reason_option, send, show, wait_option
 from tuner.cli.waiting import until_drained
 from tuner.cli.where import Where, options
@@ -68,6 +67,6 @@ def drain(
         say(change.message, err=True)
         done = until_drained(where)
         if as_json:
-            print(msgspec.json.encode({"command": "drain", "message": done}).decode())
+            say_json({"command": "drain", "message": done})
         else:
             say(done)

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 import click
-import msgspec
 
 from tuner.cli.exits import NO, UNREACHABLE, USAGE
-from tuner.cli.saying import say
+from tuner.cli.saying import say, say_json
 
 
 def complain(message: str) -> None:
@@ -63,5 +62,5 @@ def answering(*, as_json: bool) -> Iterator[None]:
         yield
     except CommandError as error:
         if as_json:
-            click.echo(msgspec.json.encode(error.problem or {"title": "Not done", "detail": error.message}))
+            say_json(error.problem or {"title": "Not done", "detail": error.message})
         raise

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import click
-import msgspec
 
 from api.views import Policies, policies_of
 from policies.catalogue import About
 from tuner.cli.options import PolicyChoice, usage
 from tuner.cli.quantities import Duration, Seeds
+from tuner.cli.saying import say_json
 from tuner.settings import PolicyName
 
 WEEK = 7 * 86_400
@@ -106,7 +106,10 @@ def policies(
     if not compare and resume is None:
         _refuse_without_compare(context)
         found = policies_of()
-        click.echo(msgspec.json.encode(found) if as_json else "\n".join(_told(found)))
+        if as_json:
+            say_json(found)
+        else:
+            click.echo("\n".join(_told(found)))
         return
     from tuner.cli import policies_compare as command  # noqa: PLC0415 - the list needs no simulated server
 

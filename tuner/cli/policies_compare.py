@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import click
-import msgspec
 
 from lab.bench.folder import HeldError
 from lab.bench.ledger import Ledger
@@ -28,6 +27,7 @@ from tuner.cli.bench_resume import refuse_beside_resume
 from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
 from tuner.cli.options import fail, usage
 from tuner.cli.policies_table import BEST_FOUND, told
+from tuner.cli.saying import say_json
 from tuner.cli.wording import duration
 from tuner.config.checks import missing_extra
 from tuner.journal.reader import trace as read_trace
@@ -173,7 +173,7 @@ def _carry_out(
             "clairvoyant": BEST_FOUND if asked.clairvoyant else "",
             "scenarios": groups,
         }
-        click.echo(msgspec.json.encode(found))
+        say_json(found)
     else:
         for group in groups:
             click.echo("\n".join(told(group, reference)) + "\n")

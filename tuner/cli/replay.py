@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tuner.cli.exits import FINE, NO
 from tuner.cli.options import usage
-from tuner.cli.saying import say
+from tuner.cli.saying import say, say_json
 from tuner.core.snapshot import decode_state
 from tuner.core.state import State
 from tuner.core.step import step
@@ -151,7 +151,7 @@ def replay(journal: Path, *, run: int | None, as_json: bool) -> None:
     if not outcome.compared and outcome.same:
         _refuse(f"{journal}: no snapshot left to start from in run {outcome.run}", as_json=as_json)
     if as_json:
-        click.echo(msgspec.json.encode(outcome, enc_hook=str))
+        say_json(outcome, enc_hook=str)
     else:
         say(*_told(outcome).split("\n"))
     sys.exit(FINE if outcome.same else NO)
@@ -159,7 +159,7 @@ def replay(journal: Path, *, run: int | None, as_json: bool) -> None:
 
 def _refuse(message: str, *, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode({"error": message}))
+        say_json({"error": message})
     usage(message)
 
 

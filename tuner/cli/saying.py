@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import click
+import msgspec
 
 from tuner.printable import printable
+
+_BEYOND_ASCII = re.compile(r"[\x7f-\U0010ffff]")
 
 
 def say(*lines: str, err: bool = False) -> None:
     """Print lines, on stderr where they are no part of the answer; what is in one of them ends no line."""
     for line in lines:
         click.echo(printable(line), err=err)
+
+
+def say_json(answer: object, *, enc_hook: Callable[[object], object] | None = None) -> None:
+    r"""Print an answer as one line of JSON.
+
+    JSON itself escapes no control characters but those below a blank. The others, and what else is not to be
+    seen, are \u escapes here: the same value for who reads it, and nothing for a terminal to obey.
+
+    Args:
+        answer: whatever msgspec encodes.
+        enc_hook: turns what it does not encode by itself into something that it does.
+    """
+    text = msgspec.json.encode(answer, enc_hook=enc_hook).decode()
+    click.echo(_BEYOND_ASCII.sub(_escaped, text).encode())  # as UTF-8, whatever the locale's encoding is
+
+
+def _escaped(found: re.Match[str]) -> str:
+    one = found[0]
+    if one.isprintable():
+        return one
+    units = one.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -9,12 +9,11 @@ from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 from msgspec import Struct
 
 from tuner.cli.errors import answering
 from tuner.cli.options import configuration
-from tuner.cli.saying import say
+from tuner.cli.saying import say, say_json
 from tuner.cli.wording import duration
 from tuner.config.schema import Config
 from tuner.records import Window, effects, winners
@@ -108,7 +107,7 @@ def schedule(config_path: str | None, *, days: int, as_json: bool) -> None:
         config = configuration(config_path, {})
     plan = planned(config, now=time.time(), days=days)
     if as_json:
-        click.echo(msgspec.json.encode(plan))
+        say_json(plan)
         return
     for line in lines(plan) if config.schedule else [NONE]:
         say(line)

@@ -15,6 +15,7 @@ from tuner.cli.errors import answering
 from tuner.cli.exits import UNREACHABLE
 from tuner.cli.options import configuration, fail, server_options, usage
 from tuner.cli.options import endpoint as where_from
+from tuner.cli.saying import say_json
 from tuner.config.credentials import read_credentials
 from tuner.config.schema import Config
 from tuner.records import Bounds
@@ -96,7 +97,7 @@ def setup_sql(
         except Unsupported as error:
             usage(f"--server-version: {error}")
     if as_json:
-        click.echo(msgspec.json.encode(_told(asked, parts)))
+        say_json(_told(asked, parts))
         return
     click.echo("\n".join(f"-- {line}" for line in _head(asked, product, remove=remove)))
     click.echo(script(iter(parts)), nl=False)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
-import msgspec
 
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
 from lab.simulate import FLAVOURS, SimulateError, resized, shortened
@@ -15,6 +14,7 @@ from lab.simulate_result import Result
 from tuner.cli.bar import Bar
 from tuner.cli.exits import INTERRUPTED, NO
 from tuner.cli.options import PolicyChoice, fail, warn
+from tuner.cli.saying import say_json
 from tuner.cli.simulate_table import print_table
 from tuner.cli.wording import duration
 from tuner.config.checks import missing_extra
@@ -143,7 +143,7 @@ def simulate(
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
-        click.echo(msgspec.json.encode(result))
+        say_json(result)
     else:
         print_table(result, scenario)
     if lost:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
-import msgspec
 
 from api.views import Change, State, Status
 from tuner.cli.api_client import Daemon, NoDaemon
 from tuner.cli.errors import Unreachable, Unusable
-from tuner.cli.saying import say
+from tuner.cli.saying import say, say_json
 from tuner.cli.where import Where, configuration
 from tuner.core.ages import said
 from tuner.records import Capacity
@@ -64,7 +63,7 @@ def send(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
 def show(change: Change, *, as_json: bool) -> None:
     """Print the loop's answer, and what it changed."""
     if as_json:
-        print(msgspec.json.encode(change).decode())
+        say_json(change)
         return
     say(change.message)
     before, after = _described(change.old), _described(change.new)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from msgspec import Struct
 
 from api.register import (
@@ -28,6 +27,7 @@ from tuner.cli.errors import Refused, Unusable, answering
 from tuner.cli.group import Group
 from tuner.cli.options import configuration
 from tuner.cli.quantities import Duration
+from tuner.cli.saying import say_json
 
 LONGEST = 3650 * 86_400
 NO_TOKEN = "reading over TCP on loopback needs no token"  # noqa: S105 - a sentence about tokens
@@ -134,7 +134,7 @@ def list_tokens(*, config_path: str | None, state_directory: str | None, as_json
         directory = _directory(config_path, state_directory)
         found = tuple(_listed(_try(lambda: load(directory / NAME)), wall=time.time()))
     if as_json:
-        click.echo(msgspec.json.encode({"tokens": found}))
+        say_json({"tokens": found})
         return
     rows = [("name", "role", "made", "expires")]
     for one in found:
@@ -201,7 +201,10 @@ def _try(do: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it does
 
 
 def _say(found: dict[str, object], words: str, *, as_json: bool) -> None:
-    click.echo(msgspec.json.encode(found) if as_json else words)
+    if as_json:
+        say_json(found)
+    else:
+        click.echo(words)
 
 
 def _until(ends: float | None) -> str:

@@ -7,11 +7,11 @@ import sys
 import time
 
 import click
-import msgspec
 
 from tuner.cli.api_client import Daemon
 from tuner.cli.errors import answering
 from tuner.cli.quantities import Duration
+from tuner.cli.saying import say_json
 from tuner.cli.watch.follow import SPANS, Follower, View
 from tuner.cli.watch.glyphs import ASCII, Glyphs, glyphs_for
 from tuner.cli.where import Where, configuration, options
@@ -135,7 +135,7 @@ def _objects(follower: Follower, first: View, *, once: bool) -> None:
 
     def tell(view: View) -> None:
         if view.gone is None:
-            print(msgspec.json.encode(view.status).decode(), flush=True)
+            say_json(view.status)
 
     tell(first)
     if not once:
