@@ -53,7 +53,8 @@ CREATE OR REPLACE USER innobrim@localhost IDENTIFIED BY '{PASSWORD}';
 GRANT PROCESS, SUPER ON *.* TO innobrim@localhost;
 """
 
-HOG = """
+HOG = """\
+import os
 os.write(1, b"up\\n")
 kept = [bytearray(os.urandom(1) * 2**24) for _ in range(64)]
 """
