@@ -27,6 +27,11 @@ SEARCHED = ("hot_pages", "commit_seconds")
 FEWEST = 2
 """Rows that a straight line goes through."""
 
+KNOWN_WITHIN = 0.25
+"""Standard error of a page's cost, as a share of it, up to which rows tell it; those of the quartiles may lie
+too close together, and the device's own cost of a page is the better one then.
+"""
+
 
 def fit_rows(
     rows: Sequence[Row],
@@ -94,6 +99,8 @@ def operations(rows: Sequence[Row]) -> dict[str, float]:
     """Return what a group of commits and a page cost the device, write operations; empty where not known.
 
     The device's writes per commit are those of a page times the pages, and a commit's share of its group's.
+    Where the rows lie too close together to tell a page's cost it is the plant's own, which is the device's
+    and not the server's, and only the group's is read off.
     """
     points = [
         (pages, writes)
@@ -103,14 +110,28 @@ def operations(rows: Sequence[Row]) -> dict[str, float]:
     ]
     if len(points) < max(FEWEST, len(rows)) or len({pages for pages, _ in points}) < FEWEST:
         return {}
-    line = statistics.linear_regression(*zip(*points, strict=True))
     parameters = parameters_of(rows[0])
     load, disk = parameters.load, parameters.disk
-    per_page = line.slope - disk.batch_operations / parameters.server.in_force.doublewrite_pages
-    if per_page <= 0.0 or line.intercept <= 0.0:
+    batch = disk.batch_operations / parameters.server.in_force.doublewrite_pages
+    slope, error = _slope(points)
+    if error > KNOWN_WITHIN * abs(slope):
+        slope = disk.operations_per_page + batch
+    mean_pages, mean_writes = (statistics.fmean(column) for column in zip(*points, strict=True))
+    per_page, intercept = slope - batch, mean_writes - slope * mean_pages
+    if per_page <= 0.0 or intercept <= 0.0:
         return {}
     group = min(load.timeline[0].threads, load.group_limit)
-    return {"group_operations": line.intercept * group, "operations_per_page": per_page}
+    return {"group_operations": intercept * group, "operations_per_page": per_page}
+
+
+def _slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the slope of the straight line through some points, and its standard error."""
+    across, up = zip(*points, strict=True)
+    line = statistics.linear_regression(across, up)
+    if len(points) <= FEWEST:
+        return line.slope, 0.0
+    off = sum((y - line.intercept - line.slope * x) ** 2 for x, y in points) / (len(points) - FEWEST)
+    return line.slope, math.sqrt(off / (statistics.pvariance(across) * len(points)))
 
 
 def _squares(row: Row, fit: Fit) -> float:

@@ -12,9 +12,10 @@ from lab.plant import fits
 from lab.plant.compare.suites import Static
 from lab.plant.fit import chosen, main
 from lab.plant.fits import Fit, FitError, FittedOn, load_fit
-from lab.plant.fits.fitting import fit_rows
+from lab.plant.fits.fitting import fit_rows, operations
 from lab.plant.fits.rows import fitted_on
 from lab.plant.fits.search import lowest
+from lab.plant.parameters import DiskParameters
 from lab.scenarios.load import ScenarioError, parse_scenario
 from tests.lab.plant.real import SUITE, TRUTH, VARIANT, asked, bench, measured
 
@@ -66,6 +67,21 @@ def test_costs_are_searched_for_where_the_device_was_not_watched() -> None:
     assert {"group_operations", "operations_per_page"} <= {*found.load, *found.disk}
     per_commit = found.load["group_operations"] / TRUTH.load["group_operations"]
     assert per_commit == pytest.approx(1.0, abs=0.15)
+
+
+def test_rows_that_lie_close_together_tell_the_cost_of_a_commit_alone() -> None:
+    """Noise in their writes does not become a page twice as dear: its cost is the device's own."""
+    rows = [measured(500) for _ in range(4)]
+    own = DiskParameters()
+    page = own.page_operations(128)
+    for row, pages, noise in zip(rows, (0.15, 0.155, 0.16, 0.165), (-0.02, 0.01, -0.01, 0.02), strict=True):
+        row.figures["pages_per_commit"] = pages
+        row.figures["device_writes_per_commit"] = 0.43 + page * pages + noise
+
+    found = operations(rows)
+
+    assert found["operations_per_page"] == pytest.approx(own.operations_per_page)
+    assert found["group_operations"] == pytest.approx(0.43 * 16)
 
 
 def test_the_lowest_point_is_found_in_a_slanting_valley() -> None:
