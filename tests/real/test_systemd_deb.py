@@ -16,6 +16,7 @@ import pytest
 from lab.servers.base import LabServer, LabServerError
 from tests.real.fixtures import missing
 from tests.real.machine import Machine, parked
+from tests.real.newer_mariadb import install_newer, make_newer
 from tests.real.support import in_force, until
 from tuner.records import Capacity
 
@@ -231,6 +232,31 @@ def test_a_restart_of_mysqld_is_survived(service: Machine) -> None:
     service.await_pair(WANTED, 90.0)
     assert service.pid() == before
     assert service.status()["originals"] == as_json(ORIGINAL)
+
+
+def test_an_upgrade_of_mysqld_is_survived(service: Machine) -> None:
+    """MariaDB's packages replace mysqld on its data: the daemon stays, learns the version, and writes again.
+
+    Shown are the packages' own stop, exchange and start, and another version number; the program is the
+    same but for that number, so nothing is shown of what a real release changes.
+    """
+    before, mysqld = service.pid(), service.pid("mariadb")
+    kept = service.sql("SELECT @@datadir, @@server_uid, COUNT(*) FROM innobrim_test.busy")
+    version = make_newer(service)
+    assert service.in_force() == WANTED
+
+    said = install_newer(service)
+    service.load()
+
+    assert service.pid("mariadb") not in {0, mysqld}, said
+    assert service.sql("SELECT VERSION()").startswith(f"{version}-MariaDB")
+    assert service.sql("SELECT @@datadir, @@server_uid, COUNT(*) FROM innobrim_test.busy") == kept
+    service.await_pair(WANTED, 90.0)
+    found = service.status()
+    assert service.pid() == before
+    assert found["server"]["version"].startswith(version)
+    assert found["mode"] == "active"
+    assert found["originals"] == as_json(ORIGINAL)
 
 
 def test_boot_and_shutdown_keep_the_order(service: Machine) -> None:
