@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from api.about import About
 from tuner.board import Board
 from tuner.config.checks import worst_tick_seconds
+from tuner.pulse import Beat
 from tuner.records import HoldCode, Lifecycle, Sample
 
 STARTUP_SECONDS = 15.0
 """How long the first tick, or an attempt to reach the server before it, may take."""
+
+TICKS_OF_SILENCE = 2
+"""A loop that has given no sign of life for so many intervals is dead; see docs/decisions/heartbeat.md."""
+
+LEAST_SILENCE = 1.0
+"""No interval is so short that a busy machine's scheduler makes a loop dead, seconds."""
 
 
 class Health(Struct, frozen=True):
@@ -23,7 +31,9 @@ class Health(Struct, frozen=True):
     tick_age_seconds: Annotated[
         float | None, Meta(description="seconds since the last sign of life; none before the first")
     ]
-    limit_seconds: Annotated[float, Meta(description="a tick older than this means that the loop is dead")]
+    limit_seconds: Annotated[
+        float, Meta(description="after so long without a sign of life the loop is dead, in what it does now")
+    ]
 
 
 class Process(Struct, frozen=True):
@@ -45,27 +55,36 @@ class Vitals:
         self._about = about
         self._begun = about.monotonic()
 
-    @property
-    def limit(self) -> float:
-        """Return how old the last tick may be, seconds: two intervals, a second, and the slowest tick."""
+    def _limit_before_ticks(self) -> float:
+        """Return how long reaching the server, and the first tick, may take, seconds."""
         slowest = worst_tick_seconds(self._about.configuration())
-        return 2 * self._about.interval + 1.0 + slowest
+        return TICKS_OF_SILENCE * self._about.interval + 1.0 + slowest + STARTUP_SECONDS
+
+    def _limit(self, beat: Beat) -> float:
+        """Return how long a ticking loop may be silent, seconds.
+
+        A server that keeps it waiting for longer than two intervals, as its time limit allows, kills nobody.
+        """
+        interval = self._about.interval
+        return max(TICKS_OF_SILENCE * interval, beat.within + interval, LEAST_SILENCE)
 
     def live(self) -> Health:
         """Say whether the loop's thread still ticks, or waits for its server with a sign of life."""
-        tally = self._board.tally()
+        tally, beat = self._board.tally(), self._board.pulse.newest
         now = self._about.monotonic()
         if tally.alive is None:
-            waited = now - self._begun
-            if waited > self.limit + STARTUP_SECONDS:
-                return self._health(f"no tick since the start {waited:.1f} s ago", ok=False)
-            return self._health("starting: no tick yet", ok=True)
-        age = now - tally.alive
-        limit = self.limit + (STARTUP_SECONDS if tally.waiting else 0.0)
-        if age > limit:
-            reason = f"the loop is dead: its last tick was {age:.1f} s ago, {limit:.1f} s is the limit"
-            return self._health(reason, age, ok=False)
-        return self._health(tally.waiting or "the loop ticks", age, ok=True)
+            waited, limit = now - self._begun, self._limit_before_ticks()
+            late = f"no tick since the start {waited:.1f} s ago" if waited > limit else ""
+            return Health(not late, late or "starting: no tick yet", None, limit)
+        if tally.waiting or beat is None:
+            age, limit = now - tally.alive, self._limit_before_ticks()
+        else:
+            age, limit = max(0.0, now - beat.at), self._limit(beat)
+        dead = age > limit
+        reason = tally.waiting or "the loop ticks"
+        if dead:
+            reason = f"the loop is dead: no sign of life for {age:.1f} s, {limit:.1f} s is the limit"
+        return Health(not dead, reason, age, limit)
 
     def ready(self) -> Health:
         """Say whether the loop lives and has a fresh good sample of its server."""
@@ -75,16 +94,15 @@ class Vitals:
         record = self._board.last()
         waiting = self._board.tally().waiting
         if record is None or waiting:
-            return self._health(waiting or "starting: no tick yet", live.tick_age_seconds, ok=False)
-        age = live.tick_age_seconds
+            return replace(live, ok=False, reason=waiting or "starting: no tick yet")
         if record.lifecycle is not Lifecycle.RUNNING:
-            return self._health(f"the daemon is {record.lifecycle.value}", age, ok=False)
+            return replace(live, ok=False, reason=f"the daemon is {record.lifecycle.value}")
         if not isinstance(record.tick.reading, Sample):
-            return self._health(f"the last reading failed: {record.tick.reading.reason}", age, ok=False)
+            return replace(live, ok=False, reason=f"the last reading failed: {record.tick.reading.reason}")
         for hold in record.holds:
             if hold.code is HoldCode.STALE:
-                return self._health(f"the samples are stale: {hold.reason}", age, ok=False)
-        return self._health("the last sample is fresh and good", age, ok=True)
+                return replace(live, ok=False, reason=f"the samples are stale: {hold.reason}")
+        return replace(live, reason="the last sample is fresh and good")
 
     def process(self) -> Process:
         """Return what the daemon itself costs."""
@@ -101,6 +119,3 @@ class Vitals:
             cpu_seconds=round(spent, 3),
             core_share=round(max(0.0, share), 6),
         )
-
-    def _health(self, reason: str, age: float | None = None, *, ok: bool) -> Health:
-        return Health(ok=ok, reason=reason, tick_age_seconds=age, limit_seconds=self.limit)

@@ -176,3 +176,18 @@ def test_the_facts_are_counted(wire: Wire, server: MySQLServer, hangs: str) -> N
     assert wire.connects == (CONNECTS_OF_A_TICK if hangs else 1)
     assert len(wire.sent) == wire.connects * STATEMENTS_OF_A_CONNECT + STATEMENTS_OF_THE_FACTS, wire.sent
     assert len(wire.sent) == STATEMENTS_OF_A_TICK or not hangs
+
+
+def test_every_statement_is_announced(wire: Wire) -> None:
+    """Each wait for the server begins with a sign of life that covers it: none is taken for a dead loop."""
+    beats: list[float] = []
+    server = MySQLServer(Endpoint(user="innobrim", timeout=1.0), SystemClock(), beat=beats.append)
+    server._session._lost = (7, 0.0)
+    server._surroundings.look(wire.answers)
+    server.claims_writer = True
+    assert isinstance(server.read(), Sample)
+    server.apply((("innodb_io_capacity", 100),) * LONGEST, Capacity(100, 200))
+
+    connecting, limits, lost, *statements = beats
+    assert (connecting, limits, lost) == (connect.WAITS_OF_A_CONNECT, 1.0, STATEMENTS_OF_A_CONNECT - 1)
+    assert statements == [1.0] * (len(wire.sent) - STATEMENTS_OF_A_CONNECT)

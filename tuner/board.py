@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from tuner.clock import Clock
 from tuner.histogram import Histogram
 from tuner.history import History
+from tuner.pulse import Pulse
 from tuner.records import (
     Acknowledgement,
     Command,
@@ -144,6 +145,7 @@ class Board:
             watched: somebody may ask for earlier ticks; without, they are not kept, which saves 3 MiB.
         """
         self.inbox: queue.SimpleQueue[Command] = queue.SimpleQueue()
+        self.pulse = Pulse()
         self.history = History() if watched else History(keep=1)
         self._watched = watched
         self._changed = threading.Condition()
@@ -161,6 +163,7 @@ class Board:
 
     def publish(self, record: TickRecord, settings: Settings, facts: Facts | None) -> None:
         """Make one tick's record visible; called by the loop's thread alone."""
+        self.pulse.beat()
         encoded = b""
         if self._watched:
             encoded = self._encoder.encode(record)
@@ -277,11 +280,13 @@ class BoardInbox:
             speed: seconds on that clock in one real second.
         """
         self._queue: queue.SimpleQueue[Command] = board.inbox
+        self._pulse = board.pulse
         self._clock = clock
         self._speed = speed
 
     def take(self, *, until: float) -> tuple[Command, ...]:
         """Wait until the deadline or until a command comes; return all that is there."""
+        self._pulse.beat()
         found: list[Command] = []
         while True:
             left = (until - self._clock.monotonic()) / self._speed
@@ -292,4 +297,5 @@ class BoardInbox:
                     else self._queue.get_nowait()
                 )
             except queue.Empty:
+                self._pulse.beat()
                 return tuple(found)

@@ -175,6 +175,7 @@ class AnsweringLoop:
     def serve(self, stop: threading.Event) -> None:
         """Answer commands until told to stop."""
         while not stop.is_set():
+            self.board.pulse.beat()
             try:
                 command = self.board.inbox.get(timeout=0.02)
             except queue.Empty:

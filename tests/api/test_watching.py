@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.metric_table import FIELD_METRICS, STATE_METRICS
 from tests.api.factory import FACTS, about, application, browser, estimate, missed, record, sample
 from tuner.board import Board
-from tuner.config.checks import worst_tick_seconds
 from tuner.config.schema import Config, ScheduleTable
+from tuner.pulse import Beat
 from tuner.records import (
     Capacity,
     DrainProgress,
@@ -69,17 +69,50 @@ def test_living_loop_is_live_and_ready(board: Board) -> None:
     assert get(app, "/readyz").json()["ok"] is True
 
 
-def test_dead_loop_is_reported_and_a_slow_one_is_not(board: Board) -> None:
-    """A loop is dead once its last tick is older than two intervals, a second and the slowest tick."""
-    board.publish(record(), Settings(), FACTS)
-    limit = 3.0 + worst_tick_seconds(Config())
+def at(board: Board, seconds: float) -> FastAPI:
+    """Return the application as it is so many seconds after the loop's last sign of life."""
+    assert board.pulse.newest is not None
+    then = board.pulse.newest.at + seconds
+    return application(board, about=about(monotonic=lambda: then))
 
-    assert get(after(board, limit - 0.5), "/livez").status_code == 200
-    answer = get(after(board, limit + 0.5), "/livez")
+
+@pytest.mark.parametrize(
+    ("within", "limit"), [(0.0, 2.0), (1.0, 2.0), (10.0, 11.0)], ids=["own step", "default", "slow statement"]
+)
+def test_dead_loop_is_said_within_two_ticks_and_a_waiting_one_is_not(
+    board: Board, within: float, limit: float
+) -> None:
+    """Two intervals of silence are death, unless the server may keep the loop waiting for longer."""
+    board.publish(record(), Settings(), FACTS)
+    board.pulse.beat(within)
+
+    assert get(at(board, limit - 0.01), "/livez").status_code == 200
+    answer = get(at(board, limit + 0.01), "/livez")
 
     assert answer.status_code == 503
     assert "dead" in answer.json()["reason"]
-    assert get(after(board, limit + 0.5), "/readyz").status_code == 503
+    assert answer.json()["limit_seconds"] == limit
+    assert get(at(board, limit + 0.01), "/readyz").status_code == 503
+
+
+def test_long_tick_with_signs_of_life_is_no_death(board: Board) -> None:
+    """A tick of many statements, as after a restart of mysqld, lives as long as each gives its sign."""
+    board.publish(record(), Settings(), FACTS)
+    board.pulse.newest = Beat(time.monotonic() + 20.0, within=1.0)
+    answer = get(at(board, 1.0), "/livez")
+
+    assert answer.status_code == 200
+    assert answer.json()["tick_age_seconds"] == pytest.approx(1.0)
+
+
+def test_the_shortest_interval_leaves_the_scheduler_a_second(board: Board) -> None:
+    """At five ticks a second, a machine that is busy for half a second has killed nobody."""
+    board.publish(record(), Settings(), FACTS)
+    assert board.pulse.newest is not None
+    for silence, status in ((0.99, 200), (1.01, 503)):
+        then = board.pulse.newest.at + silence
+        app = application(board, about=about(interval=0.2, monotonic=lambda then=then: then))
+        assert get(app, "/livez").status_code == status
 
 
 def test_start_is_given_time_but_not_for_ever(board: Board) -> None:

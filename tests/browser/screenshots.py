@@ -18,7 +18,7 @@ from tuner.records import Command
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SECONDS = 560.0
 STILL = 20.0
-"""Real seconds of a tick while a picture is taken; the probe calls a loop dead after 32."""
+"""Real seconds of a tick while a picture is taken."""
 
 LIMIT_MS = 120_000.0
 PICTURES: dict[str, dict[str, Any]] = {

@@ -28,6 +28,8 @@ HISTORY_SECONDS = 900.0
 
 INTERVAL = 1.0
 END_SECONDS = 10.0
+SLOWEST = 60.0
+"""Real seconds of a tick: up to so many the loop is slow and gives signs of life, above it is dead."""
 
 
 class PacedInbox:
@@ -49,6 +51,7 @@ class PacedInbox:
             self._clock.advance_to(until)
             return tuple(found)
         self.ready.set()
+        self._board.pulse.beat(self.pace if self.pace <= SLOWEST else 0.0)
         with contextlib.suppress(queue.Empty):
             found.append(self._board.inbox.get(timeout=self.pace))
         self._clock.advance_to(until)

@@ -107,18 +107,18 @@ def _real(stack: contextlib.ExitStack, kind: str, *, seconds: int | None, port: 
     endpoint = Endpoint(
         user=server.daemon.user, password=server.daemon.password, host=server.host, port=server.port
     )
-    real = MySQLServer(endpoint, clock)
+    board = Board()
+    real = MySQLServer(endpoint, clock, beat=board.pulse.beat)
     real.claims_writer = True
-    _present(real, clock, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
+    _present(real, clock, board, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
     return True
 
 
 def _simulated(seconds: int, port: int) -> None:
     say(f"server: simulated MySQL 9.7, {show.SIMULATED_SPEED:.0f} × as fast as real time")
     clock = show.ScaledClock(show.SIMULATED_SPEED)
-    _present(
-        show.simulated_server(clock, seed=1), clock, seconds=seconds, port=port, speed=show.SIMULATED_SPEED
-    )
+    server = show.simulated_server(clock, seed=1)
+    _present(server, clock, Board(), seconds=seconds, port=port, speed=show.SIMULATED_SPEED)
 
 
 @contextlib.contextmanager
@@ -133,7 +133,8 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
     if not yes and not click.confirm("Go on?"):
         sys.exit(NO)
     clock = SystemClock()
-    server = MySQLServer(endpoint, clock)
+    board = Board()
+    server = MySQLServer(endpoint, clock, beat=board.pulse.beat)
     server.claims_writer = True
     facts = server.facts()
     if facts.disabled_counters:
@@ -143,7 +144,7 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
     if originals is None:
         fail(f"no sample: {getattr(reading, 'reason', '')}", UNREACHABLE)
     try:
-        _present(server, clock, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
+        _present(server, clock, board, seconds=seconds or DEFAULT_SECONDS["real"], port=port, speed=1.0)
         yield
     finally:
         say("putting the originals back")
@@ -153,9 +154,8 @@ def _own(dsn: str, *, yes: bool, seconds: int | None, port: int) -> Iterator[Non
         again.close()
 
 
-def _present(server: Server, clock: Clock, *, seconds: int, port: int, speed: float) -> None:
+def _present(server: Server, clock: Clock, board: Board, *, seconds: int, port: int, speed: float) -> None:
     """Run a daemon in the foreground: advisory, then active; print the table and the summary."""
-    board = Board()
     before, after = show.Phase(), show.Phase()
     began = clock.monotonic()
     table = show.Table(say, clock, every=LINE_SECONDS if speed == 1.0 else SIMULATED_LINE_SECONDS)

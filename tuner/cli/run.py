@@ -97,8 +97,8 @@ def run(
         )
     clock = SystemClock()
     where = endpoint(config)
-    server = MySQLServer(where, clock)
     board = Board(watched=config.api.enabled)
+    server = MySQLServer(where, clock, beat=board.pulse.beat)
     state: list[Daemon] = []
 
     def on_mode(mode: Mode) -> None:

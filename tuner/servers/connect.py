@@ -27,11 +27,19 @@ IDLE_SECONDS = 15
 LOCK_SECONDS = 2
 """Session ``lock_wait_timeout``: no metadata lock holds a sample up for longer."""
 
+STATEMENTS_OF_AN_END = 3
+"""The look for a session that was lost, for a restart since, and its KILL."""
+
 UPTIME_SLACK = 1.5
 """Seconds that a server's uptime, which it counts in whole seconds, may lie below its session's age."""
 
 EXECUTION_TIME = (5, 7, 8)
 """The release from which on MySQL ends a SELECT that takes too long."""
+
+
+WAITS_OF_A_CONNECT = 7
+"""Each as long as the limit: reaching the host, greeting, encryption, login, one more answer of its
+authentication, the character set, and autocommit; see ``Connection.connect`` of PyMySQL 1.1."""
 
 
 class Endpoint(Struct, frozen=True):
@@ -95,9 +103,18 @@ class Session:
         now: Callable[[], float] = time.monotonic,
         *,
         resolver: Resolver = RESOLVER,
+        beat: Callable[[float], None] | None = None,
     ) -> None:
-        """Connect with the first statement; ``now`` is a monotonic clock, seconds."""
+        """Connect with the first statement.
+
+        Args:
+            endpoint: where the server is.
+            now: a monotonic clock, seconds.
+            resolver: finds its host.
+            beat: told before each wait for the server how long that may take, seconds; must never block.
+        """
         self.endpoint = endpoint
+        self._beat = beat or (lambda _: None)
         self._resolver = resolver
         self._now = now
         self._connected_at = now()
@@ -119,6 +136,7 @@ class Session:
             pymysql.MySQLError: the server refused the statement; the connection stays.
         """
         connection = self._connection or self._connect()
+        self._beat(self.endpoint.timeout)
         try:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
@@ -175,7 +193,9 @@ class Session:
                 ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
                 defer_connect=True,
             )
+            self._beat(WAITS_OF_A_CONNECT * endpoint.timeout)
             connection.connect()
+            self._beat(endpoint.timeout)
             with connection.cursor() as cursor:
                 version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
                 cursor.execute(session_limits(version, endpoint.timeout))
@@ -202,6 +222,7 @@ class Session:
         if self._lost is None:
             return
         (lost, since), self._lost = self._lost, None
+        self._beat(STATEMENTS_OF_AN_END * self.endpoint.timeout)
         with contextlib.suppress(pymysql.MySQLError, ValueError, IndexError), connection.cursor() as cursor:
             cursor.execute(
                 "SELECT 1 FROM information_schema.processlist WHERE id = %s"

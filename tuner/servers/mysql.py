@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pymysql
 from msgspec.structs import replace
@@ -63,15 +63,23 @@ class MySQLServer:
         watches_latency: ask how long writing statements take at every reading, not only now and then.
     """
 
-    def __init__(self, endpoint: Endpoint, clock: Clock, *, session: Session | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        clock: Clock,
+        *,
+        session: Session | None = None,
+        beat: Callable[[float], None] | None = None,
+    ) -> None:
         """Prepare, without connecting.
 
         Args:
             endpoint: where the server is.
             clock: whose time it is.
             session: a session to use instead of a new one to that endpoint.
+            beat: told before each wait for the server how long that may take, seconds; must never block.
         """
-        self._session = session or Session(endpoint, clock.monotonic)
+        self._session = session or Session(endpoint, clock.monotonic, beat=beat)
         self._clock = clock
         self._adapter: Adapter = RedoCapacityAdapter()
         self._lock = WriterLock(self._session, clock)
