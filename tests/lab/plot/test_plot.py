@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 from click.testing import CliRunner, Result
 
 from lab.scenarios.search import BestStatic
@@ -49,7 +50,7 @@ def _found(monkeypatch: pytest.MonkeyPatch, best: BestStatic | NoStatic) -> None
     def simulated(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - handed on as they are
         named["oracle"] = False
         result = really(*arguments, **named)
-        return module.msgspec.structs.replace(result, best_static=best)
+        return replace(result, best_static=best)
 
     monkeypatch.setattr(module, "run_simulation", simulated)
 
