@@ -89,6 +89,9 @@ MEAN_SHARE = 0.5
 HOLD_GAIN = 0.5
 """Share of the equilibrium's error that one write takes out; the plant is steeper than its model."""
 
+MISSED = 3.0
+"""A landing so many times farther off than one write takes out is made again, and not crept up to."""
+
 TRIM_SETTLINGS = 5.0
 """After so many settling times without a write the mean over all of them counts, in a narrower band."""
 
@@ -328,12 +331,26 @@ class Cascade:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
         by_law = self.law.stiffness(situation.set_point)
         move = HOLD_GAIN * situation.hold_gain * (by_law + combining) * math.log1p(mean / situation.set_point)
+        move = self._missed(state, situation, move)
         band = max(BAND, CALM * unrest)
         lasting = abs(mean) > band and error * mean > 0 and abs(error) > BAND
         settled = since >= settling
         if not (lasting and settled) and (trim := self._trim(state, situation, settling, band)):
             return Proposal(current * math.exp(trim), terms | {"move": trim})
         return Proposal(current * math.exp(move), terms | {"move": move}, act=lasting and settled)
+
+    @staticmethod
+    def _missed(state: CascadeState, situation: Situation, move: float) -> float:
+        """Return the way to where the age rests, in ln M, where the landing was far from it; else the move.
+
+        A landing within the first minute goes by averages of a quarter of it, and the load of a start is not
+        the one that stays. Error and averages of two minutes have to say the same.
+        """
+        lasted = 0.0 if state.landed_at is None else situation.now - state.landed_at
+        if state.rest <= 0.0 or lasted <= SLOW_SECONDS:
+            return move
+        way = math.log(state.rest / situation.io_capacity_max)
+        return way if way * move > 0.0 and abs(way) > MISSED * abs(move) else move
 
     def _trim(self, state: CascadeState, situation: Situation, settling: float, band: float) -> float:
         """Return by how much ln M has to move for what the mean of a long calm is off by; 0 for nothing.
