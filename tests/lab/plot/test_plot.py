@@ -8,8 +8,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from msgspec.structs import replace
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
 from lab.scenarios.search import BestStatic
 from lab.simulate import simulate as really
