@@ -127,7 +127,7 @@ class Cleaner:
             limit += self.averages.lsn_rate * LSN_SCAN_FACTOR
             wanted = self._recommend(now, redo, ledger, sync_limit=limit)
             # the batch ends early where the limit is reached
-            size = min(float(wanted), math.ceil(ledger.count_to(limit, wanted + 1.0)))
+            size = min(float(wanted), math.ceil(ledger.reach(limit, wanted + 1.0)))
             self.batch = Batch.SYNC
         elif active:
             if slept:

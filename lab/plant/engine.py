@@ -86,7 +86,8 @@ class Engine:
         self.lru = self._lru(parameters)
         self.ledger = flush_list(
             touched,
-            neighbours=server.kind.neighbours and self.lru is None,
+            neighbours=server.in_force.flush_neighbors and self.lru is None,
+            lists_written=server.kind.sync is Sync.FURIOUS,
             until_limit=self.redo.flush_limit / parameters.load.redo_bytes_per_commit,
             lsn=float(FIRST_LSN),
         )

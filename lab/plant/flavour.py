@@ -95,7 +95,7 @@ class Flavour(Struct, frozen=True):
         order_lag: bytes by which its flush lists may be out of order.
         checkpoint_seconds: time between two checkpoints under load.
         resizes: the redo log can be given another size while it runs.
-        neighbours: a page is flushed with the dirty pages beside it.
+        flush_neighbors: a page is flushed with the dirty pages beside it by default.
         raises_max: a C above M raises M to 2 C, where others lower C to M.
         heeds_age: the age decides whenever a MariaDB's page cleaner is awake, however few pages are dirty.
         asks_all: its commits ask for all that is dirty, not only for what lies beyond the flush limit.
@@ -116,7 +116,7 @@ class Flavour(Struct, frozen=True):
     order_lag: int = 0
     checkpoint_seconds: float = 7.0
     resizes: bool = False
-    neighbours: bool = False
+    flush_neighbors: bool = False
     raises_max: bool = False
     heeds_age: bool = False
     asks_all: bool = False
@@ -171,6 +171,7 @@ _MYSQL_57 = Flavour(
     law=Law("legacy-whole", whole=True),
     sync=Sync.BATCH,
     limits=_group_5,
+    flush_neighbors=True,
     max_dirty_pages_pct=75.0,
     max_dirty_pages_pct_lwm=0.0,
     doublewrite_pages=120,
@@ -185,7 +186,7 @@ _MARIADB_118 = Flavour(
     limits=_mariadb,
     checkpoint_seconds=1.0,
     resizes=True,
-    neighbours=True,
+    flush_neighbors=True,
     raises_max=True,
     max_dirty_pages_pct_lwm=0.0,
     capacity_maximum=4_294_967_295,

@@ -35,4 +35,4 @@ class HeldCleaner(Cleaner):
     def _sync_to(self, lsn: float, ledger: Ledger) -> None:
         """Begin a batch of all pages with modifications at or before an LSN."""
         self.batch = Batch.SYNC
-        self._begin(math.ceil(ledger.count_to(lsn, math.inf)), ledger)
+        self._begin(math.ceil(ledger.reach(lsn, math.inf)), ledger)

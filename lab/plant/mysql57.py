@@ -47,7 +47,7 @@ class ForcedCleaner(HeldCleaner):
         """Let writers wait for what is too much, and ask for a forced batch."""
         oldest, beyond = self._beyond(redo, ledger)
         target = oldest + beyond
-        self._awaited = math.ceil(ledger.count_to(target, math.inf))
+        self._awaited = math.ceil(ledger.reach(target, math.inf))
         self.holds_writers = self._awaited > 0.0
         if self._in_force.flush_sync:
             self._forced = max(self._forced, target + self.averages.lsn_rate * LSN_SCAN_FACTOR)

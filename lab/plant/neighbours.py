@@ -2,7 +2,9 @@
 
 Source: storage/innobase/buf/buf0flu.cc of MariaDB 11.8.6: ``buf_do_flush_list_batch``,
 ``buf_flush_check_neighbors``, ``buf_flush_try_neighbors``; ``innodb_flush_neighbors`` is 1 by default and in
-force unless the server knows that its data files lie on a disk without moving parts.
+force unless the server knows that its data files lie on a disk without moving parts. Of MySQL 5.6.41 and
+5.7.37: ``buf_flush_page_and_try_neighbors``, ``buf_flush_try_neighbors``; 1 by default up to 5.7, and 0 from
+8.0 on.
 """
 
 from __future__ import annotations
@@ -57,17 +59,28 @@ class Areas(Ledger):
     only what lies between the page and the next clean one on either side; where most pages of an area are
     dirty, as in areas that have waited long, that is nearly all, and the rest is not much younger.
 
-    A page that is written stays at its place in the server's list until it is changed again or the end of
-    the list comes to it (``buf_page_t::write_complete``, ``buf_pool_t::get_oldest_modification``). So pages
-    that were written before their turn, for one beside them, are counted with the dirty ones where the
-    server counts the list. Their place is that of their first touch since the flush before.
+    In MySQL a page that is written leaves the list (``buf_flush_write_complete``). In MariaDB it stays at its
+    place until it is changed again or the end of the list comes to it (``buf_page_t::write_complete``,
+    ``buf_pool_t::get_oldest_modification``). So there pages that were written before their turn, for one
+    beside them, are counted with the dirty ones where the server counts the list. Their place is that of
+    their first touch since the flush before.
     """
 
-    __slots__ = ("_beside", "_clean", "_cohorts", "_pages", "_per_byte", "_per_commit", "_touched")
+    __slots__ = (
+        "_beside",
+        "_clean",
+        "_cohorts",
+        "_lists_written",
+        "_pages",
+        "_per_byte",
+        "_per_commit",
+        "_touched",
+    )
 
-    def __init__(self, stream: Stream, *, lsn: float) -> None:
-        """Start with every page clean at an LSN."""
+    def __init__(self, stream: Stream, *, lsn: float, lists_written: bool) -> None:
+        """Start with every page clean at an LSN; say whether a page stays in the list that is written."""
         super().__init__((stream,), lsn=lsn)
+        self._lists_written = lists_written
         self._pages = stream.pages
         self._per_commit = stream.touches / stream.pages
         self._per_byte = 0.0  # touches of a page while the log grows by a byte
@@ -99,7 +112,7 @@ class Areas(Ledger):
 
     @property
     def listed(self) -> float:
-        """Return the pages in the server's list, those that are written already among them."""
+        """Return the pages in the server's list, in MariaDB those that are written already among them."""
         return self.dirty + self._written(self._touched)
 
     @property
@@ -194,7 +207,7 @@ class Areas(Ledger):
 
     def _written(self, until: float) -> float:
         """Return the pages in the list that are written, up to the place of so many touches."""
-        if self.dirty <= CRUMB:
+        if not self._lists_written or self.dirty <= CRUMB:
             return 0.0
         tail = self._cohorts[0].touched + 1.0 / AREA
         total = 0.0
@@ -207,7 +220,9 @@ class Areas(Ledger):
         return total
 
 
-def flush_list(touched: Sequence[Stream], *, neighbours: bool, until_limit: float, lsn: float) -> Ledger:
+def flush_list(
+    touched: Sequence[Stream], *, neighbours: bool, lists_written: bool, until_limit: float, lsn: float
+) -> Ledger:
     """Return an empty flush list; one of single pages where the pages of an area have little in common.
 
     That is so where they are not touched evenly, where new pages are filled, or where fewer than ``DENSE``
@@ -216,11 +231,12 @@ def flush_list(touched: Sequence[Stream], *, neighbours: bool, until_limit: floa
     Args:
         touched: what the load touches.
         neighbours: the server flushes them, and its buffer pool holds all pages.
+        lists_written: a page stays in the list that was written for one beside it.
         until_limit: commits until the age is at the flush limit.
         lsn: current LSN, bytes.
     """
     if neighbours and len(touched) == 1 and touched[0].pages < math.inf:
         stream = touched[0]
         if until_limit * stream.touches >= DENSE * stream.pages:
-            return Areas(stream, lsn=lsn)
+            return Areas(stream, lsn=lsn, lists_written=lists_written)
     return Ledger(touched, lsn=lsn)

@@ -27,7 +27,7 @@ __all__ = [
     "ServerParameters",
 ]
 
-REVISION = 4
+REVISION = 5
 """Raised whenever the plant's code changes what the same parameters give."""
 
 

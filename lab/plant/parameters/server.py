@@ -36,6 +36,7 @@ class InForce(NamedTuple):
         idle_flush_pct: percent of C.
         flush_sync: M is no limit beyond the sync point.
         doublewrite_pages: pages of one doublewrite batch.
+        flush_neighbors: a page is flushed with the dirty pages beside it.
     """
 
     io_capacity: int
@@ -45,6 +46,7 @@ class InForce(NamedTuple):
     idle_flush_pct: int
     flush_sync: bool
     doublewrite_pages: int
+    flush_neighbors: bool
 
 
 class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,6 +69,7 @@ class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
         lru_scan_depth: ``innodb_lru_scan_depth`` over all buffer-pool instances, pages.
         doublewrite_pages: ``innodb_doublewrite_pages``, pages that go to the doublewrite file in one batch;
             MySQL from 8.0 on.
+        flush_neighbors: ``innodb_flush_neighbors``, 0 or 1; None: true in MariaDB and in MySQL before 8.0.
     """
 
     flavour: FlavourName = "mysql-9.7"
@@ -83,6 +86,7 @@ class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     flush_sync: bool | None = None
     lru_scan_depth: Annotated[int, Meta(ge=100, le=4_294_967_295)] = 1024
     doublewrite_pages: Annotated[int, Meta(ge=1, le=512)] | None = None
+    flush_neighbors: bool | None = None
 
     @property
     def kind(self) -> Flavour:
@@ -118,4 +122,5 @@ class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
             idle_flush_pct=100 if idle is None else idle,
             flush_sync=True if sync is None else sync,
             doublewrite_pages=kind.doublewrite_pages if doublewrite is None else doublewrite,
+            flush_neighbors=kind.flush_neighbors if self.flush_neighbors is None else self.flush_neighbors,
         )

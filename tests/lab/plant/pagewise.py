@@ -1,7 +1,8 @@
-"""A flush list page by page, as MariaDB 11.8 keeps it: what the plant's areas are the mean of.
+"""A flush list page by page, as MySQL 5 and MariaDB 11.8 keep it: what the plant's areas are the mean of.
 
-Source: storage/innobase/buf/buf0flu.cc, ``buf_do_flush_list_batch``, ``buf_flush_check_neighbors``;
-``buf_pool_t::insert_into_flush_list``, ``buf_page_t::write_complete``.
+Source: storage/innobase/buf/buf0flu.cc of MariaDB, ``buf_do_flush_list_batch``,
+``buf_flush_check_neighbors``; ``buf_pool_t::insert_into_flush_list``, ``buf_page_t::write_complete``.
+Of MySQL 5.6, ``buf_flush_try_neighbors``, ``buf_flush_write_complete``.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ AREA = 64
 class PageList:
     """Pages in the order in which they were changed first since they were written last."""
 
-    def __init__(self, pages: int, *, seed: int = 1) -> None:
-        """Start with every page clean and out of the list."""
+    def __init__(self, pages: int, *, lists_written: bool, seed: int = 1) -> None:
+        """Start with every page clean and out of the list; say whether one stays in it that is written."""
         self._pages = pages
+        self._lists_written = lists_written
         self._random = random.Random(seed)  # noqa: S311 - a reproducible load, not a secret
         self._list: dict[int, int] = {}  # page to the change that put it there, oldest first
         self._dirty: set[int] = set()
@@ -45,6 +47,9 @@ class PageList:
             self._dirty.discard(page)
             beside = run[: number - written - 1]
             self._dirty.difference_update(beside)
+            if not self._lists_written:
+                for one in (page, *beside):
+                    del self._list[one]
             self.beside += len(beside)
             written += 1 + len(beside)
         self._clear()
@@ -64,7 +69,7 @@ class PageList:
 
     @property
     def listed(self) -> int:
-        """Return the pages in the list, those that are written already among them."""
+        """Return the pages in the list, in MariaDB those that are written already among them."""
         return len(self._list)
 
     @property

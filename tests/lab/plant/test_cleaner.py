@@ -177,7 +177,9 @@ def test_a_smaller_share_of_c_is_flushed_where_idle() -> None:
 def test_an_idle_mysql_writes_a_checkpoint_every_second(flavour: FlavourName) -> None:
     """At work checkpoints are seven seconds apart, without commits one, as long as pages are flushed."""
     parameters = PlantParameters(
-        server=ServerParameters(flavour=flavour, io_capacity=100, io_capacity_max=2000),
+        server=ServerParameters(
+            flavour=flavour, io_capacity=100, io_capacity_max=2000, flush_neighbors=False
+        ),
         load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(120.0, 0))),
         disk=DiskParameters(timeline=(DiskChange(0.0, 1200.0), DiskChange(120.0, 200.0))),
     )

@@ -100,7 +100,8 @@ def test_5_7_forces_no_batch_while_another_runs(taken: float, next_batch: Batch)
 
 def test_5_7_with_m_far_too_low_commits_in_every_second() -> None:
     """With M at half the demand 5.7 sync-flushes in waves; writers wait for moments, not for the batch."""
-    server, samples = watched(plant(flavour="mysql-5.7", io_capacity=100, io_capacity_max=200), 600)
+    alone = plant(flavour="mysql-5.7", io_capacity=100, io_capacity_max=200, flush_neighbors=False)
+    server, samples = watched(alone, 600)
     window = samples[300:]
     assert 0.0 < server.engine.stalled < 0.02 * 600
     assert rate(window, "pages_sync") > 100.0
@@ -111,10 +112,9 @@ def test_5_7_with_m_far_too_low_commits_in_every_second() -> None:
 @pytest.mark.parametrize("flavour", ["mysql-5.7", "percona-5.7"])
 def test_5_7_without_flush_sync_flushes_m_pages_a_second_while_writers_wait(flavour: FlavourName) -> None:
     """With innodb_flush_sync off M is a limit: no sync flushing, the age at the sync point, few commits."""
-    free, _ = watched(plant(flavour=flavour, io_capacity=100, io_capacity_max=200), 400)
-    server, samples = watched(
-        plant(flavour=flavour, io_capacity=100, io_capacity_max=200, flush_sync=False), 400
-    )
+    own = {"flavour": flavour, "io_capacity": 100, "io_capacity_max": 200, "flush_neighbors": False}
+    free, _ = watched(plant(**own), 400)
+    server, samples = watched(plant(**own, flush_sync=False), 400)
     window = samples[200:]
     assert samples[-1].pages_sync == 0
     assert rate(window, "pages_adaptive") == pytest.approx(200.0, abs=2.0)
