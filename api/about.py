@@ -42,3 +42,8 @@ class About:
     resident_bytes: Callable[[], int] = resident_bytes
     cpu_seconds: Callable[[], float] = time.process_time
     monotonic: Callable[[], float] = time.monotonic
+
+    @property
+    def run(self) -> str:
+        """Return this run's name, hexadecimal: ticks and events are numbered anew in each."""
+        return f"{int(self.started * 1000):x}"

@@ -273,8 +273,8 @@ def stream_routes(streams: Streams) -> APIRouter:
 
 
 def streams_of(board: Board, about: About, refusals: Refusals) -> Streams:
-    """Return the streams of a daemon; its start names the run."""
-    return Streams(board, f"{int(about.started * 1000):x}", refusals)
+    """Return the streams of a daemon."""
+    return Streams(board, about.run, refusals)
 
 
 def _message(name: str, data: Struct, *, message_id: str | None = None) -> bytes:

@@ -81,19 +81,35 @@ def timeline_routes(board: Board, about: About) -> APIRouter:
 
     @routes.get("/events", responses=answers(Events, "Events, oldest first.", "validation"))
     async def events(
-        after: Annotated[int, Query(ge=0, le=2**53, description="only events with a higher number")] = 0,
-        limit: Annotated[int, Query(ge=1, le=RING_EVENTS, description="the newest so many of them")] = 200,
+        after: Annotated[
+            int | None, Query(ge=0, le=2**53, description="only events with a higher number, of that run")
+        ] = None,
+        run: Annotated[
+            str | None,
+            Query(
+                pattern=r"^[0-9a-f]{1,16}$",
+                description="the run whose number it is, from an earlier answer; where that is over, all "
+                "events of the run that is",
+            ),
+        ] = None,
+        limit: Annotated[
+            int,
+            Query(
+                ge=1, le=RING_EVENTS, description="at most so many: the newest, or the first ones after that"
+            ),
+        ] = 200,
     ) -> Response:
         """Return changes of state: holds, writes, commands, restarts."""
-        found = board.events(after=after, limit=limit)
-        return encoded(
-            Events(
-                tuple(
-                    NumberedEvent(number, event.wall, event.code, event.message, event.who)
-                    for number, event in found
-                )
-            )
+        if run not in {None, about.run}:
+            found, gap = board.events_after(0, limit=limit)[0], True
+        elif after is None:
+            found, gap = board.events(limit=limit), False
+        else:
+            found, gap = board.events_after(after, limit=limit)
+        events = tuple(
+            NumberedEvent(number, event.wall, event.code, event.message, event.who) for number, event in found
         )
+        return encoded(Events(events, run=about.run, gap=gap))
 
     @routes.get(
         "/decisions", responses=answers(Decisions, "Decisions of the last ten minutes.", "validation")
@@ -125,6 +141,7 @@ class _Query(NamedTuple):
     step: float
     columns: Iterator[tuple[str, list[float | None]]]
     units: dict[str, str]
+    oldest: float | None
 
 
 def _query(board: Board, now: float, *, start: float, end: float, step: float, columns: str) -> _Query:
@@ -141,7 +158,8 @@ def _query(board: Board, now: float, *, start: float, end: float, step: float, c
     wide = max(step, (last - first) / (MAX_POINTS - 2), 1.0)
     first, last = math.floor(first / wide) * wide, math.ceil(last / wide) * wide  # points that stay put
     found = board.history.query(start=first, end=last, step=wide, names=names)
-    return _Query(first, last, wide, found, {name: UNITS[name] for name in names})
+    units = {name: UNITS[name] for name in names}
+    return _Query(first, last, wide, found, units, board.history.oldest())
 
 
 def _json(found: _Query) -> bytes:

@@ -171,7 +171,7 @@ class Change(Struct, frozen=True):
 class NumberedEvent(Struct, frozen=True):
     """One change of state worth keeping."""
 
-    number: Annotated[int, Meta(description="grows by one with each event; ask with after=number")]
+    number: Annotated[int, Meta(description="from 1 in each run, and one more for each event")]
     wall: Annotated[float, Meta(description="when, Unix time")]
     code: Annotated[str, Meta(description="stable name")]
     message: str
@@ -179,9 +179,16 @@ class NumberedEvent(Struct, frozen=True):
 
 
 class Events(Struct, frozen=True):
-    """Events, oldest first."""
+    """Events, oldest first; ``run`` and the last one's number ask for those that follow."""
 
     events: tuple[NumberedEvent, ...]
+    run: Annotated[str, Meta(description="this run of the daemon, as in the ids of /v1/stream")]
+    gap: Annotated[
+        bool,
+        Meta(
+            description="some events after the number asked for are gone: too many came, or the run is over"
+        ),
+    ]
 
 
 class DecisionAt(Struct, frozen=True):
@@ -206,6 +213,9 @@ class HistoryAnswer(Struct, frozen=True):
     step: Annotated[float, Meta(description="seconds per point")]
     columns: dict[str, list[float | None]]
     units: dict[str, str]
+    oldest: Annotated[
+        float | None, Meta(description="where memory begins, Unix time: before it nothing is known here")
+    ]
 
 
 class Advice(Struct, frozen=True):

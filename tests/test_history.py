@@ -45,6 +45,7 @@ def test_the_newest_rows_are_kept() -> None:
         first = max(0, number + 1 - KEPT)
         wanted = [None] * first + [float(each) for each in range(first, number + 1)]
         assert set_points(history, end=number + 1) == wanted
+        assert history.oldest() == EPOCH + first
 
 
 def test_a_row_lost_while_an_answer_is_made_is_a_gap() -> None:

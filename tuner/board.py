@@ -239,10 +239,21 @@ class Board:
         with self._changed:
             return self._tally
 
-    def events(self, *, after: int = 0, limit: int = 200) -> NumberedEvents:
-        """Return numbered events younger than ``after``, oldest first."""
+    def events(self, *, limit: int = 200) -> NumberedEvents:
+        """Return the newest numbered events, oldest first."""
         with self._changed:
-            return [item for item in self._events if item[0] > after][-limit:]
+            return list(self._events)[-limit:]
+
+    def events_after(self, number: int, *, limit: int) -> tuple[NumberedEvents, bool]:
+        """Return the first events after a number, oldest first, and whether some before them are gone.
+
+        A number that no event has had yet is an earlier run's: all that there is comes after it.
+        """
+        with self._changed:
+            first, newest = (self._events[0][0], self._events[-1][0]) if self._events else (1, 0)
+            place = 0 if number > newest else number
+            found = itertools.islice((item for item in self._events if item[0] > place), limit)
+            return list(found), place != number or place < first - 1
 
     def ticks(self, *, after: int = 0) -> Sequence[tuple[int, bytes]]:
         """Return encoded ticks younger than ``after``, oldest first, at most the ring's length."""

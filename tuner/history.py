@@ -58,6 +58,11 @@ class History:
             set_point = record.decision.set_point
             self._columns["set_point"][place] = math.nan if set_point is None else set_point
 
+    def oldest(self) -> float | None:
+        """Return when the oldest row that is kept was made, Unix time; None before the first."""
+        with self._lock:
+            return self._time[max(0, self._rows - self._keep) % self._keep] if self._rows else None
+
     def query(
         self, *, start: float, end: float, step: float, names: Iterable[str]
     ) -> Iterator[tuple[str, list[float | None]]]:

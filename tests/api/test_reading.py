@@ -30,7 +30,7 @@ from tests.api.factory import (
 )
 from tuner.board import Board
 from tuner.history import MAX_POINTS
-from tuner.records import Decision, DecisionKind, Event, Hold, HoldCode, Window
+from tuner.records import Decision, DecisionKind, Hold, HoldCode, Window
 from tuner.settings import Settings
 
 
@@ -155,6 +155,15 @@ def test_history_takes_unix_time(board: Board) -> None:
     assert len(found["columns"]) == 18
 
 
+def test_history_says_where_memory_begins(board: Board) -> None:
+    """A range from before the start has an answer, which says that it is not a gap of the server's."""
+    fill(board, 3)
+    found = get(application(board), f"/v1/history?start={START - 600}&columns=age_ratio").json()
+
+    assert found["start"] < START
+    assert found["oldest"] == START + 1
+
+
 def test_history_is_as_documented(board: Board) -> None:
     """An answer holds the documented fields, whole, and nothing else."""
     fill(board, 3)
@@ -209,21 +218,6 @@ def test_invalid_history_names_the_parameter(board: Board, query: str, field: st
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["errors"][0]["field"] == field
-
-
-def test_events_can_be_followed(board: Board) -> None:
-    """Events are numbered, so that a reader asks only for what is new."""
-    for number in range(1, 6):
-        event = Event(START + number, "override", f"event {number}", "uid 0 over the unix socket")
-        board.publish(record(number, events=(event,)), Settings(), FACTS)
-    app = application(board)
-
-    everything = get(app, "/v1/events").json()["events"]
-    newer = get(app, "/v1/events?after=3").json()["events"]
-
-    assert [event["number"] for event in everything] == [1, 2, 3, 4, 5]
-    assert [event["message"] for event in newer] == ["event 4", "event 5"]
-    assert newer[0]["who"] == "uid 0 over the unix socket"
 
 
 def test_decisions_show_only_changes(board: Board) -> None:

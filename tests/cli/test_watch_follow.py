@@ -26,7 +26,7 @@ class Daemon:
     def __init__(self) -> None:
         self.status: Status | None = status()
         self.history = history()
-        self.events = Events((event(1, "mode", "mode advisory → active"),))
+        self.events = Events((event(1, "mode", "mode advisory → active"),), run="18bcfe56800", gap=False)
         self.asked: list[str] = []
 
     def get(self, path: str, answer: type[AnswerT]) -> AnswerT:
@@ -91,7 +91,7 @@ def test_what_happened_is_asked_for_when_something_did(daemon: Daemon, follower:
     """A write is followed by its event at once, and an event that shows nowhere else within five ticks."""
     follower.ask()
     daemon.asked.clear()
-    daemon.events = Events((event(9, "set", "C/M → 300/600"),))
+    daemon.events = Events((event(9, "set", "C/M → 300/600"),), run="18bcfe56800", gap=False)
     daemon.status = status(record(SECONDS + 1, changes_last_hour=8))
 
     found = follower.ask()

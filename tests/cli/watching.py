@@ -79,7 +79,7 @@ def history(gap: range = range(0), **columns: float) -> HistoryAnswer:
         name: [None if second in gap else values[name] for second in range(SECONDS)] for name in COLUMNS
     }
     made["time"] = [factory.EPOCH + second for second in range(SECONDS)]
-    return HistoryAnswer(factory.EPOCH, factory.EPOCH + SECONDS, 1.0, made, {})
+    return HistoryAnswer(factory.EPOCH, factory.EPOCH + SECONDS, 1.0, made, {}, oldest=factory.EPOCH)
 
 
 def event(number: int, code: str, message: str) -> NumberedEvent:
