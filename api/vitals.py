@@ -84,7 +84,7 @@ class Vitals:
         reason = tally.waiting or "the loop ticks"
         if dead:
             reason = f"the loop is dead: no sign of life for {age:.1f} s, {limit:.1f} s is the limit"
-        return Health(not dead, reason, age, limit)
+        return Health(not dead, reason, round(age, 3), limit)
 
     def ready(self) -> Health:
         """Say whether the loop lives and has a fresh good sample of its server."""
