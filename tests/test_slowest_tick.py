@@ -188,6 +188,4 @@ def test_every_statement_is_announced(wire: Wire) -> None:
     assert isinstance(server.read(), Sample)
     server.apply((("innodb_io_capacity", 100),) * LONGEST, Capacity(100, 200))
 
-    connecting, limits, lost, *statements = beats
-    assert (connecting, limits, lost) == (connect.WAITS_OF_A_CONNECT, 1.0, STATEMENTS_OF_A_CONNECT - 1)
-    assert statements == [1.0] * (len(wire.sent) - STATEMENTS_OF_A_CONNECT)
+    assert beats == [1.0] * len(wire.sent)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
-import time
 from pathlib import Path
 from typing import Any
 
@@ -64,17 +62,3 @@ def test_an_unreadable_certificate_authority_is_named(told: dict[str, Any], tmp_
         with pytest.raises(Unreachable, match=rf"server\.tls_ca = {path}"):
             Session(Endpoint(user="innobrim", tls="required", tls_ca=str(path))).query("SELECT 1")
     assert told == {}
-
-
-def test_a_connect_that_hangs_ends_within_what_was_announced() -> None:
-    """The sign of life before a connect names a time by which it is over, whatever the server does."""
-    beats: list[float] = []
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = int(silent.getsockname()[1])
-        session = Session(Endpoint(user="innobrim", port=port, timeout=0.2), beat=beats.append)
-        begun = time.monotonic()
-        with pytest.raises(Unreachable):
-            session.query("SELECT 1")
-
-    assert beats == [pytest.approx(1.4)]
-    assert time.monotonic() - begun < beats[0]

@@ -27,19 +27,11 @@ IDLE_SECONDS = 15
 LOCK_SECONDS = 2
 """Session ``lock_wait_timeout``: no metadata lock holds a sample up for longer."""
 
-STATEMENTS_OF_AN_END = 3
-"""The look for a session that was lost, for a restart since, and its KILL."""
-
 UPTIME_SLACK = 1.5
 """Seconds that a server's uptime, which it counts in whole seconds, may lie below its session's age."""
 
 EXECUTION_TIME = (5, 7, 8)
 """The release from which on MySQL ends a SELECT that takes too long."""
-
-
-WAITS_OF_A_CONNECT = 7
-"""Each as long as the limit: reaching the host, greeting, encryption, login, one more answer of its
-authentication, the character set, and autocommit; see ``Connection.connect`` of PyMySQL 1.1."""
 
 
 class Endpoint(Struct, frozen=True):
@@ -178,6 +170,7 @@ class Session:
         try:
             connection = DriverConnection(
                 resolver=self._resolver,
+                beat=self._beat,
                 unix_socket=endpoint.socket,
                 host=endpoint.host,
                 port=endpoint.port,
@@ -193,7 +186,6 @@ class Session:
                 ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
                 defer_connect=True,
             )
-            self._beat(WAITS_OF_A_CONNECT * endpoint.timeout)
             connection.connect()
             self._beat(endpoint.timeout)
             with connection.cursor() as cursor:
@@ -222,8 +214,8 @@ class Session:
         if self._lost is None:
             return
         (lost, since), self._lost = self._lost, None
-        self._beat(STATEMENTS_OF_AN_END * self.endpoint.timeout)
         with contextlib.suppress(pymysql.MySQLError, ValueError, IndexError), connection.cursor() as cursor:
+            self._beat(self.endpoint.timeout)
             cursor.execute(
                 "SELECT 1 FROM information_schema.processlist WHERE id = %s"
                 " AND user = SUBSTRING_INDEX(USER(), '@', 1)"
@@ -232,8 +224,10 @@ class Session:
             )
             if not cursor.fetchall():
                 return
+            self._beat(self.endpoint.timeout)
             cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
             if float(cursor.fetchall()[0][1]) + UPTIME_SLACK >= self._now() - since:
+                self._beat(self.endpoint.timeout)
                 cursor.execute("KILL %s", (lost,))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CR
+from pymysql.protocol import MysqlPacket
 
 from tuner.servers.encryption import unchecked
 from tuner.servers.resolve import RESOLVER, Address, Resolver
@@ -29,6 +30,9 @@ class DriverConnection(_Connection):
 
     And where encryption is only preferred, it makes a context at every attempt, before it connects, and loads
     every certificate authority of the system into it: 0.8 MiB and 20 ms for a check that it then turns off.
+
+    Connecting has up to eight waits, each as long as the limit: reaching the host, greeting, encryption, four
+    answers of the authentication (three with encryption), character set, autocommit. Each is announced.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class DriverConnection(_Connection):
         *,
         connect_timeout: float,
         resolver: Resolver = RESOLVER,
+        beat: Callable[[float], None] = lambda _: None,
         **given: Any,  # noqa: ANN401 - the driver's own arguments
     ) -> None:
         """Prepare; see the driver.
@@ -43,10 +48,13 @@ class DriverConnection(_Connection):
         Args:
             connect_timeout: for finding the host and connecting, seconds.
             resolver: finds it.
+            beat: told before each wait for the server while connecting how long that may take, seconds.
             given: the driver's further arguments.
         """
         self._resolver = resolver
         self._seconds = connect_timeout
+        self._beat = beat
+        self._connecting = False
         super().__init__(connect_timeout=connect_timeout, **given)
 
     def connect(self, sock: socket.socket | None = None) -> None:
@@ -55,6 +63,28 @@ class DriverConnection(_Connection):
         Raises:
             pymysql.MySQLError: there is no connection; what the system said is its ``__context__``.
         """
+        self._connecting = True
+        try:
+            self._connect(sock)
+        finally:
+            self._connecting = False
+
+    def write_packet(self, payload: bytes) -> None:
+        """Send a packet; while connecting an answer is waited for, to one of them the whole of encryption."""
+        self._announce()
+        super().write_packet(payload)
+
+    def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - the driver's own
+        self._announce()
+        return super()._read_packet(packet_type)  # type: ignore[no-untyped-call] # the driver is untyped
+
+    def _announce(self) -> None:
+        """Say that a wait begins; where it is a statement's, whoever sends that has said so."""
+        if self._connecting:
+            self._beat(self._seconds)
+
+    def _connect(self, sock: socket.socket | None) -> None:
+        self._announce()
         if sock is None and not self.unix_socket:
             try:
                 sock = self._reached()

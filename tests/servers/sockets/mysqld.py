@@ -40,6 +40,7 @@ class Mysqld:
         plugin: how it asks for the password.
         statements: all that was asked, SETs included.
         logins: what came as the answer to the greeting.
+        noticed: called before each answer, the greeting among them.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -49,6 +50,7 @@ class Mysqld:
         self.plugin = b"mysql_native_password"
         self.statements: list[str] = []
         self.logins: list[bytes] = []
+        self.noticed: Callable[[], None] = lambda: None
         self.open = threading.Event()
         self._listener = listener
         self._threads: list[threading.Thread] = []
@@ -86,6 +88,7 @@ class Mysqld:
                     return
 
     def _log_in(self, connection: socket.socket, number: int) -> None:
+        self.noticed()
         low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
         _send(
             connection,
@@ -101,6 +104,7 @@ class Mysqld:
         )
         at, login = _receive(connection)
         self.logins.append(login)
+        self.noticed()
         if self.denies is not None:
             _send(connection, at + 1, _error(*self.denies))
             raise EOFError
@@ -113,6 +117,7 @@ class Mysqld:
 
     def _answer(self, connection: socket.socket, statement: str) -> bool:
         self.statements.append(statement)
+        self.noticed()
         answer: Answer = [] if statement.startswith(("SET", "KILL")) else self.answers(statement)
         if answer == "hang":
             self.open.wait(PATIENCE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import socket
 from collections.abc import Callable
 
 import pymysql
 import pytest
 
-from tests.servers.sockets.mysqld import LIMIT, Answer, Mysqld, refused
+from tests.servers.sockets.mysqld import LIMIT, Answer, Mysqld, endpoint, refused
 from tuner.servers.connect import Session
 
 
@@ -55,6 +57,24 @@ def test_a_statement_that_hangs_is_given_up_and_its_session_ended(mysqld: Mysqld
     assert session.query("SELECT 1") == (("1",),)
     assert "KILL 1" in mysqld.statements
     assert len(mysqld.logins) == 2
+
+
+def test_no_answer_is_waited_for_in_silence(mysqld: Mysqld, listener: socket.socket) -> None:
+    """Each wait has a sign of life that covers it alone: a slow login is not taken for a dead loop."""
+    mysqld.answers = hanging(uptime=77)
+    beats: list[float] = []
+    heard: list[int] = []
+    mysqld.noticed = lambda: heard.append(len(beats))
+    session = Session(endpoint(listener), beat=beats.append)
+    session.query("SELECT 1")
+    refused(session, "SELECT slow")
+    session.query("SELECT 1")
+    session.close()
+
+    assert "KILL 1" in mysqld.statements
+    assert heard[0] > 0
+    assert all(before < after for before, after in itertools.pairwise(heard))
+    assert set(beats) == {LIMIT}
 
 
 def test_a_session_lost_before_a_restart_of_mysqld_is_not_looked_for(
