@@ -12,7 +12,7 @@ from tests.servers.scripted import COUNTERS
 from tuner.records import Bounds
 from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import detect
-from tuner.servers.port import Unsupported
+from tuner.servers.port import Unreachable, Unsupported
 
 VARIABLES = {
     "server_uuid": "11111111-2222-3333-4444-555555555555",
@@ -72,6 +72,35 @@ def test_a_missing_grant_is_said_in_one_line(asked: str) -> None:
 
     assert "\n" not in str(caught.value)
     assert "innobrim@127.0.0.1:3306" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (3024, "Query execution was interrupted, maximum statement execution time exceeded"),
+        (1969, "Query execution was interrupted (max_statement_time exceeded)"),
+        (1317, "Query execution was interrupted"),
+    ],
+)
+@pytest.mark.parametrize("asked", ["VARIABLES", "status = 'enabled' FROM", "Uptime"])
+def test_a_server_too_busy_to_answer_is_no_missing_grant(asked: str, number: int, said: str) -> None:
+    """A statement that the server's time limit cut short is one to wait for, as one that never came back."""
+    with pytest.raises(Unreachable, match=r"no answer in time.*see what holds the server up") as caught:
+        detect(Answers(**{asked: pymysql.OperationalError(number, said)}))
+
+    assert said in str(caught.value)
+    assert "PROCESS" not in str(caught.value)
+
+
+@pytest.mark.parametrize("asked", ["VARIABLES", "status = 'enabled' FROM"])
+def test_what_has_no_innodb_counters_is_not_told_to_grant(asked: str) -> None:
+    """No privilege helps where the table is not there: what is supported is said, not a GRANT."""
+    unknown = pymysql.OperationalError(1109, "Unknown table 'INNODB_METRICS' in information_schema")
+    with pytest.raises(Unsupported, match=r"Unknown table.*error 1109.*supported are MySQL") as caught:
+        detect(Answers(**{asked: unknown}))
+
+    assert "GRANT" not in str(caught.value)
+    assert "PROCESS" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from tuner.servers.surroundings import MISSING_SECONDS, SURROUNDINGS_SECONDS
 REPLICA = [("replica", "1", "1"), ("worker", "7.25", None), ("coordinator", "3", None)]
 TIMED_OUT = Unreachable("innobrim@127.0.0.1:3306: timed out")
 TOO_SLOW = pymysql.OperationalError(3024, "Query execution was interrupted, maximum execution time exceeded")
+TOO_SLOW_MARIADB = pymysql.OperationalError(
+    1969, "Query execution was interrupted (max_statement_time exceeded)"
+)
 DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'innobrim'@'localhost'")
 FAILURES = pytest.mark.parametrize(
     "failure", [TIMED_OUT, TOO_SLOW, DENIED], ids=["timed out", "too slow", "denied"]
@@ -55,7 +58,9 @@ def test_a_look_that_fails_changes_no_role(
     assert samples[-1].replica_lag == 7.25
 
 
-@pytest.mark.parametrize("failure", [TIMED_OUT, TOO_SLOW], ids=["timed out", "too slow"])
+@pytest.mark.parametrize(
+    "failure", [TIMED_OUT, TOO_SLOW, TOO_SLOW_MARIADB], ids=["timed out", "too slow", "too slow, MariaDB"]
+)
 def test_a_role_that_hangs_is_asked_for_again(
     replica: MySQLServer, session: Scripted, clock: SimClock, failure: Exception
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import ER
 
 from tuner.servers.resolve import UnresolvedError
 
@@ -29,6 +30,17 @@ FIXES: Mapping[int, str] = {
     2026: 'turn TLS on in the server, or set server.tls = "preferred"',
 }
 """What helps against an error of connecting, by number."""
+
+CUT_SHORT = frozenset({ER.QUERY_TIMEOUT, ER.STATEMENT_TIMEOUT, ER.QUERY_INTERRUPTED, ER.LOCK_WAIT_TIMEOUT})
+"""The server's errors for a statement that took too long: MySQL's time limit, MariaDB's, a KILL, a lock."""
+
+WITHOUT_PRIVILEGE = frozenset(
+    {
+        *(ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR),
+        ER.SPECIFIC_ACCESS_DENIED_ERROR,
+    }
+)
+"""The server's errors for looking at what the account may not."""
 
 FOREIGN = "what listens there does not speak MySQL's protocol"
 HANGS = "see what holds the server up"

@@ -9,9 +9,10 @@ import pymysql
 from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import quoted
+from tuner.servers.causes import CUT_SHORT, HANGS, WITHOUT_PRIVILEGE, error_number, in_words
 from tuner.servers.connect import Session, text
-from tuner.servers.families.recognise import ASKED, Family, recognise
-from tuner.servers.port import Unsupported
+from tuner.servers.families.recognise import ASKED, SUPPORTED, Family, recognise
+from tuner.servers.port import ServerError, Unreachable, Unsupported
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:
@@ -21,22 +22,36 @@ def detect(session: Session) -> tuple[Facts, Adapter]:
         session: an open or openable session.
 
     Raises:
-        Unreachable: nothing answers in time.
+        Unreachable: nothing answers in time, or the server cut a statement short that took too long.
         Unsupported: no server of a family that can be sampled, the account may not look, or the answers make
             no sense.
     """
     try:
         return _detect(session)
     except pymysql.MySQLError as error:
-        raise Unsupported(
-            f"{session.endpoint} may not look at what is needed ({error.args[-1]}); it needs PROCESS on *.*"
-        ) from error
+        raise _failed(session, error) from error
     except (KeyError, ValueError, IndexError, TypeError) as error:
         session.drop()
         raise Unsupported(
             f"{session.endpoint} gave an unexpected answer ({type(error).__name__}: {error}); "
             "expected is a MySQL, Percona Server or MariaDB, without a proxy that rewrites statements"
         ) from error
+
+
+def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
+    """Return what a statement that the server did not carry out says of it."""
+    number = error_number(error)
+    if number in CUT_SHORT:
+        return Unreachable(
+            f"{session.endpoint}: no answer in time: {in_words(error)}", f"{HANGS}, or raise server.timeout"
+        )
+    if number in WITHOUT_PRIVILEGE:
+        return Unsupported(
+            f"{session.endpoint} may not look at what is needed ({error.args[-1]}); it needs PROCESS on *.*"
+        )
+    return Unsupported(
+        f"{session.endpoint} refuses what a server with InnoDB answers ({in_words(error)}); {SUPPORTED}"
+    )
 
 
 def _detect(session: Session) -> tuple[Facts, Adapter]:
@@ -103,10 +118,7 @@ def _blockers(
 
 
 def _variables(session: Session) -> dict[str, str]:
-    try:
-        return session.pairs(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted(ASKED)})")
-    except pymysql.MySQLError as error:
-        raise Unsupported(f"{session.endpoint} does not show its variables: {error.args[-1]}") from error
+    return session.pairs(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted(ASKED)})")
 
 
 def _states(session: Session, adapter: Adapter) -> dict[str, bool]:
@@ -118,6 +130,8 @@ def _states(session: Session, adapter: Adapter) -> dict[str, bool]:
             f" WHERE name IN ({names})"
         )
     except pymysql.MySQLError as error:
+        if error_number(error) not in WITHOUT_PRIVILEGE:
+            raise
         account = text(session.query("SELECT CURRENT_USER()")[0][0])
         raise Unsupported(
             f"{session.endpoint} may not read InnoDB's counters ({error.args[-1]}); as an administrator: "

@@ -12,6 +12,7 @@ import pymysql
 from msgspec.structs import replace
 from pymysql.constants import ER
 
+from tuner.servers.causes import CUT_SHORT
 from tuner.servers.connect import Session
 from tuner.servers.parts import PARTS, ROLE, Around, Part, ask
 from tuner.servers.port import Unreachable
@@ -24,9 +25,6 @@ MISSING_SECONDS = 60.0
 
 As often a part is asked for again that tells the server's role and gave no answer in time.
 """
-
-SLOW = frozenset({ER.QUERY_TIMEOUT, ER.QUERY_INTERRUPTED, ER.LOCK_WAIT_TIMEOUT})
-"""The server's errors for an answer that would not have come in time; no part is refused by them."""
 
 UNDO_SECONDS = 600.0
 """An undo tablespace that is inactive for longer than this was set aside, and is not being truncated."""
@@ -125,7 +123,7 @@ class Surroundings:
             self._leave_out(name)
             raise
         except pymysql.MySQLError as error:
-            if error.args[0] in SLOW:
+            if error.args[0] in CUT_SHORT:
                 self._leave_out(name)
                 return False
             self._forget(name)
