@@ -189,6 +189,33 @@ def test_a_margin_below_ours_is_not_understood() -> None:
     assert "log_concurrency_margin is" in facts.blockers[0]
 
 
+FIVES = pytest.mark.parametrize("name", ["mysql-5.6.24", "mysql-5.7.44", "percona-5.7.44"])
+
+
+@FIVES
+def test_threads_set_since_mysqld_started_are_no_unknown_build(name: str) -> None:
+    """The limits of 5.6 and 5.7 stay those of the start: both numbers are said, and the way out."""
+    server, session, _ = opened(name)
+    session.reading.variables["innodb_thread_concurrency"] = "64"
+    (blocker,) = server.facts().blockers
+
+    assert "innodb_thread_concurrency is 64 and was 0 when mysqld started" in blocker
+    assert "set it back to 0 and restart InnoBrim, or restart mysqld" in blocker
+
+
+@FIVES
+def test_limits_that_no_number_of_threads_makes_are_not_understood(name: str) -> None:
+    """Any other difference is that of another build."""
+    server, session, _ = opened(name)
+    metrics = session.reading.metrics
+    state, limit = metrics["log_max_modified_age_sync"]
+    metrics["log_max_modified_age_sync"] = (state, str(int(limit) + 1))
+    (blocker,) = server.facts().blockers
+
+    assert "log_max_modified_age_sync is" in blocker
+    assert "this build is not understood" in blocker
+
+
 def test_what_the_counters_said_before_is_not_what_the_server_does() -> None:
     """Below the low-water mark MariaDB leaves its counters as they were: its law says 0 there, and is met."""
     server, session, _ = opened("mariadb-11.8.6-lwm")

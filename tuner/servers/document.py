@@ -55,7 +55,7 @@ def document(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> str
         _written(fixtures),
         "\n## Flush laws\n",
         _table(
-            ("law", "what it flushes, pages/s", f"M over demand at an age ratio of {SHOWN_RATIO}", "seen on"),
+            ("law", "what it flushes, pages/s", f"M over demand at an age ratio of {SHOWN_RATIO}", "law of"),
             _laws(fixtures),
         ),
         DIFFERENT,

@@ -80,9 +80,8 @@ How each is known:
 - **source**: read in its source or manual, and never seen by us; a fixture is written from these documents.
 
 Whatever is known of it, a server's own limits are compared with ours at the start, and the
-[model gate](decisions/model-gate.md) lets nothing be written before its own percentages were met. You have
-one that is only known from its source? `innobrim record --fixture`
-[makes a recording](record-and-report.md#a-fixture).
+[model gate](decisions/model-gate.md) lets nothing be written before its own percentages were met. You have one that is only known from its source?
+`innobrim record --fixture` [makes a recording](record-and-report.md#a-fixture).
 """
 
 DIFFERENT = f"""
@@ -123,6 +122,9 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   in the order in which neither happens, and reads both back.
 - **Values above 2³² − 1** are possible before MySQL {named(RAISED)}, and in MariaDB in all of
   10.5 and 10.6, and before {", ".join(named((*one, patch)) for one, patch in MARIADB_NARROWER.items())}.
+- **MySQL 5.6 and 5.7** go by the `innodb_thread_concurrency` that mysqld started with. Where another one was
+  set since, the limits that they export are not those of the one in force: `check` says so, with both
+  numbers (`blocked`), and nothing is written until they agree.
 - **MySQL 8.0.16**, and what is like it among the early 8.0, exports limits that are not rounded to log
   blocks, and flushes by them without taking the margin off. It is read and not controlled: `check` says that
   this build is not understood (`blocked`).

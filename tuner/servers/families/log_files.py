@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache
@@ -13,6 +14,10 @@ from tuner.servers.families.older_parts import PARTS_56, PARTS_57, STARTED
 from tuner.servers.limits import LogGroupLimits, RedoLimits, log_group_limits, log_group_limits_5
 from tuner.servers.parts import PARTS
 
+THREADS = "innodb_thread_concurrency"
+MOST_THREADS = 1000
+"""The most that it can be set to."""
+
 LSN, CHECKPOINT = "Innodb_lsn_current", "Innodb_lsn_last_checkpoint"
 """Percona Server 5.7 has them, and 8.0 from 8.0.21 on (PS-7275)."""
 
@@ -20,7 +25,7 @@ LSN, CHECKPOINT = "Innodb_lsn_current", "Innodb_lsn_last_checkpoint"
 class LogFilesAdapter(Adapter):
     """What 5.6, 5.7 and 8.0 before 8.0.30 have in common; the age is in InnoDB's counters alone."""
 
-    variables = ("innodb_thread_concurrency", "innodb_log_file_size", "innodb_log_files_in_group")
+    variables = (THREADS, "innodb_log_file_size", "innodb_log_files_in_group")
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_redo_log_enabled")
     limit_counters: ClassVar[tuple[str, ...]] = ("log_max_modified_age_async", "log_max_modified_age_sync")
     percona_ages: ClassVar[tuple[str, ...]] = (LSN, CHECKPOINT)
@@ -78,7 +83,7 @@ class LogFilesAdapter(Adapter):
             int(answers["innodb_log_file_size"]),
             int(answers["innodb_log_files_in_group"]),
             self.page_size,
-            int(answers["innodb_thread_concurrency"]),
+            int(answers[THREADS]),
         )
 
 
@@ -102,6 +107,29 @@ class MySQL57Adapter(LogFilesAdapter):
         """Return what the counters must say: what the server uses."""
         limits = self.limits_of(answers)
         return limits.flush_limit, limits.sync_point
+
+    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
+        """Compare our limit arithmetic with the server's own values, which are from when mysqld started.
+
+        They do not follow an ``innodb_thread_concurrency`` that is set later.
+        """
+        mismatch = super().limits_mismatch(exported)
+        threads = self._threads_of(exported) if mismatch else None
+        if threads is None:
+            return mismatch
+        return (
+            f"{THREADS} is {exported[THREADS]} and was {threads} when mysqld started, which its limits go by "
+            f"until it is restarted: set it back to {threads} and restart InnoBrim, or restart mysqld"
+        )
+
+    def _threads_of(self, exported: Mapping[str, str]) -> int | None:
+        """Return the ``innodb_thread_concurrency`` that makes our limits the server's; None where none does."""
+        own = tuple(int(exported[name]) for name in self.limit_counters)
+        with contextlib.suppress(ValueError):  # more threads than a log of this size has room for
+            for threads in range(MOST_THREADS + 1):
+                if self.exported_by({**exported, THREADS: str(threads)}) == own:
+                    return threads
+        return None
 
 
 class MySQL56Adapter(MySQL57Adapter):
