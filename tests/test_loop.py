@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -73,10 +74,15 @@ class Run:
     """
 
     def __init__(
-        self, *entries: tuple[float, Command], settings: Settings = ACTIVE, read_seconds: float = 0.01
+        self,
+        *entries: tuple[float, Command],
+        settings: Settings = ACTIVE,
+        read_seconds: float = 0.01,
+        told: dict[str, Any] | None = None,
     ) -> None:
         self.clock = SimClock()
         self.server = Timed(self.clock, read_seconds)
+        self.server.told = told or {}
         self.inbox = Script(self.clock, *entries)
         self.records: list[TickRecord] = []
         self.told: list[Receipt] = []
@@ -243,6 +249,29 @@ def test_after_a_restart_the_server_is_asked_again_what_it_is(away: int) -> None
     assert said == [f"the server is 9.8.0 now and was {FACTS.version}"]
     missed = [one.tick.reading for one in run.records if isinstance(one.tick.reading, Missed)]
     assert {one.reason for one in missed} == {"asked again what server this is"}
+
+
+def test_counters_that_come_back_have_the_server_looked_at_again() -> None:
+    """Who turns them on is no longer told to; the limits that only they show are compared, once."""
+    off = ("log_lsn_current", "log_max_modified_age_sync")
+    run = Run(told={"disabled_counters": off})
+    run.server.shows = {"degraded": True}
+    seen: list[tuple[str, ...]] = []
+
+    def watch(record: TickRecord) -> None:
+        if record.tick.number == 20:
+            run.server.shows = {}
+            run.server.told = {"blockers": ("log_max_modified_age_sync is not ours",)}
+        if record.tick.facts is not None:
+            seen.append(record.tick.facts.disabled_counters)
+
+    run.watch = watch
+    state = run.go(60.0)
+
+    assert seen == [()]
+    assert state.facts.disabled_counters == ()
+    (hold,) = [one for one in run.records[-1].holds if one.code.value == "inert"]
+    assert "log_max_modified_age_sync is not ours" in hold.reason
 
 
 def test_a_server_that_is_no_longer_supported_is_left_alone() -> None:

@@ -17,8 +17,8 @@ Publish = Callable[[State, TickRecord], None]
 """Called once a tick, before a write is carried out; must never block."""
 
 
-RENEWED_AFTER = frozenset({"restarted", "other_server"})
-"""Events after which version, limits and blockers may be others."""
+RENEWED_AFTER = frozenset({"restarted", "other_server", "counters_back"})
+"""Events after which version, limits and blockers may be others, or can be seen for the first time."""
 
 
 RENEW_SECONDS = 5.0

@@ -79,8 +79,9 @@ How each is known:
   byte, and the flush percentage that it exports is the one that our law gives, where the law goes by it.
 - **source**: read in its source or manual, and never seen by us; a fixture is written from these documents.
 
-Whatever is known of it, a server's own limits are compared with ours at the start, and the
-[model gate](decisions/model-gate.md) lets nothing be written before its own percentages were met. You have one that is only known from its source?
+Whatever is known of it, a server's own limits are compared with ours at the start, or when the counters
+that show them are turned on, and the [model gate](decisions/model-gate.md) lets nothing be
+written before its own percentages were met. You have one that is only known from its source?
 `innobrim record --fixture` [makes a recording](record-and-report.md#a-fixture).
 """
 
