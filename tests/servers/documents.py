@@ -23,6 +23,10 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "PMM-15195 (log_max_modified_age_sync of MySQL 8.0.46 at 100 MiB)",
         "live figures of MySQL 9.7.4, whose limits are computed in the same way",
     ),
+    "redo-26.7": (
+        "MySQL 26.7 Reference Manual, 1.4 and 1.5: no variable that is read or set here is changed or removed",
+        "live figures of MySQL 9.7.4, the release before",
+    ),
     "percona-5.7": (
         "storage/innobase/log/log0log.cc of Percona Server 5.7 (log_calc_max_ages)",
         "storage/innobase/buf/buf0flu.cc of Percona Server 5.7 (page_cleaner_flush_pages_recommendation)",

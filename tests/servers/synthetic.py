@@ -81,6 +81,15 @@ SERVERS: dict[str, Server] = {
     "mysql-8.4.8": Server(
         "redo", "8.4.8", _MYSQL, capacity(512 * MEBIBYTE), SOURCES["redo"], capacity=(10_000, 20_000)
     ),
+    "mysql-26.7.0": Server(
+        "redo",
+        "26.7.0",
+        _MYSQL,
+        capacity(512 * MEBIBYTE),
+        SOURCES["redo-26.7"],
+        capacity=(10_000, 20_000),
+        note="the first release after 9.7, numbered by year and month; its source was not read",
+    ),
     "percona-5.7.44": Server(
         "5.7",
         "5.7.44-48-log",

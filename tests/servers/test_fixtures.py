@@ -50,6 +50,7 @@ LAW = {
 
 PROVIDER = {"rds": "Amazon RDS", "cloudsql": "Google Cloud SQL"}
 NARROW = {
+    "mysql-26.7.0",
     "mysql-9.7.4",
     "mysql-8.4.8",
     "percona-8.4.6",

@@ -21,6 +21,7 @@ VERSIONS = (
     "8.0.46",
     "8.4.6",
     "9.7.4",
+    "26.7.0",
     "10.5.23-MariaDB",
     "11.8.6-MariaDB",
 )
@@ -87,7 +88,7 @@ def test_each_family_has_its_privilege() -> None:
     }
 
     assert {one for one, line in found.items() if "SYSTEM_VARIABLES_ADMIN" in line} == {
-        one for one in VERSIONS if one.startswith(("8.", "9."))
+        one for one in VERSIONS if one.startswith(("8.", "9.", "26."))
     }
     assert all(("SUPER" in line) != ("SYSTEM_VARIABLES_ADMIN" in line) for line in found.values())
 
@@ -132,7 +133,7 @@ def test_only_tables_that_are_read_and_there_are_granted(version: str) -> None:
     found = tables(family_of(version), release)
 
     assert "events_statements_summary_global_by_event_name" in found
-    assert ("error_log" in found) == (version in {"8.0.29", "8.0.46", "8.4.6", "9.7.4"})
+    assert ("error_log" in found) == (version in {"8.0.29", "8.0.46", "8.4.6", "9.7.4", "26.7.0"})
     assert "clone_status" not in found  # it is there with its plugin alone
     assert not any("history" in one for one in found)
 
@@ -183,10 +184,22 @@ def _sent(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("version", ["5.6", "8.0", "9.7"])
-def test_a_series_is_version_enough(version: str) -> None:
-    """Who knows only the series is understood, with what its first release had."""
+@pytest.mark.parametrize(
+    ("version", "family"),
+    [
+        ("5.6", "mysql"),
+        ("8.0", "mysql"),
+        ("9.7", "mysql"),
+        ("26.10", "mysql"),
+        ("10.5-MariaDB", "mariadb"),
+        ("10.11-MariaDB", "mariadb"),
+        ("11.8-MariaDB", "mariadb"),
+    ],
+)
+def test_a_series_is_version_enough(version: str, family: str) -> None:
+    """Who knows only the series is understood, with what its first supported release had."""
     assert statements(version)
+    assert family_of(version).name == family
 
 
 @pytest.mark.parametrize(
@@ -195,6 +208,8 @@ def test_a_series_is_version_enough(version: str) -> None:
         ("5.5.62", "too old"),
         ("10.4.34-MariaDB", "too old"),
         ("10.11.6", "write 10.11.6-MariaDB"),
+        ("10.11", "write 10.11-MariaDB"),
+        ("12.3.1", "write 12.3.1-MariaDB"),
         ("new", "no version"),
         ("", "no version"),
     ],

@@ -123,6 +123,9 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   in the order in which neither happens, and reads both back.
 - **Values above 2³² − 1** are possible before MySQL {named(RAISED)}, and in MariaDB in all of
   10.5 and 10.6, and before {", ".join(named((*one, patch)) for one, patch in MARIADB_NARROWER.items())}.
+- **MySQL 26.7** came after 9.7: from there on the numbers are year and month. Its manual names no
+  system or status variable that is read or set here as changed or removed; its source was not read. It is
+  taken for what it has, as any later release is.
 - **MySQL 5.6 and 5.7** go by the `innodb_thread_concurrency` that mysqld started with. Where another one was
   set since, the limits that they export are not those of the one in force: `check` says so, with both
   numbers (`blocked`), and nothing is written until they agree.

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tuner.records import SET_GLOBAL, Bounds, grant, literal, login, revoke
 from tuner.servers.errorlog import QUERY as ERROR_LOG
-from tuner.servers.families.recognise import Family, recognise
+from tuner.servers.families.recognise import MARIADB_OLDEST, Family, recognise
 from tuner.servers.port import Unsupported
 from tuner.servers.procedure import DEFINER, ENABLES, SCHEMA
 from tuner.servers.proceduretext import DEFINER_ACCOUNT, enable_counters, set_global
@@ -25,6 +25,9 @@ NO_PASSWORD = "*" + 40 * "0"
 
 SINCE = {"error_log": (8, 0, 22)}
 """The release of MySQL that a table of the Performance Schema came with, where its family is older."""
+
+BY_YEAR = (26, 7)
+"""The first release of MySQL that is numbered by year and month; the one before was of 9.7."""
 
 CLONES = "clone_status"
 """A table that is there while the clone plugin is loaded: elsewhere a GRANT on it would end the script."""
@@ -78,11 +81,11 @@ def family_of(version: str) -> Family:
     Raises:
         Unsupported: none that can be sampled; the message says why.
     """
-    whole = f"{version}.0" if re.fullmatch(r"\d+\.\d+", version) else version
+    whole = _whole(version)
     release = release_of(whole)
     if release == (0, 0, 0):
         raise Unsupported(f"{version!r} is no version; write what SELECT VERSION() says, such as 8.0.46")
-    if release >= (10, 0, 0) and "mariadb" not in version.lower():
+    if (10,) <= release < BY_YEAR and "mariadb" not in version.lower():
         raise Unsupported(f"MySQL has no {version}; write {version}-MariaDB where it is a MariaDB")
     variables = {
         "version": whole,
@@ -94,6 +97,15 @@ def family_of(version: str) -> Family:
     if release >= (8, 0, 30) and "mariadb" not in version.lower():
         variables["innodb_redo_log_capacity"] = "104857600"
     return recognise(variables)
+
+
+def _whole(version: str) -> str:
+    """Return a version with its patch release: the first that is supported where only the series is named."""
+    series = re.match(r"(\d+)\.(\d+)(?![\d.])", version)
+    if series is None:
+        return version
+    first = MARIADB_OLDEST[2] if (int(series[1]), int(series[2])) == MARIADB_OLDEST[:2] else 0
+    return f"{series[0]}.{first}{version[series.end() :]}"
 
 
 def setup(asked: Asked) -> Iterator[Part]:
@@ -172,7 +184,7 @@ def _session(asked: Asked) -> Iterator[Part]:
 
 def _oldest(family: Family, asked: Asked) -> bool:
     """Tell whether it is MySQL 5.6, which locks no account and knows no IF NOT EXISTS for one."""
-    return family.name != "mariadb" and release_of(f"{asked.version}.0") < (5, 7)
+    return family.name != "mariadb" and release_of(_whole(asked.version)) < (5, 7)
 
 
 def _definer(asked: Asked, family: Family) -> Iterator[str]:
@@ -198,7 +210,7 @@ def _account(asked: Asked, family: Family, account: str) -> Iterator[str]:
     made = "GRANT USAGE ON *.* TO" if _oldest(family, asked) else "CREATE USER IF NOT EXISTS"
     yield f"{made} {name} IDENTIFIED BY {secret} WITH MAX_USER_CONNECTIONS {CONNECTIONS}"
     yield grant("PROCESS", account)
-    for table in tables(family, release_of(f"{asked.version}.0")):
+    for table in tables(family, release_of(_whole(asked.version))):
         yield grant("SELECT", account, f"performance_schema.{table}")
 
 

@@ -35,7 +35,7 @@ ASKED = (
 )
 """Variables that tell families apart, or that limits depend on."""
 
-SUPPORTED = "supported are MySQL 5.6 to 9.x, Percona Server 5.7 to 8.4 and MariaDB from 10.5.7 on"
+SUPPORTED = "supported are MySQL 5.6 to 9.x and 26.7, Percona Server 5.7 to 8.4 and MariaDB from 10.5.7 on"
 MARIADB_OLDEST = (10, 5, 7)
 RAISED = (8, 4)
 """The release from which on C and M are at most 32 bits."""
