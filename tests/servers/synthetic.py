@@ -138,6 +138,15 @@ SERVERS: dict[str, Server] = {
         capacity(100 * MEBIBYTE),
         SOURCES["percona"],
         capacity=(10_000, 20_000),
+        variables=_HIGH,
+    ),
+    "percona-8.4.6-legacy": Server(
+        "redo",
+        "8.4.6-6",
+        _PERCONA.format(6),
+        capacity(100 * MEBIBYTE),
+        SOURCES["percona"],
+        capacity=(10_000, 20_000),
         variables={_FACTOR: "legacy"},
     ),
     "mariadb-10.5.23": Server(
