@@ -24,7 +24,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "live figures of MySQL 9.7.4, whose limits are computed in the same way",
     ),
     "redo-26.7": (
-        "MySQL 26.7 Reference Manual, 1.4 and 1.5: no variable that is read or set here is changed or removed",
+        "MySQL 26.7 Reference Manual, 1.4 and 1.5: no variable that is read or set here changed or went",
         "live figures of MySQL 9.7.4, the release before",
     ),
     "percona-5.7": (

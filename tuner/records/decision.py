@@ -157,7 +157,7 @@ class Tick(Struct, frozen=True):
         reading: of the server.
         commands: asked for since the last tick.
         receipt: of the last tick's write.
-        facts: read anew, after mysqld was restarted, another server answered or counters came back; else None.
+        facts: read anew, after a restart of mysqld, with another server, or once counters are back.
     """
 
     number: int

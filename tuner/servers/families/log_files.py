@@ -123,7 +123,7 @@ class MySQL57Adapter(LogFilesAdapter):
         )
 
     def _threads_of(self, exported: Mapping[str, str]) -> int | None:
-        """Return the ``innodb_thread_concurrency`` that makes our limits the server's; None where none does."""
+        """Return the ``innodb_thread_concurrency`` that makes our limits the server's; None: none does."""
         own = tuple(int(exported[name]) for name in self.limit_counters)
         with contextlib.suppress(ValueError):  # more threads than a log of this size has room for
             for threads in range(MOST_THREADS + 1):
