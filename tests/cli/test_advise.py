@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tuner.cli.advise import static_value
+from tuner.cli.advise import Watched, _answer, static_value
 from tuner.findings import Finding
 from tuner.records import Capacity
 from tuner.settings import Settings
@@ -70,3 +70,16 @@ def test_a_static_value_promises_what_the_law_gives(law: str, said: str) -> None
     (static,) = static_value(bench.records, state)
 
     assert said in static.reason
+
+
+def test_advice_is_about_the_server_as_it_was_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """A setting that somebody changed while advise watched, as told to, is not advised once more."""
+    bench = Bench(Settings(), FakeServer(Capacity(225, 450)))
+    bench.turns(120)
+    watched = Watched()
+    watched.records = bench.records
+    watched.state = replace(bench.state, facts=replace(bench.state.facts, flush_law="soft-limit"))
+    with pytest.raises(SystemExit):
+        _answer(watched, as_json=False)
+
+    assert "no-authority" in capsys.readouterr().out

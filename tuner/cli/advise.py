@@ -29,7 +29,7 @@ from tuner.core.targets import bounds, headroom_of
 from tuner.findings import Finding
 from tuner.loop import drive
 from tuner.managed import in_its_way
-from tuner.records import Command, Facts, Missed, Sample, TickRecord
+from tuner.records import Command, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
 from tuner.settings import Mode
 
@@ -86,11 +86,10 @@ def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_fla
     """
     with answering(as_json=as_json):
         config = configuration(config_path, {**server_flags, "loop.mode": "advisory"})
-        watched, facts = _watch(config, seconds)
-        _answer(watched, facts, as_json=as_json)
+        _answer(_watch(config, seconds), as_json=as_json)
 
 
-def _watch(config: Config, seconds: int) -> tuple[Watched, Facts]:
+def _watch(config: Config, seconds: int) -> Watched:
     clock = SystemClock()
     server = real_server(config, clock)
     watched = Watched()
@@ -112,14 +111,15 @@ def _watch(config: Config, seconds: int) -> tuple[Watched, Facts]:
         fail(str(error), NO)
     finally:
         server.close()
-    return watched, facts
+    return watched
 
 
-def _answer(watched: Watched, facts: Facts, *, as_json: bool) -> None:
+def _answer(watched: Watched, *, as_json: bool) -> None:
     last = next((record for record in reversed(watched.records) if record.estimate is not None), None)
     if last is None or watched.state is None:
         reasons = {r.tick.reading.reason for r in watched.records if isinstance(r.tick.reading, Missed)}
         fail(f"no usable sample in {len(watched.records)} readings: {'; '.join(sorted(reasons))}", NO)
+    facts = watched.state.facts
     dirtied = max(pages_dirtied(one.estimate) for one in watched.records if one.estimate is not None)
     found = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
     found += [in_its_way(one, facts.managed) for one in static_value(watched.records, watched.state)]
