@@ -97,6 +97,19 @@ def test_ten_readings_of_any_family(played: Answering, record: Record, tmp_path:
     assert all(statement.startswith(("SELECT ", "SHOW ")) for statement in session.asked)
 
 
+def test_a_server_too_busy_to_say_what_it_is_is_recorded_all_the_same(
+    played: Answering, record: Record, tmp_path: Path
+) -> None:
+    """A statement that the server cut short ends no recording: its number is in the file."""
+    played(Played("mysql-8.0.46", refused={"metrics": 3024}))
+    result = record("--for", "3s")
+
+    assert result.exit_code == 0
+    assert "what it is cannot be told now" in result.output
+    assert "see what holds the server up" in result.output
+    assert load(tmp_path / "server.json").refused == {"metrics": 3024}
+
+
 def test_a_server_that_is_refused_is_recorded_all_the_same(
     played: Answering, record: Record, tmp_path: Path
 ) -> None:

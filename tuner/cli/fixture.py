@@ -90,6 +90,11 @@ def _announce(session: Session, path: Path, seconds: float) -> None:
     except Unsupported as error:
         say(f"this version does not take this server: {error}")
         return
+    except Unreachable as error:
+        if session.current is None:
+            raise
+        say(f"what it is cannot be told now: {error}")
+        return
     say(f"{facts.product}: flush law {facts.flush_law}")
     for blocker in facts.blockers:
         say(f"this server could not be tuned: {blocker}")
