@@ -106,7 +106,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         transport = transport_of(scope)
-        answer = _Answer(send)
+        answer = _Answer(send, lambda: self._still_admits(scope))
         cost = COSTS.get(scope["path"], 1.0)
         if not self._rates[transport].allows(peer_in(scope), time.monotonic(), cost):
             await asyncio.sleep(DELAY)
@@ -137,6 +137,16 @@ class Gate:
         finally:
             answer.end_turn()
 
+    def _still_admits(self, scope: Scope) -> bool:
+        """Tell whether a request would be let in now as well; one that would not is cut off."""
+        try:
+            self._access.admit(scope)
+        except ApiError as error:
+            self._refusals.note(error.refusal)
+            cut(scope)
+            return False
+        return True
+
     def _refusal(self, error: ApiError) -> Response:
         """Return the answer to a request that is not let in, which is counted."""
         self._refusals.note(error.refusal)
@@ -144,21 +154,30 @@ class Gate:
 
 
 class _Answer:
-    """What is sent: with our headers, in pieces. A stream of events gives its turn back as it begins."""
+    """What is sent: with our headers, in pieces.
 
-    def __init__(self, send: Send) -> None:
+    A stream of events gives its turn back as it begins, and each of its messages asks whether its client may
+    still come in: it may outlive the token that opened it.
+    """
+
+    def __init__(self, send: Send, still_admitted: Callable[[], bool]) -> None:
         self.started = False
         self.turn: Callable[[], None] | None = None
         self._send = send
+        self._still_admitted = still_admitted
+        self._is_stream = False
 
     async def __call__(self, message: Message) -> None:
         """Send one message."""
         self.started = True
+        if self._is_stream and not self._still_admitted():
+            return
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
-            if headers.get("content-type", "").startswith(STREAM):
+            self._is_stream = headers.get("content-type", "").startswith(STREAM)
+            if self._is_stream:
                 self.end_turn()
         for piece in _pieces(message):
             await self._send(piece)
