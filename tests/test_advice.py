@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +43,21 @@ def record(**changes: Any) -> TickRecord:  # noqa: ANN401 - any field
 
 QUIET = {"new_density": 1e-4, "flush_rate": 100.0}
 """100 pages a second become dirty, and are flushed."""
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def ids_in(path: Path) -> set[str]:
+    """Return the ids of the findings that a module makes; one that is made of a value ends before it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
+            (said,) = [one.value for one in node.keywords if one.arg == "id"]
+            text = said.values[0] if isinstance(said, ast.JoinedStr) else said
+            assert isinstance(text, ast.Constant)
+            found.add(str(text.value))
+    return found
 
 
 def by_id(found: list[Finding]) -> dict[str, Finding]:
@@ -215,3 +233,12 @@ def test_what_holds_only_active_mode_is_not_said_to_hold() -> None:
     found = by_id(advise(record(holds=(hold,)), FACTS, Settings()))
 
     assert found["hold-model-mismatch"].title == "active mode would be held: model mismatch"
+
+
+def test_each_id_is_explained() -> None:
+    """Who goes by an id finds it in the page of the API, and none there that no finding has."""
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").partition("### Advice")[2]
+    section = page.partition("\n### ")[0]
+    explained = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", section)) | {"hold-"}
+
+    assert explained == set().union(*map(ids_in, (ROOT / "tuner").rglob("*.py")))

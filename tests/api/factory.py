@@ -62,11 +62,14 @@ FACTS = Facts(
     started=START - 86_400,
 )
 FINDING = Finding(
-    id="set-io-capacity-max",
+    id="set-io-capacity",
     severity="info",
-    title="Set innodb_io_capacity_max to 450",
+    title="set innodb_io_capacity(_max) to 225/450",
     reason="page demand is 410 pages/s at an age ratio of 0.72",
-    sql=("SET GLOBAL innodb_io_capacity = 225;", "SET GLOBAL innodb_io_capacity_max = 450;"),
+    effect="one step on the way; at the set-point about 2% fewer page writes per byte of redo "
+    "(age ratio 0.71 → 0.74, combining exponent 0.60)",
+    fix="paste the statements in this order, or let active mode do it; the best value moves with the load",
+    sql=("SET GLOBAL innodb_io_capacity = 225", "SET GLOBAL innodb_io_capacity_max = 450"),
 )
 
 
