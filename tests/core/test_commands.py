@@ -70,9 +70,10 @@ def test_resume_with_nothing_to_resume(bench: Bench) -> None:
 
 def test_override_takes_effect_at_once(bench: Bench) -> None:
     """A person's M is written in the same tick, without step limit or dwell, and is named as theirs."""
+    before = bench.server.capacity.io_capacity_max
     record = bench.turn(command("override", value=600, ttl=30.0))
 
-    assert answer(record) == (True, "override to 600 for 30 s")
+    assert answer(record) == (True, f"override to 600 for 30 s, from {before}")
     assert record.decision.kind.value == "override"
     assert record.decision.source == "person"
     assert bench.server.capacity == Capacity(600, 600)

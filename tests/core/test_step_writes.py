@@ -130,8 +130,9 @@ def test_a_write_whose_outcome_was_not_read_is_still_our_own(bench: Bench) -> No
 def test_an_override_says_which_value_it_becomes(bench: Bench) -> None:
     """Where M is to be twice C, an odd one is rounded, and the answer says to which."""
     bench.state = replace(bench.state, settings=replace(bench.state.settings, ratio=2))
+    before = bench.server.capacity.io_capacity_max
     record = bench.turn(command("override", value=601, ttl=30.0))
 
     said = record.acknowledgements[-1].message
-    assert said == "override to 600 for 30 s: the nearest whole multiple, 300/600"
+    assert said == f"override to 600 for 30 s, from {before}: the nearest whole multiple, 300/600"
     assert bench.server.capacity.io_capacity_max == 600

@@ -88,10 +88,11 @@ def override(state: State, asked: Asked) -> Outcome:
     found = state.writes.expected if asked.sample is None else asked.sample.capacity
     home = wanted if found is None else home_of(state, found)
     made = near(wanted, home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
+    was = "" if found is None else f", from {found.io_capacity_max}"
     why = "" if made.io_capacity_max == wanted else f": the nearest whole multiple, {made}"
     return Outcome(
         replace(state, override=override, restoring=""),
-        f"override to {made.io_capacity_max} for {ttl:.0f} s{why}",
+        f"override to {made.io_capacity_max} for {ttl:.0f} s{was}{why}",
         event="override",
     )
 
