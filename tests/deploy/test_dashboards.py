@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,17 @@ from tuner.fields import FIELDS
 
 FILES = list(dashboards())
 VARIABLES = {"datasource", "job", "instance"}
+SHOWN_AS = {
+    "_bytes_per_second": "Bps",
+    "_pages_per_second": "none",
+    "_bytes": "bytes",
+    "_seconds": "s",
+    ":p99_rate5m": "s",
+    "_ratio": "percentunit",
+}
+"""What Grafana calls the unit at the end of a metric's name, the longest first."""
+
+_ALONE = re.compile(r"([a-z_:0-9]+)\{[^}]*\}")
 
 
 @pytest.fixture(params=FILES)
@@ -96,6 +108,27 @@ def test_panels_ask_for_metrics_that_there_are(dashboard: dict[str, Any]) -> Non
         names = names_in(expression)
         assert names <= known_names(), title
         assert names or any(name in expression for name in SCRAPED_BY_ITSELF), title
+
+
+def test_a_number_is_shown_in_its_unit(dashboard: dict[str, Any]) -> None:
+    """Bytes as bytes and seconds as seconds, wherever a panel shows a metric as it is."""
+    shown = 0
+    for panel in panels(dashboard):
+        own = panel["fieldConfig"]
+        units = {
+            one["matcher"]["options"]: each["value"]
+            for one in own["overrides"]
+            for each in one["properties"]
+            if each["id"] == "unit"
+        }
+        for target in panel["targets"]:
+            metric = _ALONE.fullmatch(target["expr"])
+            unit = next((unit for end, unit in SHOWN_AS.items() if metric and metric[1].endswith(end)), "")
+            if unit:
+                shown += 1
+                assert units.get(target["legendFormat"], own["defaults"]["unit"]) == unit, target["expr"]
+
+    assert shown > 5
 
 
 def test_nothing_is_tied_to_one_installation(dashboard: dict[str, Any]) -> None:
