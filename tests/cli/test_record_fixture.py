@@ -221,6 +221,7 @@ def of_metrics(name: str, **metrics: tuple[str, str]) -> tuple[Reading, ...]:
     ("changes", "said"),
     [
         ({"refused": {"metrics": 1227}}, "may not be read; GRANT PROCESS ON *.* lets the account see them"),
+        ({"refused": {"metrics": 3024}}, "was cut short; see what holds the server up"),
         (
             {"readings": of_metrics("mysql-8.0.46", log_lsn_current=("disabled", "0"))},
             "are off; SET GLOBAL innodb_monitor_enable = 'module_log'",
@@ -234,7 +235,7 @@ def of_metrics(name: str, **metrics: tuple[str, str]) -> tuple[Reading, ...]:
             "flushing by age, as buffer_flush_pct_for_lsn was 0 throughout",
         ),
     ],
-    ids=["refused", "off", "idle", "light"],
+    ids=["refused", "cut short", "off", "idle", "light"],
 )
 def test_what_another_recording_could_show_is_said(
     played: Answering, record: Record, changes: dict[str, Any], said: str

@@ -16,6 +16,7 @@ from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said
 from tuner.core.degraded import ENABLE
+from tuner.servers.causes import CUT_SHORT, HANGS
 from tuner.servers.connect import Session
 from tuner.servers.detect import detect
 from tuner.servers.fixture import Fixture, encode
@@ -122,6 +123,8 @@ def _record(recorder: FixtureRecorder, clock: Clock, seconds: float) -> list[str
 def wanting(found: Fixture) -> list[str]:
     """Return what the recording cannot show, each with what would let another one show it."""
     metrics = [reading.metrics for reading in found.readings]
+    if found.refused.get("metrics") in CUT_SHORT:
+        return [f"ages and flush percentages, as the look at InnoDB's counters was cut short; {HANGS}"]
     if not found.state_column or "metrics" in found.refused:
         grant = "GRANT PROCESS ON *.* lets the account see them"
         return [f"ages and flush percentages, as InnoDB's counters may not be read; {grant}"]
