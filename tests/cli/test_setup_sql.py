@@ -51,6 +51,16 @@ def test_the_bounds_are_the_configurations(tmp_path: Path) -> None:
     }
 
 
+def test_a_providers_server_gets_an_account_that_reads() -> None:
+    """Where SET GLOBAL is refused to everybody the head says so, and no bounds or privileges are promised."""
+    done = call("--server-version", "8.0.31-google")
+    told = json.loads(call("--server-version", "8.0.31-google", "--json").stdout)
+
+    assert "an account that reads, as Google Cloud SQL takes no SET GLOBAL" in done.stdout
+    assert "SYSTEM_VARIABLES_ADMIN" not in done.stdout
+    assert told["bounds"] is None
+
+
 def test_no_account_without_a_password() -> None:
     """Without one nothing is printed: an account that anybody could use is worse than none."""
     done = call("--server-version", "9.7.4", password=None)

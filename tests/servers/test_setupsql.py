@@ -118,6 +118,16 @@ def test_the_direct_grant_is_the_second_choice() -> None:
     assert found[-1] == "GRANT SUPER ON *.* TO 'innobrim'@'localhost'"
 
 
+@pytest.mark.parametrize("direct", [False, True])
+def test_where_the_provider_takes_no_set_global_the_account_reads(*, direct: bool) -> None:
+    """No statement is one that its administrator may not run: the script would end there."""
+    found = statements("8.0.31-google", direct=direct)
+
+    assert any(one.startswith("CREATE USER IF NOT EXISTS 'innobrim'@") for one in found)
+    assert "GRANT PROCESS ON *.* TO 'innobrim'@'localhost'" in found
+    assert not any("PROCEDURE" in one or "definer" in one or "SYSTEM_VARIABLES" in one for one in found)
+
+
 def test_several_accounts_share_the_procedures() -> None:
     """Daemons from several hosts get a grant each, as a procedure that is made anew takes all along."""
     found = statements(accounts=("innobrim@10.0.0.1", "innobrim@10.0.0.2"))

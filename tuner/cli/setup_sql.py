@@ -101,7 +101,7 @@ def setup_sql(
         return
     click.echo("\n".join(f"-- {line}" for line in _head(asked, product, remove=remove)))
     click.echo(script(iter(parts)), nl=False)
-    if not remove and not direct:
+    if not (remove or direct or family_of(asked.version).managed):
         click.echo("\n-- Where it could set every global variable before:")
         click.echo("\n".join(f"-- {one};" for one in superfluous(asked)))
 
@@ -190,7 +190,10 @@ def _head(asked: Asked, product: str, *, remove: bool) -> list[str]:
     if remove:
         return [f"InnoBrim: takes its account and procedures away again from {product}.", *_where(asked)]
     made = "an account that reads and may set global variables"
-    if not asked.direct:
+    provider = family_of(asked.version).managed
+    if provider:
+        made = f"an account that reads, as {provider} takes no SET GLOBAL: advisory mode needs no more"
+    elif not asked.direct:
         made = f"an account that reads, and writes through a procedure alone: {asked.bounds}, pages/s"
     return [
         f"InnoBrim on {product}: {made}.",
@@ -211,6 +214,6 @@ def _where(asked: Asked) -> list[str]:
 def _told(asked: Asked, parts: tuple[Part, ...]) -> dict[str, object]:
     return {
         "accounts": asked.accounts,
-        "bounds": None if asked.direct else asked.bounds,
+        "bounds": None if asked.direct or family_of(asked.version).managed else asked.bounds,
         "parts": parts,
     }

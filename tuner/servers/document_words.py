@@ -138,8 +138,9 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   `record` and the advisory loop work, and print what is to be set as `aws rds modify-db-parameter-group` or
   `gcloud sql instances patch`, the counters too. What can be set there is one pair for all hours: ask for it
   at a busy one. The grants are the administrator's account's to give: those of the reading account in the
-  [README](../README.md#beside-a-server-of-your-own). What `innobrim setup-sql` prints is not for such a
-  server, as nobody there can give its definer the privilege to write. Aurora flushes no pages from the
+  [README](../README.md#beside-a-server-of-your-own). `innobrim setup-sql` knows Cloud SQL by its
+  version and prints those; RDS it does not, and its script ends at the definer's privilege to write, which
+  nobody there can give. Aurora flushes no pages from the
   instance: it is refused. Other providers are not told from servers of your own: where nobody may be given
   the privilege, `check` names it as missing, and advisory mode works.
 - **Counters off.** What is left is in [degraded.md](degraded.md). Where only `SHOW ENGINE INNODB STATUS`

@@ -109,14 +109,14 @@ def _whole(version: str) -> str:
 
 
 def setup(asked: Asked) -> Iterator[Part]:
-    """Return the statements, part by part.
+    """Return the statements, part by part; for a provider's server that takes no SET GLOBAL only what reads.
 
     Raises:
         Unsupported: no server that can be sampled.
     """
     family = family_of(asked.version)
     yield from _session(asked)
-    if not asked.direct:
+    if not (asked.direct or family.managed):
         yield Part("A schema for the procedures; nothing else is in it.", (_SCHEMA,))
         yield Part(
             f"Whose privileges they use: {DEFINER}, which cannot log in.", tuple(_definer(asked, family))
@@ -131,6 +131,8 @@ def setup(asked: Asked) -> Iterator[Part]:
         )
     for account in asked.accounts:
         yield Part(_reading(family), tuple(_account(asked, family, account)))
+        if family.managed:
+            continue
         if asked.direct:
             about = "What it writes with. It is the privilege to set every global variable, to anything."
             yield Part(about, (grant(family.write_privilege, account),))
