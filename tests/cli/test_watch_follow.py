@@ -181,6 +181,22 @@ def test_a_daemon_that_is_back_goes_on_with_a_gap(daemon: Daemon, follower: Foll
     assert silent.again == 51.0
 
 
+def test_a_daemon_started_anew_is_asked_for_everything(daemon: Daemon, follower: Follower) -> None:
+    """One that was away for less than a second, and whose ticks go on by chance, is another one."""
+    before = follower.ask()
+    daemon.asked.clear()
+    daemon.tick(SECONDS + 1)
+    assert daemon.status is not None
+    assert before.status.process is not None
+    later = replace(before.status.process, started=before.status.process.started + 60.0)
+    daemon.status = replace(daemon.status, process=later)
+    daemon.events = Events((event(1, "mode", "mode active → advisory"),), run="18bcfe65260", gap=False)
+    found = follower.ask()
+
+    assert found.events == daemon.events.events
+    assert any("history" in path for path in daemon.asked)
+
+
 def test_a_longer_range_asks_for_a_longer_past(daemon: Daemon, follower: Follower) -> None:
     """What the charts show next is asked for at the next question."""
     follower.ask()

@@ -202,8 +202,13 @@ class Follower:
 
 def _follows(before: View, status: Status, span: float) -> bool:
     """Tell whether a status is the same tick, or the next one, of the same daemon and the same picture."""
-    same = before.gone is None and before.span == span
+    same = before.gone is None and before.span == span and _began(before.status) == _began(status)
     return same and status.tick - before.status.tick in {0, 1} and status.at >= before.status.at
+
+
+def _began(status: Status) -> float | None:
+    """Return when the daemon was started, Unix time: events and ticks are numbered anew from then on."""
+    return None if status.process is None else status.process.started
 
 
 def _told(status: Status) -> tuple[object, ...]:
