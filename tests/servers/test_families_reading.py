@@ -147,6 +147,23 @@ def test_a_percona_server_without_such_variables_is_asked_the_last_resort(hidden
     assert sum("ENGINE INNODB STATUS" in one for one in asked) == 1
 
 
+@pytest.mark.parametrize("name", ["mysql-5.7.44", "mysql-8.0.29", "percona-5.7.44"])
+def test_ages_that_the_counters_show_are_not_asked_of_the_last_resort(name: str) -> None:
+    """With module_log on and module_buffer off the age is the counters' own, fresh at each reading."""
+    server, session, _ = opened(name)
+    metrics = session.reading.metrics
+    for one in [one for one in metrics if one.startswith("buffer_")]:
+        metrics[one] = ("disabled", "0")
+    server.facts()
+    found = good(server)
+    oldest = metrics.get("log_lsn_buf_pool_oldest") or metrics["log_lsn_buf_pool_oldest_approx"]
+
+    assert found.degraded
+    assert found.modified_age == int(metrics["log_lsn_current"][1]) - int(oldest[1]) > 0
+    assert found.lsn_checkpoint == int(metrics["log_lsn_last_checkpoint"][1])
+    assert not any("ENGINE INNODB STATUS" in one for one in session.asked)
+
+
 def with_margin(times: float) -> tuple[Facts, Sample, int]:
     """Return a MySQL 8.0.29 whose margin is so much of the usual one, a reading, and what it exports."""
     server, session, _ = opened("mysql-8.0.29")

@@ -21,9 +21,13 @@ MOST_THREADS = 1000
 LSN, CHECKPOINT = "Innodb_lsn_current", "Innodb_lsn_last_checkpoint"
 """Percona Server 5.7 has them, and 8.0 from 8.0.21 on (PS-7275)."""
 
+COUNTED = ("log_lsn_current", "log_lsn_last_checkpoint")
+ENGINE = ("engine_lsn", "engine_checkpoint")
+"""The same in InnoDB's counters, and of what SHOW ENGINE INNODB STATUS said last."""
+
 
 class LogFilesAdapter(Adapter):
-    """What 5.6, 5.7 and 8.0 before 8.0.30 have in common; the age is in InnoDB's counters alone."""
+    """What 5.6, 5.7 and 8.0 before 8.0.30 have in common; MySQL's own show an age in InnoDB's counters alone."""
 
     variables = (THREADS, "innodb_log_file_size", "innodb_log_files_in_group")
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_redo_log_enabled")
@@ -48,13 +52,7 @@ class LogFilesAdapter(Adapter):
 
     def redo(self, answers: Answers) -> dict[str, Any]:
         """Return what the answers say of the redo log and its limits."""
-        current, checkpoint = (
-            int(next((answers[name] for name in names if name in answers), 0))
-            for names in (
-                ("log_lsn_current", LSN, "engine_lsn"),
-                ("log_lsn_last_checkpoint", CHECKPOINT, "engine_checkpoint"),
-            )
-        )
+        current, checkpoint = self.ages(answers)
         return {
             "redo_capacity": int(answers["innodb_log_file_size"]) * int(answers["innodb_log_files_in_group"]),
             "redo_logical_size": max(0, current - checkpoint),
@@ -64,18 +62,29 @@ class LogFilesAdapter(Adapter):
         }
 
     def last_resort(self, answers: Answers) -> bool:
-        """Tell whether the server is none of Percona's that show their ages."""
-        return not answers.keys() >= {LSN, CHECKPOINT}
+        """Tell whether neither the log's counters nor variables of Percona Server's own show an age."""
+        return self._ends(answers) == ENGINE
 
     def ages(self, answers: Answers) -> tuple[int, int]:
-        """Return what Percona Server's own variables say, else what SHOW ENGINE INNODB STATUS said last."""
-        if self.last_resort(answers):
-            return int(answers["engine_lsn"]), int(answers["engine_checkpoint"])
-        return int(answers[LSN]), int(answers[CHECKPOINT])
+        """Return the current LSN and that of the last checkpoint, from the best source that answered."""
+        current, checkpoint = self._ends(answers)
+        return int(answers[current]), int(answers[checkpoint])
 
     def tail(self, answers: Answers) -> int:
-        """Return what SHOW ENGINE INNODB STATUS said last of the oldest modification, else the checkpoint."""
-        return int(answers["engine_oldest"]) if self.last_resort(answers) else self.ages(answers)[1]
+        """Return the oldest modification as the same source has it; Percona Server's has the checkpoint."""
+        ends = self._ends(answers)
+        if ends == COUNTED:
+            return int(answers[self.oldest]) or int(answers[ends[0]])
+        return int(answers["engine_oldest" if ends == ENGINE else CHECKPOINT])
+
+    def _ends(self, answers: Answers) -> tuple[str, str]:
+        """Return under which names both ends of a checkpoint's age stand; never one of this and one of that.
+
+        The log's counters count where they are on, whatever other counters are off.
+        """
+        if answers.keys() >= {*COUNTED, self.oldest}:
+            return COUNTED
+        return (LSN, CHECKPOINT) if answers.keys() >= {LSN, CHECKPOINT} else ENGINE
 
     def sizes(self, answers: Mapping[str, str]) -> tuple[int, int, int, int]:
         """Return what the limits depend on."""
