@@ -27,7 +27,7 @@ ENGINE = ("engine_lsn", "engine_checkpoint")
 
 
 class LogFilesAdapter(Adapter):
-    """What 5.6, 5.7 and 8.0 before 8.0.30 have in common; MySQL's own show an age in InnoDB's counters alone."""
+    """What 5.6, 5.7 and 8.0 before 8.0.30 have in common; MySQL shows an age in InnoDB's counters alone."""
 
     variables = (THREADS, "innodb_log_file_size", "innodb_log_files_in_group")
     status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_redo_log_enabled")
