@@ -206,6 +206,7 @@ def test_the_template_differs_by_its_name_alone() -> None:
         ("/etc/innobrim/%i.cnf", "/etc/innobrim/my.cnf"),
         ("/etc/innobrim/%i.password", "/etc/innobrim/mysql-password"),
         (" (%i)\n", "\n"),
+        (" mysql@%i.service mysqld@%i.service mariadb@%i.service\n", "\n"),
     ):
         assert there in several
         several = several.replace(there, here)
