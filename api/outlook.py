@@ -100,7 +100,7 @@ def _settles(law: FlushLaw, found: Estimate, io_capacity_max: int, lowest: float
     def suffices(ratio: float) -> bool:
         pages = _pages(found, ratio)
         kept_up = found.sustained_capacity is None or pages <= found.sustained_capacity
-        return kept_up and law.gain_over_demand(ratio) * pages <= io_capacity_max
+        return kept_up and law.resting_gain(ratio) * pages <= io_capacity_max
 
     if not suffices(1.0):
         return None

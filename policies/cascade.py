@@ -274,7 +274,7 @@ class Cascade:
         """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
         error, ahead = situation.error, situation.error_ahead
         rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
-        gain = self.law.gain_over_demand(situation.set_point)
+        gain = self.law.resting_gain(situation.set_point)
         return Proposal(
             io_capacity_max=gain * rate,
             terms={
@@ -291,7 +291,7 @@ class Cascade:
         """Keep to one M while changes are scarce."""
         resting = min(HIGHEST_M, state.equilibrium.io_capacity_max(self.law, situation))
         combining = max(LEAST_COMBINING, situation.combining_exponent)
-        gain = HOLD_GAIN * (self.law.stiffness(situation.set_point) + combining)
+        gain = HOLD_GAIN * (self.law.resting_stiffness(situation.set_point) + combining)
         saving, act = state.saving.rest(situation, resting=resting, gain=gain)
         terms = {
             "error": situation.error,
@@ -329,7 +329,7 @@ class Cascade:
             return Proposal(rest, terms)
         if abs(state.shift) > WORTH_SHIFT:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
-        by_law = self.law.stiffness(situation.set_point)
+        by_law = self.law.resting_stiffness(situation.set_point)
         move = HOLD_GAIN * situation.hold_gain * (by_law + combining) * math.log1p(mean / situation.set_point)
         move = self._missed(state, situation, move)
         band = max(BAND, CALM * unrest)
@@ -339,15 +339,15 @@ class Cascade:
             return Proposal(current * math.exp(trim), terms | {"move": trim})
         return Proposal(current * math.exp(move), terms | {"move": move}, act=lasting and settled)
 
-    @staticmethod
-    def _missed(state: CascadeState, situation: Situation, move: float) -> float:
+    def _missed(self, state: CascadeState, situation: Situation, move: float) -> float:
         """Return the way to where the age rests, in ln M, where the landing was far from it; else the move.
 
         A landing within the first minute goes by averages of a quarter of it, and the load of a start is not
-        the one that stays. Error and averages of two minutes have to say the same.
+        the one that stays. Error and averages of two minutes have to say the same. Where batches end early,
+        the place to rest at is known too badly for that.
         """
         lasted = 0.0 if state.landed_at is None else situation.now - state.landed_at
-        if state.rest <= 0.0 or lasted <= SLOW_SECONDS:
+        if self.law.stops_early or state.rest <= 0.0 or lasted <= SLOW_SECONDS:
             return move
         way = math.log(state.rest / situation.io_capacity_max)
         return way if way * move > 0.0 and abs(way) > MISSED * abs(move) else move
@@ -361,6 +361,8 @@ class Cascade:
         off = state.calm_ratio - situation.set_point
         if settlings < TRIM_SETTLINGS or abs(off) <= band / math.sqrt(settlings):
             return 0.0
-        gain = self.law.stiffness(situation.set_point) + max(LEAST_COMBINING, situation.combining_exponent)
+        gain = self.law.resting_stiffness(situation.set_point) + max(
+            LEAST_COMBINING, situation.combining_exponent
+        )
         move = TRIM_GAIN * situation.hold_gain * gain * math.log1p(off / situation.set_point)
         return move if abs(move) > WORTH_SHIFT else 0.0

@@ -82,4 +82,4 @@ class Equilibrium:
             density=self.density,
             response=situation.flush_response,
         )
-        return law.gain_over_demand(situation.set_point) * self.density * resting
+        return law.resting_gain(situation.set_point) * self.density * resting

@@ -11,6 +11,7 @@ from tuner.core.estimator import (
     EstimatorState,
     update,
 )
+from tuner.core.window import flushed_share
 
 
 def test_what_a_batch_does_not_get_to_is_not_the_devices_fault() -> None:
@@ -46,6 +47,15 @@ def test_an_empty_flush_list_says_nothing_of_the_device() -> None:
 
     assert found.authority == 1.0
     assert found.sustained_capacity is None
+
+
+def test_the_share_that_batches_flush_is_seen() -> None:
+    """Asked for 1000 pages/s and flushing 400 is a share of 0.4, and 1 where hardly any are asked for."""
+    state, _ = follow(limited(60))
+    resting, _ = follow([replace(one, flush_requested=10) for one in limited(60)])
+
+    assert flushed_share(state.window) == pytest.approx(0.4)
+    assert flushed_share(resting.window) == 1.0
 
 
 def test_authority_is_what_the_device_gives() -> None:

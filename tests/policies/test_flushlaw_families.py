@@ -176,3 +176,29 @@ def test_legacy_is_what_it_was(ratio: float, demand: float) -> None:
     assert LEGACY.steady_ratio(demand=demand, io_capacity_max=2.0 * demand) == math.pow(
         inverse * demand / (2.0 * demand), 1.0 / 1.5
     )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "demand", "io_capacity_max"),
+    [(0.45, 484.0, 2000), (0.89, 328.0, 554), (0.96, 300.0, 500), (0.91, 323.0, 482)],
+)
+def test_the_m_that_a_real_5_6_rested_with(ratio: float, demand: float, io_capacity_max: int) -> None:
+    """Batches that end early need more M than the law says; MySQL 5.6.24's settled rows show how much."""
+    assert LEGACY_56.resting_gain(ratio) * demand == pytest.approx(io_capacity_max, rel=0.09)
+    assert LEGACY_56.gain_over_demand(ratio) * demand < 0.7 * io_capacity_max
+
+
+def test_a_real_5_6_answers_to_m_where_it_is_the_cap() -> None:
+    """The age of MySQL 5.6.24 moved by half of what M did, which write combining alone does not explain."""
+    slope = math.log(624 / 442) / math.log(1.03 / 0.85)
+    combining = 0.35
+
+    assert LEGACY_56.resting_stiffness(0.9) + combining == pytest.approx(slope, rel=0.1)
+
+
+@pytest.mark.parametrize("name", sorted(LAWS.keys() - {LEGACY_56.name}))
+def test_others_rest_where_the_law_says(name: str) -> None:
+    """Batches of all other servers go on until they have flushed what was asked for."""
+    law = LAWS[name]
+    assert law.resting_gain(0.9) == law.gain_over_demand(0.9)
+    assert law.resting_stiffness(0.9) == law.stiffness(0.9)

@@ -67,7 +67,7 @@ def _resting(found: Estimate, age: float) -> float:
 
 
 def _needed(law: FlushLaw, sample: Sample, found: Estimate, age: float) -> float:
-    return law.gain_over_demand(age / sample.flush_limit) * _resting(found, age)
+    return law.resting_gain(age / sample.flush_limit) * _resting(found, age)
 
 
 def _least(lowest: float, sample: Sample, fits: Callable[[float], bool]) -> float:

@@ -134,16 +134,19 @@ def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
     return state.due * state.ledger.between(sample.lsn_oldest, sample.lsn_oldest + span)
 
 
-def age_ahead(state: EstimatorState, sample: Sample, found: Estimate, seconds: float) -> float:
+def age_ahead(
+    state: EstimatorState, sample: Sample, found: Estimate, seconds: float, *, flushed_share: float = 1.0
+) -> float:
     """Return the modified age that the present M leads to, bytes, walking the tail through the ledger.
 
+    ``flushed_share`` is what is flushed of what is asked for where batches end early, 0 to 1.
     Without a ledger that reaches the tail the present slope is drawn out. What is flushed beyond all that is
     dirty now is dirtied meanwhile.
     """
     if not state.ledger.covers(sample.lsn_oldest):
         return max(0.0, found.modified_age + found.age_slope * seconds)
     capped = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
-    full = float(sample.io_capacity_max) * min(1.0, found.authority)
+    full = float(sample.io_capacity_max) * min(flushed_share, found.authority)
     rate = full if capped else min(full, found.flush_rate)
     pages, written = rate * seconds, found.redo_rate * seconds
     tail = state.ledger.after(sample.lsn_oldest, pages / state.due)

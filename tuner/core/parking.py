@@ -48,7 +48,7 @@ def parked(
         ratio: age ratio that it leads to.
     """
     demand = max(estimate.demand, estimate.demand_ahead, estimate.flush_rate)
-    gain = law.gain_over_demand(ratio)
+    gain = law.resting_gain(ratio)
     if not law.authority:
         gain = AIM
     elif 0 < estimate.age_ratio < ratio:

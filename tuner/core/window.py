@@ -166,6 +166,20 @@ def idled(window: Window) -> bool:
     return len(window) > 1 and window[-1].idle != window[-2].idle
 
 
+def flushed_share(window: Window) -> float:
+    """Return pages flushed per page that the server asked itself for, 0 to 1; 1 where it asked for few.
+
+    Where batches end before they are done, less is flushed than was asked for on any device.
+    """
+    asked, flushed = 0.0, 0
+    for old, new in itertools.pairwise(window):
+        if new.idle == old.idle:
+            asked += new.requested * (new.at - old.at)
+            flushed += new.flushed - old.flushed
+    seconds = window[-1].at - window[0].at
+    return min(1.0, flushed / asked) if asked > LITTLE_ASKED * seconds > 0.0 else 1.0
+
+
 def neighbours(window: Window) -> float:
     """Return pages flushed as neighbours per page flushed in its own turn."""
     new, old = window[-1], since(window, RATE_SECONDS)

@@ -15,7 +15,7 @@ from tuner.core.drainreach import aim_of
 from tuner.core.laws import asleep, catches_up, without_authority
 from tuner.core.plan import gain
 from tuner.core.state import Drain, Return, State
-from tuner.core.window import idled, warm
+from tuner.core.window import flushed_share, idled, warm
 from tuner.records import DecisionKind, Estimate, Sample
 
 FADING = 0.5
@@ -205,6 +205,8 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
     set_point = state.set_point if state.set_point is not None else 0.5
     ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
     span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
+    stops_early = LAWS[state.facts.flush_law].stops_early
+    share = flushed_share(state.estimator.window) if stops_early else 1.0
     return Situation(
         now=now,
         age=found.modified_age,
@@ -215,7 +217,7 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         age_slope=found.age_slope,
         demand=found.demand,
         horizon=ahead,
-        age_ahead=estimator.age_ahead(state.estimator, sample, found, ahead),
+        age_ahead=estimator.age_ahead(state.estimator, sample, found, ahead, flushed_share=share),
         pages_due=estimator.pages_ahead(state.estimator, sample, span),
         combining_exponent=found.combining_exponent,
         new_density=found.new_density,
