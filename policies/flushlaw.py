@@ -19,8 +19,11 @@ import math
 from dataclasses import dataclass, replace
 
 EARLY = 0.62
-"""M that the law alone would need, over the M with which the age rests where batches end early: MySQL 5.6.24 under an even load, 0.61 with M = 2000 at an age ratio of 0.45, 0.62 with M = 500 at 0.97
-(docs/results/bench/old-mysql)."""
+"""M that the law alone would need, over the M with which the age rests where batches end early.
+
+MySQL 5.6.24 under an even load: 0.61 with M = 2000 at an age ratio of 0.45, 0.62 with M = 500 at 0.97
+(docs/results/bench/old-mysql).
+"""
 
 TERMS_WITH_NEED = 3
 """A mean of so many terms has p among them."""
@@ -120,8 +123,8 @@ class FlushLaw:
         """Return the ``stiffness`` of the place where the age rests.
 
         Where batches end early M is not flushed whole where it is the cap, so the age answers there as
-        well, as it does to the law elsewhere. The age ratio of MySQL 5.6.24 went from 0.85 to 1.03 with M from 624 to
-        442, write combining included; that is 1.8 (docs/results/bench/old-mysql).
+        well, as it does to the law elsewhere. The age ratio of MySQL 5.6.24 went from 0.85 to 1.03 with M
+        from 624 to 442, write combining included; that is 1.8 (docs/results/bench/old-mysql).
         """
         return self.exponent if self.stops_early else self.stiffness(ratio)
 
