@@ -8,8 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 from tuner import logs
+
+settings.register_profile("innobrim", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("innobrim")
+"""How fast a busy machine draws examples, and runs them, is no promise to a user."""
 
 pytest_plugins = ["tests.real.fixtures", "tests.real.small", "tests.real.families", "tests.browser.fixtures"]
 
