@@ -10,13 +10,17 @@ MEBIBYTE = 1_048_576
 
 @dataclass(frozen=True)
 class Redo:
-    """A redo log, bytes: the settings that make it, what is exported of it, what the flush law divides by."""
+    """A redo log, bytes: the settings that make it, what is exported of it, what the flush law divides by.
+
+    The margin is given where the server keeps it to itself.
+    """
 
     variables: dict[str, int]
     flush_limit: int
     counters: dict[str, int]
     max_age: int
     physical: int
+    margin: int = 0
 
 
 def files_5(size: int, files: int) -> Redo:
@@ -34,7 +38,10 @@ def files_5(size: int, files: int) -> Redo:
 
 
 def files_80(size: int, files: int) -> Redo:
-    """Return a log of MySQL 8.0.27: log_calc_max_ages, log_calc_concurrency_margin; all in whole blocks."""
+    """Return a log of MySQL 8.0.27: log_calc_max_ages, log_calc_concurrency_margin; all in whole blocks.
+
+    The margin is worked out in log_sys_init, before any counter is on, and so exported as 0.
+    """
     real = files * (size - 2048)
     writer = _down(real - min(real // 10, 256 * 4 * 16_384))
     extra = _down(writer * 5 // 100)
@@ -43,12 +50,12 @@ def files_80(size: int, files: int) -> Redo:
     ages = {
         "log_max_modified_age_async": -_down(-(free_check - free_check // 8)),
         "log_max_modified_age_sync": -_down(-(free_check - free_check // 16)),
-        "log_concurrency_margin": margin,
+        "log_concurrency_margin": 0,
     }
     in_lsn = margin // 496 * 512 + margin % 496 + 12
     settings = {"innodb_log_file_size": size, "innodb_log_files_in_group": files}
     limit = _down(ages["log_max_modified_age_async"] - in_lsn)
-    return Redo(settings, limit, ages, _down(free_check - in_lsn), files * size)
+    return Redo(settings, limit, ages, _down(free_check - in_lsn), files * size, margin)
 
 
 EXPORTED = {

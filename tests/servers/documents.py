@@ -15,6 +15,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "8.0": (
         "storage/innobase/log/log0chkp.cc of MySQL 8.0.27 (log_calc_max_ages, log_calc_concurrency_margin)",
+        "storage/innobase/log/log0log.cc of MySQL 8.0.25 (log_sys_init: the margin, before counters go on)",
+        "storage/innobase/handler/ha_innodb.cc of MySQL 8.0 (innodb_enable_monitor_at_startup, after that)",
         "storage/innobase/buf/buf0flu.cc of MySQL 8.0.27 (Adaptive_flush)",
         _MONITOR.format("MySQL 8.0.27"),
     ),

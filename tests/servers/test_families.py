@@ -150,6 +150,13 @@ def test_limits_that_are_not_ours_block_control(name: str) -> None:
     assert "not understood" in blocker
 
 
+def test_a_margin_not_counted_yet_blocks_nothing() -> None:
+    """The counter is 0 from when it is turned on until the server comes to its margin again."""
+    exported = {**LIMIT_COUNTERS, "log_concurrency_margin": 0}
+
+    assert taken(Scripted(exported=exported)).blockers == ()
+
+
 def test_limits_are_compared_only_where_they_can_be() -> None:
     """While the redo log is resized, or where the counters are off, nothing is held against the server."""
     wrong = dict.fromkeys(LIMIT_COUNTERS, 1)

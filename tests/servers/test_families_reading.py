@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.servers.scripted import Scripted, good
+from tests.servers.synthetic import SERVERS
 from tests.servers.test_fixtures import opened
 from tuner.records import Facts, Sample
+from tuner.servers.answers import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
-from tuner.servers.families.log_files import MARGIN
 from tuner.servers.families.older_parts import PARTS_57
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
@@ -168,7 +169,7 @@ def with_margin(times: float) -> tuple[Facts, Sample, int]:
     """Return a MySQL 8.0.29 whose margin is so much of the usual one, a reading, and what it exports."""
     server, session, _ = opened("mysql-8.0.29")
     metrics = session.reading.metrics
-    margin = -(-int(int(metrics[MARGIN][1]) * times) // 512) * 512
+    margin = -(-int(SERVERS["mysql-8.0.29"].redo.margin * times) // 512) * 512
     metrics[MARGIN] = (metrics[MARGIN][0], str(margin))
     facts = server.facts()
     return facts, good(server), margin
@@ -183,6 +184,16 @@ def test_a_margin_that_the_server_made_larger_is_gone_by() -> None:
     lost = large // 496 * 512 + large % 496 - (small // 496 * 512 + small % 496)
     assert usual.stall_point - tight.stall_point == pytest.approx(lost, abs=512)
     assert usual.flush_limit - tight.flush_limit == pytest.approx(lost, abs=512)
+
+
+def test_a_margin_that_the_server_never_counted_is_no_other_build() -> None:
+    """MySQL 8.0 before 8.0.30 works it out before any counter is on: it says 0, and ours holds."""
+    _, usual, _ = with_margin(1.0)
+    facts, found, margin = with_margin(0.0)
+
+    assert margin == 0
+    assert facts.blockers == facts.disabled_counters == ()
+    assert (found.flush_limit, found.stall_point) == (usual.flush_limit, usual.stall_point)
 
 
 def test_an_early_8_0_is_read_and_not_controlled() -> None:

@@ -122,7 +122,7 @@ def test_limits_are_those_that_the_server_exports(name: str) -> None:
         last = sample.flush_limit if sample.flush_law in {"mariadb", "mariadb-wakes"} else max_age
         assert sample.sync_point == exported.get("log_max_modified_age_sync", last)
         return
-    margin = int(now.metrics["log_concurrency_margin"][1])
+    margin = int(now.metrics["log_concurrency_margin"][1]) or SERVERS[name].redo.margin
     in_lsn = margin // PAYLOAD * BLOCK + margin % PAYLOAD + 12
     assert sample.flush_limit == (limit - in_lsn) // BLOCK * BLOCK
     assert sample.sync_point + facts.flush_order_lag == exported["log_max_modified_age_sync"] - in_lsn

@@ -129,6 +129,8 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
 - **MySQL 5.6 and 5.7** go by the `innodb_thread_concurrency` that mysqld started with. Where another one was
   set since, the limits that they export are not those of the one in force: `check` says so, with both
   numbers (`blocked`), and nothing is written until they agree.
+- **MySQL 8.0 before 8.0.30** works `log_concurrency_margin` out before its counters go on: it is 0, and not
+  compared, until the server makes it larger, which is seen where the counters were on by then.
 - **MySQL 8.0.16**, and what is like it among the early 8.0, exports limits that are not rounded to log
   blocks, and flushes by them without taking the margin off. It is read and not controlled: `check` says that
   this build is not understood (`blocked`).

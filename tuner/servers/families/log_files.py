@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from tuner.servers.adapter import Adapter
-from tuner.servers.answers import Answers, first_mismatch, points
+from tuner.servers.answers import MARGIN, Answers, first_mismatch, points
 from tuner.servers.families.older_parts import PARTS_56, PARTS_57, STARTED
 from tuner.servers.limits import LogGroupLimits, RedoLimits, log_group_limits, log_group_limits_5
 from tuner.servers.parts import PARTS
@@ -152,14 +152,11 @@ class MySQL56Adapter(MySQL57Adapter):
     by_age = None
 
 
-MARGIN = "log_concurrency_margin"
-
-
 class MySQL80Adapter(LogFilesAdapter):
     """MySQL and Percona Server 8.0 before 8.0.30.
 
     Where the log writer ran short of room, it made the margin larger, by a fifth each time, until the next
-    restart (log/log0chkp.cc, ``log_increase_concurrency_margin``).
+    restart (log/log0chkp.cc, ``log_increase_concurrency_margin``); seen where the counter was on by then.
     """
 
     parts = PARTS

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from tuner.servers.adapter import Adapter
-from tuner.servers.answers import Answers, first_mismatch, points
+from tuner.servers.answers import MARGIN, Answers, first_mismatch, points
 from tuner.servers.limits import RedoLimits, redo_limits
 
 
@@ -33,7 +33,7 @@ class RedoCapacityAdapter(Adapter):
     surroundings = "replication, locks, clones and latency"
     oldest = "log_lsn_buf_pool_oldest_approx"
     waits = "log_on_file_space_waits"
-    limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", "log_concurrency_margin")
+    limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", MARGIN)
     limit_status = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_%'"
 
     def limits_mismatch(self, exported: Mapping[str, str]) -> str:
