@@ -156,6 +156,15 @@ def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -
     assert f"{worst_tick_seconds(Config()):g} s\nagainst `WatchdogSec={seconds}`" in guide
 
 
+def test_the_guide_says_what_another_timeout_wants() -> None:
+    """Who raises the time-out reads which times of the unit have to follow, and what they are for one second."""
+    guide = (UNIT.parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
+    waits = CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK
+
+    assert f"`WatchdogSec=` above {2 * waits} T" in guide
+    assert f"`TimeoutStopSec=` above {LIMIT_SECONDS:g} + {waits} T" in guide
+
+
 def test_the_unit_says_how_long_the_slowest_tick_is() -> None:
     """The number beside the watchdog's time is the one that the configuration is checked against."""
     text = UNIT.read_text(encoding="utf-8")
