@@ -157,7 +157,7 @@ def test_the_unit_keeps_the_timing_inequality(unit: configparser.ConfigParser) -
 
 
 def test_the_guide_says_what_another_timeout_wants() -> None:
-    """Who raises the time-out reads which times of the unit have to follow, and what they are for one second."""
+    """Who raises the time-out reads which times of the unit have to follow, and how far."""
     guide = (UNIT.parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
     waits = CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK
 

@@ -32,6 +32,10 @@ echo "systemd-run $*" >>"$ROOT/said"
 for word in "$@"; do configuration=$word; done
 ! grep -qx "$configuration" "$ROOT/fails"
 """
+_PROGRAM = """\
+#!/bin/sh
+if grep -qx "$3" "$ROOT/wrong"; then echo "Error: $3: unknown key" >&2; exit 2; fi
+"""
 _SYSUSERS = """\
 #!/bin/sh
 echo "systemd-sysusers $*" >>"$ROOT/said"
@@ -51,16 +55,16 @@ class Package:
             ("bin/systemctl", _SYSTEMCTL),
             ("bin/systemd-run", _SYSTEMD_RUN),
             ("bin/systemd-sysusers", _SYSUSERS),
+            ("opt/innobrim/bin/innobrim", _PROGRAM),
             ("usr/share/debconf/confmodule", _DEBCONF),
             ("answer", "false\n"),
             ("units", ""),
             ("fails", ""),
             ("said", ""),
+            ("wrong", ""),
         ):
-            self.write(name, text)
-        for name in ("systemctl", "systemd-run", "systemd-sysusers"):
-            (root / "bin" / name).chmod(0o755)
-        for name in ("etc/systemd/system/multi-user.target.wants", "run/systemd/system", "opt/innobrim/bin"):
+            self.write(name, text).chmod(0o755)
+        for name in ("etc/systemd/system/multi-user.target.wants", "run/systemd/system"):
             (root / name).mkdir(parents=True)
         (root / "opt/innobrim/bin/python").symlink_to(sys.executable)
 
@@ -135,6 +139,22 @@ def test_an_upgrade_starts_again_what_it_stopped(package: Package) -> None:
     assert package.said("systemctl")[2:] == ["--no-block start innobrim.service innobrim@3307.service"]
     assert not (package.root / "run/innobrim.stopped").exists()
     assert package.restored() == []
+
+
+def test_an_upgrade_says_which_daemon_will_not_start(package: Package) -> None:
+    """A configuration that the new program refuses is named at the upgrade, which goes on all the same."""
+    three(package)
+    package.write("units", "innobrim.service\ninnobrim@3307.service\n")
+    package.run("prerm", "upgrade")
+    package.write("wrong", f"{package.root}/etc/innobrim/3307.toml\n")
+
+    done = package.run("postinst", "configure")
+
+    assert done.returncode == 0
+    assert "unknown key" in done.stderr
+    assert "innobrim@3307.service does not start with" in done.stderr
+    assert "innobrim.service does" not in done.stderr
+    assert package.said("systemctl")[-1] == "--no-block start innobrim.service innobrim@3307.service"
 
 
 def test_a_removal_restores_only_where_asked(package: Package) -> None:
