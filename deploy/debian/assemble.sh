@@ -34,7 +34,9 @@ put 0644 debian/innobrim.toml etc/innobrim/innobrim.toml
 put 0600 debian/my.cnf etc/innobrim/my.cnf
 put 0644 systemd/newer-systemd.conf usr/share/doc/innobrim/examples/newer-systemd.conf
 cp -r prometheus grafana "$SHARE/examples/"
-for page in /source/docs/*.md; do put 0644 "$page" "usr/share/doc/innobrim/$(basename "$page")"; done
+for page in /source/docs/*.md /source/docs/decisions/*.md; do
+  put 0644 "$page" "usr/share/doc/innobrim/${page#/source/docs/}"
+done
 put 0644 /source/README.md usr/share/doc/innobrim/README.md
 gzip -9n <../CHANGELOG.md >"$SHARE/changelog.gz"
 "$PROGRAM/bin/python" debian/notices.py >"$SHARE/copyright"

@@ -51,6 +51,14 @@ ENVIRONMENT = (
 FILES = (
     (DEFAULT_PATH, "Configuration, where no --config names another one."),
     (
+        "/etc/innobrim/my.cnf",
+        "The login of innobrim.service, root's; for commands that log in themselves, by --defaults-file.",
+    ),
+    (
+        "/etc/innobrim/NAME.toml, /etc/innobrim/NAME.cnf",
+        "The same of innobrim@NAME.service, one of several; its state is in /var/lib/innobrim-NAME.",
+    ),
+    (
         DaemonSection().state_directory,
         "State of the daemon: journal with the originals, tokens, unix socket of the API.",
     ),
