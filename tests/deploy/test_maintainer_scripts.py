@@ -141,6 +141,18 @@ def test_an_upgrade_starts_again_what_it_stopped(package: Package) -> None:
     assert package.restored() == []
 
 
+@pytest.mark.parametrize("word", ["upgrade", "deconfigure", "remove"])
+def test_what_dpkg_calls_off_leaves_the_daemons_at_work(package: Package, word: str) -> None:
+    """Where dpkg goes back on what it began, the daemons that were stopped for it are started again."""
+    package.write("units", "innobrim.service\n")
+    package.write("answer", "true\n")
+    package.write("fails", f"{package.daemon('innobrim', 'var/lib/innobrim', named=False)}\n")
+    package.run("prerm", word)
+
+    assert package.run("postinst", f"abort-{word}").returncode == 0
+    assert package.said("systemctl")[-1] == "--no-block start innobrim.service"
+
+
 def test_an_upgrade_says_which_daemon_will_not_start(package: Package) -> None:
     """A configuration that the new program refuses is named at the upgrade, which goes on all the same."""
     three(package)
