@@ -33,7 +33,18 @@ def test_a_batch_is_held_against_what_it_could_get_to_at_its_time() -> None:
     state, found, _ = update(replace(state, density=4.0 * state.density), sample(60.0), stops_early=True)
 
     assert found is not None
-    assert found.authority == pytest.approx(1.0, abs=0.02)
+    assert found.authority >= 0.98
+
+
+@pytest.mark.parametrize(("asked", "device"), [(700, False), (1_600, True)])
+def test_batches_that_end_early_are_told_from_a_slow_device(asked: int, *, device: bool) -> None:
+    """MySQL 5.6 that flushes 400 of 700 pages has ended early; with 400 of 1600 it can do no more."""
+    state, found = EstimatorState(), None
+    for reading in limited(60, asked=asked):
+        state, found, _ = update(replace(state, density=10.0 * state.density), reading, stops_early=True)
+
+    assert found is not None
+    assert (found.sustained_capacity is not None) is device
 
 
 def test_an_empty_flush_list_says_nothing_of_the_device() -> None:

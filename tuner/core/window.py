@@ -18,6 +18,9 @@ RATE_SECONDS = 10.0
 LEAST_SECONDS = 0.5
 """Two readings nearer to each other say nothing of a rate."""
 
+EARLY_PART = 0.5
+"""Share of what is asked for that is flushed at least where batches end early; below it is the device."""
+
 LITTLE_ASKED = 50.0
 """Pages below which the share that was flushed is noise."""
 
@@ -67,6 +70,7 @@ def point_of(sample: Sample, *, dirtied: float, most: float = math.inf) -> Point
         dirtied: pages newly dirtied since the window began.
         most: pages that a batch can get to, where the server ends it early; infinite where it does not.
     """
+    part = 1.0 if most == math.inf else EARLY_PART
     return Point(
         at=sample.monotonic,
         lsn=sample.lsn_current,
@@ -77,7 +81,7 @@ def point_of(sample: Sample, *, dirtied: float, most: float = math.inf) -> Point
         neighbours=sample.pages_neighbour,
         rows=sample.row_changes,
         requested=sample.flush_requested,
-        asked=min(float(sample.flush_requested), most),
+        asked=min(part * sample.flush_requested, most),
         dirty=sample.pages_dirty,
         dirtied=dirtied,
         checkpoint_age=sample.checkpoint_age,
