@@ -93,7 +93,7 @@ def kind_of(words: str) -> Kind:
         raise LabServerError(f"{words.split('://', 1)[0]}:// is no server of ours; {WAYS}")
     if words in _PROGRAMS:
         return Kind.PROGRAM
-    if words.startswith(("/", "./", "../", "~")):
+    if words.startswith(("/", ".", "~")):  # no image does
         return _kind_of_path(words)
     if _IMAGE.fullmatch(words):
         return Kind.IMAGE

@@ -61,6 +61,17 @@ def test_words_that_name_nothing_are_shown_with_what_would(words: str, why: str)
     assert "mysql://USER@HOST:PORT" in str(refusal.value)
 
 
+@pytest.mark.parametrize("words", ["./mysqld", ".hidden/mysqld"])
+def test_a_path_from_here_may_begin_with_any_dot(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No image's name begins with a dot, so what does is a path, a hidden directory's too."""
+    (tmp_path / ".hidden").mkdir()
+    program(tmp_path / words, "x")
+    monkeypatch.chdir(tmp_path)
+    assert kind_of(words) is Kind.PROGRAM
+
+
 def test_a_path_is_a_program_or_a_socket(tmp_path: Path) -> None:
     """What lies there decides; a directory or a text is neither."""
     assert kind_of(str(program(tmp_path / "mysqld", "x"))) is Kind.PROGRAM
