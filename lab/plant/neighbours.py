@@ -104,6 +104,25 @@ class Areas(Ledger):
         self._end = lsn
         self.dirty = self.dirtied = pages
 
+    def spread(self, commits: float, lsn: float) -> None:
+        """Begin as on a server long at work: its areas were flushed one after the other, the first one now.
+
+        Args:
+            commits: since the area that was flushed longest ago.
+            lsn: current LSN; the log began with these commits.
+        """
+        begin, held = self._end, self._pages / SLICES
+        touches = commits * self._per_commit
+        step, more = (lsn - begin) / SLICES, touches / SLICES
+        self._cohorts = deque(
+            Cohort(begin + i * step, begin + (i + 1) * step, (i + 0.5) * more, held) for i in range(SLICES)
+        )
+        self._touched = touches
+        self._per_byte = touches / (lsn - begin)
+        self._end = lsn
+        self.dirty = self.dirtied = -sum(held * math.expm1(one.touched - touches) for one in self._cohorts)
+        self._clean = self._pages - self.dirty
+
     def oldest(self, lsn: float) -> float:
         """Return the oldest modification; ``lsn`` when nothing is dirty."""
         if self.dirty <= CRUMB:

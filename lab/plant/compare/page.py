@@ -30,7 +30,9 @@ Written by `{COMMAND}`, nothing by hand, from rows of the published
   they are from are in [plant-seeds.md](plant-seeds.md).
 - Each row is a static C/M. It begins at a low age, or near its own where that is known or guessed; C and M
   are set; it is counted when the age has settled. The simulated server begins at the real one's age, gets C
-  and M in the same second and is counted in the same seconds. The same code works both out.
+  and M in the same second and is counted in the same seconds. The same code works both out. One that flushes
+  neighbours was at work for long: its areas were flushed one after the other, and not all at once. Where no M
+  moves the age (MariaDB without a low-water mark), it begins where the row before has left it.
 - Cells are real / simulated; an error is the simulated one's. x is the modified age over the flush limit.
   "To 63 %" is how many seconds the age took for 63 % of its way from the first second to its mean in the
   counted ones: the answer to a step of M. There is none where it went less than 0.15,

@@ -12,7 +12,8 @@ from lab.bench.sampler import Reading, reading
 from lab.bench.settling import RESET_RATIO
 from lab.plant.clock import SimClock
 from lab.plant.compare.conditions import default_of
-from lab.plant.server import CAPACITY_MINIMUM, SimulatedServer
+from lab.plant.neighbours import Areas
+from lab.plant.server import CAPACITY_MINIMUM, NO_LAW, WAKES, SimulatedServer
 from lab.report.rows import Series
 from lab.workloads.sysbench import Second
 from tuner.records import Capacity
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from lab.plant.parameters import PlantParameters
     from lab.report.rows import Row
     from tuner.records import Sample
+
+RESTS = frozenset({NO_LAW, WAKES})
+"""Flush laws under which the age comes to rest at the flush limit, whatever M."""
 
 LOWEST = Capacity(CAPACITY_MINIMUM, CAPACITY_MINIMUM)
 LOW, HIGH = 0.1, 0.3
@@ -72,7 +76,8 @@ def simulated(row: Row, parameters: PlantParameters, *, seed: int = 1, fresh: bo
     The plant begins at the row's own age, with the row's own C and M from then on, and is counted in the same
     seconds. What the bench did before is done here too, on a server that was at work: the age comes down
     under the default's C and M, and up again where the row was brought near the age that it would settle at.
-    An age that no reset leaves is reached from an empty log.
+    Where no M moves the age, the row before has left it where it stays. An age that no reset leaves is
+    reached from an empty log.
 
     Args:
         row: the real one, with a fixed C and M.
@@ -126,6 +131,12 @@ def _bring(server: SimulatedServer, clock: SimClock, row: Row, *, fresh: bool) -
     """Let the age come to where a row began, on the bench's own way: a reset, then up by a setting beyond."""
     ratio = began_at(row)
     default = default_of(str(row.conditions["server"]))
+    if not fresh:
+        _at_work(server)
+    if server.facts().flush_law in RESTS:
+        server.set_capacity(default)
+        clock.advance_to(clock.monotonic() + BEFORE_SECONDS)
+        return
     brought = ratio >= HIGH and (row.stage != "block" or row.block > 1 or row.kind == "best static")
     low = min(ratio, RESET_RATIO) if brought else ratio
     reset = low >= LOW
@@ -142,6 +153,14 @@ def _bring(server: SimulatedServer, clock: SimClock, row: Row, *, fresh: bool) -
         most = max(CAPACITY_MINIMUM, round((row.io_capacity_max or 0) * BEYOND))
         server.set_capacity(Capacity(max(CAPACITY_MINIMUM, most // 2), most))
         _until(server, clock, RISE_SECONDS, lambda sample: sample.age_ratio >= ratio)
+
+
+def _at_work(server: SimulatedServer) -> None:
+    """Let the areas of a server that flushes neighbours have been flushed one after the other."""
+    engine = server.engine
+    if isinstance(engine.ledger, Areas):
+        engine.redo.lsn += engine.redo.flush_limit
+        engine.ledger.spread(engine.redo.flush_limit / engine.redo_per_commit, engine.redo.lsn)
 
 
 def _until(server: SimulatedServer, clock: SimClock, seconds: int, there: Callable[[Sample], bool]) -> None:

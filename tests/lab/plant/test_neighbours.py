@@ -137,6 +137,18 @@ def test_a_list_that_is_flushed_to_its_end_is_empty() -> None:
     assert ledger.listed == pytest.approx(0.0, abs=1e-6)
 
 
+def test_a_server_long_at_work_has_areas_of_every_age() -> None:
+    """Its oldest page moves on with every area that is flushed, and few pages are clean."""
+    commits, lsn = 30_000.0, 15_000_000.0
+    ledger = Areas(STREAM, lsn=0.0, lists_written=False)
+    ledger.spread(commits, lsn)
+    assert ledger.oldest(lsn) < 0.01 * lsn
+    assert ledger.dirty == pytest.approx(10_000.0 * (1.0 - (1.0 - math.exp(-3.0)) / 3.0), rel=0.01)
+
+    ledger.take(0.5 * ledger.dirty)
+    assert ledger.oldest(lsn) == pytest.approx(0.36 * lsn, rel=0.1)
+
+
 def test_pages_that_waited_very_long_can_be_flushed() -> None:
     """An age of thousands of changes of each page is no number too large."""
     ledger = grown(1e8)
