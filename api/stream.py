@@ -113,7 +113,7 @@ class Streams:
             found, place = self._after(place)
             if found:
                 yield found
-            elif ended:
+            elif ended and not self._handed:
                 return
             else:
                 try:

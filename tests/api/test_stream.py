@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -17,7 +18,9 @@ import httpx
 import pytest
 
 import api.stream
+from api.refusals import Refusals
 from api.server import ApiServer
+from api.stream import Streams
 from tests.api.factory import FACTS, START, application, bearer, missed, record
 from tests.api.test_server import free_port
 from tuner.board import RING_TICKS, Board
@@ -293,6 +296,23 @@ def test_the_end_of_the_daemon_ends_every_stream(site: Site) -> None:
 
     assert [data["number"] for name, data, _ in rest if name == "tick"] == [2]
     assert taken < 1.0
+
+
+def test_a_tick_right_before_the_end_is_sent(board: Board) -> None:
+    """A stop that follows a tick at once, before that is made bytes, loses nothing that has happened."""
+
+    async def stopped_at_once() -> list[bytes]:
+        streams = Streams(board, "1", Refusals())
+        board.publish(record(1), Settings(), FACTS)
+        place, gap = streams.place(None)
+        sent = streams.messages(place, gap)
+        found = [await anext(sent), await anext(sent)]
+        board.publish(record(2), Settings(), FACTS)
+        streams.end()
+        return [*found, *[one async for one in sent]]
+
+    found = asyncio.run(stopped_at_once())
+    assert [b"id: 1-2" in one for one in found] == [False, False, True]
 
 
 def test_nothing_is_kept_before_somebody_listens(board: Board) -> None:
