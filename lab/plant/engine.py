@@ -12,6 +12,7 @@ from lab.plant.disk import Disk
 from lab.plant.endless import IN_HAND, MOST_PHASES, Endless, why_endless
 from lab.plant.flavour import Sync
 from lab.plant.flow import Flow, crowded
+from lab.plant.flush_list import flush_list
 from lab.plant.latency import Latencies
 from lab.plant.load import Clients
 from lab.plant.lru import Lru
@@ -19,7 +20,6 @@ from lab.plant.mariadb import MariaDBCleaner
 from lab.plant.mariadb_redo import MariaDBRedo
 from lab.plant.mysql56 import OldCleaner
 from lab.plant.mysql57 import ForcedCleaner
-from lab.plant.neighbours import flush_list
 from lab.plant.pool import kept
 from lab.plant.redo import Redo
 from lab.plant.space import Space
@@ -88,6 +88,7 @@ class Engine:
             touched,
             neighbours=server.in_force.flush_neighbors and self.lru is None,
             lists_written=server.kind.sync is Sync.FURIOUS,
+            instances=server.pool_instances,
             until_limit=self.redo.flush_limit / parameters.load.redo_bytes_per_commit,
             lsn=float(FIRST_LSN),
         )

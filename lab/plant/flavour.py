@@ -96,6 +96,7 @@ class Flavour(Struct, frozen=True):
         checkpoint_seconds: time between two checkpoints under load.
         resizes: the redo log can be given another size while it runs.
         flush_neighbors: a page is flushed with the dirty pages beside it by default.
+        pool_instances: of a buffer pool from 1 GiB on, where a batch is shared out to them.
         raises_max: a C above M raises M to 2 C, where others lower C to M.
         heeds_age: the age decides whenever a MariaDB's page cleaner is awake, however few pages are dirty.
         asks_all: its commits ask for all that is dirty, not only for what lies beyond the flush limit.
@@ -117,6 +118,7 @@ class Flavour(Struct, frozen=True):
     checkpoint_seconds: float = 7.0
     resizes: bool = False
     flush_neighbors: bool = False
+    pool_instances: int = 1
     raises_max: bool = False
     heeds_age: bool = False
     asks_all: bool = False
@@ -211,6 +213,7 @@ _ALL = (
         version="5.6 (simulated)",
         law=Law("legacy-56", whole=True),
         sync=Sync.WRITERS,
+        pool_instances=8,
         lacks=("flush_sync", *_MYSQL_57.lacks),
     ),
     replace(

@@ -86,7 +86,7 @@ class OldCleaner(HeldCleaner):
         self._asked = self.requested
         self._flushed = 0
         limit = oldest + averages.lsn_rate * (factor + 1)
-        return min(self.requested, math.ceil(ledger.reach(limit, float(self.io_capacity_max))))
+        return math.ceil(ledger.share_out(float(self.requested), limit))
 
     def _pct_for_dirty(self, dirty: float) -> int:
         """Return the flush percentage that the share of dirty pages asks for, in whole percent."""

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 AREA = 64
 """Pages that are looked at together (``buf_pool.read_ahead_area``)."""
 
-DENSE = 2.0
-"""Changes of each page while the age goes to the flush limit, from which on areas are taken as a whole."""
-
 SLICES = 100
 """Cohorts that filled tables are cut into."""
 
@@ -237,25 +234,3 @@ class Areas(Ledger):
             if end > begin:
                 total += held * (math.exp(before - begin) - math.exp(before - end)) * math.exp(-since)
         return total
-
-
-def flush_list(
-    touched: Sequence[Stream], *, neighbours: bool, lists_written: bool, until_limit: float, lsn: float
-) -> Ledger:
-    """Return an empty flush list; one of single pages where the pages of an area have little in common.
-
-    That is so where they are not touched evenly, where new pages are filled, or where fewer than ``DENSE``
-    changes of each page fit into the log up to the flush limit.
-
-    Args:
-        touched: what the load touches.
-        neighbours: the server flushes them, and its buffer pool holds all pages.
-        lists_written: a page stays in the list that was written for one beside it.
-        until_limit: commits until the age is at the flush limit.
-        lsn: current LSN, bytes.
-    """
-    if neighbours and len(touched) == 1 and touched[0].pages < math.inf:
-        stream = touched[0]
-        if until_limit * stream.touches >= DENSE * stream.pages:
-            return Areas(stream, lsn=lsn, lists_written=lists_written)
-    return Ledger(touched, lsn=lsn)

@@ -207,6 +207,10 @@ class Ledger:
             start = end
         return min(total, most)
 
+    def share_out(self, pages: float, lsn: float) -> float:
+        """Return how many pages a batch gets that asks for so many, and stops at an LSN."""
+        return min(pages, math.ceil(self.reach(lsn, pages)))
+
     def reach(self, lsn: float, most: float) -> float:
         """Return how many pages a batch writes that flushes all older than ``lsn``, at most ``most``."""
         return self.count_to(lsn, most)

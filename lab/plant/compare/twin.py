@@ -12,6 +12,7 @@ from lab.bench.sampler import Reading, reading
 from lab.bench.settling import RESET_RATIO
 from lab.plant.clock import SimClock
 from lab.plant.compare.conditions import default_of
+from lab.plant.instances import Instances
 from lab.plant.neighbours import Areas
 from lab.plant.server import CAPACITY_MINIMUM, NO_LAW, WAKES, SimulatedServer
 from lab.report.rows import Series
@@ -158,7 +159,7 @@ def _bring(server: SimulatedServer, clock: SimClock, row: Row, *, fresh: bool) -
 def _at_work(server: SimulatedServer) -> None:
     """Let the areas of a server that flushes neighbours have been flushed one after the other."""
     engine = server.engine
-    if isinstance(engine.ledger, Areas):
+    if isinstance(engine.ledger, Areas | Instances):
         engine.redo.lsn += engine.redo.flush_limit
         engine.ledger.spread(engine.redo.flush_limit / engine.redo_per_commit, engine.redo.lsn)
 

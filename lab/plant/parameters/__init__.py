@@ -27,7 +27,7 @@ __all__ = [
     "ServerParameters",
 ]
 
-REVISION = 5
+REVISION = 6
 """Raised whenever the plant's code changes what the same parameters give."""
 
 

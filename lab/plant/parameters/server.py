@@ -10,6 +10,9 @@ from lab.plant.flavour import FLAVOURS, Flavour, FlavourName
 
 Capacity = Annotated[int, Meta(ge=100, le=4_294_967_295)]
 Redo = Annotated[int, Meta(ge=8_388_608, le=549_755_813_888)]
+MANY_PAGES = 65_536
+"""A buffer pool of 1 GiB, from which on MySQL 5.6 has eight instances (handler/ha_innodb.cc)."""
+
 Percent = Annotated[float, Meta(ge=0, le=99.999)]
 
 
@@ -92,6 +95,11 @@ class ServerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     def kind(self) -> Flavour:
         """Return what kind of server it is."""
         return FLAVOURS[self.flavour]
+
+    @property
+    def pool_instances(self) -> int:
+        """Return how many instances of the buffer pool a batch of flushing is shared out to."""
+        return self.kind.pool_instances if self.buffer_pool_pages >= MANY_PAGES else 1
 
     @property
     def unknown(self) -> tuple[str, ...]:

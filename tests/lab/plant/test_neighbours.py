@@ -8,7 +8,8 @@ import pytest
 
 from lab.plant.access import Stream
 from lab.plant.flavour import FlavourName
-from lab.plant.neighbours import Areas, flush_list
+from lab.plant.flush_list import flush_list
+from lab.plant.neighbours import Areas
 from lab.plant.pages import Ledger
 from lab.plant.readings import watched
 from tests.lab.plant.pagewise import PageList
@@ -170,11 +171,13 @@ def test_pages_that_waited_very_long_can_be_flushed() -> None:
 )
 def test_pages_with_little_in_common_are_flushed_alone(touched: tuple[Stream, ...]) -> None:
     """Neighbours are not flushed where an area's pages are not dirty together."""
-    ledger = flush_list(touched, neighbours=True, lists_written=True, until_limit=150_000.0, lsn=0.0)
+    ledger = flush_list(
+        touched, neighbours=True, lists_written=True, instances=1, until_limit=150_000.0, lsn=0.0
+    )
     assert type(ledger) is Ledger
 
 
-@pytest.mark.parametrize("flavour", ["mariadb-11.8", "mariadb-10.5", "mysql-5.6", "mysql-5.7", "percona-5.7"])
+@pytest.mark.parametrize("flavour", ["mariadb-11.8", "mariadb-10.5", "mysql-5.7", "percona-5.7"])
 def test_neighbours_are_flushed_where_that_is_the_default(flavour: FlavourName) -> None:
     """The load of the measured machine has areas in MariaDB and in MySQL before 8.0."""
     server, _ = watched(plant(flavour=flavour), 1)
