@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import socket
+import threading
 from collections.abc import Callable
 
 import pymysql
 import pytest
 
-from tests.servers.sockets.mysqld import LIMIT, Answer, Mysqld, endpoint, refused
+from tests.servers.sockets.mysqld import LIMIT, PATIENCE, Answer, Mysqld, endpoint, refused
 from tuner.servers.connect import Session
 
 
@@ -61,13 +62,21 @@ def test_a_statement_that_hangs_is_given_up_and_its_session_ended(mysqld: Mysqld
 
 def test_no_answer_is_waited_for_in_silence(mysqld: Mysqld, listener: socket.socket) -> None:
     """Each wait has a sign of life that covers it alone: a slow login is not taken for a dead loop."""
-    mysqld.answers = hanging(uptime=77)
+    answer, asked = hanging(uptime=77), threading.Event()
+
+    def answers(statement: str) -> Answer:
+        if "slow" in statement:
+            asked.set()
+        return answer(statement)
+
+    mysqld.answers = answers
     beats: list[float] = []
     heard: list[int] = []
     mysqld.noticed = lambda: heard.append(len(beats))
     session = Session(endpoint(listener), beat=beats.append)
     session.query("SELECT 1")
     refused(session, "SELECT slow")
+    assert asked.wait(PATIENCE), "the server was to hear even what was given up"
     session.query("SELECT 1")
     session.close()
 
