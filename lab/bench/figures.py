@@ -25,7 +25,10 @@ def stall_seconds(waits: Sequence[int]) -> int:
 
 
 def figures(
-    seconds: Sequence[Second], readings: Sequence[Reading], latency: Histogram | None = None
+    seconds: Sequence[Second],
+    readings: Sequence[Reading],
+    latency: Histogram | None = None,
+    reads: Histogram | None = None,
 ) -> Figures:
     """Return the figures of a counted window; commits/s, seconds, pages, ratios, as the names say.
 
@@ -33,6 +36,7 @@ def figures(
         seconds: of the load.
         readings: of the server, at least two.
         latency: of every transaction in the window, None where it is not known.
+        reads: of every read in it, None where reads are not told apart.
 
     Raises:
         ValueError: fewer than two readings or no second of the load.
@@ -57,6 +61,7 @@ def figures(
         "latency_p50": _quantile(latency, 50.0),
         "latency_p99": _quantile(latency, 99.0),
         "latency_p999": _quantile(latency, 99.9),
+        "read_latency_p99": _quantile(reads, 99.0),
         "sync_pages": _gone(readings, lambda one: one.sync),
         "lru_pages": _gone(readings, lambda one: one.lru),
         "stall_seconds": stall_seconds([one.space_waits for one in readings]),

@@ -25,7 +25,9 @@ SUFFIX = ".toml"
 BESIDE = ("about", "variant")
 """Keys of a suite's file that are none of a plan's."""
 
-Kind = Literal["write_only", "update_index", "update_non_index", "read_write", "many_indexes", "tpcc"]
+Kind = Literal[
+    "write_only", "update_index", "update_non_index", "read_write", "read_mostly", "many_indexes", "tpcc"
+]
 Distribution = Literal["uniform", "zipf", "special"]
 CourseName = Literal["steady", "step", "burst", "daily"]
 Positive = Annotated[float, Meta(gt=0.0, le=86_400.0)]

@@ -95,7 +95,12 @@ def measure(
             failures = end(site, ends_in, times)
     readings = site.sampler.readings(began, ended)
     counted = site.sampler.span(counted_from, ended)
-    found = figures(site.load.seconds(counted_from, ended), counted, site.load.latency(counted_from, ended))
+    found = figures(
+        site.load.seconds(counted_from, ended),
+        counted,
+        site.load.latency(counted_from, ended),
+        site.load.read_latency(counted_from, ended),
+    )
     return {
         "conditions": conditions,
         "settled": rest,

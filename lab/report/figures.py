@@ -59,6 +59,7 @@ STEADINESS = (
     Figure("latency_p50", "latency p50", "ms", better="lower"),
     Figure("latency_p99", "latency p99", "ms", better="lower"),
     Figure("latency_p999", "latency p99.9", "ms", better="lower"),
+    Figure("read_latency_p99", "latency p99 of the reads", "ms", better="lower"),
 )
 COST = (
     Figure("device_writes_per_commit", "device writes per commit", better="lower"),

@@ -125,6 +125,7 @@ TOLD = frozenset(
         "commits_p1",
         "latency_p99",
         "latency_p999",
+        "read_latency_p99",
         "device_writes_per_commit",
         "pages_per_commit",
         "sync_pages",

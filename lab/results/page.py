@@ -116,13 +116,14 @@ def _table(group: Group) -> str:
     default = next((one for one in group.contenders if one.kind == "default"), None)
     compared = [] if default is None else _to_default(group)
     head = ["contender", "commits/s", *(title for title, _ in compared), "p1", "s below half the median"]
-    head += ["latency p99", "sync pages", "stall", "device writes per commit"]
-    head += ["x mean (max)", "changes", "settled"]
+    reads = any(one.figures["read_latency_p99"] is not None for one in group.contenders)
+    head += ["latency p99", *(["p99 of the reads"] if reads else []), "sync pages", "stall"]
+    head += ["device writes per commit", "x mean (max)", "changes", "settled"]
     rows = []
     for one in ordered(group):
         found = {} if default is None else {v.name: v.ratio for v in against(group, one.name, default.name)}
         ratios = [UNKNOWN if one == default else ratio_said(found.get(figure)) for _, figure in compared]
-        rows.append([name(one), _throughput(one), *ratios, *_figures(one)])
+        rows.append([name(one), _throughput(one), *ratios, *_figures(one, reads=reads)])
     return table(head, rows)
 
 
@@ -133,12 +134,13 @@ def _to_default(group: Group) -> list[tuple[str, str]]:
     return [("ratio to default", "commits_mean")]
 
 
-def _figures(one: Contender) -> list[str]:
+def _figures(one: Contender, *, reads: bool) -> list[str]:
     figures = one.figures
     return [
         written(figures["commits_p1"]),
         written(figures["seconds_below_half_median"]),
         written(figures["latency_p99"], "ms"),
+        *([written(figures["read_latency_p99"], "ms")] if reads else []),
         written(figures["sync_pages"]),
         written(figures["stall_seconds"], "s"),
         written(figures["device_writes_per_commit"]),

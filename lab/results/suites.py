@@ -14,7 +14,7 @@ from lab.bench.statistics import FEWEST
 from lab.report.rows import FILE_NAME, ReportError, Row, read_rows
 from lab.report.summary import LEFT_OUT, Contender, Group, groups
 
-SUITES = ("contenders", "disks", "open", "alternating", "nothing-to-gain", "seeds")
+SUITES = ("contenders", "disks", "open", "alternating", "nothing-to-gain", "seeds", "claims")
 """What is published, in the order of the page; ``quick`` and ``smoke`` are for a first look."""
 
 KINDS = ("default", "static", "folk", "sync", "high_checkpoint", "best static", "policy")

@@ -10,10 +10,13 @@ Distribution = Literal["uniform", "zipf", "special"]
 OLTP = ("write_only", "update_index", "update_non_index", "read_write")
 """Kinds that sysbench ships, on its tables ``sbtest1`` and so on."""
 
+MIXED = ("read_mostly",)
+"""Kinds of our own on sysbench's tables, with its keys; their reads are timed apart."""
+
 OWN = ("many_indexes", "tpcc")
 """Kinds with scripts of our own, which draw their keys by rules of their own."""
 
-KINDS = (*OLTP, *OWN)
+KINDS = (*OLTP, *MIXED, *OWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class Load:
 
     Attributes:
         kind: ``write_only``, ``update_index``, ``update_non_index`` and ``read_write`` are sysbench's;
+            ``read_mostly`` is four point reads to one of the updates of ``update_non_index``, each a
+            transaction of its own, in random order;
             ``many_indexes`` inserts a row a transaction into one table with six wide secondary indexes over
             random values; ``tpcc`` is a mix after TPC-C, without its think times, so its numbers compare with
             nobody's tpmC.

@@ -75,6 +75,18 @@ class LoadRun(ABC):
         """
         return self._reports.latency(since, until)
 
+    def read_latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
+        """Return the latencies of the reads among them.
+
+        Args:
+            since: from after this time on, monotonic seconds.
+            until: up to this time.
+
+        Returns:
+            None when none ended in it, or the load does not tell its reads apart.
+        """
+        return self._reports.read_latency(since, until)
+
     def wait_seconds(self, count: int, limit: float) -> list[Second]:
         """Return once so many seconds have been reported.
 

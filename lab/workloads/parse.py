@@ -39,11 +39,13 @@ class Report:
         second: the second that it describes.
         elapsed: seconds since the threads started.
         buckets: its latencies, still as text: there are many seconds, and few are asked for.
+        reads: those of its reads, as text; None for a load that does not tell them apart.
     """
 
     second: Second
     elapsed: float
     buckets: str
+    reads: str | None = None
 
 
 def parse_report(line: str, now: float) -> Report | None:
@@ -65,7 +67,7 @@ def parse_report(line: str, now: float) -> Report | None:
             errors=float(given["errors"]) / interval,
             queue=int(given["queue"]),
         )
-        return Report(second, float(given["elapsed"]), given["buckets"])
+        return Report(second, float(given["elapsed"]), given["buckets"], given.get("reads"))
     except (KeyError, ValueError, ZeroDivisionError):
         return None
 

@@ -11,7 +11,7 @@ from lab.workloads.histogram import Histogram, merged
 from lab.workloads.parse import Report, Second, parse_buckets, parse_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 EVER = float("inf")
 TAIL_LINES = 20
@@ -43,8 +43,7 @@ class Reports:
 
     def seconds(self, since: float = 0.0, until: float = EVER) -> list[Second]:
         """Return the seconds reported after ``since`` and up to ``until``, monotonic seconds."""
-        with self._changed:
-            return [one.second for one in self._reports if since < one.second.monotonic <= until]
+        return [one.second for one in self._between(since, until)]
 
     def longest_queue(self, since: float = 0.0, until: float = EVER) -> int:
         """Return the most transactions that waited at the end of such a second; 0 for a closed load."""
@@ -52,10 +51,15 @@ class Reports:
 
     def latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
         """Return the latencies of the transactions that ended in such seconds, None when none did."""
+        return _counted(one.buckets for one in self._between(since, until))
+
+    def read_latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
+        """Return the latencies of the reads among them, None when none ended or they are not told apart."""
+        return _counted(one.reads for one in self._between(since, until) if one.reads is not None)
+
+    def _between(self, since: float, until: float) -> list[Report]:
         with self._changed:
-            texts = [one.buckets for one in self._reports if since < one.second.monotonic <= until]
-        found = merged(parse_buckets(text) for text in texts)
-        return found if found.counts else None
+            return [one for one in self._reports if since < one.second.monotonic <= until]
 
     def tail(self) -> str:
         """Return the last lines that were no reports."""
@@ -86,3 +90,8 @@ class Reports:
                     )
                 self._changed.wait(min(left, 1.0))
             return [one.second for one in self._reports]
+
+
+def _counted(texts: Iterable[str]) -> Histogram | None:
+    found = merged(parse_buckets(text) for text in texts)
+    return found if found.counts else None

@@ -11,7 +11,7 @@ import pytest
 from lab.servers.base import LabServer
 from lab.workloads.course import step
 from lab.workloads.course_run import CourseRun
-from lab.workloads.load import OLTP, Load
+from lab.workloads.load import MIXED, OLTP, Load
 from lab.workloads.prepare import discard, prepare
 from lab.workloads.run import SysbenchRun
 from tests.real.support import LOAD, Work
@@ -43,9 +43,9 @@ def ran(server: LabServer, load: Load) -> SysbenchRun:
     return run
 
 
-@pytest.mark.parametrize("kind", OLTP)
-def test_sysbenchs_own_loads_run(server: LabServer, kind: str) -> None:
-    """Each of sysbench's loads commits on the server."""
+@pytest.mark.parametrize("kind", [*OLTP, *MIXED])
+def test_loads_on_sysbenchs_tables_run(server: LabServer, kind: str) -> None:
+    """Each of sysbench's loads, and ours on its tables, commits on the server."""
     ran(server, replace(LOAD, kind=kind, threads=4, rate=GENTLE))
 
 

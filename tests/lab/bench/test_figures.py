@@ -78,6 +78,15 @@ def test_latencies_are_those_of_every_transaction_or_none() -> None:
     assert figures(seconds, readings)["latency_p99"] is None
 
 
+def test_the_tail_of_the_reads_is_theirs_alone() -> None:
+    """Slow writes do not show in the latency of the reads; a load that has no reads apart has none."""
+    seconds, readings = [beat(at) for at in range(1, 4)], [look(at) for at in range(4)]
+    found = figures(seconds, readings, Histogram({0.001: 80, 0.5: 20}), Histogram({0.001: 80}))
+    assert found["read_latency_p99"] == pytest.approx(0.001)
+    assert found["latency_p99"] == pytest.approx(0.5)
+    assert figures(seconds, readings)["read_latency_p99"] is None
+
+
 def test_a_device_that_cannot_be_watched_has_no_figures() -> None:
     """Unknown is null, never zero writes."""
     found = figures([beat(1.0)], [look(at, device=None) for at in range(3)])

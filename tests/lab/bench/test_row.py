@@ -41,6 +41,9 @@ class Load:
     def latency(self, *_span: float) -> None:
         return None
 
+    def read_latency(self, *_span: float) -> None:
+        return None
+
 
 class Readings(Sampler):
     """A sampler that is not started: readings are there, and one was missed long ago."""

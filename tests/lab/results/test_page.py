@@ -88,6 +88,20 @@ def test_a_contender_beaten_throughout_is_not_listed_as_a_loss(tmp_path: Path) -
     assert "LOSES" not in document
 
 
+def test_the_tail_of_the_reads_is_shown_where_it_was_measured(tmp_path: Path) -> None:
+    """A load that tells its reads apart has a column for them; the tables of all others have none."""
+    (tmp_path / "reads").mkdir()
+    (tmp_path / "none").mkdir()
+    figures = {"commits_mean": 1000.0, "read_latency_p99": 0.0123}
+    rows = [measured("default", block, figures) for block in (1, 2)]
+
+    document = text(tmp_path / "reads", rows, Plan(contenders=("default",), blocks=2))
+
+    assert "| p99 of the reads |" in document
+    assert "12.3 ms" in line(document, "default")
+    assert "p99 of the reads" not in text(tmp_path / "none", blocks(THREE))
+
+
 def test_one_block_is_shown_as_one_of_three_without_bounds(tmp_path: Path) -> None:
     """A variant that is under way is there, says how far it is, and claims nothing."""
     document = text(tmp_path, blocks({name: values[:1] for name, values in THREE.items()}))

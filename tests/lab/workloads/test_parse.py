@@ -74,6 +74,17 @@ def test_a_span_of_seconds_is_read_alone() -> None:
     assert last.percentile(99.9) == pytest.approx(0.0491, rel=0.01)
 
 
+def test_the_reads_of_a_span_have_their_own_latencies() -> None:
+    """Reads are a histogram of their own, of the seconds asked for; lines without one add none to it."""
+    reports = Reports()
+    for now, line in ((1.0, LINE), (2.0, f"{LINE} reads={AXIS};474:66"), (3.0, f"{LINE} reads={AXIS};511:2")):
+        reports.add(line, now)
+    reads = reports.read_latency(0.0, 2.0)
+    assert reads is not None
+    assert [(round(size, 6), count) for size, count in reads.counts.items()] == [(0.005090, 66)]
+    assert reports.read_latency(0.0, 1.0) is None
+
+
 def test_other_lines_are_kept_for_the_error() -> None:
     """Who waits for seconds that do not come reads what sysbench said instead."""
     reports = Reports()

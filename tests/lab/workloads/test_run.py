@@ -39,6 +39,31 @@ def test_a_run_of_so_many_seconds_ends_by_itself(distribution: str) -> None:
     assert "by itself" not in run.output()
 
 
+def test_reads_are_timed_apart() -> None:
+    """Four of five transactions of read_mostly are reads, and those alone are in its reads' latencies."""
+    load = Load(kind="read_mostly", tables=2, rows=1000, threads=4, rate=1000)
+    run = SysbenchRun(no_server(), load, PRETEND)
+    run.start(seconds=2)
+    assert run.wait_ended(LIMIT), run.output()
+    latency, reads = run.latency(), run.read_latency()
+    run.stop()
+    assert latency is not None, run.output()
+    assert reads is not None
+    assert latency.transactions > 1000
+    assert reads.transactions == pytest.approx(0.8 * latency.transactions, rel=0.1)
+    assert reads.percentile(99.0) <= latency.percentile(100.0)
+
+
+def test_a_load_that_does_not_tell_its_reads_apart_has_no_latency_of_reads() -> None:
+    """No figure for reads is made up from transactions that read and write."""
+    run = SysbenchRun(no_server(), Load(kind="read_write", **SMALL), PRETEND)
+    run.start(seconds=1)
+    assert run.wait_ended(LIMIT), run.output()
+    found = run.read_latency()
+    run.stop()
+    assert found is None
+
+
 def test_a_run_goes_on_until_stopped() -> None:
     """A load without an end runs until stopped, and a second stop does nothing."""
     with SysbenchRun(no_server(), Load(kind="many_indexes", **SMALL), PRETEND) as run:
