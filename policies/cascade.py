@@ -3,6 +3,9 @@
 The outer loop says which age ratio is the set-point (``setpoint``); this one moves M until the age is there,
 by feed-forward first and feedback for what remains.
 
+Nothing lowers M while the M in force leads above the set-point: what it flushes less of then is what the age
+is about to grow by.
+
 Travelling: the dirty pages that have to go within the horizon, so that the age ends at the
 set-point, are known from the ledger; divided by the horizon they are the flush rate wanted,
 and the server's own flush law, inverted, says which M gives that rate.
@@ -275,8 +278,9 @@ class Cascade:
         error, ahead = situation.error, situation.error_ahead
         rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
         gain = self.law.resting_gain(situation.set_point)
+        wanted = gain * rate if ahead <= BAND else max(gain * rate, situation.io_capacity_max)
         return Proposal(
-            io_capacity_max=gain * rate,
+            io_capacity_max=wanted,
             terms={
                 "error": error,
                 "error_ahead": ahead,
@@ -326,7 +330,7 @@ class Cascade:
         ripe = situation.now - state.land_from
         landing = state.landing and ripe >= 0.0 and min(since, ripe) < settling and rest > 0.0
         if landing and abs(math.log(rest) - math.log(current)) > LANDING:
-            return Proposal(rest, terms)
+            return Proposal(rest if situation.error_ahead <= ARRIVED else max(rest, current), terms)
         if abs(state.shift) > WORTH_SHIFT:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
         by_law = self.law.resting_stiffness(situation.set_point)

@@ -49,6 +49,24 @@ def test_travelling_down_flushes_what_is_due() -> None:
     assert wanted.io_capacity_max == pytest.approx(LEGACY.gain_over_demand(0.8) * 24_000.0 / 30.0)
 
 
+def test_travelling_does_not_lower_an_m_that_leads_too_high_already() -> None:
+    """A device that gives less than M asks for makes M no smaller while the age stays above the set-point."""
+    slow = {"age": 1.0 * A, "pages_due": 12_000.0, "io_capacity_max": 2000}
+    smaller = LEGACY.gain_over_demand(0.8) * 12_000.0 / 30.0
+
+    assert ask(age_ahead=0.95 * A, **slow).io_capacity_max == 2000 > smaller
+    assert ask(age_ahead=0.6 * A, **slow).io_capacity_max == pytest.approx(smaller)
+
+
+def test_a_landing_does_not_lower_an_m_that_leads_far_beyond_the_set_point() -> None:
+    """Averages of a few seconds may call for less than what is flushed; the pages that come say more."""
+    near = {"now": 1100.0, "age": 0.76 * A, "io_capacity_max": 2000}
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+
+    assert LAW.propose(state, situation(age_ahead=1.1 * A, **near))[1].io_capacity_max == 2000
+    assert LAW.propose(state, situation(age_ahead=0.8 * A, **near))[1].io_capacity_max < 1900
+
+
 def test_travelling_leaves_a_shrinking_error_alone() -> None:
     """Nothing is written while the present M already halves the error within the horizon."""
     assert not ask(age=1.0 * A, age_ahead=0.85 * A, pages_due=24_000.0).act
