@@ -90,7 +90,8 @@ def _carry_out(
 def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float) -> guards.Wish:
     wish = guards.Wish(kind=wanted.kind, io_capacity_max=wanted.io_capacity_max)
     lowest, highest = bounds(state)
-    least = min(floor(state), current.io_capacity_max) if wanted.kind is DecisionKind.SET else 0
+    in_force = current.io_capacity_max
+    least = min(floor(state, in_force), in_force) if wanted.kind is DecisionKind.SET else 0
     context = guards.Context(
         now=now,
         settings=state.settings,

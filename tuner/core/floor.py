@@ -23,12 +23,19 @@ HIGHEST = 0.85
 BURSTS = 0.01
 """Redo beyond the device that is no burst, share of the flush limit."""
 
+WORTH = 0.03
+"""By what share of itself M has to be above it to follow: combining is known better the higher the age is."""
 
-def floor(state: State) -> int:
+
+def floor(state: State, current: int) -> int:
     """Return the lowest M that this load lets the policy choose, pages/s; 0 where only the limits count.
 
     Below the floor it is the M with which the age rests at ``HIGHEST``: the pages newly dirtied a second,
-    fewer by write combining the higher the age is.
+    fewer by write combining the higher the age is; and M as it is, where that is little more.
+
+    Args:
+        state: after the reading.
+        current: M, pages/s.
     """
     found, last = state.estimate, state.estimator.last
     if state.settings.policy == "fixed" or found is None or last is None:
@@ -37,4 +44,5 @@ def floor(state: State) -> int:
     if not calm or found.burst_bytes > BURSTS * last.flush_limit:
         return FLOOR
     demand = found.redo_rate * found.new_density
-    return min(FLOOR, round(demand * math.pow(found.age_ratio / HIGHEST, found.combining_exponent)))
+    lowest = min(FLOOR, round(demand * math.pow(found.age_ratio / HIGHEST, found.combining_exponent)))
+    return current if (1.0 - WORTH) * current < lowest <= current <= FLOOR else lowest
