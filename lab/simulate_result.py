@@ -101,7 +101,7 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         pages_per_commit=outcome.pages_per_commit,
         latency_p50=outcome.latency_p50,
         latency_p99=outcome.latency_p99,
-        settling_seconds=None if scenario.changes else run.settling_seconds,
+        settling_seconds=None if scenario.moves else run.settling_seconds,
         knob_changes=run.knob_changes,
         io_capacity_max_final=run.final.io_capacity_max,
         wall_seconds=round(run.wall_seconds, 3),
@@ -129,6 +129,8 @@ def _warnings(scenario: Scenario, outcome: Outcome) -> tuple[str, ...]:
             f"fit = {scenario.fit} was fitted on that server; nobody knows how well it suits "
             f"{scenario.server.flavour}"
         )
+    if outcome.throughput_mean <= 0.0:
+        found.append("nothing was committed in what is counted: the figures say nothing about a setting")
     if scenario.changes or outcome.redo_rate_before <= 0.0:
         return tuple(found)
     least = SETTLING_RESIDENCES * scenario.server.redo_capacity / outcome.redo_rate_before

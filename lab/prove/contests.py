@@ -111,7 +111,7 @@ def line_of(
         levels=tuple(first["levels"]),
         seconds=scenario.seconds,
         measured_from=scenario.measured_from,
-        moves=bool(scenario.changes) or scenario.disk.credits is not None or scenario.bursts is not None,
+        moves=scenario.moves,
         offered=scenario.offered,
         starts=f"{pair.io_capacity}/{pair.io_capacity_max}",
         plant=first["plant"],

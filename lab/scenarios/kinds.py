@@ -10,6 +10,9 @@ from msgspec import Meta, Struct
 
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}
 
+NOT_EMPTY = ", not an empty one"
+"""Added to a text that has to have a letter at least."""
+
 BOUNDS = (("above", "gt"), ("from", "ge"), ("below", "lt"), ("up to", "le"))
 
 
@@ -58,12 +61,13 @@ def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint has no type
     if isinstance(hint, type) and issubclass(hint, Struct):
         return Kind(hint, listed=False, words="a table with keys of its own")
     limits = [f"{word} {bounds[name]:,.15g}" for word, name in BOUNDS if name in bounds]
-    return Kind(hint, listed=False, words=" ".join([WORDS[hint], *limits]))
+    words = WORDS[hint] + (NOT_EMPTY if hint is str and bounds.get("min_length") else "")
+    return Kind(hint, listed=False, words=" ".join([words, *limits]))
 
 
 def _limits(note: object) -> dict[str, float]:
-    """Return the limits of a number that a note of ``Annotated`` gives."""
+    """Return the limits of a number, or of a text's length, that a note of ``Annotated`` gives."""
     if not isinstance(note, Meta):
         return {}
-    found = {name: getattr(note, name) for _, name in BOUNDS}
+    found = {name: getattr(note, name) for name in (*(name for _, name in BOUNDS), "min_length")}
     return {name: limit for name, limit in found.items() if limit is not None}

@@ -48,19 +48,30 @@ def load_scenario(name_or_path: str) -> Scenario:
     if "/" not in name_or_path and not name_or_path.endswith(SUFFIX):
         if there := _lying_there(name_or_path):
             raise ScenarioError(f"{name_or_path}: no such scenario; there is a file: --scenario {there}")
-        near = difflib.get_close_matches(name_or_path, names, n=1)
-        hint = f"did you mean {near[0]}? There" if near else "there"
+        near = _meant(name_or_path, names)
+        hint = f"did you mean {near}? There" if near else "there"
         raise ScenarioError(
-            f"{name_or_path}: no such scenario; {hint} are {', '.join(names)}, "
+            f"{name_or_path or '(an empty word)'}: no such scenario; {hint} are {', '.join(names)}, "
             f"and any TOML file, named with its path"
         )
     try:
-        text = Path(name_or_path).read_text(encoding="utf-8")
+        text = Path(name_or_path).read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{name_or_path}: not UTF-8 at byte {error.start}") from error
+        raise ScenarioError(
+            f"{name_or_path}: not UTF-8 at byte {error.start}; save it with that encoding"
+        ) from error
     except OSError as error:
-        raise ScenarioError(f"{name_or_path}: cannot be read: {error.strerror}") from error
+        bare = name_or_path.removesuffix(SUFFIX)
+        hint = f"; without {SUFFIX} it is the scenario that comes along" if bare in names else ""
+        raise ScenarioError(f"{name_or_path}: cannot be read: {error.strerror}{hint}") from error
     return parse_scenario(text, source=name_or_path)
+
+
+def _meant(word: str, names: tuple[str, ...]) -> str:
+    """Return the scenario that a word may mean, by its beginning or by its letters; empty for none."""
+    lower = word.lower()
+    begins = [name for name in names if lower and name.startswith(lower)]
+    return next(iter(begins or difflib.get_close_matches(lower, names, n=1)), "")
 
 
 def _lying_there(name: str) -> str:

@@ -69,6 +69,11 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(sorted(disk + load + [change.at for change in self.server.resizes]))
 
     @property
+    def moves(self) -> bool:
+        """Tell whether load, disk or redo do not stay as they are: by the clock, in bursts or by credits."""
+        return bool(self.changes) or self.bursts is not None or self.disk.credits is not None
+
+    @property
     def offered(self) -> bool:
         """Tell whether transactions are offered at a rate of their own throughout."""
         return all(change.rate is not None for change in self.load.timeline)

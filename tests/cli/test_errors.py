@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,21 @@ def test_advice_that_cannot_be_given_is_json_too(
 
     assert result.exit_code == (2 if env else 3)
     assert json.loads(result.stdout)["detail"] in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_an_output_that_takes_no_more_is_said_in_a_line() -> None:
+    """Where the disk of the output is full, a command ends with 1 and says so, without a traceback."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        found = subprocess.run(
+            [sys.executable, "-c", "from tuner.cli.main import main; main()", "simulate", "--list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert found.returncode == 1
+    assert found.stderr.startswith("innobrim: cannot write: No space left on device; make room")
+    assert found.stderr.count("\n") == 1

@@ -133,6 +133,7 @@ def test_a_key_in_the_wrong_place_is_told_its_own(text: str, message: str) -> No
         (f"{TOP}[load]\ntimeline = [{{ threads = 3 }}]", "load.timeline[0].at: is missing"),
         (f"server = 3\n{TOP}", "server = 3: must be a table with keys of its own"),
         (f"seed = true\n{TOP}", "seed = true: must be a whole number from 0"),
+        (TOP.replace('"x"', '""'), 'name = "": must be a text in quotes, not an empty one'),
     ],
 )
 def test_a_wrong_value_is_told_in_words(text: str, message: str) -> None:

@@ -67,6 +67,10 @@ def test_the_scenarios_can_be_listed() -> None:
             "no such scenario; did you mean steady-1200iops? There are",
         ),
         (("--scenario", "nope"), "nope: no such scenario; there are"),
+        (("--scenario", ""), "(an empty word): no such scenario; there are"),
+        (("--scenario", "steady"), "steady: no such scenario; did you mean steady-1200iops? There are"),
+        (("--scenario", "Percona-High"), "no such scenario; did you mean percona-high-checkpoint? There are"),
+        (("--scenario", "wave.toml"), "No such file or directory; without .toml it is the scenario that"),
         (("--scenario", "missing/file.toml"), "No such file or directory"),
         (("--scenario", "step-up", "--policy", "magic"), "'cascade'"),
         (("--scenario", "step-up", "--flavour", "mysql-5.1"), "mysql-9.7"),
@@ -100,6 +104,22 @@ def test_a_file_asked_for_as_a_name_is_pointed_at(
     assert found.exit_code == 2
     assert f"mine: no such scenario; there is a file: --scenario {asked}" in found.stderr
     assert simulated("--scenario", asked, "--policy", "fixed").exit_code == 0
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    """A file as some editors save it, with a mark before the first key, is read like any other."""
+    path = tmp_path / "marked.toml"
+    path.write_text(SHORT, encoding="utf-8-sig")
+    assert simulated("--scenario", str(path), "--policy", "fixed").exit_code == 0
+
+
+def test_a_file_in_another_encoding_is_told_which_is_right(tmp_path: Path) -> None:
+    """A file that is not UTF-8 is refused with the byte and the encoding that it should have."""
+    path = tmp_path / "other.toml"
+    path.write_text(SHORT, encoding="utf-16")
+    found = simulated("--scenario", str(path))
+    assert found.exit_code == 2
+    assert f"{path}: not UTF-8 at byte 0; save it with that encoding" in found.stderr
 
 
 def test_a_wrong_configuration_is_refused_before_the_run(tmp_path: Path) -> None:

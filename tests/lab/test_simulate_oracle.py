@@ -89,6 +89,17 @@ def test_a_search_that_found_none_is_told_from_no_search(tmp_path: Path) -> None
     assert "without age cap and budgets" in table
 
 
+def test_the_table_sets_the_policy_beside_the_best_static_setting(tmp_path: Path) -> None:
+    """--oracle prints the policy's share of the commits/s, and of the pages for each, of the best setting."""
+    asked = ("--scenario", scenario_file(tmp_path), "--policy", "fixed", "--oracle")
+    searched, table = parsed_result(*asked), simulated(*asked).stdout
+    best = searched["best_static"]
+    commits = searched["throughput_mean"] / best["throughput_mean"]
+    pages = searched["pages_per_commit"] / best["pages_per_commit"]
+    said = rf"beside the first +{commits:.3f} of its commits/s, {pages:.3f} of its pages per commit"
+    assert re.search(said, table)
+
+
 def test_the_setting_that_a_server_starts_with_is_tried_as_well(tmp_path: Path) -> None:
     """--oracle says what the scenario's own C and M give where nobody moves them, whatever their ratio."""
     path = scenario_file(tmp_path, f"{SHORT}[server]\nio_capacity = 700\nio_capacity_max = 700\n")

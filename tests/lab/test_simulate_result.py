@@ -130,6 +130,27 @@ def test_a_fit_of_another_server_is_warned_of(tmp_path: Path) -> None:
     assert told not in parsed_result(*words)["warnings"]
 
 
+MOVING = (
+    "[bursts]\nper_day = 500\nshortest = 10\nlongest = 20\nfewest = 1\nmost = 4",
+    "credits = { burst_iops = 3000, most = 100_000 }",
+)
+
+
+@pytest.mark.parametrize("moving", MOVING)
+def test_an_age_does_not_settle_where_bursts_or_credits_move_it(tmp_path: Path, moving: str) -> None:
+    """Bursts of clients and a disk with credits are changes too: no settling time is told."""
+    path = scenario_file(tmp_path, f"{SHORT}{moving}\n")
+    assert parsed_result("--scenario", path, "--policy", "fixed")["settling_seconds"] is None
+    assert "- (not told where" in simulated("--scenario", path, "--policy", "fixed").stdout
+
+
+def test_a_run_without_a_commit_is_warned_of(tmp_path: Path) -> None:
+    """Where nobody commits in what is counted, the result says that it says nothing."""
+    path = scenario_file(tmp_path, f"{SHORT}[load]\ntimeline = [{{ at = 0, threads = 0 }}]\n")
+    (warning,) = parsed_result("--scenario", path, "--policy", "fixed")["warnings"]
+    assert warning.startswith("nothing was committed in what is counted")
+
+
 def test_a_file_of_ones_own_runs(tmp_path: Path) -> None:
     """A TOML file runs under its own name, with a warning where it counts too early."""
     path = scenario_file(tmp_path)

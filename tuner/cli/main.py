@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 
 import click
 
-from tuner.cli.exits import USAGE
+from tuner.cli.errors import complain
+from tuner.cli.exits import NO, USAGE
 from tuner.cli.group import Group
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a file says that takes no more."""
 
 COMMANDS = {
     "advise": "tuner.cli.advise",
@@ -70,3 +75,8 @@ def main() -> None:
         cli.main(prog_name="innobrim", standalone_mode=True)
     except KeyboardInterrupt:
         sys.exit(USAGE)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        complain(f"cannot write: {error.strerror}; make room where the output goes, or send it elsewhere")
+        sys.exit(NO)

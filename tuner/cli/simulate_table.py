@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lab.scenarios.search import BestStatic
 from lab.simulate_result import NoStatic
 
 if TYPE_CHECKING:
     from lab.scenarios import Scenario
-    from lab.scenarios.search import BestStatic, Untouched
+    from lab.scenarios.search import Untouched
     from lab.simulate_result import Result
 
 ROWS = (
@@ -56,11 +57,21 @@ def print_table(result: Result, scenario: Scenario) -> None:
     _static("within the policy's limits", result.best_static)
     _static("without age cap and budgets", result.best_static_without_cap)
     _static("even with sync flushing", result.best_static_unconstrained)
+    _beside(result)
     if (start := result.untouched) is not None:
         click.echo("the setting it starts with, left alone")
         _row(
             f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _gives(start)
         )
+
+
+def _beside(result: Result) -> None:
+    """Print the policy's share of what the best static setting within its limits gives."""
+    best = result.best_static
+    if isinstance(best, BestStatic) and best.throughput_mean > 0.0 and best.pages_per_commit > 0.0:
+        pages = result.pages_per_commit / best.pages_per_commit
+        share = f"{result.throughput_mean / best.throughput_mean:.3f}"
+        _row("the policy beside the first", share, f"of its commits/s, {pages:.3f} of its pages per commit")
 
 
 def _gives(start: Untouched) -> str:
@@ -76,7 +87,7 @@ def _row(title: str, value: str, unit: str) -> None:
 
 def _settled(result: Result, scenario: Scenario) -> tuple[str, str]:
     """Return when the age ratio came to rest, and what is to be said about that."""
-    if scenario.changes:
+    if scenario.moves:
         return "-", "(not told where load, disk or redo change)"
     if result.settling_seconds is None:
         return "never", ""
