@@ -52,7 +52,7 @@ NOTHING = "–"
 ATTRIBUTE = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.DOTALL)
 
 
-WITHOUT = re.compile(r"; (?:None|Empty): ([^.]+)")
+WITHOUT = re.compile(r"; (?:None|Empty): ((?:[^.]|\.(?=\d))+)")
 """What a docstring says of a key that is left out."""
 
 

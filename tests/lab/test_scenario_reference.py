@@ -30,6 +30,11 @@ def test_no_key_is_without_its_meaning(table: type[Struct]) -> None:
     assert set(reference.meanings(table)) == set(table.__struct_fields__)
 
 
+def test_a_version_is_not_cut_at_its_point() -> None:
+    """What counts without a key is told to its end, be there a number with a point in it."""
+    assert "| true in MariaDB and in MySQL before 8.0 | `innodb_flush_neighbors`, 0 or 1 |" in PAGE
+
+
 def test_the_command_renews_the_page(tmp_path: Path) -> None:
     """A page with stale keys is made anew between its marks, and nowhere else."""
     (tmp_path / "docs").mkdir()
