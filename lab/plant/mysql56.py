@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from lab.plant.averages import Averages
 from lab.plant.cleaner import Batch, pct_io
 from lab.plant.held import HeldCleaner
+from lab.plant.pages import CRUMB
 
 if TYPE_CHECKING:
     from lab.plant.pages import Ledger
@@ -26,8 +27,9 @@ class OldCleaner(HeldCleaner):
     The request is the mean of what the age asks for and of the rate so far. But a batch goes no further than
     the pages of the next second of redo at the mean rate, and of as many seconds more as the last request was
     larger than what it flushed. So more than the demand is flushed in every other loop only, and the mean
-    stays below the requests. On an idle server it flushes C pages again and again without a pause. Beyond the
-    sync point one of the writers flushes twice what is too much, when the thread's batch has ended.
+    stays below the requests. On an idle server it flushes C pages again and again without a pause, until it
+    finds none. Beyond the sync point one of the writers flushes twice what is too much, when the thread's
+    batch has ended.
     """
 
     __slots__ = ("_asked", "_began", "_flushed", "_seen")
@@ -61,8 +63,12 @@ class OldCleaner(HeldCleaner):
             self._sync_to(oldest + 2.0 * beyond, ledger)
 
     def finish(self, now: float, redo: Redo, ledger: Ledger) -> None:  # noqa: ARG002 - only MariaDB ends a batch with a checkpoint
-        """End the running batch, and let writers look again; the thread rests where there was work to do."""
-        rests = self.batch is Batch.SYNC or redo.lsn != self._began
+        """End the running batch, and let writers look again.
+
+        The thread rests where writers were at work, and where it found no page to flush (``n_flushed == 0``).
+        """
+        found_none = self._size - self.left <= CRUMB
+        rests = found_none or self.batch is Batch.SYNC or redo.lsn != self._began
         if self.batch is Batch.ADAPTIVE:
             self._last_pages = self._flushed = int(self._size)
         self.left = 0.0

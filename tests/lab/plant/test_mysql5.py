@@ -199,3 +199,21 @@ def test_an_idle_5_6_flushes_c_pages_again_and_again() -> None:
         rates[flavour] = rate(samples[62:65], "pages_background")
     assert rates["mysql-5.6"] > 1000.0
     assert rates["mysql-5.7"] == pytest.approx(100.0, abs=1.0)
+
+
+@pytest.mark.parametrize(("hot_pages", "io_capacity"), [(300.0, 100), (5000.0, 1000), (5000.0, 5000)])
+def test_an_idle_5_6_rests_when_nothing_is_left_to_flush(hot_pages: float, io_capacity: int) -> None:
+    """A 5.6 whose clients are gone flushes what is dirty, then looks once a second until they are back."""
+    parameters = plant(
+        flavour="mysql-5.6",
+        io_capacity=io_capacity,
+        io_capacity_max=2 * io_capacity,
+        load=LoadParameters(
+            timeline=(LoadChange(0.0, 16), LoadChange(100.0, 0), LoadChange(400.0, 16)), hot_pages=hot_pages
+        ),
+    )
+    _, samples = watched(parameters, 450)
+    assert samples[390].pages_dirty <= 0.001 * hot_pages
+    assert samples[390].modified_age == 0
+    assert samples[390].pages_background == samples[300].pages_background
+    assert rate(samples[420:], "commits") > 1000.0
