@@ -138,4 +138,4 @@ def _said(pair: Capacity, settles: float, writes: float, *, farther: bool) -> st
         many = f"{'more than ' if farther else ''}{writes:.1f} times the page writes of now"
     else:
         many = f"{1.0 - writes:.0%} fewer page writes than now"
-    return f"with {pair} the age would settle at {settles:.2f}, with {many} (predicted)"
+    return f"with {pair} the age ratio would settle at {settles:.2f}, with {many} (predicted)"

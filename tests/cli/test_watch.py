@@ -17,7 +17,10 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
+from api.access import Access
+from api.register import Role, make, prepare, revoke
 from api.server import ApiServer
+from api.tokens import Tokens
 from tests.api.factory import AnsweringLoop, answering, application, record, sample
 from tests.cli.support import free_port
 from tests.cli.virtual import SOON, Virtual
@@ -143,6 +146,32 @@ def test_a_daemon_that_is_gone_and_back(folder: Path) -> None:
             terminal.until(lambda text: "NO ANSWER" not in text and "+/-" in text)
             terminal.press("q")
             assert terminal.ended() == 0
+
+
+def test_a_token_that_is_revoked_meanwhile(folder: Path, tmp_path: Path, daemon: AnsweringLoop) -> None:
+    """A daemon that refuses is not called silent; another token in the same file is taken up."""
+    register = prepare(tmp_path)
+    secret = tmp_path / "secret"
+    secret.write_text(make(register.parent, "night", Role.READ, expires=None))
+    port = free_port()
+    access = Access(Tokens(register), open_reading=False)
+    server = ApiServer(application(daemon.board, access=access), "127.0.0.1", port, None)
+    server.start()
+    words = ("--url", f"http://127.0.0.1:{port}", "--token-file", str(secret), "--interval", "0.5s")
+    try:
+        with watching(folder, *words) as terminal:
+            terminal.until(lambda text: "450 pages/s hold the age" in text)
+            revoke(register.parent, "night")
+            refused = terminal.until(lambda text: "TOKEN REFUSED" in text)
+            assert "was revoked" in " ".join(refused.split())
+            assert "450 pages/s hold the age" in refused
+
+            secret.write_text(make(register.parent, "morning", Role.READ, expires=None))
+            terminal.until(lambda text: "REFUSED" not in text and "+/-" in text)
+            terminal.press("q")
+            assert terminal.ended() == 0
+    finally:
+        server.stop(timeout=2.0)
 
 
 def test_without_colour_nothing_is_coloured(folder: Path, daemon: AnsweringLoop) -> None:

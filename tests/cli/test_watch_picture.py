@@ -41,7 +41,7 @@ def test_a_small_terminal_has_all_that_matters() -> None:
     assert "MySQL 9.7.4" in lines[0]
     assert "keep (within_dead_band): 450 pages/s hold the age" in row(lines, "decision")
     assert "C 225, M 450; originals C 10000, M 20000" in row(lines, "io_capacity")
-    assert "with 10000/20000 the age would settle at 0." in row(lines, "without it")
+    assert "with 10000/20000 the age ratio would settle at 0." in row(lines, "without it")
     for label in (
         "uncheckpointed",
         "C and M",
@@ -165,6 +165,7 @@ def held(code: HoldCode, **changes: object) -> View:
         (view(status(missed="did not answer within 1 s")), "NO READING", "did not answer within 1 s"),
         (view(answered=NOW - 30.0), "SLOW ANSWER", "this is 30 s old"),
         (view(gone=GONE), "NO ANSWER", "14 s; trying again in 4 s"),
+        (view(gone=replace(GONE, refused=True)), "TOKEN REFUSED", "14 s; trying again in 4 s"),
         (
             view(status(record(decision=Decision(DecisionKind.EMERGENCY, "sync_near", "M is raised")))),
             "EMERGENCY",

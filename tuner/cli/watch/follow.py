@@ -24,6 +24,9 @@ LONGEST_WAIT = 30.0
 SPANS = (60.0, 300.0, 900.0, 3600.0, 6 * 3600.0)
 """Times that the charts can go back, seconds."""
 
+REFUSALS = (401, 403)
+"""Status of an answer that says no to whoever asks, whatever is asked."""
+
 KEPT = 100
 """Events and decisions that are remembered."""
 
@@ -42,19 +45,21 @@ class Asked(Protocol):
 
 
 class Gone(Struct, frozen=True):
-    """A daemon that does not answer.
+    """A daemon that does not answer, or not to us.
 
     Attributes:
         since: Unix time of the first question without an answer.
         began: the same, monotonic.
         why: of the last one.
         again: monotonic time of the next one.
+        refused: it answers, but does not take the token.
     """
 
     since: float
     began: float
     why: str
     again: float
+    refused: bool = False
 
 
 class View(Struct, frozen=True):
@@ -197,7 +202,8 @@ class Follower:
         self._failures += 1
         began = now if view.gone is None else view.gone.began
         since = self._wall() if view.gone is None else view.gone.since
-        return Gone(since=since, began=began, why=error.message, again=now + wait)
+        refused = (error.problem or {}).get("status") in REFUSALS
+        return Gone(since=since, began=began, why=error.message, again=now + wait, refused=refused)
 
 
 def _follows(before: View, status: Status, span: float) -> bool:

@@ -33,7 +33,7 @@ def _unheard(view: View, now: float) -> tuple[str, str, str] | None:
     if gone is not None:
         since = f"since {clock(gone.since)} UTC, {duration(max(0.0, now - gone.began))}"
         again = f"trying again in {duration(max(1.0, gone.again - now))}"
-        return "NO ANSWER", BAD, f"{since}; {again}"
+        return "TOKEN REFUSED" if gone.refused else "NO ANSWER", BAD, f"{since}; {again}"
     most = max(LATE_SECONDS, LATE_TICKS * (1.0 if status.process is None else status.process.interval))
     if status.seconds_old > most:
         return "LOOP STANDS", BAD, f"its last tick is {duration(status.seconds_old)} old"
