@@ -22,8 +22,8 @@ STILL = 20.0
 
 LIMIT_MS = 120_000.0
 PICTURES: dict[str, dict[str, Any]] = {
-    "page-light": {"color_scheme": "light", "viewport": DESK | {"height": 1140}},
-    "page-dark": {"color_scheme": "dark", "viewport": DESK},
+    "page-light": {"color_scheme": "light", "viewport": DESK | {"height": 1348}},
+    "page-dark": {"color_scheme": "dark", "viewport": DESK | {"height": 822}},
     "page-phone": {"color_scheme": "dark", "viewport": PHONE},
     "page-override": {"color_scheme": "light", "viewport": DESK | {"height": 800}},
 }

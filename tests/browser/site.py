@@ -11,10 +11,12 @@ from typing import Self
 
 from api.access import Access
 from api.server import ApiServer
+from api.tokens import Tokens
 from lab.plant.clock import SimClock
 from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
-from tests.api.factory import TOKEN, about, application, tokens
+from tests.api.factory import TOKEN, about, application
+from tests.api.factory import tokens as given_tokens
 from tuner.advice import advise_now
 from tuner.board import Board
 from tuner.core.state import State
@@ -76,6 +78,7 @@ class Site:
         history: float = HISTORY_SECONDS,
         port: int | None = None,
         open_reading: bool = True,
+        tokens: Tokens | None = None,
     ) -> None:
         """Make it; nothing runs yet.
 
@@ -85,6 +88,7 @@ class Site:
             history: simulated seconds that are gone through first.
             port: on loopback; a free one where none is given.
             open_reading: reading needs no token.
+            tokens: what changes need in place of ``token``.
         """
         clock = SimClock(epoch=time.time() - history)
         self.board = Board()
@@ -98,7 +102,7 @@ class Site:
         self.url = f"http://127.0.0.1:{self.port}/"
         app = application(
             self.board,
-            access=Access(tokens(), open_reading=open_reading),
+            access=Access(tokens or given_tokens(), open_reading=open_reading),
             about=about(started=time.time(), interval=INTERVAL),
             advice=lambda: advise_now(self.board),
         )

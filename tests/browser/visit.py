@@ -96,6 +96,15 @@ class Visit:
         found: list[str] = self.page.evaluate(script)
         return found
 
+    def oldest_point(self) -> str:
+        """Return the time of day of the first point in the charts, as it is read out."""
+        self.page.locator('[data-chart="age"] .plot').press("Home")
+        said = self.page.locator("#said-age").inner_text()
+        self.page.keyboard.press("Escape")
+        found = re.match(r"at (\d\d:\d\d:\d\d): ", said)
+        assert found is not None, said
+        return found[1]
+
     def figures(self) -> list[str]:
         """Return the newest numbers beside the charts."""
         return self.page.locator("#plots .value").all_inner_texts()

@@ -11,6 +11,7 @@ export const COLUMNS = ["checkpoint_age", "modified_age", "stall_point", "sync_p
 const pages = (value) => (value == null ? DASH : `${short(value)} pages/s`);
 const rate = (value) => (value == null ? DASH : `${bytes(value)}/s`);
 
+// `per`: unit of the axis where its numbers have none of their own.
 // A line: column or function of the values, name, colour; dash, steps and fill where wanted.
 const CHARTS = [
   {
@@ -25,15 +26,15 @@ const CHARTS = [
     said: (at) => `${bytes(at.checkpoint_age)} uncheckpointed, ${percent(ratio(at.checkpoint_age, at.stall_point))} of the max checkpoint age ${bytes(at.stall_point)}`,
   },
   {
-    id: "capacity", title: "IO Capacity", unit: pages, size: "half", log: true,
+    id: "capacity", title: "IO Capacity", unit: pages, per: "pages/s", size: "half", log: true,
     lines: [
       { of: "io_capacity_max", name: "IO Capacity Max (M)", colour: "--c0", steps: true, width: 2 },
-      { of: "io_capacity", name: "IO Capacity (C)", colour: "--c1", steps: true },
+      { of: "io_capacity", name: "IO Capacity (C)", colour: "--c1", dash: [7, 7], steps: true, width: 2 },
       { of: "demand", name: "Page Demand", colour: "--c2", dash: [2, 3] },
     ],
   },
   {
-    id: "flush", title: "Page Flushing by Type", unit: pages, size: "half",
+    id: "flush", title: "Page Flushing by Type", unit: pages, per: "pages/s", size: "half",
     lines: [
       { of: (at) => (at.flush_rate == null ? null : Math.max(0, at.flush_rate - (at.sync_rate ?? 0))), name: "Flush List", colour: "--c0", width: 2 },
       { of: "lru_rate", name: "LRU", colour: "--c3" },
@@ -42,11 +43,11 @@ const CHARTS = [
   },
   { id: "redo", title: "Redo Generation Rate", unit: rate, binary: true, lines: [{ of: "redo_rate", name: "Redo", colour: "--c3", fill: true, width: 2 }] },
   {
-    id: "rows", title: "Row Changes", unit: (value) => (value == null ? DASH : `${short(value)} rows/s`),
+    id: "rows", title: "Row Changes", per: "rows/s", unit: (value) => (value == null ? DASH : `${short(value)} rows/s`),
     lines: [{ of: "row_rate", name: "Row Changes", colour: "--c4", fill: true, width: 2 }],
   },
   {
-    id: "cost", title: "Pages per Row Change", unit: (value) => (value == null ? DASH : `${short(value)} pages`),
+    id: "cost", title: "Pages per Row Change", per: "pages", unit: (value) => (value == null ? DASH : `${short(value)} pages`),
     lines: [{ of: (at) => (at.row_rate >= 1 && at.flush_rate != null ? (at.flush_rate + (at.lru_rate ?? 0)) / at.row_rate : null), name: "Pages per Row Change", colour: "--c1", fill: true, width: 2 }],
   },
 ];
@@ -68,7 +69,7 @@ class Chart {
   constructor(spec, place, group) {
     this.spec = spec;
     this.group = group;
-    this.title = element("h3", { id: `chart-${spec.id}` }, spec.title);
+    this.title = element("h3", { id: `chart-${spec.id}` }, spec.title, spec.per ? element("small", {}, `, ${spec.per}`) : null);
     this.values = spec.lines.map(() => element("span", { class: "value" }, DASH));
     const key = element("ul", { class: "key" }, ...spec.lines.map((line, index) => {
       const swatch = element("span", { class: `swatch${line.dash ? " dashed" : ""}`, "aria-hidden": "true" });
@@ -94,14 +95,14 @@ class Chart {
       scales: { x: { time: true }, y: this.log ? { distr: 3, range: (u, low, high) => [round(low / 1.3, Math.floor), round(high * 1.3, Math.ceil)] } : { range: (u, low, high) => [0, (high > 0 ? high : 1) * 1.06] } },
       axes: [{ ...axis, space: 70, size: 28, values: (u, ticks) => ticks.map((tick) => clock(tick).slice(0, u.scales.x.max - u.scales.x.min > 900 ? 5 : 8)) },
         { ...axis, size: 66, space: 32, ...(spec.binary ? { incrs: BINARY_STEPS } : {}),
-          values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : spec.binary ? bytes(tick) : short(tick))) }],
+          values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : spec.binary ? spec.unit(tick) : short(tick))) }],
       series: [{}, ...spec.lines.map((line) => ({
         stroke: style(line.colour), width: line.width ?? 1.25, dash: line.dash, fill: line.fill ? faint(style(line.colour)) : undefined,
         points: { show: (u, index, from, to) => this.#lonely(index, from, to) },
         paths: line.steps ? uPlot.paths.stepped({ align: 1 }) : undefined, spanGaps: false,
       }))],
       hooks: { setCursor: [(u) => this.#show(u.cursor.idx)], drawClear: [(u) => this.#marks(u)] },
-      padding: [8, 10, 0, 0],
+      padding: [8, 30, 0, 0],
     }, this.data, this.plotted);
     this.plot.root.setAttribute("aria-hidden", "true");
   }

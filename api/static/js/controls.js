@@ -1,13 +1,13 @@
 // What a person may ask of the loop. Each question says what will be written, old → new, before it is asked.
-import { change, hasToken, setToken } from "./api.js";
-import { bytes, clock, duration, element, pair, whole } from "./format.js";
+import { change, forget, hasToken, setToken } from "./api.js";
+import { bytes, duration, element, moment, pair, whole } from "./format.js";
 
 const MINUTES = [[10, "10 minutes"], [30, "30 minutes"], [60, "1 hour"], [240, "4 hours"], [1440, "1 day"]];
 
 const about = (value) => (value ? `about ${pair(value)}` : "as the loop works out then");
 const ours = (status) => status.mode === "active" && !status.holds.length;
 const untouched = (status) => ["C / M", pair(status.in_force), `${pair(status.in_force)}, nothing is written`];
-const ending = (minutes) => `${duration(minutes * 60)}, until ${clock(Date.now() / 1000 + minutes * 60)}`;
+const ending = (minutes) => `${duration(minutes * 60)}, until ${moment(Date.now() / 1000 + minutes * 60)}`;
 
 // A park is written where the loop may write; otherwise what is in force stays.
 const parked = (status) => (ours(status) ? ["C / M", pair(status.in_force), about(status.park)] : untouched(status));
@@ -129,6 +129,17 @@ export class Controls {
     this.#fail(why);
   }
 
+  // The daemon took no token, or not this one: ask in the question that is open, and otherwise in one for it.
+  refused(why) {
+    if (!this.dialog.open) return this.askToken(why);
+    this.#askHere();
+    this.#fail(why);
+  }
+
+  #askHere() {
+    if (!this.form.elements.token) document.getElementById("dialog-body").append(this.#tokenField(false));
+  }
+
   #open(name) {
     this.#act = ACTS[name](this.#status);
     const { title, go, note, warn, fields = [] } = this.#act;
@@ -196,9 +207,9 @@ export class Controls {
     } catch (error) {
       const refused = error.status === 401 || error.status === 403; // no token of the daemon's, or one that may not
       if (refused) {
-        if (error.status === 401) setToken("");
+        if (error.status === 401) forget(error);
         this.onToken();
-        if (!this.form.elements.token) document.getElementById("dialog-body").append(this.#tokenField(false));
+        this.#askHere();
         this.form.elements.token.value = "";
       }
       this.#fail(error.status ? error.message : "The daemon did not answer; look at the state before you ask again.");

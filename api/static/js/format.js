@@ -45,6 +45,21 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-dig
 
 export const clock = (wall) => CLOCK.format(new Date(wall * 1000));
 
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const ZONE = new Intl.DateTimeFormat("en-GB", { timeZoneName: "longOffset" });
+
+// A time that need not be of today: with its day where it is not.
+export function moment(wall, now = Date.now() / 1000) {
+  const [day, today] = [wall, now].map((at) => DAY.format(new Date(at * 1000)));
+  return day === today ? clock(wall) : `${day} ${clock(wall)}`;
+}
+
+// What the times of this page count from: UTC, UTC+02:00.
+export function zone(now = Date.now() / 1000) {
+  const found = ZONE.formatToParts(new Date(now * 1000)).find(({ type }) => type === "timeZoneName");
+  return (found?.value ?? "").replace("GMT", "UTC").replace("+00:00", "") || "local";
+}
+
 export const words = (code) => code.replaceAll("_", " ");
 
 // Builds an element; text is never read as HTML.

@@ -1,9 +1,9 @@
 // Decisions, holds, events: newest first.
-import { clock, duration, element, pair, words } from "./format.js";
+import { duration, element, moment, pair, words } from "./format.js";
 
 const SHOWN = 80;
 
-const stamp = (wall) => element("time", { datetime: new Date(wall * 1000).toISOString() }, clock(wall));
+const stamp = (wall) => element("time", { datetime: new Date(wall * 1000).toISOString() }, moment(wall));
 
 export class Decisions {
   #found = [];

@@ -1,8 +1,8 @@
 // Puts the page together: the stream keeps it alive, /v1/status says it in whole, the history fills the charts.
-import { get, hasToken, setToken } from "./api.js";
+import { forget, get, hasToken } from "./api.js";
 import { Charts, COLUMNS } from "./charts.js";
 import { Controls } from "./controls.js";
-import { element, percent, pair, whole } from "./format.js";
+import { element, percent, pair, whole, zone } from "./format.js";
 import { Decisions, drawHolds, Events } from "./lists.js";
 import { Series } from "./series.js";
 import { Stream } from "./stream.js";
@@ -15,7 +15,7 @@ const RECENT = 120;
 const PRODUCTS = { mysql: "MySQL", percona: "Percona Server", mariadb: "MariaDB" };
 
 const place = (id) => document.getElementById(id);
-const state = { status: null, link: { state: "lost", why: "" }, alive: null, interval: 1, heard: 0, recent: [], whole: false, effect: "" };
+const state = { status: null, link: { state: "lost", why: "" }, alive: null, interval: 1, heard: 0, recent: [], whole: false, effect: "", endpoint: null };
 const charts = new Charts(place("plots"));
 const decisions = new Decisions(place("decisions"));
 const events = new Events(place("events"));
@@ -28,18 +28,20 @@ const controls = new Controls({
 });
 const stream = new Stream("/v1/stream", take, linked);
 
-function linked(link, reason, status) {
-  state.link = { state: link, why: reason };
+function linked(link, reason, error) {
+  state.link = { state: link, why: reason, refused: error?.status === 401 };
   if (link === "live") load();
   else draw();
-  if (status === 401) refused(reason);
+  if (error?.status === 401) refused(error);
 }
 
 // A token that the daemon does not take is worse than none: where reading is open, none is needed.
-function refused(reason) {
-  setToken("");
+function refused(error) {
+  const had = error.sent !== "";
+  if (!forget(error)) return;
   place("token-button").textContent = "Token…";
-  if (!place("dialog").open) controls.askToken(reason);
+  if (had) controls.refused(`The daemon does not take the token that this page had, and without one nothing can be changed here. It says: ${error.message}.`);
+  else if (!place("dialog").open) controls.askToken(error.message);
 }
 
 function take(name, data) {
@@ -89,7 +91,7 @@ async function refresh() {
     state.alive = null;
     state.effect = state.status.mode === "advisory" ? wished(await get("/v1/advice")) : "";
   } catch (error) {
-    if (error.status === 401) refused(error.message);
+    if (error.status === 401) refused(error);
     if (error.status === 503) [state.status, state.alive] = [null, { ok: true, reason: error.message }];
   }
   draw();
@@ -99,6 +101,7 @@ async function refresh() {
 async function load() {
   state.whole = false;
   await refresh();
+  known();
   const found = await Promise.allSettled([
     get("/v1/decisions?limit=80").then((answer) => decisions.load(answer.decisions)),
     get("/v1/events?limit=80").then((answer) => events.load(answer.events)),
@@ -106,6 +109,13 @@ async function load() {
   ]);
   state.whole = found.every(({ status }) => status === "fulfilled");
   draw();
+}
+
+// Another server's numbers are no past of this one's.
+function known() {
+  const found = state.status?.server?.endpoint;
+  if (found && state.endpoint && found !== state.endpoint) series = new Series(COLUMNS, series.range);
+  state.endpoint = found ?? state.endpoint;
 }
 
 async function history() {
@@ -183,7 +193,7 @@ function drawTiles(found) {
 }
 
 document.querySelectorAll('input[name="range"]').forEach((input) => input.addEventListener("change", () => {
-  series = new Series(COLUMNS, Number(input.value));
+  series = series.over(Number(input.value));
   history().then(draw, () => { state.whole = false; });
 }));
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
@@ -193,5 +203,6 @@ setInterval(() => {
   else load();
 }, STATUS_MS);
 setInterval(() => { if (!document.hidden) look(); }, 1000);
+text("zone", `Times are ${zone()}.`);
 draw();
 stream.start();

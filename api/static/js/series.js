@@ -15,9 +15,19 @@ export class Series {
     this.last = { slot: null, wall: null, counts: {} };
   }
 
-  // An answer of GET /v1/history; ticks that are newer stay to be added by the caller.
+  // The same numbers for another range, until its own history is there.
+  over(range) {
+    const made = new Series(this.names, range);
+    made.time = [...this.time];
+    for (const name of this.names) made.columns[name] = [...this.columns[name]];
+    return made;
+  }
+
+  // An answer of GET /v1/history; ticks that are newer stay to be added by the caller. What is older than the
+  // daemon's own memory stays: it came from the one before.
   load(answer) {
-    this.clear(answer.step);
+    const begins = answer.oldest == null ? Infinity : Math.floor(answer.oldest / answer.step) * answer.step;
+    this.#keep(Math.max(0, this.time.findIndex((at) => at >= answer.start)), begins, answer.step);
     const { time } = answer.columns;
     time.forEach((at, index) => {
       const values = Object.fromEntries(this.names.map((name) => [name, answer.columns[name][index]]));
@@ -43,6 +53,16 @@ export class Series {
 
   table(names) {
     return [this.time, ...names.map((name) => this.columns[name])];
+  }
+
+  // Forgets all but the points from one place on that are older than a time.
+  #keep(from, before, step) {
+    const { time, columns } = this;
+    this.clear(step);
+    for (let at = from; at < time.length && time[at] < before; at += 1)
+      this.#push(time[at], Object.fromEntries(this.names.map((name) => [name, columns[name][at]])));
+    const read = this.time.length && this.names.some((name) => this.columns[name].at(-1) != null);
+    if (read) this.last.slot = this.time.at(-1);
   }
 
   #append(slot, values) {

@@ -1,5 +1,5 @@
 // Server-sent events over fetch: EventSource can carry no token, and gives up for good on a refusal.
-import { headers, refusal } from "./api.js";
+import { headers, held, refusal } from "./api.js";
 
 const SILENCE_MS = 40000; // the daemon sends a comment every 15 s
 const LONGEST_WAIT_MS = 15000;
@@ -10,7 +10,7 @@ export class Stream {
   #again = null;
   #abort = null;
 
-  // onMessage(name, data); onLink("live" | "lost", why)
+  // onMessage(name, data); onLink("live" | "lost", why, error)
   constructor(path, onMessage, onLink) {
     Object.assign(this, { path, onMessage, onLink });
   }
@@ -22,17 +22,18 @@ export class Stream {
     const abort = this.#abort = new AbortController();
     this.#run(abort).catch((error) => error).then((error) => {
       if (abort !== this.#abort) return; // a later start has taken over
-      this.onLink("lost", error?.status ? error.message : "the daemon does not answer", error?.status);
+      this.onLink("lost", error?.status ? error.message : "the daemon does not answer", error);
       this.#again = setTimeout(() => this.start(), this.#wait);
       this.#wait = Math.min(LONGEST_WAIT_MS, this.#wait * 2);
     });
   }
 
   async #run(abort) {
+    const sent = held();
     const answer = await fetch(this.path, {
       headers: headers(this.#lastId ? { "Last-Event-ID": this.#lastId } : {}), cache: "no-store", signal: abort.signal,
     });
-    if (!answer.ok) throw await refusal(answer);
+    if (!answer.ok) throw await refusal(answer, sent);
     this.#wait = 1000;
     this.onLink("live", "");
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,12 +1,15 @@
 // What the page says in words, from GET /v1/status: pure functions.
-import { bytes, clock, DASH, duration, pair, percent, remaining, words } from "./format.js";
+import { bytes, DASH, duration, moment, pair, percent, remaining, words } from "./format.js";
 
 const SIGNS = { good: "✓", watch: "◦", held: "‖", alarm: "!", lost: "×" };
+
+const both = (value) => (value ? `${pair(value)} pages/s` : DASH);
 
 const level = (name, state) => ({ level: name, sign: SIGNS[name], state });
 
 // Is it working? `link` is what the connection says: live, or why not.
 export function judged(status, link, alive) {
+  if (link.refused) return level("lost", "The daemon wants a token");
   if (link.state !== "live") return level("lost", capital(link.why || "no answer from the daemon"));
   if (!status) return level("lost", alive?.reason ? `Not yet: ${alive.reason}` : "Waiting for the first reading");
   if (alive && !alive.ok) return level("alarm", "The loop does not tick");
@@ -25,7 +28,7 @@ export function judged(status, link, alive) {
 
 export function doing(status, link) {
   if (!status) return DASH;
-  if (link.state !== "live") return `Not known since ${clock(status.at)}; what is shown is from then.`;
+  if (link.state !== "live") return `Not known since ${moment(status.at)}; what is shown is from then.`;
   const { decision, in_force: now, estimate } = status;
   const said = [];
   if (status.override) said.push(`Keeps M at a person's value, for another ${remaining(status.override.seconds_left)}.`);
@@ -34,14 +37,15 @@ export function doing(status, link) {
   const age = estimate ? `${percent(estimate.age_ratio)} of the flush limit` : "an unknown age";
   if (status.missed) said.push("Keeps its hands off until the server answers.");
   else if (status.mode === "advisory") {
-    said.push(decision.would ? `Writes nothing; in active mode it would now set ${pair(decision.would)}.` : "Writes nothing; in active mode it would change nothing now.");
-    said.push(`The age is ${age}, C / M is ${pair(now)}.`);
-  } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}, C / M stays ${pair(now)}.`);
-  else said.push(`Holds the age at ${age}${status.set_point == null ? "" : `, set-point ${percent(status.set_point)}`}, with C / M ${pair(now)}.`);
+    said.push(decision.would ? `Writes nothing; in active mode it would now set ${both(decision.would)}.` : "Writes nothing; in active mode it would change nothing now.");
+    said.push(`The age is ${age}, C / M is ${both(now)}.`);
+  } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}, C / M stays ${both(now)}.`);
+  else said.push(`Holds the age at ${age}${status.set_point == null ? "" : `, set-point ${percent(status.set_point)}`}, with C / M ${both(now)}.`);
   return said.join(" ");
 }
 
 export function why(status, link) {
+  if (link.refused) return `It answers, but shows nothing without a token that it takes: ${link.why}.`;
   if (link.state !== "live") return "It has ended, hangs, or cannot be reached from here: innobrim status on its machine says which.";
   if (!status) return DASH;
   if (status.missed) return sentence(status.missed);
@@ -49,7 +53,7 @@ export function why(status, link) {
   if (status.mode === "advisory" && status.advisory) said.push(`Advisory because ${status.advisory}.`);
   const { detail, would } = status.decision;
   if (!status.holds.length) said.push(sentence(detail.replace(/^advisory mode writes nothing; would:? /, "")));
-  else if (would) said.push(`Otherwise it would set ${pair(would)}.`);
+  else if (would) said.push(`Otherwise it would set ${both(would)}.`);
   if (status.occurrences.length) said.push(`Going on in the server: ${status.occurrences.map(words).join(", ")}.`);
   return said.join(" ");
 }
@@ -57,7 +61,8 @@ export function why(status, link) {
 // `effect`: what an advisory loop expects of its own wish, in words.
 export function without(status, link, effect) {
   if (!status) return DASH;
-  if (link.state !== "live") return `C / M ${pair(status.in_force)} were in force when it was last heard of, and stay; where it stopped in good order it parked first.`;
+  if (link.refused) return `C / M ${both(status.in_force)} were in force when this page could last read.`;
+  if (link.state !== "live") return `C / M ${both(status.in_force)} were in force when it was last heard of, and stay; where it stopped in good order it parked first.`;
   if (status.without) return sentence(status.without.text);
   if (status.mode !== "advisory") return "Not known yet.";
   return `As it is now. ${effect ? `With it: ${sentence(effect)}` : ""}`;
@@ -69,8 +74,8 @@ export function besides(status) {
   const { overlay, schedule, degraded, journal, drain_ended: drained } = status;
   const listed = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(", ");
   return [
-    overlay && `Settings changed by ${overlay.who} at ${clock(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
-    ...schedule.map((one) => `Schedule ${one.name} until ${clock(one.ends)}: ${listed(one.effects)}${one.waits ? `; its drain waits: ${one.waits}` : ""}.`),
+    overlay && `Settings changed by ${overlay.who} at ${moment(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
+    ...schedule.map((one) => `Schedule ${one.name} until ${moment(one.ends)}: ${listed(one.effects)}${one.waits ? `; its drain waits: ${one.waits}` : ""}.`),
     degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
     journal && `The journal cannot be written: ${journal}; ticks wait in memory.`,
     drained && `Drain ended ${drained}`,
