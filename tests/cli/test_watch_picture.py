@@ -189,6 +189,14 @@ def test_a_hold_says_since_when_why_and_what_ends_it() -> None:
     assert "somebody set M to 800; ends by innobrim resume" in row(lines, "hold ")
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_cuts_nothing_of_why_nothing_is_written(width: int) -> None:
+    """What ends a hold comes last in its sentence, and is there all the same."""
+    shown = " ".join(" ".join(drawn(held(HoldCode.FOREIGN_CHANGE), width=width, height=20)).split())
+
+    assert "foreign_change for 0.0 s: somebody set M to 800; ends by innobrim resume" in shown
+
+
 def test_advisory_mode_is_what_would_be_without_it() -> None:
     """Where nothing is written, there is why, what lets the daemon write, and what that would bring."""
     lines = drawn(view(status(record(mode=Mode.ADVISORY, advisory="the configuration says so"))), width=160)

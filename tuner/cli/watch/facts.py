@@ -24,8 +24,8 @@ from tuner.cli.wording import (
     window_text,
 )
 
-LONG = {"hold", "predicted", "flush law"}
-"""What may take two lines."""
+LINES = {"hold": 4, "advisory": 3, "predicted": 2, "flush law": 2}
+"""What may take more than one line, and how many: why nothing is written, and what ends that, is not cut."""
 
 Fact = tuple[str, str, str]
 """Label, words, style."""
@@ -34,7 +34,7 @@ Fact = tuple[str, str, str]
 def facts(view: View, look: Look) -> Iterator[Text]:
     """Yield holds, what is under way, what would be, and how many changes are left."""
     for label, words, style in (*_held(view.status), *_under_way(view.status), *_figures(view.status)):
-        yield from look.labelled(label, words, style, most=2 if label in LONG else 1)
+        yield from look.labelled(label, words, style, most=LINES.get(label, 1))
 
 
 def _held(status: Status) -> Iterator[Fact]:
