@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import APIResponse, Route, expect
 
 from api.register import NAME, Role, make, prepare, revoke
 from api.tokens import Tokens
@@ -273,6 +273,44 @@ def test_nothing_is_asked_of_the_loop_before_a_yes(site: Site, visit: Open) -> N
         expect(seen.dialog).to_have_count(0)
 
     assert sent == []
+
+
+def test_an_override_outside_the_limits_is_not_even_asked_for(site: Site, visit: Open) -> None:
+    """The question says between which values M may be, and takes no other."""
+    settings = site.board.settings()
+    assert settings is not None
+    lowest, highest = (
+        f"{value:,}".replace(",", "\u202f")
+        for value in (settings.min_io_capacity_max, settings.max_io_capacity_max)
+    )
+    seen = visit(site.url)
+    sent: list[str] = []
+    seen.page.on("request", lambda one: sent.append(one.method) if one.method != "GET" else None)
+    seen.ask("override")
+    expect(seen.dialog).to_contain_text(f"pages/s, {lowest} to {highest}")
+
+    seen.answer(site.token, io_capacity_max=str(settings.max_io_capacity_max + 1))
+
+    expect(seen.dialog.locator('[name="io_capacity_max"]:invalid')).to_be_focused()
+    assert sent == []
+
+
+def test_what_happens_while_the_lists_are_asked_for_is_in_them(visit: Open) -> None:
+    """An event that comes between the answer to a list and its arrival is not lost."""
+    with Site(pace=PACE, history=120.0) as site:
+        seen = visit(site.url)
+        late: list[tuple[Route, APIResponse]] = []
+        seen.page.route("**/v1/events?*", lambda route: late.append((route, route.fetch())))
+        seen.page.goto(site.url)
+        until(lambda: seen.state.is_visible() and bool(late), 60.0, "an answer that is held back")
+        site.command("pause")
+        expect(seen.page.locator("#events")).to_contain_text("paused by test")
+
+        route, answer = late[0]
+        route.fulfill(response=answer)
+
+        expect(seen.page.locator("#events li")).to_have_count(len(site.board.events(limit=80)))
+        expect(seen.page.locator("#events")).to_contain_text("paused by test")
 
 
 def test_a_keyboard_is_enough(site: Site, visit: Open) -> None:

@@ -1,5 +1,5 @@
 // What a person may ask of the loop. Each question says what will be written, old → new, before it is asked.
-import { change, forget, hasToken, setToken } from "./api.js";
+import { change, forget, get, hasToken, setToken } from "./api.js";
 import { bytes, duration, element, moment, pair, whole } from "./format.js";
 
 const MINUTES = [[10, "10 minutes"], [30, "30 minutes"], [60, "1 hour"], [240, "4 hours"], [1440, "1 day"]];
@@ -153,6 +153,17 @@ export class Controls {
       this.#field({ name: "reason", label: "Reason, for the record (may be left out)", type: "text", value: "", maxlength: "500" }),
       ...(hasToken() ? [] : [this.#tokenField(false)])]);
     this.#preview();
+    if (name === "override") this.#limit(this.#act);
+  }
+
+  // The limits in force, beside the field: known before the question is sent, and not by a refusal.
+  async #limit(act) {
+    const loop = await get("/v1/config").then((found) => found.loop, () => null);
+    const field = this.form.elements.io_capacity_max;
+    if (!loop || act !== this.#act || !field) return;
+    const [min, max] = [loop.min_io_capacity_max, loop.max_io_capacity_max];
+    Object.assign(field, { min, max });
+    field.previousElementSibling.textContent += `, ${whole(min)} to ${whole(max)}`;
   }
 
   #show(title, go, parts) {

@@ -7,18 +7,28 @@ const stamp = (wall) => element("time", { datetime: new Date(wall * 1000).toISOS
 
 export class Decisions {
   #found = [];
+  #fresh = [];
 
   constructor(place) { this.place = place; }
 
+  // The list is asked for: what the stream brings from here on may be newer than the answer.
+  asked() { this.#fresh = []; }
+
   load(found) {
     this.#found = found.slice(-SHOWN);
+    this.#fresh.forEach((one) => this.#put(one));
     this.draw();
   }
 
   add(one) {
+    this.#fresh = [...this.#fresh, one].slice(-SHOWN);
+    this.#put(one);
+    this.draw();
+  }
+
+  #put(one) {
     if (one.tick <= (this.#found.at(-1)?.tick ?? 0)) return;
     this.#found = [...this.#found, one].slice(-SHOWN);
-    this.draw();
   }
 
   // When the loop wrote, for the charts.
@@ -41,17 +51,21 @@ export class Decisions {
 
 export class Events {
   #found = new Map();
+  #fresh = [];
 
   constructor(place) { this.place = place; }
 
+  asked() { this.#fresh = []; }
+
   load(found) {
     this.#found.clear();
-    found.forEach((one) => this.#found.set(one.number, one));
+    [...found, ...this.#fresh].forEach((one) => this.#found.set(one.number, one));
     this.draw();
   }
 
   // An event may come twice, after a connection was lost; its number tells.
   add(one) {
+    this.#fresh = [...this.#fresh, one].slice(-SHOWN);
     this.#found.set(one.number, one);
     if (this.#found.size > 2 * SHOWN) this.#found.delete(this.#found.keys().next().value);
     this.draw();

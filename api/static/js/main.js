@@ -102,6 +102,8 @@ async function load() {
   state.whole = false;
   await refresh();
   known();
+  decisions.asked();
+  events.asked();
   const found = await Promise.allSettled([
     get("/v1/decisions?limit=80").then((answer) => decisions.load(answer.decisions)),
     get("/v1/events?limit=80").then((answer) => events.load(answer.events)),
