@@ -40,6 +40,8 @@ class FlushLaw:
         whole: the age percentage is cut to a whole number first.
         terms: what n is the mean of: PCT, F' and, where there are three, p.
         need_cap: p counts up to so many times M; 0 where p is no term.
+        need_share: p over the pages flushed at rest: 1, and less where pages beside each other are flushed
+            together, because p counts only those that are old enough.
         alone: from the flush limit on n is PCT alone.
         authority: M moves the age; False where the age rests at the flush limit whatever M.
         remedy: what would give M authority, for people; empty where it has it.
@@ -57,6 +59,7 @@ class FlushLaw:
     whole: bool = False
     terms: int = TERMS_WITH_NEED
     need_cap: float = 2.0
+    need_share: float = 1.0
     alone: bool = False
     authority: bool = True
     remedy: str = ""
@@ -81,8 +84,7 @@ class FlushLaw:
     @property
     def full_rate_ratio(self) -> float:
         """Return the age ratio above which the law asks for more than M, so that F = M."""
-        asked = 1.0 if self.terms < TERMS_WITH_NEED else 2.0 - min(1.0, self.need_cap)
-        return math.pow(self._inverse_gain * asked, 1.0 / self.exponent)
+        return math.pow(self._inverse_gain * self._asked(1.0), 1.0 / self.exponent)
 
     @property
     def _inverse_gain(self) -> float:
@@ -94,14 +96,16 @@ class FlushLaw:
 
         Steady state: the averages equal F and F = P, so PCT = P and K* = P * c / x**exponent where all of p
         counts, and PCT = 2 * P - need_cap * M where it is capped; above ``full_rate_ratio`` the cap decides
-        and M = P. Without authority any M from P on gives the same age: 1.
+        and M = P. Where p is only ``need_share`` of P, PCT = (2 - need_share) * P. Without authority any M
+        from P on gives the same age: 1.
         """
         if not self.authority:
             return 1.0
         by_law = self._inverse_gain / math.pow(ratio, self.exponent)
-        if self._need_is_capped(by_law):
-            by_law = 2.0 / (1.0 / by_law + self.need_cap)
-        return max(1.0, by_law)
+        whole = by_law * self._asked_by_all
+        if self._need_is_capped(whole):
+            whole = 2.0 / (1.0 / by_law + self.need_cap)
+        return max(1.0, whole)
 
     def resting_gain(self, ratio: float) -> float:
         """Return M/P with which the age rests at a ratio: more than by the law where batches end early."""
@@ -115,7 +119,7 @@ class FlushLaw:
         if not self.authority or ratio >= self.full_rate_ratio:
             return 0.0
         by_law = self._inverse_gain / math.pow(ratio, self.exponent)
-        if self._need_is_capped(by_law):
+        if self._need_is_capped(by_law * self._asked_by_all):
             return self.exponent / (1.0 + self.need_cap * by_law)
         return self.exponent
 
@@ -134,14 +138,23 @@ class FlushLaw:
 
     def steady_ratio(self, *, demand: float, io_capacity_max: float) -> float:
         """Return the age ratio where the law alone settles; only valid below ``full_rate_ratio``."""
-        asked = demand
-        if self.terms >= TERMS_WITH_NEED:
-            asked = 2.0 * demand - min(demand, self.need_cap * io_capacity_max)
+        asked = demand * self._asked(io_capacity_max / demand) if demand > 0.0 else 0.0
         return math.pow(self._inverse_gain * asked / io_capacity_max, 1.0 / self.exponent)
 
-    def _need_is_capped(self, by_law: float) -> bool:
+    @property
+    def _asked_by_all(self) -> float:
+        """PCT over P that holds the age where nothing of p is cut off."""
+        return 2.0 - self.need_share if self.terms >= TERMS_WITH_NEED else 1.0
+
+    def _asked(self, gain: float) -> float:
+        """Return PCT over P that holds the age with an M of so many times P."""
+        if self.terms < TERMS_WITH_NEED:
+            return 1.0
+        return 2.0 - min(self.need_share, self.need_cap * gain)
+
+    def _need_is_capped(self, gain: float) -> bool:
         """Tell whether p is cut off with the M, over P, that holds the age where it is not."""
-        return self.terms >= TERMS_WITH_NEED and self.need_cap * by_law < 1.0
+        return self.terms >= TERMS_WITH_NEED and self.need_cap * gain < self.need_share
 
 
 LEGACY = FlushLaw(name="legacy", exponent=1.5, divisor=7.5)

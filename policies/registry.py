@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from policies.cascade import Cascade
@@ -42,11 +43,19 @@ LAWS: dict[str, FlushLaw] = {
     )
 }
 
+
+def with_need(law: FlushLaw, need_share: float) -> FlushLaw:
+    """Return the law as it is where p was seen to be this share of the pages flushed."""
+    return law if need_share >= 1.0 else replace(law, need_share=need_share)
+
+
 NAMES = ("cascade", "bayes", "pid", "probe", "fixed")
 """What a person may ask for."""
 
 
-def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Policy[Any]:
+def make_policy(
+    name: str, *, flush_law: str, fixed_io_capacity_max: int, need_share: float = 1.0
+) -> Policy[Any]:
     """Return the decision law of that name.
 
     Where M has no authority over the age, that is the pacing law, whichever law steers the age was asked for;
@@ -56,6 +65,7 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
         name: one of ``NAMES``.
         flush_law: the server's own law, by name.
         fixed_io_capacity_max: what ``fixed`` holds, pages/s.
+        need_share: what the law's ``need_share`` was seen to be.
 
     Raises:
         ValueError: no law of that name.
@@ -73,4 +83,4 @@ def make_policy(name: str, *, flush_law: str, fixed_io_capacity_max: int) -> Pol
         return Probe()
     if name == "pid" and not law.sleeps:
         return Pid()
-    return Cascade(law, "cascade" if name in {"pid", "probe"} else name)
+    return Cascade(with_need(law, need_share), "cascade" if name in {"pid", "probe"} else name)

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from policies.registry import LAWS
 from tuner.clock import Clock
 from tuner.core.holds import not_writer
+from tuner.core.laws import law_of
 from tuner.core.parking import parked
 from tuner.core.plan import CAPACITY, CAPACITY_MAX
 from tuner.core.state import OwedPark, ParkFor, State
@@ -248,7 +248,7 @@ def _owing(state: State, ending: Ending) -> State:
     if not found or sample is None:
         raise ServerError("not parked: two readings are needed for an estimate, and the journal has none")
     lowest, highest = bounds(state)
-    law, home = LAWS[state.facts.flush_law], home_of(state, sample.capacity)
+    law, home = law_of(state), home_of(state, sample.capacity)
     current = sample.io_capacity_max
     targets = [
         parked(one, law, state.settings, current=current, lowest=lowest, highest=highest, home=home)

@@ -115,6 +115,23 @@ def test_neighbours_that_go_with_every_page_save_nothing() -> None:
     assert found.demand == pytest.approx(800.0, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("neighbours", "by_age", "share"), [(0.9, 160, 0.2), (0.9, 0, 1.0), (0.02, 160, 1.0), (0.9, 1600, 1.0)]
+)
+def test_what_the_server_needs_is_told_from_what_goes_beside_it(
+    neighbours: float, by_age: int, share: float
+) -> None:
+    """The need is a share of the flushing only where neighbours go, and where the server says what it is."""
+    fifo = Fifo(800, density_at={0: 0.0008}, residence=60)
+    readings = [
+        replace(one, pages_neighbour=round(neighbours * one.pages_adaptive), flush_by_age=by_age)
+        for one in fifo.readings
+    ]
+    state, _ = follow(readings)
+
+    assert state.trends.need_share == pytest.approx(share, abs=0.02)
+
+
 def wave(*, dirty_at_the_end: int) -> list[Sample]:
     """Return a minute of 10 new pages a second, and 20 s of 1,000 flushed ones that stay in the list.
 

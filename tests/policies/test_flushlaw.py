@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from policies.flushlaw import LEGACY
+from policies.flushlaw import LEGACY, LEGACY_56, LEGACY_WHOLE
+from policies.registry import with_need
 
 FULL_RATE = 0.8255
 """Age ratio above which the law asks for all that M allows."""
@@ -109,6 +110,23 @@ def test_inverse_undoes_the_forward_law(ratio: float, demand: float) -> None:
     k = 2
     capacity = math.ceil(wanted / k)
     assert forward(demand, capacity, k * capacity) == pytest.approx(ratio, rel=2.0 / capacity + 1e-6)
+
+
+@pytest.mark.parametrize(("share", "ratio"), [(1.0, 0.5), (0.5, 0.5), (0.2, 0.8), (0.0, 0.3)])
+def test_what_goes_beyond_the_need_has_to_be_asked_for_by_the_age(share: float, ratio: float) -> None:
+    """Where most pages go as neighbours, n = (PCT + F' + p) / 3 needs a PCT of nearly twice the demand."""
+    demand = 500.0
+    law = with_need(LEGACY_WHOLE, share)
+    capacity = law.gain_over_demand(ratio) * demand
+    by_age = capacity * (100.0 * ratio) ** 1.5 / 750.0
+
+    assert (by_age + demand + share * demand) / 3.0 == pytest.approx(demand)
+    assert law.steady_ratio(demand=demand, io_capacity_max=capacity) == pytest.approx(ratio)
+
+
+def test_neighbours_leave_the_law_of_whom_the_need_is_no_term() -> None:
+    """MySQL 5.6 asks for the mean of two terms, neither of which counts pages."""
+    assert with_need(LEGACY_56, 0.2).gain_over_demand(0.5) == LEGACY_56.gain_over_demand(0.5)
 
 
 @given(

@@ -10,7 +10,6 @@ import click
 import msgspec
 
 from policies.flushlaw import SOFT_LIMIT
-from policies.registry import LAWS
 from policies.setpoint import LOWEST
 from tuner.advice import advise as advise_on
 from tuner.advice import broken_budgets, expected_effect, statements
@@ -22,6 +21,7 @@ from tuner.cli.saying import say, say_json
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.budgets import KEYS, Budget, look
+from tuner.core.laws import law_of
 from tuner.core.parking import PARKED_RATIO, parked
 from tuner.core.state import State
 from tuner.core.step import start
@@ -150,7 +150,7 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     lowest, highest = bounds(state)
     standing = look(state.estimator.recovery, headroom_of(state, sample, now), state.settings, sample)
     held, why = _aim(standing)
-    law = LAWS[state.facts.flush_law]
+    law = law_of(state)
     rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
     if law.sleeps:
         rests += " while the page cleaner is awake"

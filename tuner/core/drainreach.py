@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from policies.equilibrium import FARTHEST_AGE, rate_at_rest
 from policies.flushlaw import FlushLaw
-from policies.registry import LAWS
+from tuner.core.laws import law_of
 from tuner.core.state import Drain, State
 from tuner.core.targets import bounds
 from tuner.records import Estimate, Sample
@@ -23,7 +23,7 @@ HALVINGS = 50
 
 def lowest_target(state: State, sample: Sample, found: Estimate) -> tuple[float, str]:
     """Return the lowest checkpoint age that can be held at the present load, bytes, and what bounds it."""
-    law, (_, highest) = LAWS[state.facts.flush_law], bounds(state)
+    law, (_, highest) = law_of(state), bounds(state)
     lowest, low_water = floor_of(sample, found), sample.adaptive_flushing_lwm
     by_law = _least(lowest, sample, lambda age: _needed(law, sample, found, age) <= highest)
     not_by_age = f"below innodb_adaptive_flushing_lwm ({low_water:g} %) the server does not flush by age"

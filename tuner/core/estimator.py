@@ -28,6 +28,9 @@ CAPPED_SHARE = 0.97
 """The law asks for all that M allows when it asks for this share of M."""
 
 
+SOME_NEIGHBOURS = 0.05
+"""Neighbours for each page flushed in its turn, below which they make no difference to the law."""
+
 LEAST_DUE = 0.01
 """Share of the ledger that is believed in at least, so that it stays one to divide by."""
 
@@ -182,6 +185,18 @@ def _due(ledger: Ledger, window: Window, sample: Sample) -> float:
     return min(1.0, max(LEAST_DUE, ahead / known))
 
 
+def _need_share(window: Window, sample: Sample, flush_rate: float) -> float | None:
+    """Return the pages due for their age over those flushed; 1 without neighbours, None where nobody says.
+
+    A neighbour is flushed with a page whose turn it is, however young it is itself.
+    """
+    if sample.flush_by_age <= 0 or flush_rate <= 0.0:
+        return None
+    if readings.neighbours(window) < SOME_NEIGHBOURS:
+        return 1.0
+    return min(1.0, sample.flush_by_age / flush_rate)
+
+
 def _restart(state: EstimatorState, sample: Sample) -> EstimatorState:
     return replace(
         state,
@@ -255,6 +270,7 @@ def _estimate(
             age=age,
             elapsed=elapsed,
             wall=sample.wall,
+            need_share=_need_share(window, sample, flush_rate),
         )
         trends = trends.follow(seen, window)
     recovery = state.recovery.see(sample, flush_rate=flush_rate, limited=trends.measured, elapsed=elapsed)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from policies.flushlaw import FlushLaw
-from policies.registry import LAWS
+from policies.registry import LAWS, with_need
 from tuner.core import window as readings
 from tuner.core.gate import forget
 from tuner.core.state import State
@@ -21,6 +21,11 @@ CATCHES_UP = (
 
 ASLEEP_SECONDS = 3.0
 """A page cleaner that is awake flushes once a second; one that the device holds up may take longer."""
+
+
+def law_of(state: State) -> FlushLaw:
+    """Return the law in force, with what is flushed beyond its need as it was seen of late."""
+    return with_need(LAWS[state.facts.flush_law], state.estimator.trends.need_share)
 
 
 def without_authority(law: FlushLaw) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
-from policies.registry import LAWS
 from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio, suggested_ratio
 from policies.types import Suggestion
 from tuner.core import budgets, caution, optimising, parking, scheduled
 from tuner.core.announced import update
 from tuner.core.budgets import Budget
 from tuner.core.degraded import MARGIN
+from tuner.core.laws import law_of
 from tuner.core.role import role_of
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.state import State
@@ -57,7 +57,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     headroom = headroom_of(state, sample, found)
     settings = scheduled.settings_of(state.settings, state.schedule)
     standing = budgets.look(state.estimator.recovery, headroom, settings, sample, whose=whose)
-    law = LAWS[state.facts.flush_law]
+    law = law_of(state)
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)
     preferred = _preferred(wish, headroom, standing, whose, degraded=sample.degraded, suggestion=suggestion)
@@ -185,7 +185,7 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | No
     keep = state.writes.own == sample.capacity or not warm(state.estimator.window)
     return parking.parked(
         found,
-        LAWS[state.facts.flush_law],
+        law_of(state),
         state.settings,
         current=sample.io_capacity_max if keep else lowest,
         home=home_of(state, sample.capacity),

@@ -14,6 +14,8 @@ RATE_MEMORY_SECONDS = 120.0
 CAPACITY_MEMORY_SECONDS = 1800.0
 LAG_MEMORY_SECONDS = 600.0
 
+NEED_SECONDS = 120.0
+
 FORGOTTEN = 4.0
 """What the device kept up is forgotten when it may be so many times as much by now."""
 
@@ -32,6 +34,7 @@ class Seen(Struct, frozen=True):
         age: modified age, bytes.
         elapsed: seconds since the last reading.
         wall: Unix time of the reading, seconds.
+        need_share: pages that the server counts as due for their age over F; None where it does not say.
     """
 
     redo_rate: float
@@ -41,6 +44,7 @@ class Seen(Struct, frozen=True):
     age: float
     elapsed: float
     wall: float
+    need_share: float | None = None
 
     @property
     def limited(self) -> bool:
@@ -79,6 +83,7 @@ class Trends(Struct, frozen=True):
         measured: D when the device was the limit last, pages/s.
         bursts: redo beyond the device.
         checkpoint_seconds: longest time between two checkpoints, fading.
+        need_share: mean of two minutes of what the server counts as due for its age, over F.
     """
 
     rate_seconds: float = 0.0
@@ -88,6 +93,7 @@ class Trends(Struct, frozen=True):
     measured: float = 0.0
     bursts: Bursts = Bursts()
     checkpoint_seconds: float = 0.0
+    need_share: float = 1.0
 
     def follow(self, seen: Seen, window: Window) -> Trends:
         """Return the trends with one reading more."""
@@ -102,7 +108,13 @@ class Trends(Struct, frozen=True):
             measured=measured,
             bursts=_bursts(self.bursts, seen, sustained),
             checkpoint_seconds=_between_checkpoints(self.checkpoint_seconds, seen, window),
+            need_share=self._need(seen),
         )
+
+    def _need(self, seen: Seen) -> float:
+        if seen.need_share is None:
+            return self.need_share
+        return self.need_share + min(1.0, seen.elapsed / NEED_SECONDS) * (seen.need_share - self.need_share)
 
     def restarted(self) -> Trends:
         """Return what a restart of mysqld leaves of it."""

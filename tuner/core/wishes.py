@@ -255,4 +255,5 @@ def policy_of(state: State) -> Policy[Any]:
         settings.policy,
         flush_law=state.facts.flush_law,
         fixed_io_capacity_max=settings.fixed_io_capacity_max,
+        need_share=state.estimator.trends.need_share,
     )
