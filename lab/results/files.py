@@ -7,10 +7,9 @@ from pathlib import Path
 from lab.report.files import replace_text
 from lab.report.rows import ReportError
 from lab.results import headlines, page
-from lab.results.suites import read
+from lab.results.suites import BENCH, read
 
 README = Path("README.md")
-BENCH = Path("docs/results/bench")
 PAGE = BENCH / "README.md"
 
 

@@ -20,7 +20,7 @@ from lab.report.words import (
     sentences,
 )
 from lab.results.beside import beside
-from lab.results.suites import SUITES, Published, Variant, ordered, ours
+from lab.results.suites import BENCH, SUITES, Published, Variant, ordered, ours
 from tuner.settings import Settings
 
 COMMAND = "python -m lab.results"
@@ -60,7 +60,7 @@ def document(suites: Sequence[Published]) -> str:
 
 def _suite(one: Published, suites: Sequence[Published]) -> Iterable[str]:
     yield f"## {one.name}"
-    about = f"{one.asked.about} `make prove PART=bench SUITE={one.name}`"
+    about = f"{one.asked.about} `{_command(one)}`"
     rows = any(variant.rows for variant in one.variants)
     yield about + (f"; [every row with one value a second]({one.name}/{FILE_NAME})." if rows else ".")
     for variant in one.variants:
@@ -72,6 +72,13 @@ def _suite(one: Published, suites: Sequence[Published]) -> Iterable[str]:
             yield f"**Not measured yet:** 0 of {variant.plan.blocks} blocks."
         for group in variant.groups:
             yield from _group(one, variant, group, beside(variant, suites))
+
+
+def _command(one: Published) -> str:
+    """Return what measures it: of a suite that is run on several servers, with the server of this one."""
+    if one.name in SUITES:
+        return f"make prove PART=bench SUITE={one.name}"
+    return f"innobrim bench --suite {one.asked.name} --server {one.asked.server} --output {BENCH}/{one.name}"
 
 
 def _group(suite: Published, variant: Variant, group: Group, others: Sequence[str]) -> Iterable[str]:

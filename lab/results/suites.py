@@ -14,6 +14,9 @@ from lab.bench.statistics import FEWEST
 from lab.report.rows import FILE_NAME, ReportError, Row, read_rows
 from lab.report.summary import LEFT_OUT, Contender, Group, groups
 
+BENCH = Path("docs/results/bench")
+"""Where they lie in a checkout."""
+
 SUITES = ("contenders", "disks", "open", "alternating", "nothing-to-gain", "seeds", "claims")
 """What is published, in the order of the page; ``quick`` and ``smoke`` are for a first look."""
 

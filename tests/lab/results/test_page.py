@@ -88,6 +88,17 @@ def test_a_contender_beaten_throughout_is_not_listed_as_a_loss(tmp_path: Path) -
     assert "LOSES" not in document
 
 
+def test_a_suite_that_ran_on_another_server_names_the_command_with_it(tmp_path: Path) -> None:
+    """Whoever copies the command gets the same suite on the same server."""
+    root = publish(tmp_path, "mysql-8.4", [PLAN], blocks(THREE))
+    where = "docs/results/bench/mysql-8.4"
+
+    document = page.document(read(root / "docs/results/bench"))
+
+    assert f"`innobrim bench --suite mysql-8.4 --server mysql:9.7 --output {where}`" in document
+    assert "PART=bench SUITE=mysql-8.4" not in document
+
+
 def test_the_tail_of_the_reads_is_shown_where_it_was_measured(tmp_path: Path) -> None:
     """A load that tells its reads apart has a column for them; the tables of all others have none."""
     (tmp_path / "reads").mkdir()
