@@ -18,7 +18,7 @@ from lab.report.rows import FILE_NAME, Row, read_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-BENCHES = ("contenders", "disks", "mariadb-11.8", "mariadb-10.11", "old-mysql")
+BENCHES = ("contenders", "disks", "ladder", "mariadb-11.8", "mariadb-10.11", "old-mysql")
 """Directories of the published benches with a closed load that changes pages evenly, on a disk whose limit
 stays, in the order of the page; a suite on two servers has two.
 """
