@@ -28,7 +28,7 @@ FLAVOURS = tuple(PLANT_FLAVOURS)
 """The servers that the plant can be, default first."""
 
 JUDGED_SECONDS = 172_800
-"""With an oracle a scenario is no longer, unless someone says how long: two days take three minutes."""
+"""With an oracle a scenario is no longer, unless someone says how long: two days take up to four minutes."""
 
 PROGRESS_EVERY = 50
 """Ticks between two reports of progress."""

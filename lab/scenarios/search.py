@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.scenarios.schema import Scenario
     from lab.scenarios.trace import Outcome
 
-PARALLEL_FROM = 10_000
+PARALLEL_FROM = 5_000
 """Simulated seconds from which a second process pays for its start."""
 
 
