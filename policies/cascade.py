@@ -6,9 +6,7 @@ by feed-forward first and feedback for what remains.
 Nothing lowers M while the M in force leads above the set-point: what it flushes less of then is what the age
 is about to grow by.
 
-Travelling: the dirty pages that have to go within the horizon, so that the age ends at the
-set-point, are known from the ledger; divided by the horizon they are the flush rate wanted,
-and the server's own flush law, inverted, says which M gives that rate.
+Travelling: the M that brings the age to the set-point within the horizon (``travel``).
 
 Landing: one write, of the M with which the age rests at the set-point (``equilibrium``).
 
@@ -26,34 +24,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from policies.calm import Calm
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
 from policies.saving import Saving
+from policies.travel import ARRIVED, BAND, far, travel
 from policies.types import HIGHEST_M, Proposal, Situation
-
-BAND = 0.03
-"""Mean error in the age ratio that is left alone while holding."""
+from policies.unrest import Unrest
 
 CALM = 1.5
 """A load that moves the age by itself widens the band to so many of its standard deviations."""
 
 STIRRING = 1.0
 """Relative unrest of the age ratio per relative unrest of R / b: the age averages what R does."""
-
-LOW = 0.2
-"""Farther than this below the set-point the law travels: too low costs throughput, and heals by itself."""
-
-HIGH = 0.12
-"""Farther than this above the set-point the law travels, and wherever the sync point is reached."""
-
-OVER = 0.09
-"""An age that leads farther than this beyond the sync point ends holding before the error is there."""
-
-ARRIVED = 0.1
-"""Travelling ends this near the set-point."""
-
-DAMPED = 0.55
-"""Share of a passing change in R that is taken to be over before the horizon is."""
 
 LANDING = 0.02
 """Difference in ln M for which a landing is worth its write."""
@@ -68,21 +51,6 @@ QUICK_SECONDS = 16.0
 SETTLED_SECONDS = 2.0 * QUICK_SECONDS
 """Time after which the quick averages are those of another load, or of one that is undisturbed again."""
 
-MEDIUM_SECONDS = 30.0
-"""Span of the R whose unrest counts: shorter swings do not move the age."""
-
-UNREST_SECONDS = 300.0
-
-LANDED_SECONDS = 1800.0
-"""Span of the mean of R that a shift of the load is told from."""
-
-SHIFT = 0.15
-SHIFT_UNREST = 3.0
-"""R that leaves its mean by this share and so many standard deviations is another load: land again."""
-
-CLIMB_FLOOR = 0.4
-"""Share of the demand that is flushed at least while the age still has to grow."""
-
 SETTLING_SHARE = 1.15
 """A write is given this share of the plant's time constant, age / (b * R), to show what it does."""
 
@@ -94,9 +62,6 @@ HOLD_GAIN = 0.5
 
 MISSED = 3.0
 """A landing so many times farther off than one write takes out is made again, and not crept up to."""
-
-TRIM_SETTLINGS = 5.0
-"""After so many settling times without a write the mean over all of them counts, in a narrower band."""
 
 TRIM_GAIN = 0.8
 """Share of what is left that is taken out then: a mean of minutes is no noise."""
@@ -119,13 +84,10 @@ class CascadeState:
         landing: travelling has ended, or the load is another one, and the M to rest with is not written yet.
         land_from: time before which it is not, so that the averages are those of the load that is there now.
         mean_error: error averaged over a part of the settling time while holding.
-        medium_rate: R over half a minute, bytes/s.
-        landed_rate: mean of R since the landing, bytes/s.
-        unrest: variance of the former around the mean of two minutes, relative, since the landing.
+        unrest: how R wanders by itself since the landing.
         rest: M to land with that was asked for last, pages/s; 0 before the first.
         shift: what ln M has to move by still, as the set-point was moved on purpose.
-        calm_ratio: mean age ratio since the last write has shown what it does.
-        calm_seconds: time that this stands for.
+        calm: since the last write has shown what it does.
         saving: what is remembered while changes are scarce.
         equilibrium: what the load shows, averaged.
     """
@@ -136,13 +98,10 @@ class CascadeState:
     landing: bool = False
     land_from: float = 0.0
     mean_error: float = 0.0
-    medium_rate: float = 0.0
-    landed_rate: float = 0.0
-    unrest: float = 0.0
+    unrest: Unrest = field(default_factory=Unrest)
     rest: float = 0.0
     shift: float = 0.0
-    calm_ratio: float = 0.0
-    calm_seconds: float = 0.0
+    calm: Calm = field(default_factory=Calm)
     saving: Saving = field(default_factory=Saving)
     equilibrium: Equilibrium = field(default_factory=Equilibrium)
 
@@ -173,8 +132,8 @@ class Cascade:
         seen = partial(replace, state, at=situation.now, equilibrium=equilibrium, saving=saving)
         if saving.on:
             return self._rest(seen(), situation)
-        if self._far(state, equilibrium, situation):
-            return seen(landed_at=None, landing=True, shift=0.0), self._travel(situation)
+        if far(situation, equilibrium, travelling=state.landed_at is None):
+            return seen(landed_at=None, landing=True, shift=0.0), travel(self.law, situation)
         settling = self._settling(situation)
         capped = situation.set_point >= self.law.full_rate_ratio
         margin = LANDING_MARGIN if capped else 1.0
@@ -211,16 +170,6 @@ class Cascade:
             return min(lasted, now + SETTLED_SECONDS - state.land_from)
         return lasted
 
-    def _far(self, state: CascadeState, equilibrium: Equilibrium, situation: Situation) -> bool:
-        """Tell whether the age is where only travelling helps."""
-        error = situation.error
-        if state.landed_at is None:
-            return abs(error) >= ARRIVED
-        room = situation.sync_point / situation.flush_limit - situation.set_point
-        passing = (situation.redo_rate - equilibrium.redo_rate) * situation.horizon
-        ahead = situation.error_ahead - DAMPED * passing / situation.flush_limit
-        return error <= -LOW or error >= min(HIGH, room) or ahead >= room + OVER
-
     def _follow_error(
         self,
         state: CascadeState,
@@ -240,62 +189,24 @@ class Cascade:
         """
         now, error, rate = situation.now, situation.error, situation.redo_rate
         if state.landed_at is None:
-            return after(landed_at=now, mean_error=error, medium_rate=rate, landed_rate=rate, unrest=0.0)
-        elapsed = max(0.0, now - state.at)
-        lasted = now - state.landed_at
-        after = self._with_calm(state, situation, settling, after)
+            return after(landed_at=now, mean_error=error, unrest=Unrest.begun(rate))
+        elapsed, lasted = max(0.0, now - state.at), now - state.landed_at
+        quiet = _since_change(state, now) >= settling
+        calm = state.calm.follow(situation.age_ratio, elapsed) if quiet else Calm()
         mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
-        medium = state.medium_rate + min(1.0, elapsed / MEDIUM_SECONDS) * (rate - state.medium_rate)
-        span = min(LANDED_SECONDS, max(MEDIUM_SECONDS, lasted))
-        landed = state.landed_rate + min(1.0, elapsed / span) * (rate - state.landed_rate)
+        after = partial(after, calm=calm, mean_error=mean)
         if not situation.learns:
-            return after(mean_error=mean)
-        shifted = abs(medium / max(1.0, landed) - 1.0)
-        if lasted > SLOW_SECONDS and shifted > max(SHIFT, SHIFT_UNREST * math.sqrt(state.unrest)):
-            begun = after(landed_at=now, landing=True, land_from=now + SETTLED_SECONDS)
-            return replace(begun, mean_error=mean, medium_rate=medium, landed_rate=medium, unrest=0.0)
-        away = medium / max(1.0, equilibrium.redo_rate) - 1.0
-        weight = min(1.0, elapsed / min(UNREST_SECONDS, max(MEDIUM_SECONDS, lasted)))
-        unrest = state.unrest + weight * (away * away - state.unrest)
-        return after(mean_error=mean, medium_rate=medium, landed_rate=landed, unrest=unrest)
-
-    @staticmethod
-    def _with_calm(
-        state: CascadeState, situation: Situation, settling: float, after: Callable[..., CascadeState]
-    ) -> Callable[..., CascadeState]:
-        """Average the age ratio from one settling time after a write or a landing on, for a trim."""
-        since = situation.now - max(state.wrote_at, state.landed_at or 0.0)
-        if since < settling:
-            return partial(after, calm_ratio=0.0, calm_seconds=0.0)
-        elapsed = max(0.0, situation.now - state.at)
-        seconds = state.calm_seconds + elapsed
-        weight = elapsed / seconds if seconds > 0.0 else 1.0
-        ratio = state.calm_ratio + weight * (situation.age_ratio - state.calm_ratio)
-        return partial(after, calm_ratio=ratio, calm_seconds=seconds)
-
-    def _travel(self, situation: Situation) -> Proposal:
-        """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
-        error, ahead = situation.error, situation.error_ahead
-        rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
-        gain = self.law.resting_gain(situation.set_point)
-        wanted = gain * rate if ahead <= BAND else max(gain * rate, situation.io_capacity_max)
-        return Proposal(
-            io_capacity_max=wanted,
-            terms={
-                "error": error,
-                "error_ahead": ahead,
-                "flush_rate_wanted": rate,
-                "law_gain": gain,
-                "horizon": situation.horizon,
-            },
-            act=abs(ahead) > max(BAND, 0.5 * abs(error)),
-        )
+            return after()
+        unrest = state.unrest.follow(rate, elapsed=elapsed, lasted=lasted)
+        if unrest.is_another_load(lasted):
+            begun = Unrest.begun(unrest.medium_rate)
+            return after(landed_at=now, landing=True, land_from=now + SETTLED_SECONDS, unrest=begun)
+        return after(unrest=unrest.around(equilibrium.redo_rate, elapsed=elapsed, lasted=lasted))
 
     def _rest(self, state: CascadeState, situation: Situation) -> tuple[CascadeState, Proposal]:
         """Keep to one M while changes are scarce."""
         resting = min(HIGHEST_M, state.equilibrium.io_capacity_max(self.law, situation))
-        combining = max(LEAST_COMBINING, situation.combining_exponent)
-        gain = HOLD_GAIN * (self.law.resting_stiffness(situation.set_point) + combining)
+        gain = HOLD_GAIN * self._gain(situation)
         saving, act = state.saving.rest(situation, resting=resting, gain=gain)
         terms = {
             "error": situation.error,
@@ -309,14 +220,18 @@ class Cascade:
 
     def _settling(self, situation: Situation) -> float:
         """Return the seconds after which a write has shown what it does."""
-        combining = max(LEAST_COMBINING, situation.combining_exponent)
-        return max(1.0, SETTLING_SHARE * situation.age / (combining * max(situation.redo_rate, 1.0)))
+        return max(
+            1.0, SETTLING_SHARE * situation.age / (_combining(situation) * max(situation.redo_rate, 1.0))
+        )
+
+    def _gain(self, situation: Situation) -> float:
+        """Return d ln M per d ln(age ratio) of the place where the age rests."""
+        return self.law.resting_stiffness(situation.set_point) + _combining(situation)
 
     def _hold(self, state: CascadeState, situation: Situation, settling: float) -> Proposal:
         """Land where the age rests; then shift its rest by the error that is left, once per settling time."""
         error, mean, rest = situation.error, state.mean_error, state.rest
-        combining = max(LEAST_COMBINING, situation.combining_exponent)
-        unrest = STIRRING * math.sqrt(state.unrest) * situation.set_point / combining
+        unrest = STIRRING * state.unrest.deviation * situation.set_point / _combining(situation)
         current = situation.io_capacity_max
         terms = {
             "error": error,
@@ -326,22 +241,27 @@ class Cascade:
             "rest": rest,
             "settling": settling,
         }
-        since = situation.now - max(state.wrote_at, state.landed_at or 0.0)
+        since = _since_change(state, situation.now)
         ripe = situation.now - state.land_from
         landing = state.landing and ripe >= 0.0 and min(since, ripe) < settling and rest > 0.0
         if landing and abs(math.log(rest) - math.log(current)) > LANDING:
             return Proposal(rest if situation.error_ahead <= ARRIVED else max(rest, current), terms)
         if abs(state.shift) > WORTH_SHIFT:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
-        by_law = self.law.resting_stiffness(situation.set_point)
-        move = HOLD_GAIN * situation.hold_gain * (by_law + combining) * math.log1p(mean / situation.set_point)
-        move = self._missed(state, situation, move)
         band = max(BAND, CALM * unrest)
         lasting = abs(mean) > band and error * mean > 0 and abs(error) > BAND
-        settled = since >= settling
-        if not (lasting and settled) and (trim := self._trim(state, situation, settling, band)):
-            return Proposal(current * math.exp(trim), terms | {"move": trim})
-        return Proposal(current * math.exp(move), terms | {"move": move}, act=lasting and settled)
+        act = lasting and since >= settling
+        if not act:
+            trim = self._move(situation, TRIM_GAIN, state.calm.error(situation.set_point, settling, band))
+            if abs(trim) > WORTH_SHIFT:
+                return Proposal(current * math.exp(trim), terms | {"move": trim})
+        move = self._missed(state, situation, self._move(situation, HOLD_GAIN, mean))
+        return Proposal(current * math.exp(move), terms | {"move": move}, act=act)
+
+    def _move(self, situation: Situation, share: float, error: float) -> float:
+        """Return by how much ln M has to move to take a share of an error in the age ratio out."""
+        gain = share * situation.hold_gain * self._gain(situation)
+        return gain * math.log1p(error / situation.set_point)
 
     def _missed(self, state: CascadeState, situation: Situation, move: float) -> float:
         """Return the way to where the age rests, in ln M, where the landing was far from it; else the move.
@@ -356,17 +276,10 @@ class Cascade:
         way = math.log(state.rest / situation.io_capacity_max)
         return way if way * move > 0.0 and abs(way) > MISSED * abs(move) else move
 
-    def _trim(self, state: CascadeState, situation: Situation, settling: float, band: float) -> float:
-        """Return by how much ln M has to move for what the mean of a long calm is off by; 0 for nothing.
 
-        The mean of n settling times wanders less than that of one, by the root of n, and so does the band.
-        """
-        settlings = state.calm_seconds / settling
-        off = state.calm_ratio - situation.set_point
-        if settlings < TRIM_SETTLINGS or abs(off) <= band / math.sqrt(settlings):
-            return 0.0
-        gain = self.law.resting_stiffness(situation.set_point) + max(
-            LEAST_COMBINING, situation.combining_exponent
-        )
-        move = TRIM_GAIN * situation.hold_gain * gain * math.log1p(off / situation.set_point)
-        return move if abs(move) > WORTH_SHIFT else 0.0
+def _combining(situation: Situation) -> float:
+    return max(LEAST_COMBINING, situation.combining_exponent)
+
+
+def _since_change(state: CascadeState, now: float) -> float:
+    return now - max(state.wrote_at, state.landed_at or 0.0)

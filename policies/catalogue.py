@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies import bayes, cascade, pace, pid, probe, saving
+from policies import bayes, calm, cascade, pace, pid, probe, saving, travel, unrest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ CATALOGUE: tuple[About, ...] = (
         does="finds the M at which the age rests at a set-point that follows the load, then shifts it",
         use="always, unless you know better: few writes, and the way to the set-point is known beforehand",
         constants=(
-            Constant("BAND", cascade.BAND, "", "mean error in the age ratio that is left alone"),
+            Constant("BAND", travel.BAND, "", "mean error in the age ratio that is left alone"),
             Constant("HOLD_GAIN", cascade.HOLD_GAIN, "", "share of that error one write takes out"),
-            Constant("TRIM_SETTLINGS", cascade.TRIM_SETTLINGS, "", "settling times until a mean trims M"),
+            Constant("TRIM_SETTLINGS", calm.TRIM_SETTLINGS, "", "settling times until a mean trims M"),
             Constant("SETTLING_SHARE", cascade.SETTLING_SHARE, "", "time constants that a write is given"),
-            Constant("LOW", cascade.LOW, "", "so far below the set-point it travels instead of holding"),
-            Constant("HIGH", cascade.HIGH, "", "the same above it, or from the sync point on"),
-            Constant("SHIFT", cascade.SHIFT, "", "share by which another redo rate is another load"),
+            Constant("LOW", travel.LOW, "", "so far below the set-point it travels instead of holding"),
+            Constant("HIGH", travel.HIGH, "", "the same above it, or from the sync point on"),
+            Constant("SHIFT", unrest.SHIFT, "", "share by which another redo rate is another load"),
             Constant("SAFE", saving.SAFE, "", "M over that of the set-point while changes are scarce"),
         ),
     ),

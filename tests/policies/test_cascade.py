@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.cascade import BAND, TRIM_SETTLINGS, Cascade
+from policies.calm import TRIM_SETTLINGS
+from policies.cascade import Cascade
 from policies.flushlaw import LEGACY
 from policies.pid import Pid
 from policies.probe import Probe
+from policies.travel import BAND
 from policies.types import Policy, Proposal, Situation, horizon
 from tests.factory import A, situation
 

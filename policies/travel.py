@@ -1,0 +1,69 @@
+"""The way to the set-point from far away: the flush rate that brings the age there within the horizon.
+
+The dirty pages that have to go within the horizon, so that the age ends at the set-point, are known from the
+ledger; divided by the horizon they are the flush rate wanted, and the server's own flush law, inverted, says
+which M gives that rate.
+"""
+
+from __future__ import annotations
+
+from policies.equilibrium import Equilibrium
+from policies.flushlaw import FlushLaw
+from policies.types import Proposal, Situation
+
+BAND = 0.03
+"""Error at the end of the horizon that is left alone on the way."""
+
+LOW = 0.2
+"""Farther than this below the set-point the law travels: too low costs throughput, and heals by itself."""
+
+HIGH = 0.12
+"""Farther than this above the set-point the law travels, and wherever the sync point is reached."""
+
+OVER = 0.09
+"""An age that leads farther than this beyond the sync point ends holding before the error is there."""
+
+ARRIVED = 0.1
+"""Travelling ends this near the set-point."""
+
+DAMPED = 0.55
+"""Share of a passing change in R that is taken to be over before the horizon is."""
+
+CLIMB_FLOOR = 0.4
+"""Share of the demand that is flushed at least while the age still has to grow."""
+
+
+def far(situation: Situation, equilibrium: Equilibrium, *, travelling: bool) -> bool:
+    """Tell whether the age is where only travelling helps.
+
+    Args:
+        situation: what is seen now.
+        equilibrium: what the load shows, averaged.
+        travelling: the law is on the way already, which ends nearer to the set-point than it begins.
+    """
+    error = situation.error
+    if travelling:
+        return abs(error) >= ARRIVED
+    room = situation.sync_point / situation.flush_limit - situation.set_point
+    passing = (situation.redo_rate - equilibrium.redo_rate) * situation.horizon
+    ahead = situation.error_ahead - DAMPED * passing / situation.flush_limit
+    return error <= -LOW or error >= min(HIGH, room) or ahead >= room + OVER
+
+
+def travel(law: FlushLaw, situation: Situation) -> Proposal:
+    """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
+    error, ahead = situation.error, situation.error_ahead
+    rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
+    gain = law.resting_gain(situation.set_point)
+    wanted = gain * rate if ahead <= BAND else max(gain * rate, situation.io_capacity_max)
+    return Proposal(
+        io_capacity_max=wanted,
+        terms={
+            "error": error,
+            "error_ahead": ahead,
+            "flush_rate_wanted": rate,
+            "law_gain": gain,
+            "horizon": situation.horizon,
+        },
+        act=abs(ahead) > max(BAND, 0.5 * abs(error)),
+    )
