@@ -152,5 +152,5 @@ class AskedLoop(RuleBasedStateMachine):
             state, again = step(state, record.tick)
             assert again.decision == record.decision
         assert state == self.bench.state
-        assert len(state.estimator.ledger.lsns) <= 2 * KNOTS + KNOTS // 4 + 1
+        assert len(state.estimator.tail.ledger.lsns) <= 2 * KNOTS + KNOTS // 4 + 1
         assert len(state.estimator.window) <= 200

@@ -16,7 +16,6 @@ from tests.factory import LIMITS, OTHER_IDENTITY, A, sample
 from tuner.core.estimator import (
     EstimatorState,
     Quality,
-    age_ahead,
     update,
 )
 from tuner.core.ledger import KNOTS
@@ -65,7 +64,7 @@ def test_without_a_ledger_the_slope_is_drawn_out() -> None:
 
     assert not found.ledger
     assert found.age_slope == pytest.approx(2e5, rel=1e-3)
-    assert age_ahead(state, readings[-1], found, 30.0) == pytest.approx(0.5 * A + 2e5 * 39.0, rel=1e-3)
+    assert state.tail.age_ahead(readings[-1], found, 30.0) == pytest.approx(0.5 * A + 2e5 * 39.0, rel=1e-3)
 
 
 def test_time_to_the_limits_follows_the_slope() -> None:
@@ -191,4 +190,4 @@ def test_memory_is_bounded() -> None:
     state, _ = follow(sample(s / 10.0) for s in range(5_000))
 
     assert len(state.window) <= 162
-    assert len(state.ledger.lsns) <= 2 * KNOTS + KNOTS // 4 + 1
+    assert len(state.tail.ledger.lsns) <= 2 * KNOTS + KNOTS // 4 + 1

@@ -10,8 +10,6 @@ from tests.core.readings import RATE, follow
 from tests.factory import sample
 from tuner.core.estimator import (
     EstimatorState,
-    age_ahead,
-    pages_ahead,
     update,
 )
 from tuner.records import Sample
@@ -72,11 +70,11 @@ def test_pages_in_the_oldest_bytes_are_counted() -> None:
     state, found = follow(fifo.readings)
     last = fifo.readings[-1]
 
-    assert pages_ahead(state, last, 30e6) == pytest.approx(30 * 200.0, rel=0.03)
-    assert pages_ahead(state, last, 60e6) == pytest.approx(40 * 200.0 + 20 * 600.0, rel=0.03)
-    assert pages_ahead(state, last, -1.0) == 0.0
+    assert state.tail.pages_ahead(last, 30e6) == pytest.approx(30 * 200.0, rel=0.03)
+    assert state.tail.pages_ahead(last, 60e6) == pytest.approx(40 * 200.0 + 20 * 600.0, rel=0.03)
+    assert state.tail.pages_ahead(last, -1.0) == 0.0
     flushing = replace(found, flush_rate=400.0, authority=1.0)
-    assert age_ahead(state, last, flushing, 10.0) == pytest.approx(60e6 + 10e6 - 20e6, rel=0.03)
+    assert state.tail.age_ahead(last, flushing, 10.0) == pytest.approx(60e6 + 10e6 - 20e6, rel=0.03)
 
 
 def test_what_batches_leave_undone_is_reckoned_with() -> None:
@@ -86,7 +84,7 @@ def test_what_batches_leave_undone_is_reckoned_with() -> None:
     last = replace(fifo.readings[-1], io_capacity_max=600, flush_requested=600)
     flushing = replace(found, flush_rate=400.0, authority=1.0)
 
-    ages = [age_ahead(state, last, flushing, 10.0, flushed_share=share) for share in (1.0, 2.0 / 3.0)]
+    ages = [state.tail.age_ahead(last, flushing, 10.0, flushed_share=share) for share in (1.0, 2.0 / 3.0)]
     assert ages == pytest.approx([60e6 + 10e6 - 30e6, 60e6 + 10e6 - 20e6], rel=0.03)
 
 
@@ -98,9 +96,9 @@ def test_pages_that_went_before_their_turn_cost_nothing() -> None:
     state, found = follow(bulk)
 
     assert found.demand == pytest.approx(200.0, rel=0.03)
-    assert pages_ahead(state, bulk[-1], 30e6) == pytest.approx(30 * 200.0, rel=0.03)
+    assert state.tail.pages_ahead(bulk[-1], 30e6) == pytest.approx(30 * 200.0, rel=0.03)
     flushing = replace(found, flush_rate=400.0, authority=1.0)
-    assert age_ahead(state, bulk[-1], flushing, 10.0) == pytest.approx(60e6 + 10e6 - 20e6, rel=0.03)
+    assert state.tail.age_ahead(bulk[-1], flushing, 10.0) == pytest.approx(60e6 + 10e6 - 20e6, rel=0.03)
 
 
 def test_neighbours_that_go_with_every_page_save_nothing() -> None:
@@ -163,7 +161,7 @@ def test_pages_that_were_written_in_the_list_are_not_dirtied_twice(*, lists: boo
         state, _, _ = update(state, reading, lists_written=lists)
     end = float(readings[-1].lsn_current)
 
-    assert state.ledger.between(state.ledger.lsns[0], end) == pytest.approx(known, rel=0.02)
+    assert state.tail.ledger.between(state.tail.ledger.lsns[0], end) == pytest.approx(known, rel=0.02)
 
 
 def test_a_dropped_table_takes_back_no_more_than_neighbours() -> None:
@@ -173,4 +171,4 @@ def test_a_dropped_table_takes_back_no_more_than_neighbours() -> None:
         state, _, _ = update(state, reading, lists_written=True)
     end = float(wave(dirty_at_the_end=0)[-1].lsn_current)
 
-    assert state.ledger.between(state.ledger.lsns[0], end) == pytest.approx(800.0, rel=0.02)
+    assert state.tail.ledger.between(state.tail.ledger.lsns[0], end) == pytest.approx(800.0, rel=0.02)

@@ -30,7 +30,8 @@ def test_a_batch_is_held_against_what_it_could_get_to_at_its_time() -> None:
     state = EstimatorState()
     for reading in limited(60):
         state, _, _ = update(state, reading, stops_early=True)
-    state, found, _ = update(replace(state, density=4.0 * state.density), sample(60.0), stops_early=True)
+    denser = replace(state, tail=replace(state.tail, density=4.0 * state.tail.density))
+    state, found, _ = update(denser, sample(60.0), stops_early=True)
 
     assert found is not None
     assert found.authority >= 0.98
@@ -41,7 +42,8 @@ def test_batches_that_end_early_are_told_from_a_slow_device(asked: int, *, devic
     """MySQL 5.6 that flushes 400 of 700 pages has ended early; with 400 of 1600 it can do no more."""
     state, found = EstimatorState(), None
     for reading in limited(60, asked=asked):
-        state, found, _ = update(replace(state, density=10.0 * state.density), reading, stops_early=True)
+        denser = replace(state, tail=replace(state.tail, density=10.0 * state.tail.density))
+        state, found, _ = update(denser, reading, stops_early=True)
 
     assert found is not None
     assert (found.sustained_capacity is not None) is device

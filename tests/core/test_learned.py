@@ -48,7 +48,7 @@ def test_nothing_else_lasts() -> None:
     again = recall(learn(taught()))
 
     assert again.window == ()
-    assert again.ledger.lsns == ()
+    assert again.tail.ledger.lsns == ()
     assert again.last is None
 
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.setpoint import LOWEST
-from tuner.core.estimator import CAPPED_SHARE
 from tuner.core.spell import Spell
+from tuner.core.tail import CAPPED_SHARE
 from tuner.core.trends import AUTHORITY_LOST
 from tuner.records import Estimate, Event, Sample
 

@@ -12,7 +12,7 @@ import math
 from msgspec import Struct
 
 from policies.registry import LAWS
-from tuner.core import estimator, flushing
+from tuner.core import flushing
 from tuner.core.drainreach import floor_of
 from tuner.core.state import State
 from tuner.core.trends import MeanRates
@@ -167,4 +167,4 @@ def _answered(
 def _pages(state: State, sample: Sample, found: Estimate, span: float) -> float:
     """Return the pages in the oldest ``span`` bytes of redo, those that are still to come among them."""
     known = min(span, float(sample.modified_age))
-    return estimator.pages_ahead(state.estimator, sample, known) + found.new_density * max(0.0, span - known)
+    return state.estimator.tail.pages_ahead(sample, known) + found.new_density * max(0.0, span - known)

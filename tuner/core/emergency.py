@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
-from tuner.core import estimator
 from tuner.core.guards import EMERGENCY_SPACING
 from tuner.core.laws import asleep, catches_up, slept
 from tuner.core.plan import gain
@@ -97,4 +96,4 @@ def _beyond(state: State, law: FlushLaw, sample: Sample, found: Estimate, *, flu
         return AGAIN * sample.io_capacity_max if flushed >= FULL * sample.io_capacity_max else 0.0
     set_point = state.set_point if state.set_point is not None else 0.5
     span = found.redo_rate * RELIEF_SECONDS + found.modified_age - set_point * sample.flush_limit
-    return estimator.pages_ahead(state.estimator, sample, span) / RELIEF_SECONDS
+    return state.estimator.tail.pages_ahead(sample, span) / RELIEF_SECONDS

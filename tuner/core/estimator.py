@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
 from tuner.core import window as readings
-from tuner.core.ledger import Ledger
 from tuner.core.load import Load
 from tuner.core.recovery import Recovery
+from tuner.core.tail import Tail
 from tuner.core.trends import Seen, Trends
 from tuner.core.window import RATE_SECONDS, Window
 from tuner.records import Estimate, Sample
@@ -24,15 +24,8 @@ from tuner.records import Estimate, Sample
 FAST_SECONDS = 3.0
 """Window of the slope that the emergency looks at."""
 
-CAPPED_SHARE = 0.97
-"""The law asks for all that M allows when it asks for this share of M."""
-
-
 SOME_NEIGHBOURS = 0.05
 """Neighbours for each page flushed in its turn, below which they make no difference to the law."""
-
-LEAST_DUE = 0.01
-"""Share of the ledger that is believed in at least, so that it stays one to divide by."""
 
 
 class Quality(StrEnum):
@@ -49,22 +42,16 @@ class EstimatorState(Struct, frozen=True):
 
     Attributes:
         window: the readings of the last seconds.
-        ledger: pages by the redo position at which they were dirtied.
-        due: share of the ledger's pages that are flushed still when the tail passes them.
-        beside: pages flushed as neighbours that may be in the list still, where the server leaves them there.
+        tail: the pages that are flushed next.
         last: the newest reading; None before the first.
-        density: dirty pages per redo byte at the tail.
         load: what is known of write combining.
         trends: what minutes and hours have shown.
         recovery: model of crash recovery and shutdown.
     """
 
     window: Window = ()
-    ledger: Ledger = Ledger()
-    due: float = 1.0
-    beside: float = 0.0
+    tail: Tail = Tail()
     last: Sample | None = None
-    density: float = 0.0
     load: Load = Load()
     trends: Trends = Trends()
     recovery: Recovery = Recovery()
@@ -107,14 +94,10 @@ def update(
         return _restart(state, sample), None, Quality.REVERSED
     flushed = readings.all_flushed(sample) - readings.all_flushed(last)
     dirtied = sample.pages_dirty - last.pages_dirty + flushed
-    beside, gone = _left(state, sample, last, dirtied) if lists_written else (0.0, 0.0)
-    ledger = state.ledger.without(gone).add(
-        lsn=sample.lsn_current, new_pages=dirtied, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
-    )
-    most = state.density * sample.lsn_average_rate if stops_early else math.inf
+    most = state.tail.density * sample.lsn_average_rate if stops_early else math.inf
     window = readings.extend(state.window, sample, newly_dirtied=dirtied, most=most)
-    due = _due(ledger, window, sample)
-    state = replace(state, window=window, ledger=ledger, due=due, beside=beside, last=sample)
+    tail = state.tail.follow(sample, last, dirtied=dirtied, lists_written=lists_written)
+    state = replace(state, window=window, tail=tail.reckon_due(sample, window), last=sample)
     if len(window) <= 1:
         return state, None, Quality.FIRST
     estimated = _estimate(
@@ -126,63 +109,6 @@ def update(
         sawtooth_seconds=sawtooth_seconds,
     )
     return *estimated, Quality.GOOD
-
-
-def pages_ahead(state: EstimatorState, sample: Sample, span: float) -> float:
-    """Return the dirty pages in the oldest ``span`` bytes, from the ledger where it reaches."""
-    if span <= 0:
-        return 0.0
-    if not state.ledger.covers(sample.lsn_oldest):
-        return state.density * span
-    return state.due * state.ledger.between(sample.lsn_oldest, sample.lsn_oldest + span)
-
-
-def age_ahead(
-    state: EstimatorState, sample: Sample, found: Estimate, seconds: float, *, flushed_share: float = 1.0
-) -> float:
-    """Return the modified age that the present M leads to, bytes, walking the tail through the ledger.
-
-    ``flushed_share`` is what is flushed of what is asked for where batches end early, 0 to 1.
-    Without a ledger that reaches the tail the present slope is drawn out. What is flushed beyond all that is
-    dirty now is dirtied meanwhile.
-    """
-    if not state.ledger.covers(sample.lsn_oldest):
-        return max(0.0, found.modified_age + found.age_slope * seconds)
-    capped = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
-    full = float(sample.io_capacity_max) * min(flushed_share, found.authority)
-    rate = full if capped else min(full, found.flush_rate)
-    pages, written = rate * seconds, found.redo_rate * seconds
-    tail = state.ledger.after(sample.lsn_oldest, pages / state.due)
-    beyond = pages - state.due * state.ledger.between(sample.lsn_oldest, sample.lsn_current)
-    if beyond > 0:
-        tail += min(written, beyond / found.new_density) if found.new_density > 0 else written
-    return max(0.0, sample.lsn_current + written - tail)
-
-
-def _left(state: EstimatorState, sample: Sample, last: Sample, dirtied: int) -> tuple[float, float]:
-    """Return the neighbours that may be in the list still, and how many have left it since the last reading.
-
-    When such a page is written the list stays as long as it is, which looks like a page newly dirtied. That
-    is taken back when the list gets shorter without a write: then the page was not changed again before the
-    end of the list came to it.
-    """
-    beside = state.beside + sample.pages_neighbour - last.pages_neighbour
-    gone = min(max(0.0, -float(dirtied)), max(0.0, beside))
-    return min(beside - gone, float(sample.pages_dirty)), gone
-
-
-def _due(ledger: Ledger, window: Window, sample: Sample) -> float:
-    """Return the share of the ledger's pages that are still to be flushed.
-
-    Neighbours and the LRU's pages leave before their turn, and may enter again at once: after a bulk load
-    into few extents the ledger has several times the pages that are dirty. Where neighbours go all the time
-    that is no saving: each page flushed in its turn takes so many more with it.
-    """
-    known = ledger.between(sample.lsn_oldest, sample.lsn_current)
-    if known <= 0.0:
-        return 1.0
-    ahead = sample.pages_dirty * (1.0 + readings.neighbours(window))
-    return min(1.0, max(LEAST_DUE, ahead / known))
 
 
 def _need_share(window: Window, sample: Sample, flush_rate: float) -> float | None:
@@ -201,13 +127,8 @@ def _restart(state: EstimatorState, sample: Sample) -> EstimatorState:
     return replace(
         state,
         window=(readings.point_of(sample, dirtied=0.0),),
-        ledger=Ledger().add(
-            lsn=sample.lsn_current, new_pages=0.0, oldest=sample.lsn_oldest, flush_limit=sample.flush_limit
-        ),
-        due=1.0,
-        beside=0.0,
+        tail=Tail.at(sample),
         last=sample,
-        density=0.0,
         trends=state.trends.restarted(),
     )
 
@@ -235,18 +156,18 @@ def _estimate(
     seconds = max(new.at - old.at, 1e-3)
     redo_rate = (new.lsn - old.lsn) / seconds
     flush_rate = (new.flushed - old.flushed) / seconds
-    tail = new.oldest - old.oldest
     age = float(sample.modified_age)
     slope, fast_slope = readings.slope(window), readings.slope_since(window, FAST_SECONDS)
     filled = age
     if sample.degraded:
         filled = float(sample.checkpoint_age)
         fast_slope = readings.checkpoint_slope_since(window, max(FAST_SECONDS, sawtooth_seconds))
-    density = _tail_density(state, sample, pages=new.flushed - old.flushed, tail=tail)
-    demand = redo_rate * density
+    pages, passed = new.flushed - old.flushed, new.oldest - old.oldest
+    tail = state.tail.reckon_density(sample, pages=pages, passed=passed)
+    demand = redo_rate * tail.density
     half_residence = 0.5 * age
     ahead = (
-        pages_ahead(state, sample, half_residence) / half_residence * redo_rate
+        state.tail.pages_ahead(sample, half_residence) / half_residence * redo_rate
         if half_residence > 0
         else demand
     )
@@ -274,7 +195,7 @@ def _estimate(
         )
         trends = trends.follow(seen, window)
     recovery = state.recovery.see(sample, flush_rate=flush_rate, limited=trends.measured, elapsed=elapsed)
-    state = replace(state, density=density, load=load, trends=trends, recovery=recovery)
+    state = replace(state, tail=tail, load=load, trends=trends, recovery=recovery)
     return state, Estimate(
         modified_age=age,
         checkpoint_age=float(sample.checkpoint_age),
@@ -288,8 +209,8 @@ def _estimate(
         lru_rate=(new.lru - old.lru) / seconds,
         demand=demand,
         demand_ahead=ahead,
-        demand_density=density,
-        ledger=state.ledger.covers(sample.lsn_oldest),
+        demand_density=tail.density,
+        ledger=tail.covers(sample),
         combining_exponent=load.combining_exponent,
         new_density=new_density,
         flush_response=load.flush_response(redo_rate=redo_rate, flush_rate=flush_rate),
@@ -303,18 +224,6 @@ def _estimate(
         recovery_seconds=recovery.recovery_seconds(sample),
         shutdown_seconds=recovery.shutdown_seconds(sample),
     )
-
-
-def _tail_density(state: EstimatorState, sample: Sample, *, pages: int, tail: int) -> float:
-    """Return dirty pages per redo byte at the tail: from the ledger, else from what flushing it took."""
-    span = sample.flush_limit / 16
-    if state.ledger.covers(sample.lsn_oldest) and sample.modified_age > span:
-        return pages_ahead(state, sample, span) / span
-    if tail > sample.flush_limit / 200 and pages > 0:
-        return pages / tail
-    if state.density > 0:
-        return state.density
-    return sample.pages_dirty / sample.modified_age if sample.modified_age > 0 else 0.0
 
 
 def _seconds_to(distance: float, slope: float) -> float | None:

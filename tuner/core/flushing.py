@@ -14,7 +14,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from policies.flushlaw import FlushLaw
-from tuner.core.estimator import CAPPED_SHARE
+from tuner.core.tail import CAPPED_SHARE
 from tuner.core.window import Window, idled
 from tuner.records import Estimate, Sample
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import draincourse, emergency, estimator, optimising, scheduled
+from tuner.core import draincourse, emergency, optimising, scheduled
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
 from tuner.core.laws import asleep, catches_up, without_authority
@@ -217,8 +217,8 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         age_slope=found.age_slope,
         demand=found.demand,
         horizon=ahead,
-        age_ahead=estimator.age_ahead(state.estimator, sample, found, ahead, flushed_share=share),
-        pages_due=estimator.pages_ahead(state.estimator, sample, span),
+        age_ahead=state.estimator.tail.age_ahead(sample, found, ahead, flushed_share=share),
+        pages_due=state.estimator.tail.pages_ahead(sample, span),
         combining_exponent=found.combining_exponent,
         new_density=found.new_density,
         flush_response=found.flush_response,

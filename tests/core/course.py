@@ -1,0 +1,113 @@
+"""A load whose throughput and pages follow the suggestion that is in force, for tests of trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from policies.types import Suggestion
+from tests.factory import EPOCH, A, estimate, sample
+from tuner.core import trialstate
+from tuner.core.trials import accepted, update
+from tuner.core.trialstate import Look, Trials
+from tuner.records import OptimiserPhase
+
+GOOD = Suggestion(-0.02, 0.8, 1.2)
+STEP = 10.0
+Effect = Callable[[float], float]
+
+
+class Course:
+    """A load that goes on by steps of ten seconds, whose throughput and pages follow what is in force."""
+
+    def __init__(
+        self,
+        *,
+        rows: float = 1.0,
+        pages: float = 1.0,
+        wave: float = 0.0,
+        period: float = 430.0,
+        state: Trials | None = None,
+    ) -> None:
+        """Make one.
+
+        Args:
+            rows: factor on the row changes/s while the suggestion is in force.
+            pages: the same on the pages for each row change.
+            wave: relative size of a disturbance.
+            period: of that, seconds.
+            state: to begin with.
+        """
+        self.rows, self.pages, self.wave, self.period = rows, pages, wave, period
+        self.state = Trials() if state is None else state
+        self.now = 0.0
+        self.counted, self.flushed, self.redo = 0.0, 0.0, 0.0
+        self.said: list[tuple[float, str, str]] = []
+        self.forced: list[tuple[float, Suggestion | None]] = []
+        self.rate = 1e6
+
+    def look(self, **changes: object) -> Look:
+        """Return what the slice sees now."""
+        lsn = 10_000_000_000 + round(self.redo)
+        seen = sample(
+            self.now,
+            lsn_current=lsn,
+            lsn_oldest=lsn - round(0.7 * A),
+            row_changes=round(self.counted),
+            pages_adaptive=1000 + round(self.flushed),
+        )
+        found = estimate(redo_rate=self.rate, row_rate=self.rate / 333.0)
+        made = Look(
+            now=1000.0 + self.now,
+            wall=EPOCH + self.now,
+            sample=seen,
+            found=found,
+            set_point=0.7,
+            lru_share=0.0,
+        )
+        return replace(made, **changes)
+
+    def step(self, count: int = 1, **changes: object) -> Course:
+        """Let so many steps pass."""
+        for _ in range(count):
+            forced = self.state.in_force is not None
+            noise = 1.0 + self.wave * math.sin(2.0 * math.pi * self.now / self.period)
+            self.now += STEP
+            rows = self.rate / 333.0 * (self.rows if forced else 1.0) * noise * STEP
+            self.counted += rows
+            self.redo += self.rate * STEP
+            self.flushed += 0.13 * rows * (self.pages if forced else 1.0)
+            self.state, events = update(self.state, self.look(**changes))
+            self.said += [(self.now, event.code, event.message) for event in events]
+            self.forced.append((self.now, self.state.in_force))
+        return self
+
+    def until(self, phase: OptimiserPhase, limit: int = 4000) -> Course:
+        """Go on until it does this."""
+        for _ in range(limit):
+            if trialstate.progress(self.state, now=0.0).phase is phase:
+                return self
+            self.step()
+        raise AssertionError(f"no {phase} within {limit} steps: {self.state.why}, {self.said}")
+
+    def trial(self, suggestion: Suggestion = GOOD) -> Course:
+        """Answer the next question with this suggestion."""
+        self.until(OptimiserPhase.ASKING)
+        self.state, why = accepted(self.state, self.state.asking, suggestion, self.look())
+        assert why == ""
+        return self
+
+    def ended(self, suggestion: Suggestion = GOOD, limit: int = 2000) -> Course:
+        """Try it until the trial is over."""
+        self.trial(suggestion)
+        for _ in range(limit):
+            self.step()
+            if self.state.running is None:
+                return self
+        raise AssertionError("the trial never ends")
+
+    def codes(self) -> list[str]:
+        """Return what was said, by code."""
+        return [code for _, code, _ in self.said]
