@@ -16,7 +16,7 @@ from lab.report.markdown import bullets, table
 from lab.report.rows import ReportError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from lab.bench.statistics import Bounds
@@ -101,12 +101,24 @@ def document(suites: dict[str, list[Line]]) -> list[str]:
         parts.append("**A trial with fewer seeds than the report asks for.**")
     if missing:
         parts.append("Not begun: " + "; ".join(missing) + ".")
+    if alone := _without_statics(found):
+        parts.append(f"Not finished, static settings are missing: {', '.join(alone)}.")
     parts += ["## Claims", *_claims(verdicts)]
     for name, by_name in found.items():
         if by_name:
             parts += [f"## {name}: {SUITES[name].about}", f"`{COMMAND} SUITE={name}`"]
             parts += [part for one in by_name.values() for part in _scenario(one)]
     return parts
+
+
+def _without_statics(found: Mapping[str, Mapping[str, Contest]]) -> list[str]:
+    """Return the scenarios whose policies have been run, and not yet what is to be beside them."""
+    return [
+        f"`{scenario}`"
+        for name, by_name in found.items()
+        for scenario, contest in by_name.items()
+        if SUITES[name].statics and UNTOUCHED not in contest.lines
+    ]
 
 
 def _claims(verdicts: Sequence[Verdict]) -> list[str]:

@@ -93,6 +93,15 @@ def test_the_page_says_plainly_where_we_lose() -> None:
     assert "best static, M = 450 / cascade: commits/s × 1.111 (1.111–1.111)" in found
 
 
+def test_a_suite_that_lacks_its_static_settings_says_so() -> None:
+    """Policies that were run before anything to hold them against are no finished suite."""
+    whole = [line(), line("untouched", throughput_mean=500.0), line(scenario="other")]
+    lines = [json.dumps(msgspec.to_builtins(one)) for one in whole]
+
+    assert "Not finished, static settings are missing: `other`." in page(*lines)
+    assert "Not finished" not in page(*lines[:2])
+
+
 def test_rows_of_other_policies_are_not_passed_over() -> None:
     """A suite that was carried out before a policy was changed says so at the top."""
     later = msgspec.structs.replace(line(scenario="other"), policies="89ab")
