@@ -25,6 +25,7 @@ from tuner.logs import get_logger
 from tuner.loop import drive
 from tuner.memory import Memory
 from tuner.outer.supervisor import Supervisor
+from tuner.recall import Recall
 from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, TickRecord
 from tuner.reload import reread
 from tuner.schedule import Schedule, ScheduledInbox
@@ -159,7 +160,8 @@ class Daemon:
         if facts.disabled_counters and state.mode is Mode.ACTIVE:
             with contextlib.suppress(ServerError):
                 state = replace(state, facts=self._server.facts())
-        memory.begin(self.config.loop, state, wall=self._clock.wall())
+        begun = self._clock.wall()
+        memory.begin(self.config.loop, state, wall=begun)
         log.info(
             "started",
             server=facts.endpoint,
@@ -172,6 +174,11 @@ class Daemon:
         self._housekeeping.every(LEARNED_SECONDS, memory.keep_newest, name="keep what was learned")
         self._housekeeping.every(SNAPSHOT_SECONDS, memory.snapshot, name="keep the state")
         self._housekeeping.start()
+        recall = Recall(
+            self._board, Path(self.config.daemon.state_directory), identity=facts.identity, until=begun
+        )
+        if self._board.watched:
+            recall.start()
         wait = BoardInbox(self._board, self._clock, speed=self._speed)
         inbox = TimedInbox(wait, self._clock, self._board.ticked)
         state = drive(
@@ -184,6 +191,7 @@ class Daemon:
             until=until,
             last=self._tell_last,
         )
+        recall.stop()
         self._housekeeping.stop(CLOSE_SECONDS)
         memory.keep_learned(state)
         if state.lifecycle is Lifecycle.STOPPING and state.park_owed is None and not self._undone:

@@ -40,6 +40,7 @@ class History:
     def __init__(self, keep: int = KEEP_SECONDS) -> None:
         self._keep = keep
         self._lock = threading.Lock()
+        self._first = 0  # below zero: rows that were put before the first one
         self._rows = 0
         self._time = array("d", [math.nan]) * keep
         self._columns = {name: array("f", [math.nan]) * keep for name in (*COLUMNS, "set_point")}
@@ -58,10 +59,25 @@ class History:
             set_point = record.decision.set_point
             self._columns["set_point"][place] = math.nan if set_point is None else set_point
 
+    def precede(self, earlier: History) -> None:
+        """Put another's newest rows before the first of this one, as many as there is room for.
+
+        Args:
+            earlier: rows of before, kept for the same number of seconds; nobody adds to it any more.
+        """
+        with self._lock:  # slices alone: the loop's thread waits for this lock
+            room = max(0, self._keep - self._rows) if self._first == 0 else 0
+            count = min(room, earlier._rows, earlier._keep)
+            if not count:
+                return
+            for mine, before in zip(self._rings(), earlier._rings(), strict=True):
+                mine[self._keep - count :] = earlier._copy(before, earlier._rows - count, earlier._rows)
+            self._first = -count
+
     def oldest(self) -> float | None:
         """Return when the oldest row that is kept was made, Unix time; None before the first."""
         with self._lock:
-            return self._time[max(0, self._rows - self._keep) % self._keep] if self._rows else None
+            return self._time[self._oldest() % self._keep] if self._rows > self._first else None
 
     def query(
         self, *, start: float, end: float, step: float, names: Iterable[str]
@@ -82,7 +98,7 @@ class History:
         step = max(step, (end - start) / MAX_POINTS, 1.0)
         points = min(MAX_POINTS, max(0, math.ceil((end - start) / step)))
         with self._lock:  # copies only, here and below: the loop's thread waits for this lock
-            oldest = max(0, self._rows - self._keep)
+            oldest = self._oldest()
             times = self._copy(self._time, oldest, self._rows)
         runs = _runs(times, start=start, end=end, step=step, points=points)
         del times
@@ -94,8 +110,17 @@ class History:
                 column = self._copy(self._columns[name], oldest + low, oldest + high)
             yield name, _means(column, runs, low, points)
 
+    def _rings(self) -> Iterator[array[float]]:
+        """Yield the times, then each column."""
+        yield self._time
+        yield from self._columns.values()
+
+    def _oldest(self) -> int:
+        """Return the number of the oldest row that is kept."""
+        return max(self._first, self._rows - self._keep)
+
     def _copy(self, ring: array[float], first: int, last: int) -> array[float]:
-        """Return rows by their number since the start; those that are overwritten by now are gaps."""
+        """Return rows by number, those before the start below zero; what is overwritten by now is a gap."""
         begin, end = first % self._keep, last % self._keep
         found = ring[begin:end] if begin < end or first == last else ring[begin:] + ring[:end]
         for row in range(min(len(found), self._rows - self._keep - first)):

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tuner.journal.aside import set_aside
 from tuner.journal.items import GivenBackItem, Item, OriginalsItem, RunItem, StandingItem
-from tuner.journal.store import Damaged, Store, is_damage, set_aside
+from tuner.journal.store import Damaged, Store, is_damage
 from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, Originals
 from tuner.version import program_version
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -25,7 +24,6 @@ from tuner.journal.items import (
     StandingItem,
     TickItem,
 )
-from tuner.journal.reader import read_originals, read_standing
 from tuner.journal.tables import (
     APPLICATION_ID,
     ENDED,
@@ -34,7 +32,6 @@ from tuner.journal.tables import (
     RECORDS,
     SCHEMA,
     STANDING,
-    JournalError,
     LeftPair,
     Originals,
 )
@@ -257,50 +254,3 @@ class Store:
     def _ends(self, table: str) -> tuple[int, int]:
         first, last = self._db.execute(f"SELECT min(id), max(id) FROM {table}").fetchone()
         return first or 1, last or 0
-
-
-class Aside(NamedTuple):
-    """A journal that was moved out of the way.
-
-    Attributes:
-        path: where it is now.
-        originals: those that could be read from it.
-        standing: what stands, by server, as far as it could be read.
-        why: why the originals could not be read; empty where they were.
-        unheard: why what stands could not be read; empty where it was.
-    """
-
-    path: Path
-    originals: list[Originals]
-    standing: dict[str, str]
-    why: str
-    unheard: str
-
-
-def set_aside(path: Path, *, wall: float) -> Aside:
-    """Move a damaged journal out of the way; it is never deleted.
-
-    Raises:
-        OSError: it cannot be moved.
-    """
-    stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y%m%dT%H%M%SZ")
-    away, count = path.with_name(f"{path.stem}.damaged-{stamp}.db"), 1
-    while away.exists():
-        count += 1
-        away = path.with_name(f"{path.stem}.damaged-{stamp}-{count}.db")
-    rollback = path.with_name(path.name + "-journal")
-    if rollback.exists():
-        rollback.rename(away.with_name(away.name + "-journal"))
-    path.rename(away)
-    found: list[Originals] = []
-    standing: dict[str, str] = {}
-    why = unheard = ""
-    try:
-        found = read_originals(away)
-    except JournalError as error:
-        why = str(error)
-    try:
-        standing = read_standing(away)
-    except JournalError as error:
-        unheard = str(error)
-    return Aside(away, found, standing, why, unheard)

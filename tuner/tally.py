@@ -1,0 +1,86 @@
+"""Counts of the ticks since the daemon began, and when each stage last succeeded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.histogram import Histogram
+from tuner.records import HoldCode, OptimiserHealth, Sample, TickRecord
+
+
+class Tally(Struct, frozen=True):
+    """What has happened since the board was made.
+
+    Attributes:
+        alive: when the loop last gave a sign of life, on ``time.monotonic``; None before the first.
+        waiting: what the loop waits for instead of ticking; empty while it ticks.
+        begun: when the first tick was published, on ``time.monotonic``, and the processor time spent
+            until then, seconds; None before.
+        ticks: ticks published.
+        missed: ticks whose reading failed.
+        changes: writes that the server accepted.
+        failures: writes that failed.
+        decisions: ticks by the kind of their decision.
+        holds: times that each hold was entered.
+        held: holds in force at the last tick.
+        ticking: how long ticks took, seconds on the loop's clock.
+        reading: how long good readings took, seconds.
+        setting: how long writes took, seconds, the failed ones among them.
+        success: Unix time of the last success of each stage: sample, decide, write, journal.
+        journal: why the journal cannot be written; empty while it can.
+        lost: ticks that the journal will never have.
+        optimiser: how the optimiser's process is.
+    """
+
+    alive: float | None = None
+    waiting: str = ""
+    begun: tuple[float, float] | None = None
+    ticks: int = 0
+    missed: int = 0
+    changes: int = 0
+    failures: int = 0
+    decisions: Mapping[str, int] = {}
+    holds: Mapping[str, int] = {}
+    held: frozenset[HoldCode] = frozenset()
+    ticking: Histogram = Histogram()
+    reading: Histogram = Histogram()
+    setting: Histogram = Histogram()
+    success: Mapping[str, float] = {}
+    journal: str = ""
+    lost: int = 0
+    optimiser: OptimiserHealth = OptimiserHealth()
+
+    def after(self, record: TickRecord) -> Tally:
+        """Return the tally with one more tick."""
+        reading, receipt, kind = record.tick.reading, record.tick.receipt, record.decision.kind
+        good = reading if isinstance(reading, Sample) else None
+        wrote = receipt is not None and not receipt.error
+        success = {**self.success, "decide": record.tick.wall}
+        if good is not None:
+            success["sample"] = good.wall
+        if wrote:
+            success["write"] = record.tick.wall
+        held = frozenset(hold.code for hold in record.holds)
+        holds = self.holds
+        if not held <= self.held:
+            holds = {**holds, **{code: holds.get(code, 0) + 1 for code in held - self.held}}
+        return replace(
+            self,
+            alive=time.monotonic(),
+            waiting="",
+            begun=self.begun or (time.monotonic(), time.process_time()),
+            ticks=self.ticks + 1,
+            missed=self.missed + (good is None),
+            changes=self.changes + wrote,
+            failures=self.failures + (receipt is not None and not wrote),
+            decisions={**self.decisions, kind: self.decisions.get(kind, 0) + 1},
+            holds=holds,
+            held=held,
+            reading=self.reading if good is None else self.reading.after(good.read_seconds),
+            setting=self.setting if receipt is None else self.setting.after(receipt.seconds),
+            success=success,
+        )
