@@ -21,12 +21,13 @@ from api.about import About
 from api.metric_table import FIELD_METRICS, NAMESPACE, STATE_METRICS, WINDOW_METRICS
 from api.refusals import Refusals
 from api.vitals import Vitals
-from tuner.board import Board, Tally
+from tuner.board import Board
 from tuner.core.scheduled import settings_of
 from tuner.core.targets import allowed
 from tuner.histogram import BOUNDS, Histogram
 from tuner.records import Facts, OptimiserHealth, Sample, TickRecord
 from tuner.settings import Mode, Settings
+from tuner.tally import Tally
 
 
 class _Source(Collector):

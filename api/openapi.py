@@ -13,11 +13,13 @@ from msgspec import Struct
 
 from api.access import role_for
 from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, SettingsBody
+from api.changes import Change
 from api.examples import example_of
 from api.messages import MESSAGES
 from api.problems import MEDIA_TYPE, PROBLEMS, Problem
 from api.register import Role
-from api.views import Advice, Change, Decisions, Events, HistoryAnswer, Policies, Status
+from api.status import Status
+from api.views import Advice, Decisions, Events, HistoryAnswer, Policies
 from api.vitals import Health
 from tuner.config.schema import Config
 

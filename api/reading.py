@@ -10,7 +10,8 @@ from fastapi import APIRouter, Response
 from api.about import About
 from api.openapi import answers
 from api.problems import ApiError
-from api.views import Advice, Policies, Status, policies_of, status_of
+from api.status import Status, status_of
+from api.views import Advice, Policies, policies_of
 from api.vitals import Vitals
 from tuner.board import RING_EVENTS, Board
 from tuner.config.schema import Config

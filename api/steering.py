@@ -11,10 +11,10 @@ from fastapi import APIRouter, Request, Response
 from api.about import About
 from api.access import who
 from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, SettingsBody, read_body
+from api.changes import Change, state_of
 from api.openapi import answers, takes
 from api.problems import ApiError
 from api.reading import encoded, newest
-from api.views import Change, state_of
 from api.vitals import Vitals
 from tuner.board import Board
 from tuner.records import Command, Lifecycle

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.views import Status, status_of
+from api.status import Status, status_of
 from tests import factory
 from tuner.cli.status_table import table
 from tuner.records import Capacity, Decision, DecisionKind, Facts, Lifecycle, TickRecord

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from api.access import Access
 from api.openapi import SCHEMAS
-from api.views import HistoryAnswer, Status
+from api.status import Status
+from api.views import HistoryAnswer
 from tests.api.factory import (
     FACTS,
     FINDING,

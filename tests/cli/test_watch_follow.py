@@ -7,7 +7,8 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 
-from api.views import Decisions, Events, HistoryAnswer, Status
+from api.status import Status
+from api.views import Decisions, Events, HistoryAnswer
 from tests import factory
 from tests.cli.watching import SECONDS, event, history, record, status
 from tuner.cli.errors import Unreachable

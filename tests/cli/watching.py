@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api.views import DecisionAt, HistoryAnswer, NumberedEvent, Status, status_of
+from api.status import Status, status_of
+from api.views import DecisionAt, HistoryAnswer, NumberedEvent
 from api.vitals import Process
 from tests import factory
 from tuner.cli.watch.follow import View

@@ -8,28 +8,20 @@ from __future__ import annotations
 
 import os
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
-from tuner.cli.errors import CommandError, Refused, Unreachable, Unusable
+from tuner.cli.errors import Unreachable, Unusable
+from tuner.cli.exchange import UNAUTHORISED, Request, decoded, in_the_clear, send
 from tuner.cli.serve import socket_path
 from tuner.cli.where import Where
-from tuner.config.schema import Config, is_loopback
-from tuner.imports import hidden
+from tuner.cli.whose import Stranger, directory_at, same_place
+from tuner.config.schema import Config
 
-with hidden("pygments"):  # httpx has a command line of its own, which takes rich along
+if TYPE_CHECKING:
     import httpx
 
 TOKEN_NAME = "token"  # noqa: S105 - a file's name
-CONNECT_SECONDS = 2.0
-ANSWER_SECONDS = 10.0
-
-_UNAUTHORISED = 401
-_CONFLICT = 409
-_FIRST_SERVER_ERROR = 500
 
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a daemon that listens everywhere is reached
 
@@ -41,37 +33,6 @@ class NoDaemon(Unreachable):
 
     def __init__(self, tried: list[str]) -> None:
         super().__init__(f"the daemon cannot be reached: {'; '.join(tried) or 'the API is switched off'}")
-
-
-class _Stranger(Exception):  # noqa: N818 - reads as what it names
-    """No daemon of ours listens there; the message says what does.
-
-    Attributes:
-        closed: it says nothing without a token.
-    """
-
-    def __init__(self, said: str, *, closed: bool = False) -> None:
-        super().__init__(said)
-        self.closed = closed
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What is asked; a body makes it a change."""
-
-    method: str
-    path: str
-    body: dict[str, Any] | None = None
-
-
-class _StateDirectory(msgspec.Struct):
-    state_directory: str
-
-
-class _Identity(msgspec.Struct):
-    """The part of a configuration that says whose daemon it is, of any version."""
-
-    daemon: _StateDirectory
 
 
 class Daemon:
@@ -88,7 +49,7 @@ class Daemon:
             NoDaemon: nothing answers.
             CommandError: the answer is a problem, or not from this version.
         """
-        return _decoded(self._ask(_Request("GET", path)), answer)
+        return decoded(self._ask(Request("GET", path)), answer)
 
     def send(self, method: str, path: str, body: dict[str, Any], answer: type[AnswerT]) -> AnswerT:
         """Ask for a change and return the loop's answer.
@@ -97,9 +58,9 @@ class Daemon:
             NoDaemon: nothing answers.
             CommandError: refused, not allowed, or not answered.
         """
-        return _decoded(self._ask(_Request(method, path, body)), answer)
+        return decoded(self._ask(Request(method, path, body)), answer)
 
-    def _ask(self, request: _Request) -> httpx.Response:
+    def _ask(self, request: Request) -> httpx.Response:
         tried: list[str] = []
         denied = None
         if self._where.url is None:
@@ -123,7 +84,7 @@ class Daemon:
         """Tell whether a change may go over TCP: somebody else may listen there, and would get the token."""
         return self._where.url is not None or socket_path(self._config) is None
 
-    def _over_socket(self, request: _Request, tried: list[str]) -> tuple[httpx.Response | None, Path | None]:
+    def _over_socket(self, request: Request, tried: list[str]) -> tuple[httpx.Response | None, Path | None]:
         """Return the answer, or the socket where this user may not use it."""
         socket = self._socket()
         if socket is None:
@@ -140,21 +101,21 @@ class Daemon:
         if not os.access(socket, os.W_OK):
             tried.append(f"{name}: permission denied")
             return None, socket
-        return _send(request, url="http://localhost", name=name, tried=tried, uds=str(socket)), None
+        return send(request, url="http://localhost", name=name, tried=tried, uds=str(socket)), None
 
-    def _over_tcp(self, request: _Request, tried: list[str]) -> httpx.Response | None:
+    def _over_tcp(self, request: Request, tried: list[str]) -> httpx.Response | None:
         url = self._url()
         if url is None or (self._where.url is None and not self._is_ours(url, tried)):
             return None
         verify = self._trust(url)
         if request.body is None:
-            response = _send(request, url=url, name=url, tried=tried, verify=verify)
-            if response is None or response.status_code != _UNAUTHORISED or not self._tcp_is_meant():
+            response = send(request, url=url, name=url, tried=tried, verify=verify)
+            if response is None or response.status_code != UNAUTHORISED or not self._tcp_is_meant():
                 return response
         token, why = self._token(url)
         if token is not None:
-            return _send(request, url=url, name=url, tried=tried, token=token, verify=verify)
-        if _send(_Request("GET", "/livez"), url=url, name=url, tried=tried, verify=verify) is None:
+            return send(request, url=url, name=url, tried=tried, token=token, verify=verify)
+        if send(Request("GET", "/livez"), url=url, name=url, tried=tried, verify=verify) is None:
             return None
         what = "a change over TCP" if request.body is not None else "reading from this daemon over TCP"
         before = "".join(f"{line}; " for line in tried)
@@ -167,13 +128,13 @@ class Daemon:
         """
         ours = self._config.daemon.state_directory
         try:
-            theirs = _directory_at(url, tried, verify=self._trust(url))
-        except _Stranger as stranger:
+            theirs = directory_at(url, tried, verify=self._trust(url))
+        except Stranger as stranger:
             if stranger.closed and url.startswith("https:"):
                 return True
             tried.append(f"{url}: no daemon of {ours}, {stranger}")
             return False
-        if theirs is None or _same_place(theirs, ours):
+        if theirs is None or same_place(theirs, ours):
             return theirs is not None
         tried.append(f"{url}: the daemon of another state directory, {theirs!r}")
         return False
@@ -210,7 +171,7 @@ class Daemon:
 
     def _token(self, url: str) -> tuple[str | None, str]:
         """Return the token, or why there is none for this place."""
-        if self._where.token_file is None and _in_the_clear(url):
+        if self._where.token_file is None and in_the_clear(url):
             return None, f"{url} is another machine without encryption, which gets one with --token-file only"
         path = Path(self._where.token_file or Path(self._config.daemon.state_directory) / TOKEN_NAME)
         try:
@@ -219,105 +180,3 @@ class Daemon:
             return None, f"{path}: {error.strerror}"
         except UnicodeDecodeError:
             return None, f"{path} holds no token"
-
-
-def daemon_at(url: str) -> str:
-    """Return the state directory of the daemon that listens there; empty where no daemon does."""
-    try:
-        return _directory_at(url, []) or ""
-    except _Stranger:
-        return ""
-
-
-def _directory_at(url: str, tried: list[str], *, verify: ssl.SSLContext | None = None) -> str | None:
-    """Return the state directory of the daemon that listens there.
-
-    Args:
-        url: of an API over TCP.
-        tried: gets a line where nobody listens, which is None.
-        verify: whom to trust for https.
-
-    Raises:
-        _Stranger: somebody else listens.
-    """
-    try:
-        response = _send(_Request("GET", "/v1/config"), url=url, name=url, tried=tried, verify=verify)
-    except Unreachable:
-        raise _Stranger("it does not answer") from None
-    if response is None:
-        return None
-    try:
-        found = msgspec.json.decode(response.content if response.is_success else b"", type=_Identity)
-    except msgspec.DecodeError:
-        said = f"{response.status_code} {response.reason_phrase}"
-        closed = response.status_code == _UNAUTHORISED
-        raise _Stranger(f"it answers GET /v1/config with {said}", closed=closed) from None
-    return found.daemon.state_directory
-
-
-def _in_the_clear(url: str) -> bool:
-    """Tell whether what is sent there can be read on the way."""
-    try:
-        found = httpx.URL(url)
-    except httpx.InvalidURL:
-        return False
-    return found.scheme == "http" and not is_loopback(found.host)
-
-
-def _same_place(one: str, other: str) -> bool:
-    try:
-        return os.path.realpath(one) == os.path.realpath(other)
-    except ValueError:  # what a stranger calls its directory need not be a path
-        return False
-
-
-def _decoded(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
-    if response.is_success:
-        try:
-            return msgspec.json.decode(response.content, type=answer)
-        except msgspec.DecodeError as error:
-            raise Unusable(f"the daemon's answer is not this version's: {error}") from None
-    try:
-        problem = msgspec.json.decode(response.content, type=dict[str, Any])
-    except msgspec.DecodeError:
-        problem = {"status": response.status_code, "title": response.reason_phrase}
-    said = str(problem.get("detail") or problem.get("title"))
-    raise _failure(response.status_code)(said, problem)
-
-
-def _send(
-    request: _Request,
-    *,
-    url: str,
-    name: str,
-    tried: list[str],
-    uds: str | None = None,
-    token: str | None = None,
-    verify: ssl.SSLContext | None = None,
-) -> httpx.Response | None:
-    """Return the answer; None, with a line in ``tried``, where nobody listens."""
-    timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    transport = httpx.HTTPTransport(uds=uds, verify=verify or False)
-    try:
-        with httpx.Client(transport=transport, base_url=url, timeout=timeout, trust_env=False) as client:
-            return client.request(request.method, request.path, json=request.body, headers=headers)
-    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        tried.append(f"{name}: {_plain(error)}")
-        return None
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-        raise Unusable(f"{url!r} is no URL of an API: {error}") from error
-    except httpx.RequestError as error:
-        raise Unreachable(f"the daemon at {name} was reached and did not answer: {_plain(error)}") from error
-
-
-def _plain(error: Exception) -> str:
-    """Return the system's words without its number."""
-    text = str(error) or type(error).__name__
-    return (text.partition("] ")[2] if text.startswith("[Errno") else text).lower()
-
-
-def _failure(status: int) -> type[CommandError]:
-    if status == _CONFLICT:
-        return Refused
-    return Unreachable if status >= _FIRST_SERVER_ERROR else Unusable

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 from msgspec.structs import replace
 
-from api.views import Change, Status
+from api.changes import Change
+from api.status import Status
 from tuner.cli.api_client import Daemon, NoDaemon
 from tuner.cli.errors import answering
 from tuner.cli.offline import (

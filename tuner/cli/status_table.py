@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from api.status import Status
 from api.under_way import RestoreUnderWay
-from api.views import Status
 from tuner.cli import optimiser_text
 from tuner.cli.wording import (
     MIB,

@@ -12,7 +12,7 @@ def port_taken(error: PortTaken, *, way: str) -> str:
         error: which address and port.
         way: how this command is given another port.
     """
-    from tuner.cli.api_client import daemon_at  # noqa: PLC0415 - only a daemon that cannot start needs a client
+    from tuner.cli.whose import daemon_at  # noqa: PLC0415 - only a daemon that cannot start needs a client
 
     host = f"[{error.host}]" if ":" in error.host else error.host
     theirs = daemon_at(f"http://{host}:{error.port}")

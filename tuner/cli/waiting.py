@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from api.views import Events, Status
+from api.status import Status
+from api.views import Events
 from tuner.cli.api_client import Daemon
 from tuner.cli.errors import Refused
 from tuner.cli.saying import say

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 from api.budgets import BudgetInForce
+from api.in_force import HoldInForce, OverlayInForce, OverrideInForce
 from api.outlook import Burst
+from api.status import Status
 from api.under_way import DrainInForce, RestoreUnderWay
-from api.views import HoldInForce, OverlayInForce, OverrideInForce, Status
 from api.windows import WindowInForce
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS

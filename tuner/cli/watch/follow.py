@@ -14,7 +14,8 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.views import DecisionAt, Decisions, Events, HistoryAnswer, NumberedEvent, Status
+from api.status import Status
+from api.views import DecisionAt, Decisions, Events, HistoryAnswer, NumberedEvent
 from tuner.cli.errors import CommandError
 from tuner.cli.watch.trace import COLUMNS, Trace, trace_of
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from api.views import HistoryAnswer, Status
+from api.status import Status
+from api.views import HistoryAnswer
 
 COLUMNS = (
     "checkpoint_age",
