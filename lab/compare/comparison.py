@@ -60,6 +60,7 @@ class Comparison:
     Attributes:
         found: what the searches have found so far, by scenario.
         why: why it stopped before its end; empty when it did not.
+        needs: seconds that another run may take then; None when it did not stop before its end.
     """
 
     def __init__(self, asked: Asked, runner: Runner) -> None:
@@ -73,6 +74,7 @@ class Comparison:
         self._runner = runner
         self.found: dict[str, Found] = {}
         self.why = ""
+        self.needs: float | None = None
 
     def policy_tasks(self) -> list[Task]:
         """Return the runs of all policies."""
@@ -93,7 +95,7 @@ class Comparison:
             for scenario in self._asked.scenarios if self._asked.oracle else ():
                 self._statics(scenario)
         except TimeUpError as error:
-            self.why = str(error)
+            self.why, self.needs = str(error), error.needs
             return False
         return True
 

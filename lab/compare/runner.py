@@ -28,7 +28,15 @@ WORSE = 1.3
 
 
 class TimeUpError(Exception):
-    """The time is up; the message says how long another run may take."""
+    """The time is up; the message says how long another run may take.
+
+    Attributes:
+        needs: the same, in seconds.
+    """
+
+    def __init__(self, needs: float) -> None:
+        super().__init__(f"another run may take {_said(needs)}")
+        self.needs = needs
 
 
 class Runner:
@@ -108,8 +116,7 @@ class Runner:
             self._rows[key] = row
             self._learn(row, row["wall_seconds"])
         if late:
-            longest = max(self.expected_seconds(task) for task in late)
-            raise TimeUpError(f"another run may take {_said(longest)}")
+            raise TimeUpError(max(self.expected_seconds(task) for task in late))
         return [self._rows[task.key] for task in tasks]
 
     def in_time(self, task: Task) -> bool:

@@ -22,6 +22,7 @@ from lab.servers.named import server_named
 from lab.workloads.command import sysbench
 from tests.lab.report.factory import row
 from tuner.cli import bench as command
+from tuner.cli import bench_run
 from tuner.cli.main import cli
 
 
@@ -47,7 +48,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
     monkeypatch.setattr(command, "best_here", lambda: "mysql:9.7")
     monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
-    monkeypatch.setattr(command, "remove_leftovers", tuple)
+    monkeypatch.setattr(bench_run, "remove_leftovers", tuple)
     monkeypatch.setattr(runner, "Site", Absent)
 
     def invoke(*words: str) -> Result:
@@ -118,7 +119,7 @@ def test_what_crashed_runs_left_goes_with_the_next_bench(
     run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever kind of server that one starts, and it says what went."""
-    monkeypatch.setattr(command, "remove_leftovers", lambda: ("removed 2 × control group of crashed runs",))
+    monkeypatch.setattr(bench_run, "remove_leftovers", lambda: ("removed 2 × control group of crashed runs",))
     assert "removed 2 × control group of crashed runs" in run().output
 
 
@@ -228,7 +229,7 @@ def test_a_page_that_cannot_be_written_is_said(
         raise ReportError("report.html: cannot be written: no space left on device")
 
     monkeypatch.setattr(runner.Bench, "run", finished)
-    monkeypatch.setattr(command, "write_bench", refused)
+    monkeypatch.setattr(bench_run, "write_bench", refused)
     result = run()
     assert result.exit_code == 1
     assert "innobrim report" in result.stderr
@@ -281,7 +282,7 @@ def test_words_of_a_server_steer_no_terminal(
     run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the bench repeats of others, line by line, has nothing that a terminal obeys."""
-    monkeypatch.setattr(command, "remove_leftovers", lambda: ("removed \x9b31m\x1b[2J",))
+    monkeypatch.setattr(bench_run, "remove_leftovers", lambda: ("removed \x9b31m\x1b[2J",))
 
     said = run().output
 

@@ -85,16 +85,17 @@ def test_a_former_name_of_a_policy_is_understood(tmp_path: Path, scenario: str) 
 
 
 def test_time_that_is_up_ends_with_the_command_that_goes_on(tmp_path: Path, scenario: str) -> None:
-    """Exit 4 with the command in the last line; that command, with time, ends it, and repeats no run."""
+    """Exit 4 with the command in the last line; that one has time enough, ends it, and repeats no run."""
     directory = str(tmp_path / "out")
     words = ("--scenario", scenario, "--policy", "fixed", "--seeds", "2", "--output", directory)
     cut = compare("--compare", *words, "--time", "0.01s")
-    again = cut.stdout.splitlines()[-1].partition("go on with: innobrim ")[2]
-    whole = compare("--resume", directory)
+    said, _, again = cut.stdout.splitlines()[-1].partition("go on with: innobrim policies ")
+    whole = compare(*again.removesuffix(" --jobs 1").split())
     once_more = compare("--resume", directory)
 
     assert cut.exit_code == 4
-    assert again == f"policies --compare --resume {directory} --time 0.01s --jobs 1"
+    assert again == f"--compare --resume {directory} --time 120s --jobs 1"
+    assert "before the first run: --time 0.01s is too short for one: another run may take" in said
     assert (whole.exit_code, once_more.exit_code) == (0, 0)
     assert "2 runs of 1 policies on 1 scenarios, 2 to do" in whole.stderr
     assert "0 to do" in once_more.stderr

@@ -16,23 +16,16 @@ from typing import Any, NoReturn
 import click
 
 from lab.bench import folder, plan
-from lab.bench.ledger import Ledger
 from lab.bench.order import chosen
 from lab.bench.plan import Plan, PlanError, Suite
 from lab.bench.progress import outline
-from lab.bench.runner import Bench
-from lab.report.exports import bench_summary
-from lab.report.files import write_bench
-from lab.report.rows import ReportError, rows_of
-from lab.report.summary import groups
-from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.dsn import SCHEME, DsnError
 from lab.servers.existing import NotConfirmedError
-from lab.servers.leftovers import remove_leftovers
 from lab.servers.named import server_named
 from lab.workloads.command import sysbench
 from tuner.cli.bench_resume import going_on, refuse_beside_resume
+from tuner.cli.bench_run import Say, carry_out, conclude
 from tuner.cli.bench_server import (
     best_here,
     check_named,
@@ -46,9 +39,6 @@ from tuner.cli.options import fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
 from tuner.cli.quantities import Duration
 from tuner.cli.saying import say as print_lines
-from tuner.cli.saying import say_json
-
-Say = Callable[[str], None]
 
 WEEK = 7 * 86_400
 
@@ -163,10 +153,10 @@ def bench(
             context.with_resource(folder.held(directory, new=True))
             ledger = folder.begin(directory, asked)
     again = going_on(context, directory)
-    finished, left, needs = _carry_out(
+    finished, left, needs = carry_out(
         asked, ledger, directory, make, say, limit=limit, variants=variants, again=again
     )
-    _conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
+    conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
     if not finished:
         short = "" if needs is None else f" before the first row: --time {limit:g}s is too short for one"
         say(f"the time was up{short}; go on with: {going_on(context, directory, needs=needs)}")
@@ -219,47 +209,6 @@ def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -
     )
 
 
-def _carry_out(
-    asked: folder.Asked,
-    ledger: Ledger,
-    directory: Path,
-    make: Callable[[Plan], LabServer],
-    say: Say,
-    *,
-    limit: float | None,
-    variants: tuple[str, ...],
-    again: str,
-) -> tuple[bool, list[str], float | None]:
-    """Run what is not finished.
-
-    Returns:
-        Whether what was asked for is finished, which variants have rows to do, and how long a part would have
-        had to be for its first row, seconds; None where it was long enough.
-    """
-    runner = Bench(
-        asked.suite,
-        ledger,
-        make,
-        lambda text: say(f"{time.strftime('%H:%M:%S')} {text}"),
-        seed=asked.seed,
-        seconds=float("inf") if limit is None else limit,
-        variants=variants,
-        own=asked.server.startswith(SCHEME),
-    )
-    say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
-    try:
-        for removed in remove_leftovers():  # also where this bench starts no server of that kind itself
-            say(removed)
-        return runner.run(), runner.unfinished(), runner.needs
-    except (LabServerError, KeyboardInterrupt) as error:
-        _page(ledger, directory)
-        kept = f"{len(ledger.rows)} rows are kept; go on with: {again}"
-        if isinstance(error, KeyboardInterrupt):
-            say(f"interrupted; {kept}")
-            raise click.exceptions.Exit(INTERRUPTED) from error
-        fail(f"{error}\n{kept}", UNREACHABLE)
-
-
 def _maker(
     words: str, say: Say, defaults_file: str | None, *, confirmed: bool
 ) -> Callable[[Plan], LabServer]:
@@ -277,31 +226,3 @@ def _maker(
         )
 
     return make
-
-
-def _page(ledger: Ledger, directory: Path) -> Path | None:
-    """Write the page and what lies beside it; return where it is, None while there is no row for it."""
-    if not any(row["stage"] == "block" for row in ledger.rows):
-        return None
-    try:
-        return write_bench(directory)[0]
-    except ReportError as error:
-        fail(f"{error}; once that is put right: innobrim report {directory}", NO)
-
-
-def _conclude(
-    ledger: Ledger, directory: Path, say: Say, *, finished: bool, left: list[str], as_json: bool
-) -> None:
-    """Write the pages, and print the comparison."""
-    page = _page(ledger, directory)
-    rows = rows_of(ledger.rows)
-    if as_json:
-        state = {"finished": finished, "unfinished_variants": left}
-        where = {"directory": str(directory), "page": page and str(page)}
-        say_json({**where, **state, **bench_summary(rows)})
-        return
-    if page is None:
-        return
-    for line in table(groups(rows)):
-        say(line)
-    say(f"the page: {page}")

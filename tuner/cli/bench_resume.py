@@ -32,6 +32,11 @@ def refuse_beside_resume(
             usage(f"{option} cannot be changed with --resume; start another {what} for it")
 
 
+def enough_minutes(needs: float) -> int:
+    """Return the minutes of a part in which a run of so many seconds surely begins."""
+    return math.ceil(needs / 60.0) + 1
+
+
 def going_on(context: click.Context, directory: Path, *, needs: float | None = None) -> str:
     """Return the command that goes on with this bench, with what was asked of this part of it.
 
@@ -42,7 +47,7 @@ def going_on(context: click.Context, directory: Path, *, needs: float | None = N
             two minutes more, in place of the same time again. None where a row was finished.
     """
     given = context.params
-    minutes = None if needs is None else math.ceil(needs / 60.0) + 1
+    minutes = None if needs is None else enough_minutes(needs)
     limit = None if given["limit"] is None else f"{given['limit']:g}s" if minutes is None else f"{minutes}m"
     words = ["innobrim", "bench", "--resume", str(directory)]
     words += [word for name in given["variants"] for word in ("--variant", name)]

@@ -23,7 +23,7 @@ from lab.compare.runner import Runner
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from tuner.cli.bar import Bar
-from tuner.cli.bench_resume import refuse_beside_resume
+from tuner.cli.bench_resume import enough_minutes, refuse_beside_resume
 from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
 from tuner.cli.options import fail, usage
 from tuner.cli.policies_table import BEST_FOUND, told
@@ -144,6 +144,7 @@ def _carry_out(
     """Run what is not finished, write the table, and print it."""
     again = _again(directory, limit, jobs, as_json=as_json)
     seconds = math.inf if limit is None else limit
+    before = len(ledger.rows)
     try:
         with Bar() as bar, Runner(ledger, jobs=jobs, seconds=seconds, progress=bar.show) as runner:
             comparison = Comparison(asked, runner)
@@ -179,7 +180,11 @@ def _carry_out(
             click.echo("\n".join(told(group, reference)) + "\n")
         click.echo(f"the table with all digits: {path}")
     if not finished:
-        click.echo(f"the time was up: {comparison.why}; go on with: {again}", err=as_json)
+        short = ""
+        if len(ledger.rows) == before and limit is not None and comparison.needs is not None:
+            short = f" before the first run: --time {limit:g}s is too short for one"
+            again = _again(directory, 60.0 * enough_minutes(comparison.needs), jobs, as_json=as_json)
+        click.echo(f"the time was up{short}: {comparison.why}; go on with: {again}", err=as_json)
         raise click.exceptions.Exit(UNFINISHED)
 
 
