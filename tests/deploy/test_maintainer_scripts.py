@@ -141,6 +141,17 @@ def test_an_upgrade_starts_again_what_it_stopped(package: Package) -> None:
     assert package.restored() == []
 
 
+def test_an_upgrade_that_is_tried_again_starts_what_the_first_one_stopped(package: Package) -> None:
+    """Where an upgrade breaks off between its scripts, the next one starts what the first had stopped."""
+    package.write("units", "innobrim.service\n")
+    package.run("prerm", "upgrade")
+    package.write("units", "innobrim@3307.service\n")
+
+    assert package.run("prerm", "upgrade").returncode == 0
+    assert package.run("postinst", "configure").returncode == 0
+    assert package.said("systemctl")[-1] == "--no-block start innobrim.service innobrim@3307.service"
+
+
 @pytest.mark.parametrize("word", ["upgrade", "deconfigure", "remove"])
 def test_what_dpkg_calls_off_leaves_the_daemons_at_work(package: Package, word: str) -> None:
     """Where dpkg goes back on what it began, the daemons that were stopped for it are started again."""
