@@ -93,7 +93,7 @@ def test_restore_without_a_daemon_is_not_undone(
 def test_restore_that_stops_on_the_way_is_not_undone(
     folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step that fails leaves the originals in the journal, and an advisory daemon behind."""
+    """A step that fails says what to type, and leaves the originals in the journal and an advisory daemon."""
     write_journal(folder, originals=Capacity(250, 500), wrote=True, ended=True)
     server = FakeServer(FACTS)
     refused = Receipt(1.0, Capacity(250, 500), Capacity(225, 450), 0, 0.01, error="access denied")
@@ -103,6 +103,7 @@ def test_restore_that_stops_on_the_way_is_not_undone(
     state = next_start(folder, FACTS)
 
     assert result.exit_code == 1
+    assert "by hand" in result.output
     assert state.mode is Mode.ADVISORY
     assert state.originals is not None
     assert state.writes.known == ()
@@ -188,6 +189,21 @@ def test_restore_without_a_daemon_says_who_is_missing(
     assert f"of a daemon at {FACTS.endpoint}" in result.output
     assert server.capacity == Capacity(225, 450)
     assert server.closed
+
+
+def test_a_restore_that_cannot_be_says_what_to_type(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the server does not answer, the message has the statements that restore it by hand."""
+    write_journal(folder, originals=Capacity(250, 500))
+    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: FakeServer(None))
+
+    result = run("restore")
+
+    assert result.exit_code == 3
+    assert f"not restored: server {FACTS.identity}; by hand" in result.output
+    pair = "innodb_io_capacity_max = 500, innodb_io_capacity = 250, innodb_io_capacity_max = 500"
+    assert f"SET GLOBAL {pair};" in result.output
 
 
 def test_restore_without_originals_says_so(folder: Path, run: Run) -> None:

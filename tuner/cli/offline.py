@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from api.views import DoneSince, Status, status_of
+from api.status import DoneSince, Status, status_of
 from tuner.cli.api_client import NoDaemon
 from tuner.cli.errors import Refused, Unreachable, Unusable
 from tuner.cli.options import real_server
@@ -91,7 +91,10 @@ def restore_without_daemon(
     server = real_server(config, SystemClock())
     notes = Notebook(directory, keep_ticks=config.daemon.keep_ticks)
     try:
-        facts = _reached(server.facts)
+        try:
+            facts = _reached(server.facts)
+        except Unreachable as error:
+            raise Unreachable("\n".join([str(error), *map(_by_hand, known)])) from error
         found = _originals_of(facts, known, directory)
         standing = look(directory, quietly=True).advisory_from_here(facts)
         if abs(found.started - facts.started) > SAME_START_SECONDS:
@@ -110,9 +113,10 @@ def restore_without_daemon(
                 hidden=HIDDEN in facts.unseen,
             )
         except ServerError as error:
-            if notes.begun:
-                notes.done(f"not restored: {error}", wall=time.time(), who="innobrim restore")
-            raise Refused(str(error)) from error
+            if not notes.begun:
+                raise Refused(str(error)) from error
+            notes.done(f"not restored: {error}", wall=time.time(), who="innobrim restore")
+            raise Refused(f"{error}\n{_by_hand(found)}") from error
         notes.given_back(facts.identity)
         pair = found.capacity
         done = f"restored C {pair.io_capacity}, M {pair.io_capacity_max} on {facts.endpoint}"
@@ -259,6 +263,19 @@ def _originals_of(facts: Facts, known: list[Originals], directory: Path) -> Orig
     raise Refused(
         f"the journal in {directory} has no originals of {facts.endpoint} ({facts.identity}); "
         f"it knows {', '.join(one.identity for one in known)}"
+    )
+
+
+def _by_hand(one: Originals) -> str:
+    """Return what a person types where a restore cannot.
+
+    M comes twice: the server keeps it at or above C, which may be above it before this and below it after.
+    """
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.started))
+    highest = f"innodb_io_capacity_max = {one.capacity.io_capacity_max}"
+    return (
+        f"not restored: server {one.identity}; by hand, unless its mysqld was restarted since {since}: "
+        f"SET GLOBAL {highest}, innodb_io_capacity = {one.capacity.io_capacity}, {highest};"
     )
 
 

@@ -69,9 +69,10 @@ class DaemonSection(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["park", "leave"],
         Meta(description="what an active daemon leaves behind when it stops"),
     ] = "park"
-    state_directory: Annotated[FilePath, Meta(description="where journal and token live")] = (
-        "/var/lib/innobrim"
-    )
+    state_directory: Annotated[
+        FilePath,
+        Meta(description="where journal and token live; a directory that takes its place gets its files"),
+    ] = "/var/lib/innobrim"
     keep_ticks: Annotated[int, Meta(ge=3600, le=2_678_400, description="ticks kept in the journal")] = 86_400
 
 
