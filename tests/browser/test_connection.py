@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import APIResponse, Route, expect
@@ -15,6 +16,11 @@ pytestmark = pytest.mark.browser
 
 PACE = 0.5
 """Real seconds of a tick."""
+
+DAY = timedelta(days=1)
+
+STEP = timedelta(seconds=1)
+"""A point is read out at the beginning of its second, which another answer may cut elsewhere."""
 
 
 @pytest.fixture
@@ -47,7 +53,8 @@ def test_points_from_before_a_restart_stay(visit: Open) -> None:
     with Site(pace=0.5, history=5.0, port=first.port) as second:
         expect(seen.state).to_have_text("Working")
         expect(seen.page.locator("#events li")).to_have_count(len(second.board.events()))
-        assert seen.oldest_point() == old
+        moved = (seen.oldest_point() - old) % DAY
+        assert min(moved, DAY - moved) <= STEP
 
 
 def test_the_time_without_a_daemon_is_a_gap(site: Site, visit: Open) -> None:

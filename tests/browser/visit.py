@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 from playwright.sync_api import Dialog, Locator, Page, expect
@@ -96,14 +97,15 @@ class Visit:
         found: list[str] = self.page.evaluate(script)
         return found
 
-    def oldest_point(self) -> str:
+    def oldest_point(self) -> timedelta:
         """Return the time of day of the first point in the charts, as it is read out."""
         self.page.locator('[data-chart="age"] .plot').press("Home")
         said = self.page.locator("#said-age").inner_text()
         self.page.keyboard.press("Escape")
         found = re.match(r"at (\d\d:\d\d:\d\d): ", said)
         assert found is not None, said
-        return found[1]
+        hours, minutes, seconds = map(int, found[1].split(":"))
+        return timedelta(hours=hours, minutes=minutes, seconds=seconds)
 
     def figures(self) -> list[str]:
         """Return the newest numbers beside the charts."""
