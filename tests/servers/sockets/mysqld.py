@@ -40,7 +40,7 @@ class Mysqld:
         plugin: how it asks for the password.
         statements: all that was asked, SETs included.
         logins: what came as the answer to the greeting.
-        noticed: called before each answer, the greeting among them.
+        noticed: called with each statement before it is answered.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -50,7 +50,7 @@ class Mysqld:
         self.plugin = b"mysql_native_password"
         self.statements: list[str] = []
         self.logins: list[bytes] = []
-        self.noticed: Callable[[], None] = lambda: None
+        self.noticed: Callable[[str], None] = lambda _statement: None
         self.open = threading.Event()
         self._listener = listener
         self._threads: list[threading.Thread] = []
@@ -88,7 +88,6 @@ class Mysqld:
                     return
 
     def _log_in(self, connection: socket.socket, number: int) -> None:
-        self.noticed()
         low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
         _send(
             connection,
@@ -104,7 +103,6 @@ class Mysqld:
         )
         at, login = _receive(connection)
         self.logins.append(login)
-        self.noticed()
         if self.denies is not None:
             _send(connection, at + 1, _error(*self.denies))
             raise EOFError
@@ -117,7 +115,7 @@ class Mysqld:
 
     def _answer(self, connection: socket.socket, statement: str) -> bool:
         self.statements.append(statement)
-        self.noticed()
+        self.noticed(statement)
         answer: Answer = [] if statement.startswith(("SET", "KILL")) else self.answers(statement)
         if answer == "hang":
             self.open.wait(PATIENCE)
