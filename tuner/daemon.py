@@ -25,8 +25,9 @@ from tuner.logs import get_logger
 from tuner.loop import drive
 from tuner.memory import Memory
 from tuner.outer.supervisor import Supervisor
+from tuner.readiness import Readiness
 from tuner.recall import Recall
-from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, TickRecord
+from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, TickRecord
 from tuner.reload import reread
 from tuner.schedule import Schedule, ScheduledInbox
 from tuner.servers.port import Server, ServerError, Unreachable
@@ -120,8 +121,8 @@ class Daemon:
         self._wall_beside: float | None = None
         self._farewell = Farewell()
         self._ticklog = TickLog()
+        self._readiness = Readiness(notifier)
         self._supervisor = Supervisor(board.submit, board.optimiser)
-        self._ready = False
         self._undone = False
 
     def run(self, *, until: float | None = None) -> None:
@@ -239,7 +240,7 @@ class Daemon:
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
         self._see_clock(record)
-        self._notify(record)
+        self._readiness.tell(record)
         if record.lifecycle is Lifecycle.STOPPING and isinstance(record.tick.reading, Missed):
             self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"
         if self._on_mode is not None:
@@ -258,18 +259,6 @@ class Daemon:
 
     def _originals_saved(self, name: str) -> None:
         self._board.submit(Command(name="originals_saved", who="journal", value=name))
-
-    def _notify(self, record: TickRecord) -> None:
-        reading, found = record.tick.reading, record.estimate
-        status = f"mode={record.mode} {record.decision.reason}"
-        if isinstance(reading, Sample) and found is not None:
-            status = (
-                f"mode={record.mode} age={found.age_ratio:.0%} of the flush limit "
-                f"io_capacity_max={reading.io_capacity_max} {record.decision.reason}"
-            )
-        if not self._ready and record.lifecycle is Lifecycle.RUNNING:
-            self._ready = self._notifier.ready(status) or True
-        self._notifier.alive(status)
 
     def _catch_signals(self) -> None:
         """Turn signals into messages; a handler does nothing but put into a queue, which is re-entrant."""
