@@ -21,7 +21,7 @@ from lab.scenarios.winner import SERVED, pages, throughput, winner
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from lab.compare.coordinates import Levels, Score
     from lab.compare.task import Row, Task
@@ -63,22 +63,32 @@ class Comparison:
         needs: seconds that another run may take then; None when it did not stop before its end.
     """
 
-    def __init__(self, asked: Asked, runner: Runner) -> None:
+    def __init__(
+        self, asked: Asked, runner: Runner, known: Mapping[str, frozenset[str]] | None = None
+    ) -> None:
         """Start nothing.
 
         Args:
             asked: what is compared.
             runner: carries the runs out.
+            known: contenders by scenario whose runs are left out, as what they come to is known; static
+                settings are where the C and M are that the scenario starts with.
         """
         self._asked = asked
         self._runner = runner
+        self._known = known or {}
         self.found: dict[str, Found] = {}
         self.why = ""
         self.needs: float | None = None
 
     def policy_tasks(self) -> list[Task]:
-        """Return the runs of all policies."""
-        return [task for scenario in self._asked.scenarios for task in self._asked.policy_tasks(scenario)]
+        """Return the runs of all policies, those left out whose outcome is known."""
+        return [
+            task
+            for scenario in self._asked.scenarios
+            for task in self._asked.policy_tasks(scenario)
+            if task.contender not in self._known.get(scenario.name, ())
+        ]
 
     def run(self) -> bool:
         """Carry out what has no row yet; return whether all is there.
@@ -93,7 +103,8 @@ class Comparison:
             self._runner.stage("policies", seconds=sum(task.scenario.seconds for task in missing))
             self._runner.done(tasks)
             for scenario in self._asked.scenarios if self._asked.oracle else ():
-                self._statics(scenario)
+                if "untouched" not in self._known.get(scenario.name, ()):
+                    self._statics(scenario)
         except TimeUpError as error:
             self.why, self.needs = str(error), error.needs
             return False

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from lab.bench.ledger import read_rows
 from lab.prove.claims import CLAIMS, OURS, PIECES, STATIC, UNTOUCHED, Verdict, judge
-from lab.prove.contests import contests, parse, ratio
+from lab.prove.contests import contests, ratio
 from lab.prove.page import put, verdict
-from lab.prove.policies import DIRECTORY, SUITES
+from lab.prove.policies import SUITES
+from lab.prove.published import read
 from lab.report.markdown import bullets, table
-from lab.report.rows import ReportError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,13 +71,7 @@ def write(directory: Path) -> Path:
     Raises:
         ReportError: a file of lines is damaged.
     """
-    suites: dict[str, list[Line]] = {}
-    for name in SUITES:
-        path = directory / DIRECTORY / f"{name}.jsonl"
-        try:
-            suites[name] = parse(read_rows(path))
-        except (ValueError, msgspec.ValidationError) as error:
-            raise ReportError(f"{path}: {error}") from error
+    suites = {name: read(directory, name) for name in SUITES}
     directory.mkdir(parents=True, exist_ok=True)
     return put(directory / PAGE, document(suites))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from lab.bench.folder import held
@@ -18,9 +16,10 @@ from lab.compare.asked import SEARCH_SEEDS, Asked
 from lab.compare.comparison import Comparison
 from lab.compare.results import judged_rows
 from lab.compare.runner import Runner
+from lab.prove.claims import PIECES, STATIC, UNTOUCHED
 from lab.prove.conditions import say
 from lab.prove.contests import Line, line_of
-from lab.report.files import replace_text
+from lab.prove.published import Lines, publish, read, standing
 from lab.scenarios import load_scenario, scenario_names
 from tuner.config.checks import missing_extra
 
@@ -29,11 +28,8 @@ if TYPE_CHECKING:
     from lab.scenarios.progress import Progress
     from tuner.settings import PolicyName
 
-DIRECTORY = Path("policies")
-"""Where the published lines lie, under the directory of results."""
-
 ROWS = Path(".cache/prove/policies")
-"""Where every run lies, those of the searches too; what has a row there is never run again."""
+"""Where every run lies, those of the searches too; what has a row or is published is not run again."""
 
 BUDGET_SECONDS = 55 * 60.0
 """No run begins that would end later; the rest of the hour is for what was expected wrongly."""
@@ -130,6 +126,7 @@ def run(
     Raises:
         PlanError: the rows cannot be written, or a policy needs what is not installed.
         HeldError: somebody else is at work on the rows.
+        ReportError: published lines are damaged.
     """
     end = time.monotonic() + seconds
     for name in names:
@@ -147,9 +144,12 @@ def run(
 
 def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds: float) -> bool:
     asked = suite.asked(trial=trial)
+    lines = [line for name in SUITES for line in read(results, name)]
+    there = standing(asked, lines, trial=trial)
+    known = {name: frozenset(by_contender) for name, by_contender in there.items()}
     jobs = min(2, os.cpu_count() or 1)
     with Runner(ledger, jobs=jobs, seconds=seconds, progress=_Said(suite.name)) as runner:
-        comparison = Comparison(asked, runner)
+        comparison = Comparison(asked, runner, known)
         tasks = comparison.policy_tasks()
         missing = sum(runner.row(task) is None for task in tasks)
         expected = runner.left_seconds(tasks) / 60.0
@@ -157,7 +157,7 @@ def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds:
         try:
             finished = comparison.run()
         finally:
-            publish(results, suite.name, lines_of(asked, comparison, runner, trial=trial))
+            publish(results, suite.name, lines_of(asked, comparison, runner, there, trial=trial))
     say(f"{suite.name}: {'finished' if finished else f'not finished: {comparison.why}'}")
     return finished
 
@@ -175,25 +175,20 @@ class _Said:
             say(f"{self._name}: {progress.stage}, {progress.share:.0%}")
 
 
-def lines_of(asked: Asked, comparison: Comparison, runner: Runner, *, trial: bool = False) -> list[Line]:
-    """Return what is published so far: contenders whose runs are all there."""
+def lines_of(
+    asked: Asked, comparison: Comparison, runner: Runner, there: Lines, *, trial: bool = False
+) -> list[Line]:
+    """Return what is published so far: contenders whose runs are all there, and those that were before."""
     found: list[Line] = []
     for scenario in asked.scenarios:
         seeds = len(asked.seeded(scenario))
+        by_contender = dict(there.get(scenario.name, {}))
         searched = comparison.found.get(scenario.name)
-        notes = searched.notes if searched is not None else ()
-        by_contender = judged_rows(asked, comparison, runner, scenario).values()
-        found += [
-            line_of(scenario, rows, notes=notes, trial=trial) for rows in by_contender if len(rows) == seeds
-        ]
+        noted = next(iter(by_contender.values()), None)
+        notes = searched.notes if searched is not None else noted.notes if noted is not None else ()
+        for name, rows in judged_rows(asked, comparison, runner, scenario).items():
+            if len(rows) == seeds:
+                by_contender[name] = line_of(scenario, rows, trial=trial)
+        order = (*asked.policies, STATIC, PIECES, UNTOUCHED)
+        found += [replace(by_contender[name], notes=notes) for name in order if name in by_contender]
     return found
-
-
-def publish(results: Path, suite: str, lines: list[Line]) -> None:
-    """Write the lines of a suite; where there are none, what was published stays."""
-    if not lines:
-        return
-    directory = results / DIRECTORY
-    directory.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(msgspec.to_builtins(line)) + "\n" for line in lines)
-    replace_text(directory / f"{suite}.jsonl", text)

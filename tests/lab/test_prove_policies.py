@@ -9,13 +9,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from lab.bench.ledger import Ledger
 from lab.compare.comparison import Comparison
+from lab.compare.revision import policies_revision
 from lab.compare.runner import Runner
 from lab.prove import contests_page, policies
 from lab.prove.__main__ import main
 from lab.prove.contests import contests, parse
+from lab.prove.published import DIRECTORY, standing
 from lab.scenarios import Scenario, scenario_names
 from tests.lab.contested import line
 
@@ -67,7 +70,53 @@ def test_only_whole_contenders_are_published(here: Path) -> None:
         comparison = Comparison(asked, runner)
         runner.done(comparison.policy_tasks()[:1])
 
-        assert policies.lines_of(asked, comparison, runner) == []
+        assert policies.lines_of(asked, comparison, runner, {}) == []
+
+
+def test_what_is_published_is_not_run_again(here: Path) -> None:
+    """A fresh checkout has the lines and none of the runs: it goes on from there, and loses nothing."""
+    rows = here.parent / policies.ROWS / "rows.jsonl"
+    published = here / DIRECTORY / "hour.jsonl"
+    assert policies.run(here, ("hour",))
+    before = published.read_text(encoding="utf-8")
+    rows.unlink()
+    assert policies.run(here, ("hour",), seconds=0.0)
+
+    assert published.read_text(encoding="utf-8") == before
+    assert not rows.exists() or not rows.read_text(encoding="utf-8")
+
+
+def test_other_policies_are_run_again_and_static_settings_are_not(here: Path) -> None:
+    """A line of a policy stands as long as the code that decides does; one of C and M that stay stands on."""
+    rows = here.parent / policies.ROWS / "rows.jsonl"
+    published = here / DIRECTORY / "hour.jsonl"
+    assert policies.run(here, ("hour",))
+    before = published.read_text(encoding="utf-8")
+    rows.unlink()
+    published.write_text(before.replace(policies_revision(), "4567"), encoding="utf-8")
+    assert policies.run(here, ("hour",))
+
+    assert published.read_text(encoding="utf-8") == before
+    assert {json.loads(row)["contender"] for row in rows.read_text(encoding="utf-8").splitlines()} == {
+        "cascade"
+    }
+
+
+def test_lines_of_another_length_or_plant_do_not_stand() -> None:
+    """What was changed since in a scenario is run again, whoever took part."""
+    asked = replace(SUITE.asked(), scenarios=(TINY,))
+    now = replace(
+        line("untouched", scenario="tiny", seconds=200),
+        plant=asked.seeded(TINY)[0].plant.fingerprint(),
+        measured_from=100,
+        seeds=(1, 2),
+    )
+    others = [
+        replace(now, **{name: value}) for name, value in (("plant", "0"), ("seconds", 300), ("seeds", (1,)))
+    ]
+
+    assert standing(asked, [now]) == {"tiny": {"untouched": now}}
+    assert standing(asked, [*others, replace(now, scenario="gone")]) == {}
 
 
 def test_a_trial_says_so(here: Path) -> None:
@@ -104,7 +153,7 @@ def test_a_suite_that_lacks_its_static_settings_says_so() -> None:
 
 def test_rows_of_other_policies_are_not_passed_over() -> None:
     """A suite that was carried out before a policy was changed says so at the top."""
-    later = msgspec.structs.replace(line(scenario="other"), policies="89ab")
+    later = replace(line(scenario="other"), policies="89ab")
     lines = [json.dumps(msgspec.to_builtins(one)) for one in (line(), later)]
 
     assert "**Not all with the same policies: `4567`, `89ab`.**" in page(*lines)
@@ -130,9 +179,9 @@ def test_every_scenario_is_in_a_suite_and_has_its_seeds() -> None:
 def test_the_published_page_is_what_its_lines_say(tmp_path: Path) -> None:
     """Nothing on it was written by hand; otherwise: python -m lab.prove --report."""
     results = ROOT / "docs" / "results"
-    (tmp_path / policies.DIRECTORY).mkdir()
-    for lines in (results / policies.DIRECTORY).glob("*.jsonl"):
-        shutil.copy(lines, tmp_path / policies.DIRECTORY)
+    (tmp_path / DIRECTORY).mkdir()
+    for lines in (results / DIRECTORY).glob("*.jsonl"):
+        shutil.copy(lines, tmp_path / DIRECTORY)
 
     written = contests_page.write(tmp_path).read_text(encoding="utf-8")
     assert written == (results / contests_page.PAGE).read_text(encoding="utf-8")

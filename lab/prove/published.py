@@ -1,0 +1,70 @@
+"""Published lines of compared policies: written, read, and taken for what a run now would give again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lab.bench.ledger import read_rows
+from lab.compare.revision import policies_revision
+from lab.prove.contests import Line, contests, parse
+from lab.report.files import replace_text
+from lab.report.rows import ReportError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lab.compare.asked import Asked
+
+DIRECTORY = Path("policies")
+"""Where the lines lie, under the directory of results."""
+
+Lines = dict[str, dict[str, Line]]
+"""By scenario and contender."""
+
+
+def read(results: Path, suite: str) -> list[Line]:
+    """Return the lines of a suite, none where it was not begun.
+
+    Raises:
+        ReportError: the file is damaged.
+    """
+    path = results / DIRECTORY / f"{suite}.jsonl"
+    try:
+        return parse(read_rows(path))
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ReportError(f"{path}: {error}") from error
+
+
+def publish(results: Path, suite: str, lines: list[Line]) -> None:
+    """Write the lines of a suite; where there are none, what was published stays."""
+    if not lines:
+        return
+    directory = results / DIRECTORY
+    directory.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(msgspec.to_builtins(line)) + "\n" for line in lines)
+    replace_text(directory / f"{suite}.jsonl", text)
+
+
+def standing(asked: Asked, lines: Iterable[Line], *, trial: bool = False) -> Lines:
+    """Return the lines that the same runs would give again: of the same plant, seeds, lengths and code."""
+    scenarios = {one.name: one for one in asked.scenarios}
+    found: list[Line] = []
+    for line in lines:
+        scenario = scenarios.get(line.scenario)
+        if scenario is None:
+            continue
+        seeded = asked.seeded(scenario)
+        plain = (line.plant, line.seconds, line.measured_from, line.seeds, line.trial) == (
+            seeded[0].plant.fingerprint(),
+            scenario.seconds,
+            scenario.measured_from,
+            tuple(one.seed for one in seeded),
+            trial,
+        )
+        if plain and line.policies in {"", policies_revision()}:
+            found.append(line)
+    return {name: contest.lines for name, contest in contests(found).items()}
