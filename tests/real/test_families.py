@@ -141,12 +141,12 @@ TIGHT = Capacity(100, 200)
 LEAST = 1.2
 """M over the demand, at least."""
 
-RAISED_WITHIN = 60.0
+RAISED_WITHIN = 90.0
 PACED = 25.0
 """Seconds for which M is judged."""
 
-ANSWERED = 10.0
-"""Seconds after a raise until the load has taken what it gives: the demand's mean is one of ten seconds."""
+ANSWERED = 20.0
+"""Seconds after a raise until the demand's mean, of ten seconds, is that of a load that has answered it."""
 
 
 @pytest.fixture
