@@ -59,8 +59,7 @@ class Comparison:
 
     Attributes:
         found: what the searches have found so far, by scenario.
-        why: why it stopped before its end; empty when it did not.
-        needs: seconds that another run may take then; None when it did not stop before its end.
+        stopped: why it stopped before its end; None when it did not.
     """
 
     def __init__(
@@ -78,8 +77,7 @@ class Comparison:
         self._runner = runner
         self._known = known or {}
         self.found: dict[str, Found] = {}
-        self.why = ""
-        self.needs: float | None = None
+        self.stopped: TimeUpError | None = None
 
     def policy_tasks(self) -> list[Task]:
         """Return the runs of all policies, those left out whose outcome is known."""
@@ -106,7 +104,7 @@ class Comparison:
                 if "untouched" not in self._known.get(scenario.name, ()):
                     self._statics(scenario)
         except TimeUpError as error:
-            self.why, self.needs = str(error), error.needs
+            self.stopped = error
             return False
         return True
 

@@ -158,7 +158,7 @@ def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds:
             finished = comparison.run()
         finally:
             publish(results, suite.name, lines_of(asked, comparison, runner, there, trial=trial))
-    say(f"{suite.name}: {'finished' if finished else f'not finished: {comparison.why}'}")
+    say(f"{suite.name}: {'finished' if finished else f'not finished: {comparison.stopped}'}")
     return finished
 
 

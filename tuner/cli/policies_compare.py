@@ -181,10 +181,10 @@ def _carry_out(
         click.echo(f"the table with all digits: {path}")
     if not finished:
         short = ""
-        if len(ledger.rows) == before and limit is not None and comparison.needs is not None:
+        if len(ledger.rows) == before and limit is not None and comparison.stopped is not None:
             short = f" before the first run: --time {limit:g}s is too short for one"
-            again = _again(directory, 60.0 * enough_minutes(comparison.needs), jobs, as_json=as_json)
-        click.echo(f"the time was up{short}: {comparison.why}; go on with: {again}", err=as_json)
+            again = _again(directory, 60.0 * enough_minutes(comparison.stopped.needs), jobs, as_json=as_json)
+        click.echo(f"the time was up{short}: {comparison.stopped}; go on with: {again}", err=as_json)
         raise click.exceptions.Exit(UNFINISHED)
 
 
