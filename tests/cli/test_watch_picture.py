@@ -13,7 +13,7 @@ from tests.cli.watching import NOW, drawn, history, record, status, view
 from tuner.cli.status_table import table
 from tuner.cli.watch.follow import Gone, View
 from tuner.cli.watch.glyphs import ASCII, BLOCKS, glyphs_for
-from tuner.cli.watch.helping import helping
+from tuner.cli.watch.helping import KEYS, STEER, WORDS, helping
 from tuner.cli.watch.lines import line_of
 from tuner.cli.watch.look import Look
 from tuner.cli.watch.picture import picture
@@ -195,6 +195,33 @@ def test_a_narrow_terminal_cuts_nothing_of_why_nothing_is_written(width: int) ->
     shown = " ".join(" ".join(drawn(held(HoldCode.FOREIGN_CHANGE), width=width, height=20)).split())
 
     assert "foreign_change for 0.0 s: somebody set M to 800; ends by innobrim resume" in shown
+
+
+@pytest.mark.parametrize("width", [40, 50, 59])
+def test_a_narrow_terminal_cuts_no_figure(width: int) -> None:
+    """Whatever the picture says of the present on a wide terminal is whole on one of 40 columns."""
+    wide = drawn(width=200, height=60)
+    shown = " ".join(" ".join(drawn(width=width, height=60)).split())
+
+    for label in ("decision", "io_capacity", "without it", "predicted", "changes"):
+        assert " ".join(row(wide, f"{label} ")[15:].split()) in shown
+    for said in (
+        "active; MySQL 9.7.4 at innobrim@127.0.0.1:3306",
+        "63% of max 83.4 MiB",
+        "set-point 0.720 (headroom)",
+        "uncheckpointed 52.6 MiB of 83.4, 63%",
+        "C and M, log C 225, M 450, max 450",
+        "pages/s 400, sync 0, LRU 0",
+    ):
+        assert said in shown
+
+
+def test_the_help_of_a_narrow_terminal_is_whole() -> None:
+    """Every key, command and word is there with what it means, on lines of their own where it must."""
+    shown = " ".join(" ".join(line.plain for line in helping(Look(width=40, height=60))).split())
+
+    for name, text in (*KEYS, *STEER, *WORDS):
+        assert f"{name}: {text}" in shown
 
 
 def test_advisory_mode_is_what_would_be_without_it() -> None:

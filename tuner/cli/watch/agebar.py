@@ -28,8 +28,9 @@ def age_bar(view: View, look: Look, *, full_words: bool) -> Iterator[Text]:
         return
     highest = mib(limits.stall_point)
     words = f"of {highest} max checkpoint age" if full_words else f"of max {highest}"
-    figures = f" {found.checkpoint_age / limits.stall_point:>4.0%} {words}"
-    width = max(8, look.width - LABEL_WIDTH - len(figures))
+    figures = f"{found.checkpoint_age / limits.stall_point:>4.0%} {words}"
+    width = look.width - LABEL_WIDTH - (0 if look.narrow else len(figures) + 1)
+    width = max(8, width)
 
     def place(age: float) -> int:
         return min(width - 1, max(0, round(width * age / limits.stall_point)))
@@ -47,9 +48,15 @@ def age_bar(view: View, look: Look, *, full_words: bool) -> Iterator[Text]:
         if cell in marks:
             char = "|" if look.glyphs.ascii else "┃"
         line.append(char, marks.get(cell, style if cell < max(ends) else QUIET))
-    line.append(figures)
+    said = f"set-point {set_point_text(view.status)}"
+    if look.narrow:
+        yield look.cut(line)
+        yield _signs(look, {place(limits.sync_point): BAD} | ({} if wanted is None else {wanted: OURS}))
+        yield from look.labelled("", f"{figures.strip()}; {said}")
+        return
+    line.append(f" {figures}")
     yield look.cut(line)
-    yield _marks(look, place(limits.sync_point), wanted, f"set-point {set_point_text(view.status)}")
+    yield _marks(look, place(limits.sync_point), wanted, said)
 
 
 def _judged(status: Status, found: Estimate, limits: Limits) -> str:
@@ -58,6 +65,15 @@ def _judged(status: Status, found: Estimate, limits: Limits) -> str:
         return BAD
     beyond = status.set_point is not None and found.age_ratio > status.set_point + OFF
     return CAREFUL if beyond else GOOD
+
+
+def _signs(look: Look, places: dict[int, str]) -> Text:
+    """Return the line below the bar with the signs alone, where words have no room."""
+    line = look.line(" " * LABEL_WIDTH)
+    for place in sorted(places):
+        line.append(" " * (LABEL_WIDTH + place - line.cell_len))
+        line.append(look.glyphs.up, places[place])
+    return look.cut(line)
 
 
 def _marks(look: Look, sync: int, wanted: int | None, said: str) -> Text:

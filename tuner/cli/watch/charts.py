@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from tuner.cli.watch.follow import View
-from tuner.cli.watch.look import BAD, CAREFUL, GOOD, NAME, OURS, QUIET, Look
+from tuner.cli.watch.look import BAD, CAREFUL, GOOD, LABEL_WIDTH, NAME, OURS, QUIET, Look
 from tuner.cli.watch.plot import Layer, Line, Plot, Values, ceiling, peak
 from tuner.cli.watch.trace import COLUMNS
 from tuner.cli.wording import MIB, duration, mib
 from tuner.records import CAPACITY_MINIMUM
 
-FIGURES_WIDTH = 27
+FIGURES_WIDTH = 26
 AXIS_WIDTH = 8
 
 
@@ -38,20 +38,31 @@ class Chart:
 
     def rows(self, look: Look, width: int, height: int) -> list[Text]:
         """Return the chart with its name and figures at both sides, for a narrow terminal."""
+        if look.narrow:
+            return self._stacked(look, width, height)
         drawn = self.plot.rows(height, look.glyphs, colour=look.colour)
         beside = [""] * height
         if height == 1:
-            beside = [_that_fit(self.figures)]
+            beside = [_that_fit(self.figures, FIGURES_WIDTH)]
         else:
             beside[: len(self.figures)] = self.figures[:height]
         made: list[Text] = []
         for index, row in enumerate(drawn):
             label = self.name if index == 0 else ""
-            line = look.line((f"{label:<15}", NAME)).append_text(row)
+            line = look.line((f"{label:<{LABEL_WIDTH}}", NAME)).append_text(row)
             line.append(" ")
             line.append(look.glyphs.text(beside[index]), "" if index == 0 else QUIET)
             made.append(look.cut(line, width))
         return made
+
+    def _stacked(self, look: Look, width: int, height: int) -> list[Text]:
+        """Return the name and the figures, and the chart below them in the lines that are left."""
+        figures = _that_fit(self.figures, width - LABEL_WIDTH)
+        made = [look.line((f"{self.name:<{LABEL_WIDTH}}", NAME), figures)]
+        if height > 1:
+            drawn = self.plot.rows(height - 1, look.glyphs, colour=look.colour)
+            made += [look.line(" " * LABEL_WIDTH).append_text(row) for row in drawn]
+        return [look.cut(line, width) for line in made]
 
     def block(self, look: Look, width: int, height: int) -> list[Text]:
         """Return the chart below its name and figures, for a wide terminal."""
@@ -192,11 +203,11 @@ def _over(one: Values, other: Values) -> Values:
     return [None if a is None or not b else a / b for a, b in zip(one, other, strict=True)]
 
 
-def _that_fit(figures: tuple[str, ...]) -> str:
-    """Return the first figures, as many as there is room for beside a chart."""
+def _that_fit(figures: tuple[str, ...], width: int) -> str:
+    """Return the first figures, as many as there is room for in so many columns."""
     made = figures[0]
     for one in figures[1:]:
-        if len(made) + len(one) + 3 > FIGURES_WIDTH:
+        if len(made) + len(one) + 2 > width:
             break
         made += f", {one}"
     return made

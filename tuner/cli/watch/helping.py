@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rich.text import Text
 
 from tuner.cli.watch.look import BAD, CAREFUL, GOOD, NAME, OURS, QUIET, Look
@@ -23,35 +25,50 @@ WORDS = (
     ("changes", "writes of C and M in the last hour, and how many more it may have"),
 )
 STEER = (
-    "innobrim pause | resume                          hands off; on again",
-    "innobrim override --io-capacity-max N --ttl 10m  an M of your own, for a time",
-    "innobrim drain --to-age 10%                      the age down, for a shutdown",
-    "innobrim park | restore | mode advisory          safe; as it was; no writes",
+    ("innobrim pause | resume", "hands off; on again"),
+    ("innobrim override --io-capacity-max N --ttl 10m", "an M of your own, for a time"),
+    ("innobrim drain --to-age 10%", "the age down, for a shutdown"),
+    ("innobrim park | restore | mode advisory", "safe; as it was; no writes"),
 )
+COLOURS = (
+    ("as it should be", GOOD),
+    ("look at it", CAREFUL),
+    ("trouble", BAD),
+    ("what is held", OURS),
+    ("(nothing): a gap", ""),
+)
+READS = " only reads: no key changes the server"
+KEY_WIDTH = 11
+COMMAND_WIDTH = 49
 
 
 def helping(look: Look) -> list[Text]:
-    """Return the lines of the help, as many as there is room for."""
-    lines = [look.line((" innobrim watch ", f"{NAME} reverse"), " only reads: no key changes the server")]
-    lines += [look.line((f"  {key:<11}", NAME), text) for key, text in KEYS]
-    lines += [Text(), look.line(("Words", NAME), " as in innobrim status, and in the README")]
-    lines += [look.line((f"  {word:<11}", NAME), text) for word, text in WORDS]
-    lines.append(
-        look.line(
-            ("Colours", NAME),
-            "  ",
-            ("as it should be", GOOD),
-            "  ",
-            ("look at it", CAREFUL),
-            "  ",
-            ("trouble", BAD),
-            "  ",
-            ("what is held", OURS),
-            "  (nothing): a gap",
-        )
-    )
-    lines.append(look.line(("To steer", NAME), " from another terminal"))
-    lines += [look.line(f"  {text}") for text in STEER]
+    """Return the lines of the help, as many as there is room for; how to steer before what may be cut."""
+    lines = [look.line((" innobrim watch ", f"{NAME} reverse"), " only reads" if look.narrow else READS)]
+    lines += _table(look, KEYS, KEY_WIDTH, NAME)
+    lines += [Text(), look.line(("To steer", NAME), " from another terminal")]
+    lines += _table(look, STEER, COMMAND_WIDTH, "")
+    lines.append(look.line(("Words", NAME), " as in innobrim status"))
+    lines += _table(look, WORDS, KEY_WIDTH, NAME)
+    lines += _colours(look)
     lines = lines[: look.height - 1]
     lines += [Text()] * (look.height - 1 - len(lines))
     return [*lines, look.line((" any key goes back", QUIET))]
+
+
+def _table(look: Look, rows: Sequence[tuple[str, str]], width: int, style: str) -> Iterator[Text]:
+    """Yield names and what they are, the latter on further lines where there is no room beside them."""
+    for name, text in rows:
+        if look.narrow:
+            yield from look.labelled(name, text, most=2)
+        else:
+            yield look.line((f"  {name:<{width}}", style), text)
+
+
+def _colours(look: Look) -> Iterator[Text]:
+    if look.narrow:
+        yield look.line(("Colours", NAME))
+        yield from (look.line("  ", one) for one in COLOURS)
+        return
+    parts = [part for one in COLOURS for part in ("  ", one)]
+    yield look.line(("Colours", NAME), *parts)

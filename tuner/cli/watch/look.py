@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 
 from msgspec import Struct
@@ -18,6 +19,15 @@ OURS = "cyan"
 """What the loop sets and holds."""
 
 LABEL_WIDTH = 15
+
+HANGING = 2
+"""Columns before the further lines of what has a label, on a narrow terminal."""
+
+NARROW = 60
+"""With fewer columns words take more lines, and figures stand above what is drawn of them."""
+
+WORDS = 65
+"""Columns that words have beside their label on a terminal of 80."""
 
 
 class Look(Struct, frozen=True):
@@ -57,13 +67,31 @@ class Look(Struct, frozen=True):
             line.truncate(most)
         return line
 
+    @property
+    def narrow(self) -> bool:
+        """Tell whether words and drawings have no room beside each other."""
+        return self.width < NARROW
+
     def labelled(self, label: str, words: str, style: str = "", *, most: int = 1) -> list[Text]:
-        """Return words behind their label, in at most so many lines."""
-        width = max(8, self.width - LABEL_WIDTH)
-        rows = textwrap.wrap(self.glyphs.text(words), width, break_on_hyphens=False) or [""]
+        """Return words behind their label.
+
+        Args:
+            label: what they are about.
+            words: are wrapped; on a narrow terminal they go on below their label.
+            style: of them.
+            most: lines that they may take on a terminal of 80 columns; a narrower one has as many more.
+        """
+        indent = HANGING if self.narrow else LABEL_WIDTH
+        before = f"{label}: " if self.narrow and label else f"{label:<{indent}}"
+        most *= max(1, math.ceil(WORDS / max(8, self.width - indent)))
+        rows = textwrap.wrap(
+            before + self.glyphs.text(words),
+            max(indent + 8, self.width),
+            subsequent_indent=" " * indent,
+            break_on_hyphens=False,
+        ) or [before]
         if len(rows) > most:
-            rows = [*rows[: most - 1], " ".join(rows[most - 1 :])]
-        return [
-            self.line((f"{label if index == 0 else '':<{LABEL_WIDTH}}", NAME), (row, style))
-            for index, row in enumerate(rows)
-        ]
+            rows = [*rows[: most - 1], " ".join([rows[most - 1], *(row[indent:] for row in rows[most:])])]
+        named = min(len(before), len(rows[0]))
+        parts = [(rows[0][:named], rows[0][named:]), *((row[:indent], row[indent:]) for row in rows[1:])]
+        return [self.line((name, NAME), (said, style)) for name, said in parts]

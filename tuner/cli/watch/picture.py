@@ -24,7 +24,7 @@ from tuner.records import DecisionKind
 WIDE = 120
 """From so many columns on two charts stand side by side."""
 
-NARROW = 40
+TIMED = 40
 """With fewer columns there is no clock."""
 
 CHARTS = 6
@@ -60,15 +60,17 @@ def picture(view: View, look: Look, now: float) -> list[Text]:
 def _first(view: View, look: Look, now: float) -> list[Text]:
     """Return the top line: whether it works, where, and what time it is there."""
     word, style, more = verdict(view, now)
-    time = f" {clock(view.status.at)} UTC" if look.width >= NARROW else ""
+    time = f" {clock(view.status.at)} UTC" if look.width >= TIMED else ""
     paused = " PAUSED" if look.paused else ""
     room = look.width - len(time) - len(paused)
-    line = look.cut(look.line((f" {word} ", f"{style} reverse"), f" {more}"), room)
+    whole = look.narrow and len(word) + 3 + len(more) > room
+    line = look.cut(look.line((f" {word} ", f"{style} reverse"), "" if whole else f" {more}"), room)
     line.append(" " * (room - line.cell_len))
     line.append(paused, CAREFUL)
     line.append(time, QUIET)
+    rest = look.labelled("", more) if whole else []
     why = [] if view.gone is None else look.labelled("why", view.gone.why, BAD, most=2)
-    return [line, *why]
+    return [line, *rest, *why]
 
 
 def _head(view: View, look: Look) -> Iterator[Text]:
@@ -84,10 +86,12 @@ def _head(view: View, look: Look) -> Iterator[Text]:
 def _charts(view: View, look: Look, room: int) -> list[Text]:
     """Return the charts, as high as there is room for."""
     if look.width < WIDE:
-        width = max(10, look.width - LABEL_WIDTH - FIGURES_WIDTH)
+        width = max(8, look.width - LABEL_WIDTH - (0 if look.narrow else FIGURES_WIDTH + 1))
         height = min(HIGHEST_CHART, max(1, (room - 1) // CHARTS))
         found = charts(view, width)
         lines = [row for chart in found for row in chart.rows(look, look.width, height)]
+        if look.narrow and height == 1:
+            return lines
         return [*lines, look.line(" " * LABEL_WIDTH).append_text(axis(view.span, width, look))]
     half = (look.width - 2) // 2
     width = half - AXIS_WIDTH
@@ -139,8 +143,12 @@ def _logged(one: tuple[float, str, str], look: Look, width: int) -> Text:
 
 def _keys(view: View, look: Look) -> Text:
     """Return the bottom line."""
-    keys = f" q quit   p {'go on' if look.paused else 'pause'}   h help   +/- {duration(view.span)} shown"
-    return look.line((keys, NAME), ("   it only reads; h says how to steer", QUIET))
+    keys = [" q quit", f"p {'go on' if look.paused else 'pause'}", "h help", f"+/- {duration(view.span)}"]
+    if look.narrow:
+        return look.line(("  ".join(keys), NAME))
+    said = "   it only reads; h says how to steer"
+    line = f"{'   '.join(keys)} shown"
+    return look.line((line, NAME), (said if len(line) + len(said) <= look.width else "", QUIET))
 
 
 def _greyed(line: Text) -> Text:
