@@ -46,12 +46,21 @@ def test_says_what_it_does_and_why(site: Site, visit: Open) -> None:
     seen = visit(site.url)
 
     expect(seen.state).to_have_text("Working")
+    expect(seen.page.locator("#doing")).to_contain_text("Holds the age at")
     now = site.in_force()
     assert pair_in(seen.page.locator("#doing").inner_text()) == (now.io_capacity, now.io_capacity_max)
     expect(seen.page.locator("#why")).to_contain_text("set-point")
     expect(seen.page.locator("#without")).to_contain_text("10000/20000")
     assert seen.complaints == []
     assert seen.hosts == {site.url.split("/")[2]}
+
+
+def test_an_age_far_from_its_set_point_is_not_said_to_be_held(visit: Open) -> None:
+    """While the loop travels the page says which way, and from where."""
+    with Site(pace=0.5, history=30.0) as travelling:
+        seen = visit(travelling.url)
+
+        expect(seen.page.locator("#doing")).to_contain_text("Lets the age rise, from")
 
 
 def test_an_advisory_loop_says_what_it_would_do(visit: Open) -> None:

@@ -3,6 +3,9 @@ import { bytes, DASH, duration, moment, pair, percent, remaining, words } from "
 
 const SIGNS = { good: "✓", watch: "◦", held: "‖", alarm: "!", lost: "×" };
 
+// An age ratio so near its set-point is held; farther away the loop travels.
+const NEAR = 0.1;
+
 const both = (value) => (value ? `${pair(value)} pages/s` : DASH);
 
 const level = (name, state) => ({ level: name, sign: SIGNS[name], state });
@@ -40,8 +43,14 @@ export function doing(status, link) {
     said.push(decision.would ? `Writes nothing; in active mode it would now set ${both(decision.would)}.` : "Writes nothing; in active mode it would change nothing now.");
     said.push(`The age is ${age}, C / M is ${both(now)}.`);
   } else if (status.holds.length) said.push(`Writes nothing. The age is ${age}, C / M stays ${both(now)}.`);
-  else said.push(`Holds the age at ${age}${status.set_point == null ? "" : `, set-point ${percent(status.set_point)}`}, with C / M ${both(now)}.`);
+  else said.push(`${course(status)} ${age}${status.set_point == null ? "" : `, set-point ${percent(status.set_point)}`}, with C / M ${both(now)}.`);
   return said.join(" ");
+}
+
+function course({ estimate, set_point: wanted }) {
+  const off = estimate && wanted != null ? estimate.age_ratio - wanted : 0;
+  if (Math.abs(off) < NEAR) return "Holds the age at";
+  return off < 0 ? "Lets the age rise, from" : "Brings the age down, from";
 }
 
 export function why(status, link) {

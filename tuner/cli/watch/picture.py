@@ -77,7 +77,7 @@ def _head(view: View, look: Look) -> Iterator[Text]:
     """Yield what it does, why, and what would be without it."""
     status = view.status
     style = BAD if status.decision.kind is DecisionKind.EMERGENCY else ""
-    yield from look.labelled("decision", decision_text(status.decision), style, most=2)
+    yield from look.labelled("decision", decision_text(status.decision), style, most=3)
     would = "" if status.decision.would is None else f"; would set {pair_text(status.decision.would)}"
     yield from look.labelled("io_capacity", f"{pair_text(status.in_force)}{would}; {originals_text(status)}")
     yield from look.labelled("without it", without_text(status) or "not known yet", most=2)
