@@ -23,7 +23,11 @@ db_purge() { :; }
 """
 _SYSTEMCTL = """\
 #!/bin/sh
-if [ "$1" = list-units ]; then sed 's/$/ loaded active running/' "$ROOT/units"; exit; fi
+if [ "$1" = list-units ]; then
+  case "$*" in *=deactivating*) units=stopping ;; *) units=units ;; esac
+  sed 's/$/ loaded active running/' "$ROOT/$units"
+  exit
+fi
 echo "systemctl $*" >>"$ROOT/said"
 """
 _SYSTEMD_RUN = """\
@@ -59,6 +63,7 @@ class Package:
             ("usr/share/debconf/confmodule", _DEBCONF),
             ("answer", "false\n"),
             ("units", ""),
+            ("stopping", ""),
             ("fails", ""),
             ("said", ""),
             ("wrong", ""),
@@ -164,6 +169,16 @@ def test_what_dpkg_calls_off_leaves_the_daemons_at_work(package: Package, word: 
     assert package.said("systemctl")[-1] == "--no-block start innobrim.service"
 
 
+def test_what_is_being_stopped_is_waited_for_and_not_started(package: Package) -> None:
+    """A daemon that somebody stops while the upgrade begins has ended before files change, and stays down."""
+    package.write("stopping", "innobrim@3307.service\n")
+
+    assert package.run("prerm", "upgrade").returncode == 0
+    assert package.said("systemctl") == ["stop innobrim@3307.service"]
+    assert package.run("postinst", "configure").returncode == 0
+    assert not any("start" in line for line in package.said("systemctl")[1:])
+
+
 def test_an_upgrade_says_which_daemon_will_not_start(package: Package) -> None:
     """A configuration that the new program refuses is named at the upgrade, which goes on all the same."""
     three(package)
@@ -188,6 +203,15 @@ def test_a_removal_restores_only_where_asked(package: Package) -> None:
     assert package.run("prerm", "remove").returncode == 0
     assert package.said("systemctl") == ["stop innobrim.service"]
     assert package.restored() == []
+
+
+def test_a_removal_waits_no_longer_than_a_restore_may_take(package: Package) -> None:
+    """A restore that hangs is ended, and the removal with it, not the administrator's patience."""
+    package.write("answer", "true\n")
+    three(package)
+    assert package.run("prerm", "remove").returncode == 0
+
+    assert all("--property=RuntimeMaxSec=15min" in line for line in package.said("systemd-run"))
 
 
 def test_a_removal_restores_every_server(package: Package) -> None:
