@@ -7,7 +7,6 @@ also what the loop waits on, and come back as acknowledgements.
 from __future__ import annotations
 
 import itertools
-import queue
 import threading
 import time
 from collections import deque
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from tuner.clock import Clock
 from tuner.history import History
+from tuner.mailbox import Mailbox
 from tuner.pulse import Pulse
 from tuner.records import (
     Acknowledgement,
@@ -71,7 +71,7 @@ class Board:
         Args:
             watched: somebody may ask for earlier ticks; without, they are not kept, which saves 3 MiB.
         """
-        self.inbox: queue.SimpleQueue[Command] = queue.SimpleQueue()
+        self.inbox = Mailbox()
         self.pulse = Pulse()
         self.history = History() if watched else History(keep=1)
         self.watched = watched
@@ -217,7 +217,7 @@ class BoardInbox:
             clock: on which deadlines are given.
             speed: seconds on that clock in one real second.
         """
-        self._queue: queue.SimpleQueue[Command] = board.inbox
+        self._mailbox = board.inbox
         self._pulse = board.pulse
         self._clock = clock
         self._speed = speed
@@ -225,15 +225,9 @@ class BoardInbox:
     def take(self, *, until: float) -> tuple[Command, ...]:
         """Wait until the deadline or until a command comes; return all that is there."""
         self._pulse.beat()
-        found: list[Command] = []
         while True:
             left = (until - self._clock.monotonic()) / self._speed
-            try:
-                found.append(
-                    self._queue.get(timeout=max(0.0, left))
-                    if left > 0 and not found
-                    else self._queue.get_nowait()
-                )
-            except queue.Empty:
+            found = self._mailbox.take(timeout=left)
+            if found or left <= 0.0:
                 self._pulse.beat()
-                return tuple(found)
+                return found

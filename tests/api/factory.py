@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -179,11 +178,8 @@ class AnsweringLoop:
         """Answer commands until told to stop."""
         while not stop.is_set():
             self.board.pulse.beat()
-            try:
-                command = self.board.inbox.get(timeout=0.02)
-            except queue.Empty:
-                continue
-            self._take(command)
+            for command in self.board.inbox.take(timeout=0.02):
+                self._take(command)
 
     def _take(self, command: Command) -> None:
         self.commands.append(command)

@@ -296,7 +296,7 @@ def test_dead_loop_gets_no_command(board: Board) -> None:
     answer = ask(application(board, about=late), "POST", "/v1/pause", headers=bearer())
 
     assert answer.status_code == 503
-    assert board.inbox.empty()
+    assert board.inbox.take() == ()
 
 
 def test_command_before_the_first_tick_is_refused(board: Board) -> None:
@@ -307,7 +307,7 @@ def test_command_before_the_first_tick_is_refused(board: Board) -> None:
 
     assert answer.status_code == 503
     assert answer.json()["detail"] == "waiting for the server: refused"
-    assert board.inbox.empty()
+    assert board.inbox.take() == ()
 
 
 def test_settings_are_handed_over_as_they_were_sent(board: Board, loop: AnsweringLoop) -> None:

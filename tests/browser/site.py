@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import queue
 import socket
 import threading
 import time
@@ -54,8 +52,7 @@ class PacedInbox:
             return tuple(found)
         self.ready.set()
         self._board.pulse.beat(self.pace if self.pace <= SLOWEST else 0.0)
-        with contextlib.suppress(queue.Empty):
-            found.append(self._board.inbox.get(timeout=self.pace))
+        found += self._board.inbox.take(timeout=self.pace)
         self._clock.advance_to(until)
         return tuple(found)
 

@@ -102,7 +102,7 @@ class SimInbox:
     def take(self, *, until: float) -> tuple[Command, ...]:
         """Let the clock go to the deadline; return all that has come."""
         self._clock.advance_to(until)
-        return tuple(self._inbox.get() for _ in range(self._inbox.qsize()))
+        return self._inbox.take()
 
 
 class FakeServer:
