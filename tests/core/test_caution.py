@@ -68,10 +68,65 @@ def test_dirty_pages_that_waver_where_their_bound_begins_do_not_switch_it() -> N
     state, seen = Caution(), []
     for second, share in enumerate([0.5, 0.58, 0.55] + [0.58, 0.55] * 60 + [0.45]):
         pages = round(share * 65_536)
-        state, allowed, _ = look(state, float(second), pages_dirty=pages, dirty_limit=90.0)
+        state, allowed, _ = look(state, float(second), age=0.85 * A, pages_dirty=pages, dirty_limit=90.0)
         seen.append("dirty_pages" in allowed)
 
     assert seen == [False] + [True] * (len(seen) - 2) + [False]
+
+
+def test_the_low_age_that_a_bound_brought_about_does_not_end_it() -> None:
+    """In a small pool few dirty pages at a low age leave the bound; few at the age that it allows end it."""
+    seen = []
+    state, _, _ = look(Caution(), 0.0, age=0.25 * A, pages_dirty=41_000, dirty_limit=90.0)
+    for second, (age, pages) in enumerate([(0.1, 20_000)] * 120 + [(0.3, 40_000)] * 120 + [(0.3, 25_000)]):
+        state, allowed, _ = look(state, 1.0 + second, age=age * A, pages_dirty=pages, dirty_limit=90.0)
+        seen.append(max(LOWEST, allowed.get("dirty_pages", 1.0)))
+
+    assert all(bound == pytest.approx(0.3, abs=0.05) for bound in seen[:-1])
+    assert seen[-1] == 1.0
+
+
+def busy(
+    state: Caution, seconds: float, lru_rate: float, flush_rate: float, age_ratio: float = 0.2
+) -> Caution:
+    """Return what is remembered after one reading with these rates, pages/s."""
+    found = estimate(lru_rate=lru_rate, flush_rate=flush_rate, age_ratio=age_ratio)
+    return look(state, seconds, found)[0]
+
+
+def test_the_lru_does_the_flushing_by_twice_the_pages_and_more_than_a_few() -> None:
+    """Twice the flush list's pages and 50 a second make C and M inert; less of either does not."""
+    assert busy(Caution(), 0.0, 900.0, 100.0).lru.on
+    assert not busy(Caution(), 0.0, 150.0, 100.0).lru.on
+    assert not busy(Caution(), 0.0, 40.0, 1.0).lru.on
+
+
+def test_a_park_does_not_end_the_shortage_that_it_was_for() -> None:
+    """The higher M of the hold has the flush list write as much as the LRU: the hold stays, and M with it."""
+    state, seen = busy(Caution(), 0.0, 500.0, 200.0), []
+    for second in range(1, 1200):
+        state = busy(state, float(second), 380.0, 230.0 + 150.0 * (second % 2))
+        seen.append(state.lru.on)
+
+    assert all(seen)
+
+
+def test_the_shortage_is_over_when_the_lru_has_been_quiet_for_a_minute() -> None:
+    """Half a minute of few pages from the LRU is no end of it; a minute is."""
+    state, seen = busy(Caution(), 0.0, 500.0, 200.0), []
+    for second in range(1, 200):
+        quiet = second < 31 or second > 60
+        state = busy(state, float(second), 20.0 if quiet else 500.0, 200.0)
+        seen.append(state.lru.on)
+
+    assert seen[:120] == [True] * 120
+    assert not any(seen[120:])
+
+
+def test_a_high_age_makes_m_matter_whatever_the_lru_does() -> None:
+    """From half of the flush limit on nothing is held for LRU flushing, and what was held is free at once."""
+    assert not busy(Caution(), 0.0, 900.0, 100.0, age_ratio=0.6).lru.on
+    assert not busy(busy(Caution(), 0.0, 900.0, 100.0), 1.0, 900.0, 100.0, age_ratio=0.5).lru.on
 
 
 @pytest.mark.parametrize("share", [0.5, 0.6, 0.9])

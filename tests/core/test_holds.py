@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, FACTS, estimate, sample
+from tests.factory import ACTIVE, FACTS, sample
+from tuner.core.caution import Caution
 from tuner.core.gate import GateState
 from tuner.core.holds import current_holds, inert_reason
+from tuner.core.spell import Spell
 from tuner.core.state import Latches, State
 from tuner.core.step import start
 from tuner.records import Hold, HoldCode
@@ -109,17 +111,14 @@ def test_a_mismatch_holds_with_what_was_predicted() -> None:
 
 def test_lru_flushing_makes_the_knobs_inert() -> None:
     """Where the buffer pool is short of pages and LRU flushing does the writing, C and M move nothing."""
-    short = estimate(lru_rate=900.0, flush_rate=100.0)
-    some = estimate(lru_rate=150.0, flush_rate=100.0)
-    few = estimate(lru_rate=40.0, flush_rate=1.0)
+    short = replace(READY, caution=Caution(lru=Spell(on=True)))
 
-    assert "short of free pages" in inert_reason(READY, sample(), short)
-    assert inert_reason(READY, sample(), some) == ""
-    assert inert_reason(READY, sample(), few) == ""
+    assert "short of free pages" in inert_reason(short, sample())
+    assert inert_reason(READY, sample()) == ""
 
 
 def test_a_blocker_of_the_server_holds_for_good() -> None:
     """What makes a server uncontrollable is said in its own words."""
     blocked = replace(READY, facts=replace(FACTS, blockers=("innodb_read_only is ON", "odd limits")))
 
-    assert inert_reason(blocked, sample(), None) == "innodb_read_only is ON; odd limits"
+    assert inert_reason(blocked, sample()) == "innodb_read_only is ON; odd limits"

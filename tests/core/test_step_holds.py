@@ -222,7 +222,7 @@ def test_a_hold_that_the_server_causes_parks_once(bench: Bench, change: dict[str
         "lru_rate": 0.0,
     }.items():
         setattr(bench.server, name, value)
-    bench.turns(20)
+    bench.turns(80)
 
     assert held(bench.record) == set()
 

@@ -25,12 +25,26 @@ DIRTY_BEGINS, DIRTY_ENDS = 0.7, 0.6
 """Share of that where the dirty pages begin and cease to bound the age. They grow less than the age does, by
 write combining: a line from far below meets the limit at a fraction of the age that reaches it."""
 
+DIRTY_TELLS = 0.8
+"""Share of the age that they allow from which on few of them end the bound. Where it has brought the age far
+below, few are no reason to let it rise to where they were too many."""
+
 LEAST_RATIO = 0.05
 """Age ratio below which dirty pages are not put down to the age."""
 
 LRU_SHARE = 2.0
 LRU_FLOOR = 50.0
 """The LRU does the flushing when it writes so many times the flush list's pages, and this many a second."""
+
+LRU_ENDED = 0.5
+"""It no longer does below so many times the flush list's pages. The M that a hold leaves behind has the flush
+list write more, up to as much as the LRU: that is no end of the shortage, and lowering M begins it anew."""
+
+LRU_SECONDS = 60.0
+"""How long that has to last, seconds."""
+
+LRU_LEAVES = 0.5
+"""Age ratio below which nothing is amiss while the LRU does the flushing; above it M matters nevertheless."""
 
 SLIDING = frozenset({"dirty_pages", "lru", "free_pages"})
 """Bounds that are followed as they are: smooth already, and steps would swing with what they bring about."""
@@ -69,6 +83,7 @@ class Caution(Struct, frozen=True):
         dirty_per_ratio: percentage of dirty pages at an age ratio of 1, averaged; 0 far from their limit.
         device: the device gives less than the flush law asks for, and it matters.
         redo: another consumer holds redo.
+        lru: the LRU does the flushing, and the age is low.
     """
 
     at: float | None = None
@@ -78,6 +93,7 @@ class Caution(Struct, frozen=True):
     dirty_per_ratio: float = 0.0
     device: Spell = Spell()
     redo: Spell = Spell()
+    lru: Spell = Spell()
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -114,6 +130,7 @@ def update(
         dirty_per_ratio=_dirty(state, sample, elapsed),
         device=_device(state.device, sample, found, set_point, now=now),
         redo=_redo(state.redo, sample, now=now),
+        lru=_lru(state.lru, found, now=now),
     )
     return state, _said(before, state, sample, found, wall=wall)
 
@@ -122,7 +139,7 @@ def bounds(state: Caution, sample: Sample) -> dict[str, float]:
     """Return the age ratios that the guards allow at most, by name; only of those that ask for any less."""
     allowed: dict[str, float] = {}
     if state.dirty_per_ratio > 0.0:
-        allowed["dirty_pages"] = DIRTY_MARGIN * sample.dirty_limit / state.dirty_per_ratio
+        allowed["dirty_pages"] = _dirty_bound(state, sample)
     slid = (state.lru_share - LRU_BEGINS) / (LRU_HOLDS - LRU_BEGINS)
     if slid > 0.0:
         allowed["lru"] = _slide(slid)
@@ -161,11 +178,18 @@ def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
 
 def _dirty(state: Caution, sample: Sample, elapsed: float) -> float:
     share = 100.0 * sample.pages_dirty / max(1, sample.pages_total)
-    near = DIRTY_ENDS if state.dirty_per_ratio > 0.0 else DIRTY_BEGINS
-    if share < near * DIRTY_MARGIN * sample.dirty_limit:
-        return 0.0
     per_ratio = share / max(LEAST_RATIO, sample.age_ratio)
-    return _toward(state.dirty_per_ratio, per_ratio, elapsed) if state.dirty_per_ratio > 0.0 else per_ratio
+    if state.dirty_per_ratio <= 0.0:
+        return per_ratio if share >= DIRTY_BEGINS * DIRTY_MARGIN * sample.dirty_limit else 0.0
+    tells = sample.age_ratio >= DIRTY_TELLS * min(1.0, max(LOWEST, _dirty_bound(state, sample)))
+    if tells and share < DIRTY_ENDS * DIRTY_MARGIN * sample.dirty_limit:
+        return 0.0
+    return _toward(state.dirty_per_ratio, per_ratio, elapsed)
+
+
+def _dirty_bound(state: Caution, sample: Sample) -> float:
+    """Return the age ratio with as many dirty pages as the server's limit leaves, along a straight line."""
+    return DIRTY_MARGIN * sample.dirty_limit / state.dirty_per_ratio
 
 
 def _device(spell: Spell, sample: Sample, found: Estimate, set_point: float | None, *, now: float) -> Spell:
@@ -176,6 +200,19 @@ def _device(spell: Spell, sample: Sample, found: Estimate, set_point: float | No
         ends=not matters or found.authority >= AUTHORITY_BACK,
         now=now,
         seconds=AUTHORITY_SECONDS,
+    )
+
+
+def _lru(spell: Spell, found: Estimate, *, now: float) -> Spell:
+    """Begin at once, for the rates are means of seconds already; end late, but at once where M matters."""
+    lru, flushed = found.lru_rate, max(found.flush_rate, 1.0)
+    if found.age_ratio >= LRU_LEAVES:
+        return Spell()
+    return spell.see(
+        begins=lru > LRU_FLOOR and lru > LRU_SHARE * flushed,
+        ends=lru < LRU_ENDED * max(LRU_FLOOR, flushed),
+        now=now,
+        seconds=LRU_SECONDS if spell.on else 0.0,
     )
 
 

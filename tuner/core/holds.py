@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from policies.registry import LAWS
 from tuner.core import degraded
-from tuner.core.caution import LRU_FLOOR, LRU_SHARE
 from tuner.core.foreign import counted_down
 from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.handover import read_only
 from tuner.core.state import State
-from tuner.records import Estimate, Hold, HoldCode, Sample
+from tuner.records import Hold, HoldCode, Sample
 
 PARKED_ON_ENTRY = frozenset({HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH})
 """Holds that leave a parked setting behind, where the values in force are our own."""
@@ -49,7 +48,7 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
     if sample is None:
         found.extend(old for old in state.holds if old.code in CARRIED and old not in found)
     else:
-        inert = inert_reason(state, sample, state.estimate)
+        inert = inert_reason(state, sample)
         if inert:
             hold(HoldCode.INERT, inert, inert_end(state, sample))
         if sample.resizing:
@@ -146,7 +145,7 @@ def inert_end(state: State, sample: Sample) -> str:
     return "the server itself, when it has free pages again"
 
 
-def inert_reason(state: State, sample: Sample, estimate: Estimate | None) -> str:
+def inert_reason(state: State, sample: Sample) -> str:
     """Return why C and M have no effect on this server now; empty when they have."""
     if state.facts.blockers:
         return "; ".join(state.facts.blockers)
@@ -154,11 +153,7 @@ def inert_reason(state: State, sample: Sample, estimate: Estimate | None) -> str
         return "redo logging is disabled (ALTER INSTANCE DISABLE INNODB REDO_LOG)"
     if not sample.adaptive_flushing:
         return "innodb_adaptive_flushing is OFF: the flush law ignores the age"
-    if (
-        estimate is not None
-        and estimate.lru_rate > LRU_FLOOR
-        and estimate.lru_rate > LRU_SHARE * max(estimate.flush_rate, 1.0)
-    ):
+    if state.caution.lru.on:
         return (
             "the buffer pool is short of free pages: LRU flushing does the writing, "
             "which C and M do not limit"
