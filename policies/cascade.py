@@ -8,7 +8,8 @@ is about to grow by.
 
 Travelling: the M that brings the age to the set-point within the horizon (``travel``).
 
-Landing: one write, of the M with which the age rests at the set-point (``equilibrium``).
+Landing: one write, of the M with which the age rests at the set-point (``equilibrium``), once it no longer
+``waits``.
 
 Holding: write combining settles the age by itself, so the loop leaves it alone. What remains
 is an integral term in velocity form: ``d ln M = g * (s + b) * ln(x / f)`` moves the resting
@@ -28,7 +29,7 @@ from policies.calm import Calm
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
 from policies.saving import Saving
-from policies.travel import ARRIVED, BAND, far, travel
+from policies.travel import ARRIVED, BAND, far, travel, waits
 from policies.types import HIGHEST_M, Proposal, Situation
 from policies.unrest import Unrest
 
@@ -245,6 +246,8 @@ class Cascade:
         ripe = situation.now - state.land_from
         landing = state.landing and ripe >= 0.0 and min(since, ripe) < settling and rest > 0.0
         if landing and abs(math.log(rest) - math.log(current)) > LANDING:
+            if rest < current and waits(situation):
+                return Proposal(current, terms, act=False)
             return Proposal(rest if situation.error_ahead <= ARRIVED else max(rest, current), terms)
         if abs(state.shift) > WORTH_SHIFT:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})

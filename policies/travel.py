@@ -14,6 +14,9 @@ from policies.types import Proposal, Situation
 BAND = 0.03
 """Error at the end of the horizon that is left alone on the way."""
 
+NEAR = 0.08
+"""On the way up M is not lowered while it leads to within so much below the set-point."""
+
 LOW = 0.2
 """Farther than this below the set-point the law travels: too low costs throughput, and heals by itself."""
 
@@ -50,12 +53,28 @@ def far(situation: Situation, equilibrium: Equilibrium, *, travelling: bool) -> 
     return error <= -LOW or error >= min(HIGH, room) or ahead >= room + OVER
 
 
+def waits(situation: Situation) -> bool:
+    """Tell whether M is not to be lowered yet, although the age would rest at the set-point with less.
+
+    On the way up that is so while the M in force leads near the set-point: pages that were dirtied at a lower
+    age lie closer, and until they are flushed the M to rest with lets the age run past it. On the way down it
+    is so until the age is back, where the sync point is near: there the ledger tells too little of where the
+    age is led, and an emergency costs more writes than a minute of too much M does.
+    """
+    room = situation.sync_point / situation.flush_limit - situation.set_point
+    if situation.error > BAND and room < HIGH:
+        return True
+    return situation.error < 0.0 and situation.error_ahead > -NEAR
+
+
 def travel(law: FlushLaw, situation: Situation) -> Proposal:
     """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
     error, ahead = situation.error, situation.error_ahead
     rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
     gain = law.resting_gain(situation.set_point)
-    wanted = gain * rate if ahead <= BAND else max(gain * rate, situation.io_capacity_max)
+    wanted = gain * rate
+    if ahead > BAND or waits(situation):
+        wanted = max(wanted, situation.io_capacity_max)
     return Proposal(
         io_capacity_max=wanted,
         terms={

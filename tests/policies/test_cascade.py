@@ -66,7 +66,32 @@ def test_a_landing_does_not_lower_an_m_that_leads_far_beyond_the_set_point() -> 
     state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
 
     assert LAW.propose(state, situation(age_ahead=1.1 * A, **near))[1].io_capacity_max == 2000
-    assert LAW.propose(state, situation(age_ahead=0.8 * A, **near))[1].io_capacity_max < 1900
+    assert LAW.propose(state, situation(age_ahead=0.7 * A, **near))[1].io_capacity_max < 1900
+
+
+def test_an_age_near_the_sync_point_comes_back_before_m_is_lowered() -> None:
+    """Where the sync point is the flush limit, what an emergency raised stays until the age is back."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    raised = {"now": 1100.0, "age_ahead": 0.7 * A, "io_capacity_max": 2000, "set_point": 0.9}
+
+    late = LAW.propose(state, situation(age=0.98 * A, sync_point=1.0 * A, **raised))[1]
+
+    assert not (late.act and late.io_capacity_max < 2000)
+    assert (
+        LAW.propose(state, situation(age=0.98 * A, sync_point=1.05 * A, **raised))[1].io_capacity_max < 1900
+    )
+    assert LAW.propose(state, situation(age=0.92 * A, sync_point=1.0 * A, **raised))[1].io_capacity_max < 1900
+
+
+def test_a_landing_from_below_waits_while_m_leads_near_the_set_point() -> None:
+    """Pages dirtied at a lower age lie closer: landing before they are flushed lets the age run too far."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    below = {"now": 1100.0, "age": 0.76 * A, "io_capacity_max": 2000}
+
+    waiting = LAW.propose(state, situation(age_ahead=0.73 * A, **below))[1]
+
+    assert not waiting.act
+    assert LAW.propose(state, situation(age_ahead=0.71 * A, **below))[1].act
 
 
 def test_travelling_leaves_a_shrinking_error_alone() -> None:
