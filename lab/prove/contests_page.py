@@ -140,16 +140,26 @@ def _word(met: bool | None) -> str:  # noqa: FBT001 - a verdict
     return "not judged" if met is None else "met" if met else "**not met**"
 
 
+def _hashes(contest: Contest) -> str:
+    """Return the hashes of the code that decided; whose each is, where there are several."""
+    names: dict[str, list[str]] = {}
+    for line in contest.lines.values():
+        if line.policies:
+            names.setdefault(line.policies, []).append(line.contender)
+    if len(names) == 1:
+        return f"`{next(iter(names))}`"
+    return ", ".join(f"`{one}` ({', '.join(whose)})" for one, whose in sorted(names.items()))
+
+
 def _scenario(contest: Contest) -> list[str]:
     """Return a scenario's title and table."""
     one = contest.any
-    hashes = sorted({line.policies for line in contest.lines.values() if line.policies})
     ours = contest.lines.get(OURS)
     head = ["contender", *(title for title, _, _ in COLUMNS)]
     body = [[_name(line), *_cells(line)] for line in contest.lines.values()]
     about = (
         f"{one.seconds} s, counted from {one.measured_from} s, starts with {one.starts}; "
-        f"{len(one.seeds)} seeds; plant `{one.plant}`, policies {', '.join(f'`{text}`' for text in hashes)}."
+        f"{len(one.seeds)} seeds; plant `{one.plant}`, policies {_hashes(contest)}."
     )
     parts = [f"### {one.scenario}\n{about}", *(f"{note[0].upper()}{note[1:]}." for note in one.notes)]
     parts.append(table(head, body))

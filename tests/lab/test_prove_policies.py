@@ -160,6 +160,15 @@ def test_rows_of_other_policies_are_not_passed_over() -> None:
     assert "**Not all" not in page(lines[0])
 
 
+def test_a_scenario_says_whose_rows_are_of_other_policies() -> None:
+    """Beside one another, contenders run with different code are told apart."""
+    earlier = replace(line("pid"), policies="0123")
+    lines = [json.dumps(msgspec.to_builtins(one)) for one in (line(), earlier)]
+
+    assert "policies `0123` (pid), `4567` (cascade)." in page(*lines)
+    assert "policies `4567`." in page(lines[0])
+
+
 def test_a_suite_belongs_to_its_part() -> None:
     """A suite of one part asked of another is a usage error that names the right one."""
     found = CliRunner().invoke(main, ["--part", "bench", "--suite", "month"])
