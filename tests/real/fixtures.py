@@ -17,7 +17,7 @@ from lab.servers.base import LabServer, LabServerError, ServerSpec
 from lab.servers.choose import choose
 from lab.workloads.sysbench import prepare
 from tests.real.installation import Innobrim, Install
-from tests.real.recording import Recording, record
+from tests.real.recording import BAND, Recording, held, record
 from tests.real.support import DEFAULT, LOAD, Work, under_load
 
 _ROOT = Path(__file__).parents[2]
@@ -113,7 +113,25 @@ def package() -> Path:
 
 
 @pytest.fixture(scope="session")
-def recording(server: LabServer, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    """Return one run of the loop from the default setting until it has held its set-point for a while."""
-    under_load(server, work, DEFAULT)
-    return record(server, tmp_path_factory.mktemp("recording"))
+def recording(
+    server: LabServer,
+    work: Work,
+    pytestconfig: pytest.Config,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """Return one run of the loop from the default setting until it has held its set-point for a while.
+
+    Several tests share the run, so that their second try is a second run: docs/decisions/second-try.md.
+    """
+    figures = pytestconfig.stash.setdefault(FIGURES, [])
+    for tries_left in (1, 0):
+        under_load(server, work, DEFAULT)
+        found = record(server, tmp_path_factory.mktemp("recording"))
+        inside, furthest = held(found)
+        figures.append(
+            f"settled after {found.settled_after:.0f} s; {inside} of {len(found.ticks)} seconds within "
+            f"{BAND}, furthest {furthest:.3f}"
+        )
+        if inside >= 0.95 * len(found.ticks) or not tries_left:
+            break
+    return found
