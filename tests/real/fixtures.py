@@ -126,7 +126,13 @@ def recording(
     figures = pytestconfig.stash.setdefault(FIGURES, [])
     for tries_left in (1, 0):
         under_load(server, work, DEFAULT)
-        found = record(server, tmp_path_factory.mktemp("recording"))
+        try:
+            found = record(server, tmp_path_factory.mktemp("recording"))
+        except AssertionError as error:
+            if not tries_left:
+                raise
+            figures.append(f"a run to be judged by several tests failed: {str(error).splitlines()[0]}")
+            continue
         inside, furthest = held(found)
         figures.append(
             f"settled after {found.settled_after:.0f} s; {inside} of {len(found.ticks)} seconds within "

@@ -15,7 +15,7 @@ from tests.real.support import new_account, until
 from tuner.records import TickRecord
 
 BAND = 0.05
-ARRIVED = 0.03
+ARRIVED = 0.04
 """The window opens once the age is this near: one at the edge of the band may be on its way."""
 
 SETTLE_LIMIT = 420.0

@@ -24,7 +24,7 @@ from tuner.journal.reader import runs
 from tuner.records import Capacity, Sample, TickRecord
 from tuner.settings import Settings
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 
 SET_POINT = 0.65
 BAND = 0.12

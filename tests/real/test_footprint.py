@@ -6,7 +6,7 @@ import pytest
 
 from tests.real.recording import Recording
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 
 MEBIBYTE = 1024 * 1024
 LEAST_SECONDS = 60.0

@@ -9,7 +9,7 @@ import pytest
 from tests.real.recording import BAND, WINDOW, Recording, held
 from tuner.records import DecisionKind
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 
 
 def test_the_age_stays_at_the_set_point(recording: Recording) -> None:

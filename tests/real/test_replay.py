@@ -16,7 +16,7 @@ from tuner.journal.codec import decode, encode
 from tuner.journal.tables import FILE_NAME
 from tuner.records import TickRecord
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 
 
 def test_the_same_decisions_come_out_again(recording: Recording) -> None:
