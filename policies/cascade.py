@@ -133,12 +133,13 @@ class Cascade:
         seen = partial(replace, state, at=situation.now, equilibrium=equilibrium, saving=saving)
         if saving.on:
             return self._rest(seen(), situation)
+        resting = equilibrium.io_capacity_max(self.law, situation)
         if far(situation, equilibrium, travelling=state.landed_at is None):
-            return seen(landed_at=None, landing=True, shift=0.0), travel(self.law, situation)
+            return seen(landed_at=None, landing=True, shift=0.0), travel(self.law, situation, rest=resting)
         settling = self._settling(situation)
         capped = situation.set_point >= self.law.full_rate_ratio
         margin = LANDING_MARGIN if capped else 1.0
-        rest = min(HIGHEST_M, equilibrium.io_capacity_max(self.law, situation) * margin)
+        rest = min(HIGHEST_M, resting * margin)
         state = self._follow_error(state, equilibrium, situation, settling, partial(seen, rest=rest))
         return state, self._hold(state, situation, settling)
 

@@ -17,6 +17,12 @@ BAND = 0.03
 NEAR = 0.08
 """On the way up M is not lowered while it leads to within so much below the set-point."""
 
+RISING_SECONDS = 10.0
+"""An age that rises so as to be near the set-point within this time is not helped on its way by less M."""
+
+CLIMB_SHARE = 0.9
+"""Where batches end early, M stays at this share of the M to rest with at least while the age has to grow."""
+
 LOW = 0.2
 """Farther than this below the set-point the law travels: too low costs throughput, and heals by itself."""
 
@@ -57,22 +63,36 @@ def waits(situation: Situation) -> bool:
     """Tell whether M is not to be lowered yet, although the age would rest at the set-point with less.
 
     On the way up that is so while the M in force leads near the set-point: pages that were dirtied at a lower
-    age lie closer, and until they are flushed the M to rest with lets the age run past it. On the way down it
-    is so until the age is back, where the sync point is near: there the ledger tells too little of where the
-    age is led, and an emergency costs more writes than a minute of too much M does.
+    age lie closer, and until they are flushed the M to rest with lets the age run past it. And while the age
+    is about to be there by its own pace, whatever the ledger says. On the way down it is so until the age is
+    back, where the sync point is near: there the ledger tells too little of where the age is led, and an
+    emergency costs more writes than a minute of too much M does.
     """
-    room = situation.sync_point / situation.flush_limit - situation.set_point
-    if situation.error > BAND and room < HIGH:
+    near = situation.sync_point / situation.flush_limit - situation.set_point < HIGH
+    if near and situation.error > BAND:
+        return True
+    rise = situation.age_slope * RISING_SECONDS / situation.flush_limit
+    arrives = rise > 0.0 and situation.error + rise > -BAND
+    if arrives and (near or situation.error < 0.0):
         return True
     return situation.error < 0.0 and situation.error_ahead > -NEAR
 
 
-def travel(law: FlushLaw, situation: Situation) -> Proposal:
-    """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace."""
+def travel(law: FlushLaw, situation: Situation, *, rest: float) -> Proposal:
+    """Aim at the set-point at the end of the horizon; content while the error shrinks at that pace.
+
+    Args:
+        law: the server's.
+        situation: what is seen now.
+        rest: M with which the age rests at the set-point, pages/s. Where batches end early the ledger
+            foresees too little to go far below it, and the way back up would take two writes more.
+    """
     error, ahead = situation.error, situation.error_ahead
     rate = max(situation.pages_due / situation.horizon, CLIMB_FLOOR * situation.demand)
     gain = law.resting_gain(situation.set_point)
     wanted = gain * rate
+    if error < 0.0 and law.stops_early:
+        wanted = max(wanted, CLIMB_SHARE * rest)
     if ahead > BAND or waits(situation):
         wanted = max(wanted, situation.io_capacity_max)
     return Proposal(

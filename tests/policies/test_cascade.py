@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from policies.calm import TRIM_SETTLINGS
 from policies.cascade import Cascade
-from policies.flushlaw import LEGACY
+from policies.flushlaw import LEGACY, LEGACY_56
 from policies.pid import Pid
 from policies.probe import Probe
-from policies.travel import BAND
+from policies.travel import BAND, CLIMB_SHARE
 from policies.types import Policy, Proposal, Situation, horizon
 from tests.factory import A, situation
 
@@ -92,6 +92,47 @@ def test_a_landing_from_below_waits_while_m_leads_near_the_set_point() -> None:
 
     assert not waiting.act
     assert LAW.propose(state, situation(age_ahead=0.71 * A, **below))[1].act
+
+
+@pytest.mark.parametrize(("seconds", "lowered"), [(4.0, False), (40.0, True)])
+def test_an_age_that_is_about_to_arrive_is_not_helped_on_by_less_m(seconds: float, *, lowered: bool) -> None:
+    """Whatever the ledger foresees, M stays while the age rises so fast that it is there in seconds."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    below = {"now": 1100.0, "age": 0.72 * A, "age_ahead": 0.6 * A, "io_capacity_max": 2000}
+
+    rising = LAW.propose(state, situation(age_slope=0.08 * A / seconds, **below))[1]
+
+    assert (rising.act and rising.io_capacity_max < 1900) == lowered
+
+
+def test_an_age_that_rises_past_the_set_point_is_met_with_no_less_m_near_the_sync_point() -> None:
+    """Where writers wait soon above the set-point, arriving fast is no moment to lower M; elsewhere it is."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    arrived = {
+        "now": 1100.0,
+        "age": 0.91 * A,
+        "age_ahead": 0.8 * A,
+        "io_capacity_max": 2000,
+        "set_point": 0.9,
+    }
+    rising = arrived | {"age_slope": 0.01 * A}
+
+    late = LAW.propose(state, situation(sync_point=1.0 * A, **rising))[1]
+
+    assert not (late.act and late.io_capacity_max < 2000)
+    assert LAW.propose(state, situation(sync_point=1.05 * A, **rising))[1].io_capacity_max < 1900
+
+
+def test_where_batches_end_early_the_way_up_stays_near_the_m_to_rest_with() -> None:
+    """MySQL 5.6 is led up by the M that it will rest with, and not by much less and back again."""
+    up = {"age": 0.3 * A, "age_ahead": 0.3 * A, "pages_due": 0.0, "io_capacity_max": 20_000}
+
+    def share(law: Cascade) -> float:
+        state, wanted = law.propose(law.start(), situation(**up))
+        return wanted.io_capacity_max / state.equilibrium.io_capacity_max(law.law, situation(**up))
+
+    assert share(Cascade(LEGACY_56)) == pytest.approx(CLIMB_SHARE)
+    assert share(LAW) < 0.7 < CLIMB_SHARE
 
 
 def test_travelling_leaves_a_shrinking_error_alone() -> None:
