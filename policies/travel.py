@@ -17,6 +17,12 @@ BAND = 0.03
 NEAR = 0.08
 """On the way up M is not lowered while it leads to within so much below the set-point."""
 
+SHORT = 0.05
+"""Instead of ``NEAR`` where the age has stopped rising: there nothing is left to wait for."""
+
+STOPPED = 0.005
+"""Rise of the age ratio within ``RISING_SECONDS`` below which it has stopped."""
+
 RISING_SECONDS = 10.0
 """An age that rises so as to be near the set-point within this time is not helped on its way by less M."""
 
@@ -62,11 +68,12 @@ def far(situation: Situation, equilibrium: Equilibrium, *, travelling: bool) -> 
 def waits(situation: Situation) -> bool:
     """Tell whether M is not to be lowered yet, although the age would rest at the set-point with less.
 
-    On the way up that is so while the M in force leads near the set-point: pages that were dirtied at a lower
-    age lie closer, and until they are flushed the M to rest with lets the age run past it. And while the age
-    is about to be there by its own pace, whatever the ledger says. On the way down it is so until the age is
-    back, where the sync point is near: there the ledger tells too little of where the age is led, and an
-    emergency costs more writes than a minute of too much M does.
+    On the way up that is so while the M in force leads near the set-point: pages that were dirtied at a
+    lower age lie closer, and until they are flushed the M to rest with lets the age run past it. An age
+    that has stopped short of it is waited for no more. And while the age is about to be there by its own
+    pace, whatever the ledger says. On the way down it is so until the age is back, where the sync point is
+    near: there the ledger tells too little of where the age is led, and an emergency costs more writes than
+    a minute of too much M does.
     """
     near = situation.sync_point / situation.flush_limit - situation.set_point < HIGH
     if near and situation.error > BAND:
@@ -75,7 +82,8 @@ def waits(situation: Situation) -> bool:
     arrives = rise > 0.0 and situation.error + rise > -BAND
     if arrives and (near or situation.error < 0.0):
         return True
-    return situation.error < 0.0 and situation.error_ahead > -NEAR
+    stopped = rise < STOPPED and situation.error < -BAND
+    return situation.error < 0.0 and situation.error_ahead > -(SHORT if stopped else NEAR)
 
 
 def travel(law: FlushLaw, situation: Situation, *, rest: float) -> Proposal:

@@ -86,7 +86,7 @@ def test_an_age_near_the_sync_point_comes_back_before_m_is_lowered() -> None:
 def test_a_landing_from_below_waits_while_m_leads_near_the_set_point() -> None:
     """Pages dirtied at a lower age lie closer: landing before they are flushed lets the age run too far."""
     state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
-    below = {"now": 1100.0, "age": 0.76 * A, "io_capacity_max": 2000}
+    below = {"now": 1100.0, "age": 0.76 * A, "age_slope": 0.0008 * A, "io_capacity_max": 2000}
 
     waiting = LAW.propose(state, situation(age_ahead=0.73 * A, **below))[1]
 
@@ -94,7 +94,16 @@ def test_a_landing_from_below_waits_while_m_leads_near_the_set_point() -> None:
     assert LAW.propose(state, situation(age_ahead=0.71 * A, **below))[1].act
 
 
-@pytest.mark.parametrize(("seconds", "lowered"), [(4.0, False), (40.0, True)])
+def test_an_age_that_has_stopped_short_is_landed_at_once() -> None:
+    """Where an M that is too high holds the age below the set-point, nothing is left to wait for."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    short = {"now": 1100.0, "age": 0.76 * A, "age_slope": 0.0, "io_capacity_max": 2000}
+
+    assert LAW.propose(state, situation(age_ahead=0.74 * A, **short))[1].act
+    assert not LAW.propose(state, situation(age_ahead=0.76 * A, **short))[1].act
+
+
+@pytest.mark.parametrize(("seconds", "lowered"), [(8.0, False), (40.0, True)])
 def test_an_age_that_is_about_to_arrive_is_not_helped_on_by_less_m(seconds: float, *, lowered: bool) -> None:
     """Whatever the ledger foresees, M stays while the age rises so fast that it is there in seconds."""
     state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
@@ -124,7 +133,7 @@ def test_an_age_that_rises_past_the_set_point_is_met_with_no_less_m_near_the_syn
 
 
 def test_where_batches_end_early_the_way_up_stays_near_the_m_to_rest_with() -> None:
-    """MySQL 5.6 is led up by the M that it will rest with, and not by much less and back again."""
+    """MySQL 5.6 is led up by the M that it will rest with, not by much less and back again."""
     up = {"age": 0.3 * A, "age_ahead": 0.3 * A, "pages_due": 0.0, "io_capacity_max": 20_000}
 
     def share(law: Cascade) -> float:
@@ -133,6 +142,8 @@ def test_where_batches_end_early_the_way_up_stays_near_the_m_to_rest_with() -> N
 
     assert share(Cascade(LEGACY_56)) == pytest.approx(CLIMB_SHARE)
     assert share(LAW) < 0.7 < CLIMB_SHARE
+    up |= {"age": 1.0 * A, "age_ahead": 0.6 * A}
+    assert share(Cascade(LEGACY_56)) < 0.7
 
 
 def test_travelling_leaves_a_shrinking_error_alone() -> None:
