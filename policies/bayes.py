@@ -95,8 +95,15 @@ class Bayes:
 
 
 def best_known(evidence: list[Trial]) -> Suggestion:
-    """Return the suggestion whose gain is surely the highest; the analytic point where none surely gains."""
-    sure = [(one.gain - SURE * one.error, one.suggestion) for one in evidence]
+    """Return the suggestion whose gain is surely the highest; the analytic point where none surely gains.
+
+    Of a point that was tried again the newest trial counts: what won once and was unsafe since is not safe.
+
+    Args:
+        evidence: trials, oldest first.
+    """
+    newest = {one.suggestion: one for one in evidence}
+    sure = [(one.gain - SURE * one.error, one.suggestion) for one in newest.values()]
     highest = max(sure, key=lambda pair: pair[0], default=(0.0, ANALYTIC))
     return highest[1] if highest[0] > 0.0 else ANALYTIC
 

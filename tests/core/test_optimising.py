@@ -23,7 +23,7 @@ from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start, step
 from tuner.core.trialstate import Trials
 from tuner.journal.codec import decode, encode
-from tuner.records import Acknowledgement, Command, OptimiserPhase, Sample, TickRecord, Window
+from tuner.records import Acknowledgement, Command, DecisionKind, OptimiserPhase, Sample, TickRecord, Window
 from tuner.settings import Mode, Settings
 
 BAYES = Settings(mode=Mode.ACTIVE, policy="bayes")
@@ -171,6 +171,18 @@ def test_the_schedule_ends_a_trial(effect: dict[str, Any]) -> None:
     assert progress(bench.record).phase is OptimiserPhase.BARRED
     assert "schedule" in progress(bench.record).why
     assert bench.record.decision.set_point_source != "optimiser"
+
+
+def test_a_park_for_another_role_ends_a_trial() -> None:
+    """A server that changes its role has another load, also where its set-point stays what it was."""
+    bench = trying(asking(max_checkpoint_age_ratio=0.6))
+    bench.server.shows["replica"] = True
+    bench.turn()
+
+    assert bench.record.decision.kind is DecisionKind.PARK
+    assert bench.state.set_point_source != "role"
+    assert "trial_abandoned" in [event.code for event in bench.record.events]
+    assert bench.state.trials.running is None
 
 
 def test_a_sync_flush_under_a_suggestion_is_remembered() -> None:

@@ -137,6 +137,32 @@ def test_another_load_abandons_a_trial() -> None:
     assert "the load is another one" in course.said[0][2]
 
 
+def test_a_load_that_drifts_away_abandons_a_trial() -> None:
+    """Where each block is like the one before, and the last unlike the first, nothing is won."""
+    course = Course(rows=1.05).trial()
+    while course.state.running is not None:
+        course.rate *= 0.998
+        course.step()
+
+    assert course.codes() == ["trial_abandoned"]
+    assert "another one than it began with" in course.said[0][2]
+    assert course.state.evidence.log == ()
+
+
+def test_a_block_is_as_long_as_the_load_needs_by_then() -> None:
+    """Where pages stay dirty longer than when the trial began, a block still lasts two residence times."""
+    course = Course().trial()
+    running = course.state.running
+    assert running is not None
+    planned = replace(running, block_seconds=30.0, settling_seconds=20.0)
+    course.state = replace(course.state, running=planned)
+    while course.state.running is not None and not course.state.running.blocks:
+        course.step()
+
+    lasted = course.look().now - running.block_begun
+    assert lasted >= trials.RESIDENCES * trials.residence_of(course.look().found) > 60.0
+
+
 def test_what_won_is_dropped_with_its_load_and_taken_up_again() -> None:
     """Under another load it says nothing; when the load returns it is in use again without a trial."""
     course = Course(rows=1.03).ended()

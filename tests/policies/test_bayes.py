@@ -248,6 +248,16 @@ def test_the_trust_region_grows_with_success_and_shrinks_with_failure() -> None:
     )
 
 
+def test_the_trust_region_leaves_a_point_that_turned_out_unsafe() -> None:
+    """What won once and lost since is not what is searched around; what won again is."""
+    point, elsewhere = Suggestion(0.01, 0.8, 1.2), Suggestion(-0.02, 1.0, 1.0)
+    won, unsafe = trial(point, 0.01), trial(point, -0.05)
+
+    assert best_known([won, unsafe]) == ANALYTIC
+    assert best_known([won, trial(elsewhere, 0.004), unsafe]) == elsewhere
+    assert best_known([won, unsafe, won]) == point
+
+
 def test_the_same_log_and_seed_give_the_same_answer() -> None:
     """A question asked again is answered again, with no warning on the way."""
     with warnings.catch_warnings():

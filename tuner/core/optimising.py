@@ -152,6 +152,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
         (state.override is not None, "a person's override"),
         (state.drain is not None or state.returning is not None, "a drain"),
         (state.park_owed is not None or bool(state.restoring), "a park or a restore"),
+        (decision.kind is DecisionKind.PARK, "a park"),
         (state.settings.set_point is not None, "a person's set-point"),
         ("set_point" in winners(state.schedule), "the schedule's set-point"),
         (not all(one.learn for one in state.schedule), "nothing is learned in a window of the schedule"),

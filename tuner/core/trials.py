@@ -129,19 +129,26 @@ def too_late(state: Trials, number: int, *, now: float) -> Trials:
 
 def block_of(found: Estimate) -> tuple[float, float]:
     """Return how long a block of this load lasts, and how long it settles, seconds."""
-    residence = found.modified_age / max(1.0, found.redo_rate)
+    residence = residence_of(found)
     constant = residence / max(LEAST_COMBINING, found.combining_exponent)
     settling, counted = SETTLING * constant, COUNTED * constant
     whole = max(SHORTEST_BLOCK, RESIDENCES * residence, settling + counted)
     return whole, settling * whole / (settling + counted) if settling > 0.0 else whole / 2.0
 
 
+def residence_of(found: Estimate) -> float:
+    """Return how long a page stays dirty under this load, modified age over R, seconds."""
+    return found.modified_age / max(1.0, found.redo_rate)
+
+
 def _go_on(state: Trials, running: Running, look: Look) -> tuple[Trials, list[Event]]:
     """Settle, count, and end a block; look at the differences where enough of them are there."""
+    if state.context is not None and distance(running.context, state.context) > LEFT:
+        return barred(state, "the load is another one than it began with", now=look.now, wall=look.wall)
     lasted = look.now - running.block_begun
     if running.start is None and lasted >= running.settling_seconds * running.longer:
         running = replace(running, start=_counters(look.sample))
-    if lasted < running.block_seconds * running.longer:
+    if lasted < max(running.block_seconds * running.longer, RESIDENCES * residence_of(look.found)):
         return replace(state, running=running), []
     block = switchback.ended(running, _counters(look.sample))
     if block is None:
