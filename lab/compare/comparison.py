@@ -37,6 +37,9 @@ UNEVEN = (
     "no static setting keeps the first percentile at half the median: static is the best without that rule"
 )
 
+NO_CLAIRVOYANT = "no clairvoyant"
+"""How a note begins that says why there is no M for each piece."""
+
 Rule = Callable[["Outcome"], bool]
 
 
@@ -127,7 +130,7 @@ class Comparison:
             found.notes = (UNEVEN,) if search.uneven else ()
         if self._asked.clairvoyant:
             why = self._clairvoyant(scenario, search, found)
-            found.notes += (f"no clairvoyant: {why}",) if why else ()
+            found.notes += (f"{NO_CLAIRVOYANT}: {why}",) if why else ()
         self.found[scenario.name] = found
 
     def _clairvoyant(self, scenario: Scenario, search: _Search, found: Found) -> str:
