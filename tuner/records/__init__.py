@@ -24,6 +24,7 @@ from tuner.records.decision import (
 from tuner.records.estimate import Estimate
 from tuner.records.optimiser import InUse, OptimiserHealth, OptimiserPhase, OptimiserProgress
 from tuner.records.overlay import Overlay
+from tuner.records.sample import Missed, Sample
 from tuner.records.server import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
@@ -33,8 +34,6 @@ from tuner.records.server import (
     Bounds,
     Capacity,
     Facts,
-    Missed,
-    Sample,
     grant,
     literal,
     login,

@@ -11,7 +11,8 @@ from policies.types import Suggestion
 from tuner.records.estimate import Estimate
 from tuner.records.optimiser import OptimiserProgress
 from tuner.records.overlay import Overlay
-from tuner.records.server import Capacity, Facts, Missed, Sample
+from tuner.records.sample import Missed, Sample
+from tuner.records.server import Capacity, Facts
 from tuner.records.window import Window
 from tuner.settings import Mode, Settings
 
