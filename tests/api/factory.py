@@ -47,6 +47,13 @@ TOKEN = "a-token-of-more-than-thirty-two-characters"  # noqa: S105 - of these te
 READER = "another-token-which-may-look-at-everything"
 EXPIRED = "a-third-token-whose-time-was-over-long-ago"
 START = 1_700_000_000.0
+COUNTED: dict[str, Any] = {
+    "write_statements": 7_000,
+    "write_time": 35.0,
+    "select_statements": 63_000,
+    "change_statements": 7_000,
+}
+"""What not every server counts, as fields of a sample."""
 
 FACTS = Facts(
     identity="11111111-2222-3333-4444-555555555555",

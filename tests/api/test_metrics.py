@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.metric_table import STATE_METRICS, exposed_names
-from tests.api.factory import FACTS, about, application, browser, estimate, missed, record, sample
+from tests.api.factory import COUNTED, FACTS, about, application, browser, estimate, missed, record, sample
 from tuner.board import Board
 from tuner.config.schema import Config
 from tuner.records import (
@@ -58,7 +58,7 @@ def published(*records: TickRecord, settings: Settings | None = None) -> Board:
 def full() -> TickRecord:
     """Return a record of which every field has a value."""
     return replace(
-        record(1, reading=sample(replica_lag=1.5, write_statements=7_000, write_time=35.0)),
+        record(1, reading=sample(replica_lag=1.5, **COUNTED)),
         estimate=estimate(sustained_capacity=1200.0, seconds_to_sync=30.0, seconds_to_stall=90.0),
         holds=(PAUSED,),
         override_ends=200.0,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.metric_table import FIELD_METRICS, STATE_METRICS
-from tests.api.factory import FACTS, about, application, browser, estimate, missed, record, sample
+from tests.api.factory import COUNTED, FACTS, about, application, browser, estimate, missed, record, sample
 from tuner.board import Board
 from tuner.config.schema import Config, ScheduleTable
 from tuner.pulse import Beat
@@ -162,7 +162,7 @@ def test_blind_loop_is_live_and_not_ready(board: Board, case: str) -> None:
 def test_metrics_parse_without_duplicates(board: Board) -> None:
     """A scrape is valid, has every field once, with help, a base unit, and counters that end in _total."""
     full = estimate(sustained_capacity=1200.0, seconds_to_sync=30.0, seconds_to_stall=90.0)
-    reading = sample(replica_lag=1.5, write_statements=7_000, write_time=35.0)
+    reading = sample(replica_lag=1.5, **COUNTED)
     drain = DrainProgress(64, 80, 700.0, "ann")
     made = record(1, reading=reading, estimate=full, override_ends=200.0, drain=drain)
     board.optimiser(OptimiserHealth(state="ready"))

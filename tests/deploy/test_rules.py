@@ -12,7 +12,7 @@ from api.about import About
 from api.metrics import MetricsPage
 from api.refusals import Refusals
 from api.vitals import Vitals
-from tests.api.factory import FACTS, START, estimate, record, sample
+from tests.api.factory import COUNTED, FACTS, START, estimate, record, sample
 from tests.deploy.support import (
     PROMETHEUS,
     ROOT,
@@ -103,7 +103,7 @@ def test_prometheus_finds_nothing_to_mend_in_a_scrape() -> None:
     board.optimiser(OptimiserHealth(state="ready"))
     board.journal("", 0, written=START)
     made = replace(
-        record(1, reading=sample(replica_lag=1.5, write_statements=7_000, write_time=35.0)),
+        record(1, reading=sample(replica_lag=1.5, **COUNTED)),
         estimate=estimate(sustained_capacity=1200.0, seconds_to_sync=30.0, seconds_to_stall=90.0),
         override_ends=200.0,
         drain=DrainProgress(64, 80, 700.0, "ann"),

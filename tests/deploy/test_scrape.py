@@ -38,6 +38,8 @@ WITHOUT_A_CAUSE = {
     "innobrim_replica_lag_seconds",
     "innobrim_write_statements_total",
     "innobrim_write_time_seconds_total",
+    "innobrim_select_statements_total",
+    "innobrim_change_statements_total",
     "innobrim_override_ends_timestamp_seconds",
     "innobrim_drain_target_bytes",
     "innobrim_optimiser_up",

@@ -66,11 +66,19 @@ FLUSH_COUNTERS = (
 COMMON_STATUS = (
     "Com_alter_table",
     "Com_create_index",
+    "Com_delete",
+    "Com_delete_multi",
     "Com_drop_db",
     "Com_drop_index",
     "Com_drop_table",
+    "Com_insert",
+    "Com_insert_select",
+    "Com_load",
     "Com_optimize",
+    "Com_replace",
+    "Com_replace_select",
     "Com_truncate",
+    "Com_update_multi",
     "Innodb_buffer_pool_wait_free",
 )
 HANDLERS = ("Handler_write", "Handler_update", "Handler_delete")

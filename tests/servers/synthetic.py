@@ -272,6 +272,8 @@ def _status(server: Server, number: int, lsn: int, checkpoint: int) -> dict[str,
     found |= {
         "Uptime": str(7200 + number),
         "Handler_commit": str(90_000 + changes),
+        "Com_select": str(270_000 + 3 * changes),
+        "Com_update": str(90_000 + changes),
         "Innodb_buffer_pool_pages_dirty": "20000",
         "Innodb_buffer_pool_pages_total": "65528",
         "Innodb_buffer_pool_pages_flushed": str(500_000 + 400 * number),

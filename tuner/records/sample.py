@@ -88,6 +88,17 @@ class Sample(Struct, frozen=True):
         field("writing statements and commits ended; none where they are not counted", "1", "counter"),
     ] = None
     write_time: Annotated[float | None, field("time that these took", "seconds", "counter")] = None
+    select_statements: Annotated[
+        int | None, field("SELECT statements begun; none where they are not counted", "1", "counter")
+    ] = None
+    change_statements: Annotated[
+        int | None,
+        field(
+            "INSERT, UPDATE, DELETE, REPLACE and LOAD DATA begun; none where they are not counted",
+            "1",
+            "counter",
+        ),
+    ] = None
     ddl_statements: Annotated[int, field("ALTER TABLE, CREATE and DROP INDEX, OPTIMIZE", "1", "counter")] = 0
     drop_statements: Annotated[int, field("DROP TABLE, DROP DATABASE, TRUNCATE", "1", "counter")] = 0
     undo_truncating: Annotated[bool, field("an undo tablespace is being truncated", "", "gauge")] = False

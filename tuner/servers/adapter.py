@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from msgspec.structs import asdict
 
 from tuner.records import Sample
-from tuner.servers.answers import Answers, Moment, quoted
+from tuner.servers.answers import CHANGES, SELECTS, Answers, Moment, quoted, statements
 from tuner.servers.parts import PARTS, Part
 from tuner.servers.procedure import THERE
 from tuner.servers.writerlock import WRITER_LOCK
@@ -44,6 +44,8 @@ STATUS = (
     "Uptime",
     *DDL,
     *DROPS,
+    *SELECTS,
+    *CHANGES,
 )
 
 FACTOR = "innodb_cleaner_lsn_age_factor"
@@ -211,6 +213,7 @@ class Adapter(ABC):
             degraded=degraded,
             flush_law=self.law(answers),
             **asdict(around),
+            **statements(answers),
             **self.redo(answers),
             **(self.uncounted(answers) if degraded else self.counted(answers)),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -31,6 +32,27 @@ class Moment(Struct, frozen=True):
     around: Around
     writer: bool
     undo_truncating: bool
+
+
+SELECTS = ("Com_select",)
+CHANGES = (
+    *("Com_insert", "Com_insert_select", "Com_replace", "Com_replace_select", "Com_load"),
+    *("Com_update", "Com_update_multi", "Com_delete", "Com_delete_multi"),
+)
+"""The server's own counts of the statements that read rows, and of those that change some.
+
+Prepared ones and those inside procedures are among them; row events of replication are not, nor is what a
+query cache answers.
+"""
+
+
+def statements(answers: Answers) -> dict[str, Any]:
+    """Return how many statements read and changed rows, as fields of a sample; none unless all are shown."""
+    try:
+        selects, changes = (sum(int(answers[name]) for name in names) for names in (SELECTS, CHANGES))
+    except (KeyError, ValueError):
+        return {}
+    return {"select_statements": selects, "change_statements": changes}
 
 
 def quoted(names: Collection[str]) -> str:
