@@ -16,8 +16,15 @@ LIMITS: Mapping[str, tuple[float, float]] = {
 }
 """How far each part of a suggestion may go; the analytic point lies inside."""
 
-SCALES = Context(redo_rate=0.5, row_bytes=0.3, lru_share=0.2, concurrency=0.7, flush_limit=0.2)
-"""What each feature may differ by until it alone makes another load: in ln, the share as it is."""
+SCALES: Mapping[str, float] = {
+    "redo_rate": 0.5,
+    "row_bytes": 0.3,
+    "lru_share": 0.2,
+    "concurrency": 0.7,
+    "flush_limit": 0.2,
+    "read_share": 0.2,
+}
+"""What each feature may differ by until it alone makes another load: in ln, the shares as they are."""
 
 NEAR = 1.0
 """Loads no farther apart than this are alike."""
@@ -31,8 +38,9 @@ def allowed(suggestion: Suggestion) -> bool:
 def plausible(context: Context) -> bool:
     """Tell whether the features are numbers that a load can have."""
     positive = (context.redo_rate, context.row_bytes, context.flush_limit)
-    finite = all(math.isfinite(value) for value in astuple(context))
-    return finite and min(positive) > 0.0 and min(context.lru_share, context.concurrency) >= 0.0
+    finite = all(value is None or math.isfinite(value) for value in astuple(context))
+    share = context.read_share is None or 0.0 <= context.read_share <= 1.0
+    return finite and share and min(positive) > 0.0 and min(context.lru_share, context.concurrency) >= 0.0
 
 
 def sound(trial: Trial) -> bool:
@@ -42,13 +50,15 @@ def sound(trial: Trial) -> bool:
 
 
 def distance(one: Context, other: Context) -> float:
-    """Return how far two loads are apart, in ``SCALES``; concurrency counts where both show it."""
+    """Return how far two loads are apart, in ``SCALES``; what one of them does not show does not count."""
     parts = [
-        math.log(one.redo_rate / other.redo_rate) / SCALES.redo_rate,
-        math.log(one.row_bytes / other.row_bytes) / SCALES.row_bytes,
-        (one.lru_share - other.lru_share) / SCALES.lru_share,
-        math.log(one.flush_limit / other.flush_limit) / SCALES.flush_limit,
+        math.log(one.redo_rate / other.redo_rate) / SCALES["redo_rate"],
+        math.log(one.row_bytes / other.row_bytes) / SCALES["row_bytes"],
+        (one.lru_share - other.lru_share) / SCALES["lru_share"],
+        math.log(one.flush_limit / other.flush_limit) / SCALES["flush_limit"],
     ]
     if one.concurrency > 0.0 and other.concurrency > 0.0:
-        parts.append(math.log(one.concurrency / other.concurrency) / SCALES.concurrency)
+        parts.append(math.log(one.concurrency / other.concurrency) / SCALES["concurrency"])
+    if one.read_share is not None and other.read_share is not None:
+        parts.append((one.read_share - other.read_share) / SCALES["read_share"])
     return math.hypot(*parts)

@@ -143,6 +143,8 @@ class Context:
         lru_share: share of the LRU in the pages flushed, 0 to 1; what reads that miss the buffer pool bring.
         concurrency: writing statements under way on average; 0 where the server does not show it.
         flush_limit: A, bytes.
+        read_share: SELECT statements for each that reads or changes rows, 0 to 1; None where the server does
+            not show it, and in what was remembered before it was read.
     """
 
     redo_rate: float
@@ -150,6 +152,7 @@ class Context:
     lru_share: float
     concurrency: float
     flush_limit: float
+    read_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace as replace_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -250,14 +251,25 @@ def test_the_real_child_answers_within_its_limits() -> None:
 
 def test_messages_are_bounded() -> None:
     """All that can be remembered fits a line; what is longer is refused before it is sent."""
+    load = Context(1234567.890123456, 333.3333333333333, 1e-17, 12.34567890123456, 8e7, 0.1234567890123456)
     trial = Trial(
-        Suggestion(-0.0123456789012345, 1.23456789012345, 1.23456789012345), LOAD, -1e-17, 1e-17, 1.8e9
+        Suggestion(-0.0123456789012345, 1.23456789012345, 1.23456789012345), load, -1e-17, 1e-17, 1.8e9
     )
-    full = Question(number=10**9, seed=2**32, context=LOAD, log=(trial,) * REMEMBERED)
+    full = Question(number=10**9, seed=2**32, context=load, log=(trial,) * REMEMBERED)
     assert len(line(full)) < LONGEST
 
     with pytest.raises(NonsenseError, match="are allowed"):
         line(replace(full, log=(trial,) * 20 * REMEMBERED))
+
+
+def test_a_question_has_the_share_of_reads_with_or_without_it() -> None:
+    """A load's share of reads goes to the child and back as it is: a number, none of them, and unknown."""
+    for share in (0.7, 0.0, None):
+        load = replace_context(LOAD, read_share=share)
+        question = Question(number=1, seed=2, context=load, log=(Trial(GOOD, load, -0.02, 0.001, 1.0),))
+        assert parse(line(question), Question) == question
+    old = b'{"number":1,"seed":1,"context":{"redo_rate":1e6,"row_bytes":300,"lru_share":0,"concurrency":0,'
+    assert parse(old + b'"flush_limit":1e8}}\n', Question).context.read_share is None
 
 
 def test_evidence_goes_with_the_question(watched: Callable[..., Watched]) -> None:

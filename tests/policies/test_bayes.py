@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.bayes import MEMORY_SECONDS, SAME, WINDOW, Bayes, best_known, trust_region
-from policies.suggestions import LIMITS, NEAR, allowed, distance
+from policies.suggestions import LIMITS, NEAR, allowed, distance, plausible
 from policies.types import ANALYTIC, Context, Suggestion, Trial
 
 LOAD = Context(redo_rate=1e6, row_bytes=300.0, lru_share=0.0, concurrency=0.0, flush_limit=8e7)
@@ -228,6 +228,27 @@ def test_concurrency_counts_where_both_loads_show_it() -> None:
 
     assert distance(busy, calm) > NEAR
     assert distance(busy, LOAD) == 0.0
+
+
+def test_the_share_of_reads_counts_where_both_loads_show_it() -> None:
+    """What was won among writes is not known among reads; where it is unknown, it keeps no load apart."""
+    reading, writing = replace(LOAD, read_share=0.9), replace(LOAD, read_share=0.0)
+    law, fresh = Bayes(seed=9), Bayes(seed=9)
+    law.tell(trial(Suggestion(-0.03, 0.7, 1.3), 0.05, load=writing))
+    fresh.tell(trial(Suggestion(-0.03, 0.7, 1.3), 0.05, load=OTHER))
+
+    assert distance(reading, writing) > NEAR
+    assert distance(reading, replace(reading, read_share=0.85)) < NEAR
+    assert distance(reading, LOAD) == distance(LOAD, writing) == 0.0
+    assert law.ask(reading) == fresh.ask(reading)
+    assert law.ask(LOAD) == law.ask(writing) != fresh.ask(writing)
+
+
+@pytest.mark.parametrize("share", [-0.01, 1.01, math.nan, math.inf])
+def test_a_share_of_reads_is_between_none_and_all(share: float) -> None:
+    """What is no share is no load's; unknown is."""
+    assert not plausible(replace(LOAD, read_share=share))
+    assert all(plausible(replace(LOAD, read_share=one)) for one in (None, 0.0, 0.5, 1.0))
 
 
 def test_the_trust_region_grows_with_success_and_shrinks_with_failure() -> None:
