@@ -29,6 +29,7 @@ class Course:
         pages: float = 1.0,
         wave: float = 0.0,
         period: float = 430.0,
+        share: float | None = None,
         state: Trials | None = None,
     ) -> None:
         """Make one.
@@ -38,12 +39,14 @@ class Course:
             pages: the same on the pages for each row change.
             wave: relative size of a disturbance.
             period: of that, seconds.
+            share: of reads in the statements, one for each row change; None where the server counts none.
             state: to begin with.
         """
         self.rows, self.pages, self.wave, self.period = rows, pages, wave, period
         self.state = Trials() if state is None else state
         self.now = 0.0
-        self.counted, self.flushed, self.redo = 0.0, 0.0, 0.0
+        self.share = share
+        self.counted, self.flushed, self.redo, self.read = 0.0, 0.0, 0.0, 0.0
         self.said: list[tuple[float, str, str]] = []
         self.forced: list[tuple[float, Suggestion | None]] = []
         self.rate = 1e6
@@ -57,6 +60,8 @@ class Course:
             lsn_oldest=lsn - round(0.7 * A),
             row_changes=round(self.counted),
             pages_adaptive=1000 + round(self.flushed),
+            select_statements=None if self.share is None else round(self.read),
+            change_statements=None if self.share is None else round(self.counted),
         )
         found = estimate(redo_rate=self.rate, row_rate=self.rate / 333.0)
         made = Look(
@@ -78,6 +83,7 @@ class Course:
             rows = self.rate / 333.0 * (self.rows if forced else 1.0) * noise * STEP
             self.counted += rows
             self.redo += self.rate * STEP
+            self.read += 0.0 if self.share is None else rows * self.share / (1.0 - self.share)
             self.flushed += 0.13 * rows * (self.pages if forced else 1.0)
             self.state, events = update(self.state, self.look(**changes))
             self.said += [(self.now, event.code, event.message) for event in events]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tests.factory import FACTS, A
 from tests.life import Life
+from tuner.core.estimator import EstimatorState
+from tuner.core.learned import learn
+from tuner.journal.tables import FILE_NAME
 from tuner.outer import supervisor
 from tuner.records import OptimiserPhase, TickRecord
 from tuner.settings import Mode, Settings
@@ -51,3 +58,31 @@ def test_a_dead_optimiser_costs_the_loop_nothing(life: Life, monkeypatch: pytest
     assert "exit code 7" in health.why
     assert len(asking) > 100
     assert life.seconds_to_end < 3.0
+
+
+def test_what_an_older_program_learned_of_loads_is_known_after_the_upgrade(
+    life: Life, tmp_path: Path
+) -> None:
+    """Trials and wins whose loads say nothing of reads are not forgotten, and their share is unknown."""
+    life.live(lambda: life.wait_for_ticks(3))
+    load = {"redo_rate": 1e6, "row_bytes": 300.0, "lru_share": 0.0, "concurrency": 0.0, "flush_limit": A}
+    tried = {"offset": -0.02, "margin_share": 0.8, "hold_gain": 1.2}
+    trial = {"suggestion": tried, "context": load, "gain": 0.01, "error": 0.001, "at": 5.0}
+    gained = {"gain": 0.01, "low": 0.005, "high": 0.015}
+    win = {"suggestion": tried, "context": load, "checked": 5.0} | gained
+    evidence = {"server": f"{FACTS.version} {FACTS.flush_law}", "log": [trial, trial], "wins": [win]}
+    kept = msgspec.to_builtins(learn(EstimatorState())) | {"evidence": evidence}
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as db:
+        written = db.execute("UPDATE learned SET state = ?", (msgspec.msgpack.encode(kept),)).rowcount
+        db.commit()
+    again = Life(tmp_path, Settings(mode=Mode.ACTIVE, policy="bayes"))
+    again.live(lambda: again.wait_for_ticks(3))
+    progress = again.records[0].optimiser
+
+    assert written == 1
+    assert progress is not None
+    assert progress.known == 2
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as db:
+        ((blob,),) = db.execute("SELECT state FROM learned").fetchall()
+    learned = msgspec.msgpack.decode(blob)["evidence"]
+    assert [one["context"]["read_share"] for one in (*learned["log"], *learned["wins"])] == [None] * 3

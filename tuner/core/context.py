@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from policies.suggestions import plausible
 from policies.types import Context
+from tuner.core.readshare import Statements, counted
 from tuner.records import Estimate, Sample
 
 CONTEXT_SECONDS = 300.0
@@ -21,12 +23,13 @@ class Averages(Struct, frozen=True):
     lru_share: float = 0.0
     concurrency: float = 0.0
     timed: tuple[float, float] | None = None
+    statements: Statements = Statements()
 
 
 def averaged(
     state: Averages, sample: Sample, found: Estimate, *, lru_share: float, elapsed: float
 ) -> Averages:
-    """Return the load with one tick more; concurrency only where the server times its statements."""
+    """Return the load with one tick more; concurrency and read share only where the server shows them."""
     seconds = min(CONTEXT_SECONDS, state.seconds + elapsed)
     weight = min(1.0, elapsed / seconds)
     timed, concurrency = state.timed, state.concurrency
@@ -44,7 +47,15 @@ def averaged(
         lru_share=state.lru_share + weight * (lru_share - state.lru_share),
         concurrency=concurrency,
         timed=timed,
+        statements=counted(state.statements, sample, weight=weight),
     )
+
+
+def interrupted(state: Averages) -> Averages:
+    """Return the load while something else goes on: its statements are not the load's."""
+    if state.statements.last is None:
+        return state
+    return replace(state, statements=state.statements.interrupted())
 
 
 def context_of(averages: Averages, sample: Sample) -> Context | None:
@@ -57,5 +68,6 @@ def context_of(averages: Averages, sample: Sample) -> Context | None:
         lru_share=averages.lru_share,
         concurrency=averages.concurrency,
         flush_limit=float(sample.flush_limit),
+        read_share=averages.statements.read_share,
     )
     return context if plausible(context) else None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from policies.suggestions import LIMITS, allowed, distance
 from policies.types import Suggestion
 from tuner.core import switchback
-from tuner.core.context import CONTEXT_SECONDS, averaged, context_of
+from tuner.core.context import CONTEXT_SECONDS, averaged, context_of, interrupted
 from tuner.core.evidence import said
 from tuner.core.switchback import Counters, Running
 from tuner.core.trialstate import Look, Trials, event
@@ -56,6 +56,8 @@ def update(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
             state.averages, look.sample, look.found, lru_share=look.lru_share, elapsed=elapsed
         )
         state = replace(state, averages=averages, context=context_of(averages, look.sample))
+    elif not look.learns:
+        state = replace(state, averages=interrupted(state.averages))
     events: list[Event] = []
     if look.unsafe:
         state, said = unsafe(state, look)
