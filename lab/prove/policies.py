@@ -19,7 +19,7 @@ from lab.compare.runner import Runner
 from lab.prove.claims import PIECES, STATIC, UNTOUCHED
 from lab.prove.conditions import say
 from lab.prove.contests import Line, line_of
-from lab.prove.published import Lines, publish, read, standing
+from lab.prove.published import Lines, comparable, publish, read, standing
 from lab.scenarios import load_scenario, scenario_names
 from tuner.config.checks import missing_extra
 
@@ -146,6 +146,7 @@ def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds:
     asked = suite.asked(trial=trial)
     lines = [line for name in SUITES for line in read(results, name)]
     there = standing(asked, lines, trial=trial)
+    before = comparable(asked, read(results, suite.name), trial=trial)
     known = {name: frozenset(by_contender) for name, by_contender in there.items()}
     jobs = min(2, os.cpu_count() or 1)
     with Runner(ledger, jobs=jobs, seconds=seconds, progress=_Said(suite.name)) as runner:
@@ -157,9 +158,15 @@ def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds:
         try:
             finished = comparison.run()
         finally:
-            publish(results, suite.name, lines_of(asked, comparison, runner, there, trial=trial))
+            lines = lines_of(asked, comparison, runner, _over(before, there), trial=trial)
+            publish(results, suite.name, lines)
     say(f"{suite.name}: {'finished' if finished else f'not finished: {comparison.stopped}'}")
     return finished
+
+
+def _over(before: Lines, there: Lines) -> Lines:
+    """Return what stands, and where nothing does what was published before."""
+    return {name: {**before.get(name, {}), **lines} for name, lines in there.items()}
 
 
 class _Said:

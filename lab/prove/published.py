@@ -51,6 +51,20 @@ def publish(results: Path, suite: str, lines: list[Line]) -> None:
 
 def standing(asked: Asked, lines: Iterable[Line], *, trial: bool = False) -> Lines:
     """Return the lines that the same runs would give again: of the same plant, seeds, lengths and code."""
+    found = comparable(asked, lines, trial=trial)
+    revision = {"", policies_revision()}
+    return {
+        name: {contender: line for contender, line in by_contender.items() if line.policies in revision}
+        for name, by_contender in found.items()
+    }
+
+
+def comparable(asked: Asked, lines: Iterable[Line], *, trial: bool = False) -> Lines:
+    """Return the lines of the same plant, seeds and lengths, whichever code decided in them.
+
+    They stay published until the runs of now are whole: a report that is gone on with in parts of an hour
+    would have holes otherwise, and what is missed could drop out of it.
+    """
     scenarios = {one.name: one for one in asked.scenarios}
     found: list[Line] = []
     for line in lines:
@@ -58,13 +72,12 @@ def standing(asked: Asked, lines: Iterable[Line], *, trial: bool = False) -> Lin
         if scenario is None:
             continue
         seeded = asked.seeded(scenario)
-        plain = (line.plant, line.seconds, line.measured_from, line.seeds, line.trial) == (
+        if (line.plant, line.seconds, line.measured_from, line.seeds, line.trial) == (
             seeded[0].plant.fingerprint(),
             scenario.seconds,
             scenario.measured_from,
             tuple(one.seed for one in seeded),
             trial,
-        )
-        if plain and line.policies in {"", policies_revision()}:
+        ):
             found.append(line)
     return {name: contest.lines for name, contest in contests(found).items()}

@@ -102,6 +102,19 @@ def test_other_policies_are_run_again_and_static_settings_are_not(here: Path) ->
     }
 
 
+def test_a_part_whose_time_is_up_takes_nothing_from_what_is_published(here: Path) -> None:
+    """Until the runs with the code of now are whole, a policy's line of earlier code stays, and says so."""
+    published = here / DIRECTORY / "hour.jsonl"
+    assert policies.run(here, ("hour",))
+    earlier = published.read_text(encoding="utf-8").replace(policies_revision(), "4567")
+    (here.parent / policies.ROWS / "rows.jsonl").unlink()
+    published.write_text(earlier, encoding="utf-8")
+
+    assert not policies.run(here, ("hour",), seconds=0.0)
+    assert published.read_text(encoding="utf-8") == earlier
+    assert "4567" in contests_page.write(here).read_text(encoding="utf-8")
+
+
 def test_lines_of_another_length_or_plant_do_not_stand() -> None:
     """What was changed since in a scenario is run again, whoever took part."""
     asked = replace(SUITE.asked(), scenarios=(TINY,))
