@@ -158,9 +158,28 @@ class Timetable:
         found = [window for one in self.series for window in one.windows(after, until)]
         return sorted((one for one in found if one.ends > after), key=attrgetter("began"))
 
+    def end_of(self, window: Window, horizon: float) -> float | None:
+        """Return when a window really ends, as one that begins again by then goes on; None for never.
+
+        Args:
+            window: of this timetable.
+            horizon: instant, Unix time in seconds, from which on nobody looks for an end.
+        """
+        series = self._series(window.name)
+        end = window.ends
+        while end < horizon:
+            newest = max(series.beginnings(end - series.seconds, end), default=end - series.seconds)
+            if newest + series.seconds <= end:
+                return end
+            end = newest + series.seconds
+        return None
+
     def zone(self, name: str) -> ZoneInfo:
         """Return the time zone of a schedule."""
-        return next(one.zone for one in self.series if one.table.name == name)
+        return self._series(name).zone
+
+    def _series(self, name: str) -> Series:
+        return next(one for one in self.series if one.table.name == name)
 
 
 def _triggers(crontab: Crontab) -> list[CronTrigger]:

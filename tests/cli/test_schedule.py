@@ -135,3 +135,47 @@ def test_a_wrong_configuration_ends_it(here: Path) -> None:
 def test_days_have_bounds(here: Path, days: str) -> None:
     """Another number of days is a mistake of usage."""
     assert asked(here, NIGHT, "--days", days).exit_code == 2
+
+
+ALWAYS = """
+[[schedule]]
+name = "{name}"
+cron = "{cron}"
+minutes = {minutes}
+timezone = "UTC"
+drain = true
+"""
+
+
+def test_a_window_that_never_ends_is_said_to(here: Path) -> None:
+    """One that begins again before it is over has no end, however far one looks; a drain is warned of."""
+    text = ALWAYS.format(name="always", cron="* * * * *", minutes=5)
+    result = asked(here, text, "--days", "1")
+
+    assert "always: drain = true; since" in result.output
+    assert ", without end\n" in result.output
+    assert "note: always never ends, as it begins again before it is over; a drain is to end" in result.output
+    assert json.loads(asked(here, text, "--json").stdout)["active"][0]["ends"] is None
+
+
+def test_the_end_of_a_window_is_found_beyond_what_is_looked_ahead(here: Path) -> None:
+    """A window that goes on through the working day ends with it, also where the look ahead ends before."""
+    text = ALWAYS.format(name="day", cron="*/5 0-17 * * *", minutes=10)
+    day = json.loads(asked(here, text, "--days", "1", "--json").stdout)
+
+    assert [one["ends"] for one in (*day["active"], *day["coming"])] == [
+        "2026-11-01T18:05+00:00",
+        "2026-11-02T18:05+00:00",
+    ]
+    assert not any("never ends" in note for note in day["notes"])
+
+
+def test_a_set_point_of_a_person_is_said_to_come_before_budgets_too(here: Path) -> None:
+    """The note names everything of the schedules that loop.set_point takes the effect from."""
+    night = NIGHT.replace("drain = true", "max_recovery_seconds = 60")
+    result = asked(here, "[loop]\nset_point = 0.8\n" + night)
+
+    assert (
+        "note: loop.set_point = 0.8 comes before the set_point and max_recovery_seconds of any schedule"
+        in result.output
+    )

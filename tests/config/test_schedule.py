@@ -85,6 +85,11 @@ def test_the_schedule_has_no_plain_key() -> None:
             "Europe/Berln",
             '.timezone = "Europe/Berln": must be a time zone of the IANA; did you mean Europe/Berlin?',
         ),
+        (
+            "Europe/Berlin",
+            "CEST",
+            '.timezone = "CEST": must be a time zone of the IANA; such as Europe/Berlin or UTC',
+        ),
         ("Europe/Berlin", "Europe", '.timezone = "Europe": must be a time zone of the IANA; '),
         ("Europe/Berlin", "../etc/passwd", '.timezone = "../etc/passwd": must be a time zone of the IANA; '),
         ("30 1 * * *", "61 1 * * *", """.cron = "61 1 * * *": minute '61' must be 0 to 59, not 61"""),

@@ -22,7 +22,12 @@ from tuner.settings import Mode
 from tuner.timetable import Timetable, overlapping
 
 DAY = 86_400.0
+WEEK = 7.0 * DAY
 DAYS, MOST_DAYS = 7, 366
+BOUNDING = ("set_point", "max_recovery_seconds", "max_shutdown_seconds")
+"""What a schedule asks of the set-point, which a person's comes before."""
+
+NO_END = "without end"
 NONE = "no schedule: the configuration has no [[schedule]] table; docs/configuration.md says what one takes"
 
 
@@ -32,13 +37,13 @@ class Overlap(Struct, frozen=True):
     Attributes:
         name: of its schedule.
         begins: when it begins, ISO 8601 with the offset of its own time zone.
-        ends: when it ends, the same.
+        ends: when it ends, the same; None as of the window.
         wins: of the effects that both ask for, whose value counts meanwhile.
     """
 
     name: str
     begins: str
-    ends: str
+    ends: str | None
     wins: dict[str, str]
 
 
@@ -49,7 +54,7 @@ class Planned(Struct, frozen=True):
         name: of its schedule.
         timezone: of its schedule.
         begins: when it begins, ISO 8601 with the zone's offset then.
-        ends: when it ends, the same.
+        ends: when it ends, the same; None where its schedule always begins again by then.
         begins_at: the same as Unix time, seconds.
         ends_at: the same as Unix time, seconds.
         effects: what it asks for.
@@ -59,9 +64,9 @@ class Planned(Struct, frozen=True):
     name: str
     timezone: str
     begins: str
-    ends: str
+    ends: str | None
     begins_at: float
-    ends_at: float
+    ends_at: float | None
     effects: dict[str, object]
     overlaps: tuple[Overlap, ...]
 
@@ -122,7 +127,9 @@ def planned(config: Config, *, now: float, days: int) -> Plan:
         days: how far to look ahead.
     """
     timetable = Timetable(config.schedule)
-    windows = timetable.between(now, now + days * DAY)
+    until = now + days * DAY
+    windows = timetable.between(now, until)
+    ends = {one: timetable.end_of(one, until + WEEK) for one in windows}
     others: dict[Window, list[Window]] = {one: [] for one in windows}
     for one, other in overlapping(windows):
         others[one].append(other)
@@ -135,7 +142,7 @@ def planned(config: Config, *, now: float, days: int) -> Plan:
             Overlap(
                 name=other.name,
                 begins=_stamp(other.began, timetable.zone(other.name)),
-                ends=_stamp(other.ends, timetable.zone(other.name)),
+                ends=_end_stamp(ends[other], timetable.zone(other.name)),
                 wins=_wins(sorted((one, other), key=lambda each: order[each.name])),
             )
             for other in sorted(others[one], key=attrgetter("began"))
@@ -144,9 +151,9 @@ def planned(config: Config, *, now: float, days: int) -> Plan:
             name=one.name,
             timezone=zone.key,
             begins=_stamp(one.began, zone),
-            ends=_stamp(one.ends, zone),
+            ends=_end_stamp(ends[one], zone),
             begins_at=one.began,
-            ends_at=one.ends,
+            ends_at=ends[one],
             effects=effects(one),
             overlaps=tuple(overlaps),
         )
@@ -156,7 +163,7 @@ def planned(config: Config, *, now: float, days: int) -> Plan:
         days=days,
         active=tuple(made(one) for one in windows if one.began <= now),
         coming=tuple(made(one) for one in windows if one.began > now),
-        notes=tuple(_notes(config)),
+        notes=(*_notes(config), *(_endless(one) for one in windows if ends[one] is None)),
     )
 
 
@@ -164,12 +171,13 @@ def lines(plan: Plan) -> Iterator[str]:
     """Yield what a person reads."""
     yield "active now:" if plan.active else "active now: none"
     for one in plan.active:
-        left = f"{duration(one.ends_at - plan.now)} left"
-        yield f"  {one.name}: {_asked(one)}; since {_read(one.begins)}, until {_read(one.ends)}, {left}"
+        end = NO_END if one.ends_at is None else f"{duration(one.ends_at - plan.now)} left"
+        until = "" if one.ends is None else f" until {_read(one.ends)},"
+        yield f"  {one.name}: {_asked(one)}; since {_read(one.begins)},{until} {end}"
         yield from _overlaps(one)
     span = "day" if plan.days == 1 else f"{plan.days} days"
     yield f"next {span}:" if plan.coming else f"next {span}: none begins"
-    rows = [(_read(one.begins), _read(one.ends), one.name, _asked(one)) for one in plan.coming]
+    rows = [(_read(one.begins), _end(one.ends), one.name, _asked(one)) for one in plan.coming]
     names = ("begins", "ends", "name", "effects")
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     if rows:
@@ -190,7 +198,7 @@ def _overlaps(one: Planned) -> Iterator[str]:
     for other in one.overlaps:
         wins = ", ".join(f"{effect} as {name} has it" for effect, name in other.wins.items())
         what = wins or "no effect in common, so all of both count"
-        yield f"      overlaps {other.name}, {_read(other.begins)} to {_read(other.ends)}: {what}"
+        yield f"      overlaps {other.name}, {_read(other.begins)} to {_end(other.ends)}: {what}"
 
 
 def _wins(windows: Sequence[Window]) -> dict[str, str]:
@@ -201,14 +209,32 @@ def _wins(windows: Sequence[Window]) -> dict[str, str]:
 
 def _notes(config: Config) -> Iterator[str]:
     wished = config.loop.set_point
-    if wished is not None and any(table.set_point is not None for table in config.schedule):
-        yield f"loop.set_point = {wished:g} comes before the set_point of any schedule"
+    asked = {name for table in config.schedule for name in BOUNDING if getattr(table, name) is not None}
+    if wished is not None and asked:
+        what = " and ".join(name for name in BOUNDING if name in asked)
+        yield f"loop.set_point = {wished:g} comes before the {what} of any schedule"
     if config.schedule and config.loop.mode is Mode.ADVISORY:
         yield "the configuration's mode is advisory: windows are shown, and nothing is written for them"
 
 
+def _endless(one: Window) -> str:
+    """Return what is to be known of a window that ends at no time."""
+    remedy = (
+        "; a drain is to end: give it fewer minutes, or a cron that names fewer times" if one.drain else ""
+    )
+    return f"{one.name} never ends, as it begins again before it is over{remedy}"
+
+
+def _end(stamp: str | None) -> str:
+    return NO_END if stamp is None else _read(stamp)
+
+
 def _asked(one: Planned) -> str:
     return ", ".join(said(effect, value) for effect, value in one.effects.items())
+
+
+def _end_stamp(wall: float | None, zone: ZoneInfo) -> str | None:
+    return None if wall is None else _stamp(wall, zone)
 
 
 def _stamp(wall: float, zone: ZoneInfo) -> str:

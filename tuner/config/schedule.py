@@ -42,8 +42,8 @@ def zone_of(name: str | None) -> ZoneInfo:
         known = zoneinfo.available_timezones()
         if not known:
             raise ZoneError("this machine knows no time zones: install tzdata") from error
-        lower = {one.lower(): one for one in sorted(known)}
-        close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
+        lower = {one.lower(): one for one in sorted(known) if "/" in one or one == "UTC"}
+        close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)  # no EST, which CEST is like
         hint = f"did you mean {lower[close[0]]}?" if close else "such as Europe/Berlin or UTC"
         raise ZoneError(f"must be a time zone of the IANA; {hint}") from error
 

@@ -30,6 +30,9 @@ KEPT_CHANGES = 0.25
 
 _FADING = "the load is going away, and M stays for its return"
 
+ON_COURSE = 0.05
+"""Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
+
 IDLE_HOURS = 2.0
 """Below one flush limit of redo in this time there is nothing to tune."""
 
@@ -111,7 +114,7 @@ def _policys(
             DecisionKind.KEEP,
             proposal.io_capacity_max,
             reason,
-            f"{where}: on course",
+            f"{where}: {_course(state, situation)}",
             "policy",
             proposal.terms,
         )
@@ -199,6 +202,16 @@ def _back(state: State, back: Return, situation: Situation, sample: Sample, foun
     arrival = back.begun + draincourse.WAY_SECONDS if found.modified_age < aim else situation.now
     course = draincourse.course(state, sample, found, back.rates, aim=aim, arrival=arrival, now=situation.now)
     return Proposal(course.io_capacity_max, course.terms, act=course.act)
+
+
+def _course(state: State, situation: Situation) -> str:
+    """Return in words why nothing is written although somebody may wonder."""
+    if state.settings.policy == "fixed" and state.returning is None:
+        return "M is where it was asked to be, wherever the age goes"
+    off, ahead = abs(situation.error), abs(situation.error_ahead)
+    if off <= ON_COURSE:
+        return "on course"
+    return "on its way there" if ahead < off - ON_COURSE else "off, and left alone for now"
 
 
 def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
