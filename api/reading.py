@@ -21,6 +21,12 @@ from tuner.records import TickRecord
 ENDED_SECONDS = 3600.0
 """So long status says how a drain ended."""
 
+FORGOTTEN_SECONDS = 86_400.0
+"""So long status says what was learned and begins afresh."""
+
+FORGOTTEN = frozenset({"learned_lost", "learned_afresh"})
+"""Events that say so."""
+
 
 def encoded(answer: object) -> Response:
     """Return an answer as JSON."""
@@ -58,6 +64,15 @@ def _drain_ended(board: Board, now: float) -> str:
     return f"{max(0.0, now - found[-1].wall):.0f} s ago: {found[-1].message}"
 
 
+def _forgotten(board: Board, now: float) -> tuple[str, ...]:
+    """Return what was learned and begins afresh, by the events of the last day, oldest first."""
+    found = [event for _, event in board.events(limit=RING_EVENTS) if event.code in FORGOTTEN]
+    times = [(now - event.wall, event.message) for event in found]
+    return tuple(
+        f"{max(0.0, ago) / 60.0:.0f} min ago: {message}" for ago, message in times if ago <= FORGOTTEN_SECONDS
+    )
+
+
 def reading_routes(
     board: Board, about: About, vitals: Vitals, advice: Callable[[], list[Finding]]
 ) -> APIRouter:
@@ -77,6 +92,7 @@ def reading_routes(
                 process=vitals.process(),
                 journal=board.tally().journal,
                 drain_ended=_drain_ended(board, loop_now(board, about)),
+                forgotten=_forgotten(board, loop_now(board, about)),
                 optimiser=board.tally().optimiser,
             )
         )

@@ -109,6 +109,10 @@ class Status(Struct, frozen=True):
     overlay: Annotated[
         OverlayInForce | None, Meta(description="settings that a person changed; none where nobody did")
     ] = None
+    forgotten: Annotated[
+        tuple[str, ...],
+        Meta(description="what was learned and begins afresh within this run's last day, when and why"),
+    ] = ()
 
 
 def status_of(
@@ -121,6 +125,7 @@ def status_of(
     source: Literal["daemon", "journal"] = "daemon",
     journal: str = "",
     drain_ended: str = "",
+    forgotten: tuple[str, ...] = (),
     optimiser: OptimiserHealth | None = None,
 ) -> Status:
     """Return one look at the loop.
@@ -134,6 +139,7 @@ def status_of(
         source: where the record comes from.
         journal: why the journal cannot be written; empty while it can.
         drain_ended: when and why the last drain ended.
+        forgotten: what was learned and begins afresh, when and why.
         optimiser: how the optimiser's process is; None without a daemon.
     """
     reading = record.tick.reading
@@ -167,6 +173,7 @@ def status_of(
         override=override_of(record),
         drain=drain_of(record),
         drain_ended=drain_ended or None,
+        forgotten=forgotten,
         restore=restore_of(record),
         schedule=windows_of(record, settings),
         changes_last_hour=record.changes_last_hour,

@@ -11,7 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.core.commands import originals_name
-from tuner.core.learned import Learned, learn
+from tuner.core.learned import learn
+from tuner.core.remembering import Remembered, remember
 from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing, moved, standing_of, take_up
 from tuner.core.state import SAME_START_SECONDS, State
@@ -52,13 +53,15 @@ class Left(NamedTuple):
         """Return the state of a run that begins with what is known of a server, before its first tick."""
         originals, standing = self.originals_of(facts), self._standing_of(facts.identity)
         advisory = standing is not None and standing.advisory
+        remembered = self._learned_about(facts)
         state = start(
             settings,
             facts,
             originals,
             left=self.left_to(facts) if originals is not None else (),
             known=self._known_of(facts, originals) if originals is not None and not advisory else (),
-            learned=self._learned_about(facts),
+            learned=remembered.learned,
+            lost=remembered.lost,
         )
         state = take_up(state, standing, now=now)
         before = self._elsewhere(facts)
@@ -99,12 +102,9 @@ class Left(NamedTuple):
         except msgspec.MsgspecError:
             return None
 
-    def _learned_about(self, facts: Facts) -> Learned | None:
+    def _learned_about(self, facts: Facts) -> Remembered:
         blob = (self.learned or {}).get(facts.identity)
-        try:
-            return None if blob is None else msgspec.msgpack.decode(blob, type=Learned)
-        except msgspec.MsgspecError:
-            return None
+        return Remembered() if blob is None else remember(blob)
 
 
 def _address(endpoint: str) -> str:

@@ -244,6 +244,13 @@ def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
     )
 
 
+def test_status_says_what_was_forgotten(daemon: AnsweringLoop, run: Run) -> None:
+    """Who looks within a day of an upgrade sees which parts of what was learned begin afresh, and why."""
+    daemon.publish(events=(Event(START, "learned_lost", "of what was learned: 1 of 3 trials: no list"),))
+
+    assert "min ago: of what was learned: 1 of 3 trials: no list" in run("status").output
+
+
 def test_status_says_how_a_drain_ended(daemon: AnsweringLoop, run: Run) -> None:
     """A drain that is over does not vanish: for an hour status says why, and who to ask about a change."""
     daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", "innobrim resume"),)

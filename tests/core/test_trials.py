@@ -333,6 +333,6 @@ def test_evidence_that_is_no_number_is_forgotten() -> None:
     load = Context(1e6, 333.0, 0.0, 0.0, float(A))
     win = Win(GOOD, load, math.nan, 0.0, 0.0, 0.0)
 
-    assert not evidence.sound(Evidence(wins=(win,)))
-    assert evidence.sound(Evidence(wins=(replace(win, gain=0.01),)))
+    assert not evidence.sound(win)
+    assert evidence.sound(replace(win, gain=0.01))
     assert Suggestion() == ANALYTIC

@@ -71,7 +71,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     for window in status.schedule:
         yield "schedule", window_text(window)
     yield from _under_way(status)
-    yield from _optimiser(status)
+    yield from _learning(status)
     yield "changes", changes_text(status)
     yield from _daemon(status)
 
@@ -83,11 +83,13 @@ def _in_force(status: Status) -> Iterator[tuple[str, str]]:
         yield "without it", without
 
 
-def _optimiser(status: Status) -> Iterator[tuple[str, str]]:
+def _learning(status: Status) -> Iterator[tuple[str, str]]:
     if status.optimiser is not None:
         at = status.at + status.seconds_old
         for text in optimiser_text.lines(status.optimiser, at=at, duration=duration):
             yield "optimiser", text
+    for text in status.forgotten:
+        yield "forgotten", text
 
 
 def _without_daemon(status: Status) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
+from policies.suggestions import allowed, plausible
 from policies.types import Context, Suggestion, Trial
 
 REMEMBERED = 48
@@ -53,7 +54,7 @@ def said(suggestion: Suggestion) -> str:
     )
 
 
-def sound(evidence: Evidence) -> bool:
-    """Tell whether all that was learned is made of numbers."""
-    numbers = [value for win in evidence.wins for value in (win.gain, win.low, win.high, win.checked)]
-    return all(math.isfinite(value) for value in numbers)
+def sound(win: Win) -> bool:
+    """Tell whether a win may be believed in: it is made of numbers, under a load that can be."""
+    numbers = (win.gain, win.low, win.high, win.checked)
+    return all(map(math.isfinite, numbers)) and allowed(win.suggestion) and plausible(win.context)

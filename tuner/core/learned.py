@@ -32,7 +32,7 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
         evidence: what the outer loop's trials came to.
     """
 
-    load: Load
+    load: Load = Load()
     recovery_factor: float = 1.0
     measured_on: str = ""
     proven: str = ""
@@ -72,8 +72,8 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
     recovery = Recovery(factor=learned.recovery_factor, measured_on=learned.measured_on)
     return EstimatorState(
         load=Load(
-            combining=load.combining if _sound(load.combining) else Regression(),
-            response=load.response if _sound(load.response) else Regression(),
+            combining=load.combining if sound(load.combining) else Regression(),
+            response=load.response if sound(load.response) else Regression(),
             curve=load.curve if load.curve.sound else Curve(),
         ),
         trends=Trends(bursts=Bursts(week=learned.week if learned.week.sound else Week())),
@@ -81,5 +81,6 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
     )
 
 
-def _sound(fit: Regression) -> bool:
+def sound(fit: Regression) -> bool:
+    """Tell whether a fit that was kept can be true."""
     return all(math.isfinite(value) for value in astuple(fit)) and fit.variance >= 0.0 and fit.weight >= 0.0

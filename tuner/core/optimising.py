@@ -14,7 +14,7 @@ from policies.types import Suggestion
 from tuner.core import caution, trials, trialstate
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.evidence import Evidence, said
-from tuner.core.evidence import sound as sound_evidence
+from tuner.core.evidence import sound as sound_win
 from tuner.core.state import State
 from tuner.core.trialstate import Look, Trials
 from tuner.records import Decision, DecisionKind, Event, Lifecycle, OptimiserProgress, Sample, winners
@@ -108,8 +108,8 @@ def server_of(state: State) -> str:
 def recalled(evidence: Evidence) -> Trials:
     """Return a fresh slice that knows what was learned; nonsense is forgotten."""
     log = tuple(one for one in evidence.log if sound_trial(one))
-    whole = sound_evidence(evidence) and len(log) == len(evidence.log)
-    return Trials(evidence=evidence if whole else replace(evidence, log=log, wins=()))
+    wins = tuple(one for one in evidence.wins if sound_win(one))
+    return Trials(evidence=replace(evidence, log=log, wins=wins))
 
 
 def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall: float) -> Look:

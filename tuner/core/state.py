@@ -185,7 +185,7 @@ class State(Struct, frozen=True):
     at its address now, until that is said; ``lock_asked`` tells that readings show who has the writer lock,
     which is asked for from the tick after active mode is entered; ``schedule`` has the windows that are
     active; ``settings`` are those in force, ``configured`` the configuration's where an ``overlay`` makes the
-    difference, None without one.
+    difference, None without one; ``untold`` are events, code and message, that the first tick says.
     """
 
     settings: Settings
@@ -230,3 +230,4 @@ class State(Struct, frozen=True):
     trials: Trials = Trials()
     configured: Settings | None = None
     overlay: Overlay | None = None
+    untold: tuple[tuple[str, str], ...] = ()

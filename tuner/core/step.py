@@ -39,6 +39,9 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
+LOST = "of what was learned of this server this cannot be read, and begins afresh: "
+"""How the event ``learned_lost`` begins."""
+
 
 def start(
     settings: Settings,
@@ -48,6 +51,7 @@ def start(
     left: tuple[Capacity, ...] = (),
     known: tuple[Capacity, ...] = (),
     learned: Learned | None = None,
+    lost: tuple[str, ...] = (),
 ) -> State:
     """Return the state before the first tick.
 
@@ -58,6 +62,7 @@ def start(
         left: what that run's writes may have left; ours to park where one of them is in force.
         known: the pairs of which one is in force where nobody changed it since; empty where unknown.
         learned: what earlier runs learned about this server.
+        lost: the parts of that which could not be read, each with the reason.
     """
     kept = Originals(capacity=originals, saved=True) if originals is not None else None
     return State(
@@ -69,6 +74,7 @@ def start(
         estimator=recall(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
         trials=Trials() if learned is None else optimising.recalled(learned.evidence),
+        untold=(("learned_lost", LOST + "; ".join(lost)),) if lost else (),
     )
 
 
@@ -78,10 +84,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     sample = tick.reading if isinstance(tick.reading, Sample) else None
     mode_before = state.mode
     ended = state.override is not None and now >= state.override.ends
-    state = _forget_old(state, now)
-    state, events = observe.take_receipt(state, tick.receipt, now=now, wall=wall)
+    events = [Event(wall=wall, code=code, message=text) for code, text in state.untold]
+    state = _forget_old(replace(state, untold=()) if events else state, now)
+    state, received = observe.take_receipt(state, tick.receipt, now=now, wall=wall)
     state, renewed = observe.take_facts(state, tick.facts, wall=wall)
-    events.extend(renewed)
+    events.extend([*received, *renewed])
     if ended:
         events.append(Event(wall=wall, code="override_ended", message="the override's time is over"))
     answers: list[Acknowledgement] = []

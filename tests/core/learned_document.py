@@ -1,0 +1,44 @@
+"""Writes what a daemon of today keeps of one server, every part of it filled, to the fixtures.
+
+``python -m tests.core.learned_document WHAT``, once for every change of what is kept; older ones stay.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from policies.types import Context, Suggestion, Trial
+from tests.core.test_learned import taught
+from tuner.core.evidence import Evidence, Win
+from tuner.core.learned import Learned, learn
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "learned"
+AT = 1_767_200_000.0
+
+
+def full() -> Learned:
+    """Return what is learned of a server, nothing of it being what a fresh daemon begins with."""
+    day = Context(redo_rate=1e6, row_bytes=300.0, lru_share=0.01, concurrency=4.0, flush_limit=8e7)
+    night = Context(redo_rate=2e5, row_bytes=420.0, lru_share=0.0, concurrency=0.0, flush_limit=8e7)
+    low, high = Suggestion(-0.02, 0.75, 1.2), Suggestion(0.01, 1.0, 0.8)
+    log = (
+        Trial(low, day, 0.012, 0.002, AT),
+        Trial(high, day, -0.004, 0.001, AT + 1e4),
+        Trial(low, night, 0.001, 0.004, AT + 2e4),
+    )
+    evidence = Evidence("9.7.4 legacy", log, (Win(low, day, 0.012, 0.006, 0.018, AT),))
+    state = taught()
+    week = state.trends.bursts.week.visited(9, 6.0e7).visited(33, 4.5e7).visited(34, 0.0)
+    trends = replace(state.trends, bursts=replace(state.trends.bursts, week=week))
+    recovery = replace(state.recovery, factor=0.5, measured_on="9.7.4")
+    state = replace(state, trends=trends, recovery=recovery)
+    return learn(state, proven="9.7.4", law="legacy", evidence=evidence)
+
+
+if __name__ == "__main__":
+    number = 1 + max(int(path.name.partition("-")[0]) for path in FOLDER.glob("*.msgpack"))
+    FOLDER.joinpath(f"{number}-{sys.argv[1]}.msgpack").write_bytes(msgspec.msgpack.encode(full()))
