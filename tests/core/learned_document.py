@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from policies.types import Context, Suggestion, Trial
 from tests.core.test_learned import taught
-from tuner.core.evidence import Evidence, Win
+from tuner.core.evidence import Aside, Evidence, Win
 from tuner.core.learned import Learned, learn
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "learned"
@@ -30,7 +30,8 @@ def full() -> Learned:
         Trial(high, day, -0.004, 0.001, AT + 1e4),
         Trial(low, night, 0.001, 0.004, AT + 2e4),
     )
-    evidence = Evidence("9.7.4 legacy", log, (Win(low, day, 0.012, 0.006, 0.018, AT),))
+    before = Aside("8.4.8 legacy", log[:2], (Win(high, night, 0.02, 0.01, 0.03, AT),))
+    evidence = Evidence("9.7.4 legacy", log, (Win(low, day, 0.012, 0.006, 0.018, AT),), (before,))
     state = taught()
     week = state.trends.bursts.week.visited(9, 6.0e7).visited(33, 4.5e7).visited(34, 0.0)
     trends = replace(state.trends, bursts=replace(state.trends.bursts, week=week))

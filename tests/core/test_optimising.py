@@ -262,9 +262,10 @@ def test_what_was_learned_survives_a_restart_of_the_daemon_and_no_upgrade() -> N
     bench.turns(3)
 
     assert same.trials.evidence == evidence
-    assert bench.state.trials.evidence == Evidence(f"9.8.0 {FACTS.flush_law}")
+    afresh = bench.state.trials.evidence
+    assert (afresh.server, afresh.log, afresh.wins) == (f"9.8.0 {FACTS.flush_law}", (), ())
     broken = replace(evidence, log=(*evidence.log, replace_gain(evidence.log[0])))
-    assert optimising.recalled(broken).evidence == evidence
+    assert optimising.recalled(broken, server).evidence == evidence
 
 
 def replace_gain(trial: Trial) -> Trial:

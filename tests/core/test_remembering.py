@@ -74,7 +74,7 @@ def test_every_version_reads_what_each_version_kept(path: Path) -> None:
     assert lost == ()
     assert learned is not None
     assert holds(again, document(path))
-    assert recalled(learned.evidence).evidence == learned.evidence
+    assert recalled(learned.evidence, learned.evidence.server).evidence == learned.evidence
 
 
 def test_what_is_kept_now_is_among_the_fixtures() -> None:

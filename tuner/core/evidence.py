@@ -8,11 +8,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.suggestions import allowed, plausible
+from policies.suggestions import sound as sound_trial
 from policies.types import Context, Suggestion, Trial
 
 REMEMBERED = 48
 WINS = 8
-"""Trials and won suggestions that are kept."""
+"""Trials and won suggestions that are kept, of one server."""
+
+ASIDE = 3
+"""Other versions and flush laws of which as much is kept: an upgrade and the way back, each with two laws."""
 
 
 class Win(Struct, frozen=True):
@@ -26,12 +30,26 @@ class Win(Struct, frozen=True):
     checked: float
 
 
-class Evidence(Struct, frozen=True):
-    """What lasts: of which server, what trials came to, and what won."""
+class Aside(Struct, frozen=True):
+    """The same of what the server was before, until it is that again."""
 
     server: str = ""
     log: tuple[Trial, ...] = ()
     wins: tuple[Win, ...] = ()
+
+    def __str__(self) -> str:
+        trials = f"{len(self.log)} trial{'' if len(self.log) == 1 else 's'}"
+        wins = f"{len(self.wins)} won suggestion{'' if len(self.wins) == 1 else 's'}"
+        return f"{trials} and {wins} of {self.server}"
+
+
+class Evidence(Struct, frozen=True):
+    """What lasts: of which server, what trials came to, what won, and what is set aside, the newest last."""
+
+    server: str = ""
+    log: tuple[Trial, ...] = ()
+    wins: tuple[Win, ...] = ()
+    aside: tuple[Aside, ...] = ()
 
     def told(self, trial: Trial) -> Evidence:
         """Return it with a trial more."""
@@ -44,6 +62,36 @@ class Evidence(Struct, frozen=True):
     def without(self, suggestion: Suggestion) -> Evidence:
         """Return it as if a suggestion had never won."""
         return replace(self, wins=tuple(one for one in self.wins if one.suggestion != suggestion))
+
+    def beside(self, server: str) -> Evidence:
+        """Return it for what the server is now; what it was before is set aside, and found again.
+
+        Args:
+            server: version and flush law; evidence of another one says nothing about it.
+        """
+        if server == self.server:
+            return self
+        again = next((one for one in self.aside if one.server == server), Aside(server))
+        aside = tuple(one for one in self.aside if one.server not in {server, self.server})
+        if self.server and (self.log or self.wins):
+            aside = (*aside, Aside(self.server, self.log, self.wins))
+        return Evidence(server, again.log, again.wins, aside[-ASIDE:])
+
+    def sifted(self) -> Evidence:
+        """Return it without the trials and wins that cannot be true."""
+        aside = tuple(replace(one, log=_true(one.log), wins=_won(one.wins)) for one in self.aside)
+        return replace(self, log=_true(self.log), wins=_won(self.wins), aside=aside)
+
+
+def turned(before: Evidence, after: Evidence) -> str:
+    """Return what ``beside`` set aside and found again, in words; empty where it did neither."""
+    said = []
+    if before.server != after.server and before.server and (before.log or before.wins):
+        kept = Aside(before.server, before.log, before.wins)
+        said.append(f"{kept} are set aside until it is that again")
+    if before.server != after.server and (after.log or after.wins):
+        said.append(f"{Aside(after.server, after.log, after.wins)} are known again")
+    return "; ".join(said)
 
 
 def said(suggestion: Suggestion) -> str:
@@ -58,3 +106,11 @@ def sound(win: Win) -> bool:
     """Tell whether a win may be believed in: it is made of numbers, under a load that can be."""
     numbers = (win.gain, win.low, win.high, win.checked)
     return all(map(math.isfinite, numbers)) and allowed(win.suggestion) and plausible(win.context)
+
+
+def _true(log: tuple[Trial, ...]) -> tuple[Trial, ...]:
+    return tuple(one for one in log if sound_trial(one))
+
+
+def _won(wins: tuple[Win, ...]) -> tuple[Win, ...]:
+    return tuple(one for one in wins if sound(one))

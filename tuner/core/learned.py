@@ -44,6 +44,21 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
         """Return the server version on which this law was verified; empty where it was another one."""
         return self.proven if self.law in {"", law} else ""
 
+    def afresh(self, *, version: str, law: str) -> tuple[str, ...]:
+        """Return what is forgotten beside a server of that version and flush law, in words."""
+        said = []
+        if self.measured_on not in {"", version}:
+            said.append(forgotten(self.recovery_factor, self.measured_on))
+        if self.proven and (self.proven != version or not self.proof_of(law)):
+            law = f"the flush law {self.law}" if self.law else "the flush law"
+            said.append(f"{law} was verified on {self.proven}, and that of now has to match first")
+        return tuple(said)
+
+
+def forgotten(factor: float, version: str) -> str:
+    """Return that measured recoveries of a version count no more."""
+    return f"the factor {factor:.2f} of crash recoveries, measured on {version}, is forgotten"
+
 
 def learn(state: EstimatorState, *, proven: str = "", law: str = "", evidence: Evidence = NOTHING) -> Learned:
     """Return what is worth keeping."""

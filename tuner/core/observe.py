@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core import caution, degraded, estimator, foreign, gate, laws, occurrences, scheduled
+from tuner.core.learned import forgotten
 from tuner.core.recovery import Recovery
 from tuner.core.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.state import Originals, State
@@ -87,8 +88,15 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     fresh = gate.GateState(proven=state.gate.proven)
     policy = state.policy if facts.flush_law == known.flush_law else None
     state = replace(state, gate=fresh, policy=policy)
+    recovery = state.estimator.recovery
     state = replace(state, estimator=replace(state.estimator, recovery=Recovery()))
-    return state, [Event(wall=wall, code="version", message=message)]
+    if not recovery.measured_on:
+        return state, [Event(wall=wall, code="version", message=message)]
+    why = f"the server is {facts.version} now: {forgotten(recovery.factor, recovery.measured_on)}"
+    return state, [
+        Event(wall=wall, code="version", message=f"{message}; measured crash recoveries are forgotten"),
+        Event(wall=wall, code="learned_afresh", message=why),
+    ]
 
 
 def _take_recovery(state: State, facts: Facts, *, wall: float) -> tuple[State, list[Event]]:

@@ -9,15 +9,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from policies.suggestions import sound as sound_trial
 from policies.types import Suggestion
 from tuner.core import caution, trials, trialstate
 from tuner.core.asking import Asked, Outcome, refused
-from tuner.core.evidence import Evidence, said
-from tuner.core.evidence import sound as sound_win
+from tuner.core.evidence import Evidence, said, turned
 from tuner.core.state import State
 from tuner.core.trialstate import Look, Trials
-from tuner.records import Decision, DecisionKind, Event, Lifecycle, OptimiserProgress, Sample, winners
+from tuner.records import Decision, DecisionKind, Event, Facts, Lifecycle, OptimiserProgress, Sample, winners
 from tuner.settings import Mode
 
 POLICY = "bayes"
@@ -53,14 +51,25 @@ def follow(
         if slice_.at is not None:
             state = replace(state, trials=Trials(evidence=slice_.evidence))
         return state, []
-    server = server_of(state)
-    if slice_.evidence.server != server:
-        slice_ = Trials(evidence=Evidence(server=server))
+    slice_, told = _beside(slice_, server_of(state.facts), now=now, wall=wall)
     if sample is None or state.estimate is None:
         slice_, events = trials.barred(slice_, "no reading", now=now, wall=wall)
     else:
         slice_, events = trials.update(slice_, _look(state, sample, decision, now=now, wall=wall))
-    return replace(state, trials=slice_), events
+    return replace(state, trials=slice_), [*told, *events]
+
+
+def _beside(slice_: Trials, server: str, *, now: float, wall: float) -> tuple[Trials, list[Event]]:
+    """Begin anew where the server is another one; what was learned of this one before is found again."""
+    before = slice_.evidence
+    if before.server == server:
+        return slice_, []
+    ended, events = trials.barred(slice_, f"the server is {server} now", now=now, wall=wall)
+    after = before.beside(server)
+    if said_of_it := turned(before, after):
+        text = f"the server is {server} now: {said_of_it}"
+        events.append(trialstate.event(wall, "learned_afresh", text))
+    return Trials(evidence=after, number=ended.number), events
 
 
 def suggest(state: State, asked: Asked) -> Outcome:
@@ -100,16 +109,14 @@ def progress(state: State, *, now: float) -> OptimiserProgress | None:
     return trialstate.progress(state.trials, now=now) if state.settings.policy == POLICY else None
 
 
-def server_of(state: State) -> str:
+def server_of(facts: Facts) -> str:
     """Return what evidence is kept for: a server of another version, or with another law, is another one."""
-    return f"{state.facts.version} {state.facts.flush_law}"
+    return f"{facts.version} {facts.flush_law}"
 
 
-def recalled(evidence: Evidence) -> Trials:
-    """Return a fresh slice that knows what was learned; nonsense is forgotten."""
-    log = tuple(one for one in evidence.log if sound_trial(one))
-    wins = tuple(one for one in evidence.wins if sound_win(one))
-    return Trials(evidence=replace(evidence, log=log, wins=wins))
+def recalled(evidence: Evidence, server: str) -> Trials:
+    """Return a fresh slice that knows what was learned of that server; nonsense is forgotten."""
+    return Trials(evidence=evidence.sifted().beside(server))
 
 
 def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall: float) -> Look:

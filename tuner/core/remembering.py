@@ -19,13 +19,13 @@ from policies.types import Trial
 from tuner.core import evidence
 from tuner.core.bursts import Week
 from tuner.core.curve import Curve
-from tuner.core.evidence import Evidence, Win
+from tuner.core.evidence import Aside, Evidence, Win
 from tuner.core.learned import Learned, sound
 from tuner.core.load import Load
 from tuner.core.recovery import Recovery
 from tuner.core.regression import Regression
 
-_TAKEN_APART: frozenset[Any] = frozenset({Learned, Load, Evidence})
+_TAKEN_APART: frozenset[Any] = frozenset({Learned, Load, Evidence, Aside})
 """Records of which each field is a part of its own."""
 
 _WORDS: Mapping[str, str] = MappingProxyType(
@@ -41,6 +41,9 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "evidence.server": "which server the trials were made on",
         "evidence.log": "trials",
         "evidence.wins": "won suggestions",
+        "evidence.aside": "versions before with their trials",
+        "evidence.aside.log": "trials of a version before",
+        "evidence.aside.wins": "won suggestions of a version before",
     }
 )
 """Parts by their path in the document, for people; a part without words goes by its path."""
@@ -114,6 +117,8 @@ def _list(raw: Any, kind: Any, path: str, lost: list[str]) -> tuple[Any, ...]:  
     if not isinstance(raw, list):
         lost.append(f"{_named(path)}: no list")
         return ()
+    if kind in _TAKEN_APART:
+        return tuple(_record(one, kind, path, lost) for one in raw)
     read = [_value(one, kind, path) for one in raw]
     wrong = [why for _, why in read if why]
     if wrong:

@@ -17,6 +17,7 @@ from tuner.core import (
     scheduledrain,
 )
 from tuner.core.asking import Asked
+from tuner.core.evidence import turned
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
 from tuner.core.learned import Learned, recall
@@ -65,6 +66,9 @@ def start(
         lost: the parts of that which could not be read, each with the reason.
     """
     kept = Originals(capacity=originals, saved=True) if originals is not None else None
+    trials = Trials()
+    if learned is not None:
+        trials = optimising.recalled(learned.evidence, optimising.server_of(facts))
     return State(
         settings=settings,
         facts=facts,
@@ -73,9 +77,22 @@ def start(
         writes=Writes(left=left, known=known),
         estimator=recall(learned, version=facts.version),
         gate=GateState(proven=learned.proof_of(facts.flush_law) if learned is not None else ""),
-        trials=Trials() if learned is None else optimising.recalled(learned.evidence),
-        untold=(("learned_lost", LOST + "; ".join(lost)),) if lost else (),
+        trials=trials,
+        untold=_untold(facts, learned, trials, lost),
     )
+
+
+def _untold(
+    facts: Facts, learned: Learned | None, trials: Trials, lost: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return the events that say what of earlier knowledge begins afresh, beside this server."""
+    said = [("learned_lost", LOST + "; ".join(lost))] if lost else []
+    if learned is not None:
+        afresh = learned.afresh(version=facts.version, law=facts.flush_law)
+        parts = [part for part in (*afresh, turned(learned.evidence, trials.evidence)) if part]
+        if parts:
+            said.append(("learned_afresh", f"the server is {trials.evidence.server} now: {'; '.join(parts)}"))
+    return tuple(said)
 
 
 def step(state: State, tick: Tick) -> tuple[State, TickRecord]:

@@ -97,7 +97,7 @@ class Supervisor:
                     return
             question = Question(
                 number=progress.number,
-                seed=seed_of(f"{state.facts.identity} {server_of(state)}", progress.number),
+                seed=seed_of(f"{state.facts.identity} {server_of(state.facts)}", progress.number),
                 context=context,
                 log=state.trials.evidence.log,
             )
