@@ -6,7 +6,9 @@ import contextlib
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
@@ -231,3 +233,55 @@ def test_a_killed_run_holds_nothing(before: Life, monkeypatch: pytest.MonkeyPatc
     life = watched(changed(before), 3)
 
     assert told(life, "foreign_change") == []
+
+
+def relearned(before: Life, changes: Callable[[dict[str, Any]], None]) -> Life:
+    """Return the next daemon, after what the one before learned was changed on disk."""
+    path = journal_path(Path(before.config.daemon.state_directory))
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        ((blob,),) = db.execute("SELECT state FROM learned").fetchall()
+        raw = msgspec.msgpack.decode(blob)
+        changes(raw)
+        db.execute("UPDATE learned SET state = ?", (msgspec.msgpack.encode(raw),))
+        db.commit()
+    return after(before)
+
+
+def test_what_cannot_be_read_is_forgotten_alone_and_said(before: Life) -> None:
+    """Event and log name the spoilt part with the reason; the room for bursts is what it was."""
+    watched(before)
+
+    def spoil(raw: dict[str, Any]) -> None:
+        raw["week"]["visits"] = "often"
+        raw["late"] |= {"recent": 4e7, "at": before.clock.wall()}
+
+    with capture_logs() as logged:
+        life = watched(relearned(before, spoil))
+
+    (event,) = told(life, "learned_lost")
+    assert "bursts by hour of the week: Expected `array`, got `str`" in event.message
+    assert any(event.message in str(line.get("why")) for line in logged)
+    assert life.records[-1].estimate is not None
+    assert life.records[-1].estimate.burst_bytes == pytest.approx(4e7, rel=0.1)
+    assert told(watched(after(life)), "learned_lost") == []
+
+
+def test_an_upgrade_of_the_server_while_no_daemon_ran_is_said_once(before: Life) -> None:
+    """The next daemon says what is forgotten, with both versions; the one after it has nothing to say."""
+    watched(before)
+
+    def measured(raw: dict[str, Any]) -> None:
+        raw |= {"recovery_factor": 0.5, "version": "9.7.4", "proven": ""}
+
+    life = relearned(before, measured)
+    life.server.told = {"version": "9.8.0"}
+    watched(life)
+    again = after(life)
+    again.server.told = {"version": "9.8.0"}
+    watched(again)
+
+    (event,) = told(life, "learned_afresh")
+    assert event.message == (
+        "the server is 9.8.0 legacy now: the factor 0.50 of crash recoveries, measured on 9.7.4, is forgotten"
+    )
+    assert told(again, "learned_afresh") == []

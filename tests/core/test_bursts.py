@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.core.bursts import HOUR_SECONDS, HOURS, LEAD_SECONDS, Bursts, Week, hour_of_week
+from tuner.core.bursts import HOUR_SECONDS, HOURS, LEAD_SECONDS, Bursts, Late, Week, hour_of_week
 
 MONDAY = 1_767_571_200.0
 """2026-01-05 00:00 UTC."""
@@ -148,3 +148,91 @@ def test_whatever_clock_and_load_do_the_memory_stays_sound(
         bursts = bursts.follow(beyond, age=age, wall=wall, elapsed=elapsed)
         assert bursts.expected(wall) >= bursts.recent >= bursts.excess >= 0.0
     assert bursts.week.sound
+
+
+def restarted(bursts: Bursts) -> Bursts:
+    """Return what the next daemon begins with."""
+    ended = bursts.interrupted()
+    return Bursts.recalled(ended.week, ended.late())
+
+
+NINE = MONDAY + 9 * HOUR_SECONDS
+
+
+def burst_of_this_hour() -> Bursts:
+    """Return the bursts at 9:40, after ten minutes of 60 MiB in the hour that goes on."""
+    return lived(Bursts(), NINE, NINE + 2_400.0, daily_at=9)
+
+
+def test_a_restart_of_the_daemon_in_mid_hour_keeps_room_for_this_hours_burst() -> None:
+    """A minute after it as much is kept free as without it: the next burst may come at once."""
+    before = burst_of_this_hour()
+    at = NINE + 2_400.0
+    there = before.follow(None, age=0.0, wall=at, elapsed=60.0)
+    again = restarted(before).follow(None, age=0.0, wall=at, elapsed=1.0)
+
+    assert before.expected(at) > 50 * MEBIBYTE
+    assert again.expected(at) == pytest.approx(there.expected(at), rel=1e-3)
+    assert again.hours_burst == there.hours_burst
+    assert again.seen == pytest.approx(before.seen + 1.0)
+
+
+def test_the_hour_of_a_restart_is_remembered_a_week_later() -> None:
+    """The hour is booked as one that was seen, once, however often the daemon was restarted in it."""
+    bursts = burst_of_this_hour()
+    for minute in range(41, 60):
+        bursts = restarted(bursts).follow(None, age=0.0, wall=NINE + 60.0 * minute, elapsed=60.0)
+    after = bursts.follow(None, age=0.0, wall=NINE + HOUR_SECONDS, elapsed=60.0)
+
+    assert after.week.bytes[9] > 50 * MEBIBYTE
+    assert after.week.visits[9] == 1
+    assert sum(after.week.visits) == 1
+
+
+def test_without_a_daemon_a_burst_fades_as_with_one() -> None:
+    """After six hours for which nobody looked a factor e is gone; the hour it came in is booked."""
+    before = burst_of_this_hour()
+    later = NINE + 2_400.0 + 6 * HOUR_SECONDS
+    after = restarted(before).follow(None, age=0.0, wall=later, elapsed=1.0)
+
+    assert after.recent == pytest.approx(before.recent / 2.718, rel=0.01)
+    assert after.week.bytes[9] == pytest.approx(before.hours_burst)
+    assert after.hours_burst == 0.0
+
+
+def test_the_same_hour_a_week_later_is_another_one() -> None:
+    """A daemon that comes back to the minute after a week begins that hour anew."""
+    after = restarted(burst_of_this_hour()).follow(None, age=0.0, wall=NINE + WEEK + 2_400.0, elapsed=1.0)
+
+    assert after.week.visits[9] == 1
+    assert (after.seen, after.hours_burst) == (1.0, 0.0)
+
+
+def test_a_burst_under_way_counts_with_what_it_has_come_to() -> None:
+    """A daemon that ends in the middle of a burst leaves what it was so far."""
+    before = lived(Bursts(), NINE, NINE + 900.0, daily_at=9)
+    assert before.excess > 20 * MEBIBYTE
+    after = restarted(before).follow(None, age=0.0, wall=NINE + 960.0, elapsed=1.0)
+
+    assert after.hours_burst == before.largest
+    assert after.recent == pytest.approx(before.recent, rel=0.01)
+
+
+def test_a_restart_of_a_daemon_without_a_reading_keeps_the_time() -> None:
+    """Of a daemon that ended before its first reading the next one still knows when the last one was."""
+    before = burst_of_this_hour()
+
+    assert restarted(restarted(before)) == restarted(before)
+
+
+@settings(deadline=None)
+@given(st.floats(-1e12, 1e12), st.floats(0.0, 1e12), st.floats(0.0, 1e15), st.floats(0.0, 1e9))
+def test_no_clock_makes_a_restart_harmful(wall: float, at: float, burst: float, seen: float) -> None:
+    """Whatever the clock says after a restart, no more is expected than was known, and all is finite."""
+    late = Late(at=at, recent=burst, seen=seen, hours_burst=burst)
+    after = Bursts.recalled(Week(), late).follow(None, age=0.0, wall=wall, elapsed=1.0)
+
+    assert late.sound
+    assert after.week.sound
+    assert after.late().sound or wall < 0.0
+    assert 0.0 <= after.expected(wall) <= burst

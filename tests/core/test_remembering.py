@@ -13,7 +13,7 @@ import pytest
 from tests.bench import Bench
 from tests.core.learned_document import FOLDER, full
 from tests.factory import FACTS
-from tuner.core.bursts import Week
+from tuner.core.bursts import Late, Week
 from tuner.core.curve import Curve
 from tuner.core.learned import Learned
 from tuner.core.optimising import recalled
@@ -100,6 +100,8 @@ def spoilt(part: str, value: object) -> dict[str, Any]:
 PARTS: list[tuple[str, object, str, Callable[[Learned], object], object]] = [
     ("week.visits", "often", "bursts by hour of the week", lambda one: one.week, Week()),
     ("week.bytes", [1.0], "bursts by hour of the week: it cannot be true", lambda one: one.week, Week()),
+    ("late.recent", -1.0, "bursts of the last hours: it cannot be true", lambda one: one.late, Late()),
+    ("late.at", "noon", "bursts of the last hours", lambda one: one.late, Late()),
     ("load.combining.variance", None, "write combining", lambda one: one.load.combining, Regression()),
     ("load.response", 7, "what a page flushed costs", lambda one: one.load.response, Regression()),
     ("load.curve.densities", {}, "write combining by age", lambda one: one.load.curve, Curve()),

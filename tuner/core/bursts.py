@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 HOURS = 168
 """Hours of a week; the first is the one that begins on Monday at 00:00 UTC."""
@@ -82,6 +82,27 @@ class Week(Struct, frozen=True):
         return replace(self, bytes=(*self.bytes[:hour], burst, *self.bytes[hour + 1 :]))
 
 
+class Late(Struct, frozen=True):
+    """What the last hours showed, as it outlives a daemon.
+
+    Attributes:
+        at: Unix time up to which they were seen, seconds; 0 where nothing was.
+        recent: the largest burst of the last hours as of then, bytes.
+        seen: seconds of the hour of that time that were seen.
+        hours_burst: the largest burst that began in it, bytes.
+    """
+
+    at: float = 0.0
+    recent: float = 0.0
+    seen: float = 0.0
+    hours_burst: float = 0.0
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether what was kept can be true."""
+        return all(math.isfinite(one) and one >= 0.0 for one in astuple(self))
+
+
 class Bursts(Struct, frozen=True):
     """What is known of the load's bursts.
 
@@ -95,6 +116,8 @@ class Bursts(Struct, frozen=True):
         seen: seconds of it that were seen.
         hours_burst: the largest burst that began in it, bytes.
         week: what earlier hours came to.
+        at: Unix time of the last reading that was followed, seconds; 0 before the first.
+        resumed: that was an earlier daemon's, and no reading has been followed since.
     """
 
     excess: float = 0.0
@@ -106,6 +129,28 @@ class Bursts(Struct, frozen=True):
     seen: float = 0.0
     hours_burst: float = 0.0
     week: Week = Week()
+    at: float = 0.0
+    resumed: bool = False
+
+    @classmethod
+    def recalled(cls, week: Week, late: Late) -> Bursts:
+        """Return what an earlier daemon knew; its first reading tells how long nobody has looked."""
+        if late.at == 0.0:
+            return cls(week=week)
+        hour = hour_of_week(late.at)
+        return cls(
+            recent=late.recent,
+            hour=hour,
+            seen=late.seen,
+            hours_burst=late.hours_burst,
+            week=week,
+            at=late.at,
+            resumed=True,
+        )
+
+    def late(self) -> Late:
+        """Return what the last hours showed, for the next daemon."""
+        return Late(self.at, self.recent, self.seen, self.hours_burst)
 
     def follow(self, beyond: float | None, *, age: float, wall: float, elapsed: float) -> Bursts:
         """Return the bursts with one reading more.
@@ -117,6 +162,8 @@ class Bursts(Struct, frozen=True):
             wall: Unix time of the reading, seconds.
             elapsed: seconds since the last reading.
         """
+        if self.resumed:
+            return self._taken_up(wall).follow(beyond, age=age, wall=wall, elapsed=elapsed)
         hour = hour_of_week(wall)
         known = self if hour == self.hour else self._turn(hour)
         grown = 0.0 if known.before is None else age - known.before
@@ -127,7 +174,8 @@ class Bursts(Struct, frozen=True):
             known = replace(known, began=hour, largest=0.0)
         recent = max(excess, known.recent * math.exp(-elapsed / RECENT_SECONDS))
         largest = max(known.largest, excess)
-        return replace(known, excess=excess, largest=largest, recent=recent, seen=known.seen + elapsed)
+        seen = known.seen + elapsed
+        return replace(known, excess=excess, largest=largest, recent=recent, seen=seen, at=wall)
 
     def expected(self, wall: float) -> float:
         """Return the redo to keep free for the load's bursts at a Unix time, bytes."""
@@ -149,6 +197,16 @@ class Bursts(Struct, frozen=True):
         if self.began == self.hour:
             return replace(self, largest=0.0, hours_burst=max(self.hours_burst, self.largest))
         return replace(self, largest=0.0, week=self.week.met(self.began, self.largest))
+
+    def _taken_up(self, wall: float) -> Bursts:
+        """Return the bursts as they have faded while no daemon looked; a clock that went back lets none fade.
+
+        The hour goes on if it is the same one, and not the one a week later.
+        """
+        same = wall // HOUR_SECONDS == self.at // HOUR_SECONDS
+        known = self if same else self._turn(hour_of_week(wall))
+        away = max(0.0, wall - self.at)
+        return replace(known, recent=self.recent * math.exp(-away / RECENT_SECONDS), resumed=False)
 
     def _turn(self, hour: int) -> Bursts:
         """Book the hour that is over, and begin another."""

@@ -7,7 +7,7 @@ import math
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from tuner.core.bursts import Bursts, Week
+from tuner.core.bursts import Bursts, Late, Week
 from tuner.core.curve import Curve
 from tuner.core.estimator import EstimatorState
 from tuner.core.evidence import Evidence
@@ -29,6 +29,7 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
         proven: server version whose flush law was verified last; empty before the first.
         law: which law that was; empty in an older program's.
         week: the load's bursts by hour of the week.
+        late: those of the last hours.
         evidence: what the outer loop's trials came to.
     """
 
@@ -38,6 +39,7 @@ class Learned(Struct, frozen=True, rename={"measured_on": "version"}):
     proven: str = ""
     law: str = ""
     week: Week = Week()
+    late: Late = Late()
     evidence: Evidence = Evidence()
 
     def proof_of(self, law: str) -> str:
@@ -61,15 +63,16 @@ def forgotten(factor: float, version: str) -> str:
 
 
 def learn(state: EstimatorState, *, proven: str = "", law: str = "", evidence: Evidence = NOTHING) -> Learned:
-    """Return what is worth keeping."""
-    recovery = state.recovery
+    """Return what is worth keeping; a burst under way counts with what it has come to."""
+    recovery, bursts = state.recovery, state.trends.bursts.interrupted()
     return Learned(
         load=state.load,
         recovery_factor=recovery.factor,
         measured_on=recovery.measured_on,
         proven=proven,
         law=law,
-        week=state.trends.bursts.week,
+        week=bursts.week,
+        late=bursts.late(),
         evidence=evidence,
     )
 
@@ -84,6 +87,8 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
     if learned is None:
         return EstimatorState()
     load = learned.load
+    week = learned.week if learned.week.sound else Week()
+    late = learned.late if learned.late.sound else Late()
     recovery = Recovery(factor=learned.recovery_factor, measured_on=learned.measured_on)
     return EstimatorState(
         load=Load(
@@ -91,7 +96,7 @@ def recall(learned: Learned | None, *, version: str = "") -> EstimatorState:
             response=load.response if sound(load.response) else Regression(),
             curve=load.curve if load.curve.sound else Curve(),
         ),
-        trends=Trends(bursts=Bursts(week=learned.week if learned.week.sound else Week())),
+        trends=Trends(bursts=Bursts.recalled(week, late)),
         recovery=recovery if recovery.sound and version == recovery.measured_on else Recovery(),
     )
 

@@ -17,7 +17,7 @@ from msgspec.structs import FieldInfo, fields
 from policies.suggestions import sound as sound_trial
 from policies.types import Trial
 from tuner.core import evidence
-from tuner.core.bursts import Week
+from tuner.core.bursts import Late, Week
 from tuner.core.curve import Curve
 from tuner.core.evidence import Aside, Evidence, Win
 from tuner.core.learned import Learned, sound
@@ -38,6 +38,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "proven": "the version on which the flush law was verified",
         "law": "the flush law that was verified",
         "week": "bursts by hour of the week",
+        "late": "bursts of the last hours",
         "evidence.server": "which server the trials were made on",
         "evidence.log": "trials",
         "evidence.wins": "won suggestions",
@@ -54,6 +55,7 @@ _CAN_BE: Mapping[Any, Callable[[Any], bool]] = MappingProxyType(
         Regression: sound,
         Curve: lambda curve: curve.sound,
         Week: lambda week: week.sound,
+        Late: lambda late: late.sound,
         Trial: sound_trial,
         Win: evidence.sound,
     }
