@@ -22,7 +22,9 @@ AT = 1_767_200_000.0
 
 def full() -> Learned:
     """Return what is learned of a server, nothing of it being what a fresh daemon begins with."""
-    day = Context(redo_rate=1e6, row_bytes=300.0, lru_share=0.01, concurrency=4.0, flush_limit=8e7)
+    day = Context(
+        redo_rate=1e6, row_bytes=300.0, lru_share=0.01, concurrency=4.0, flush_limit=8e7, read_share=0.8
+    )
     night = Context(redo_rate=2e5, row_bytes=420.0, lru_share=0.0, concurrency=0.0, flush_limit=8e7)
     low, high = Suggestion(-0.02, 0.75, 1.2), Suggestion(0.01, 1.0, 0.8)
     log = (

@@ -185,6 +185,26 @@ def test_a_park_for_another_role_ends_a_trial() -> None:
     assert bench.state.trials.running is None
 
 
+def test_what_was_learned_in_another_role_is_not_used_and_is_not_lost() -> None:
+    """A server that becomes a replica begins its trials afresh, says so, and knows the old ones after."""
+    bench = trying(asking())
+    load = bench.state.trials.context
+    assert load is not None
+    log = (Trial(LOWER, load, 0.01, 0.001, EPOCH),)
+    evidence = replace(bench.state.trials.evidence, log=log)
+    bench.state = replace(bench.state, trials=replace(bench.state.trials, evidence=evidence))
+    bench.server.shows["replica"] = True
+    bench.turn()
+    said = [event.message for event in bench.record.events if event.code == "learned_afresh"]
+
+    assert bench.state.trials.evidence.log == ()
+    assert bench.state.trials.running is None
+    assert any("as a replica now" in text and "1 trial" in text for text in said)
+    bench.server.shows["replica"] = False
+    bench.turn()
+    assert bench.state.trials.evidence.log == log
+
+
 def test_a_sync_flush_under_a_suggestion_is_remembered() -> None:
     """A guard that fires in a suggested block ends it and counts against the suggestion."""
     bench = trying(asking())

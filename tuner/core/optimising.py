@@ -51,7 +51,7 @@ def follow(
         if slice_.at is not None:
             state = replace(state, trials=Trials(evidence=slice_.evidence))
         return state, []
-    slice_, told = _beside(slice_, server_of(state.facts), now=now, wall=wall)
+    slice_, told = _beside(slice_, server_of(state.facts, state.role), now=now, wall=wall)
     if sample is None or state.estimate is None:
         slice_, events = trials.barred(slice_, "no reading", now=now, wall=wall)
     else:
@@ -109,9 +109,14 @@ def progress(state: State, *, now: float) -> OptimiserProgress | None:
     return trialstate.progress(state.trials, now=now) if state.settings.policy == POLICY else None
 
 
-def server_of(facts: Facts) -> str:
-    """Return what evidence is kept for: a server of another version, or with another law, is another one."""
-    return f"{facts.version} {facts.flush_law}"
+def server_of(facts: Facts, role: str = "") -> str:
+    """Return what evidence is kept for: a server of another version, law or role is another one.
+
+    Args:
+        facts: version and flush law.
+        role: in words; what replays another's writes has learned nothing for the day when it takes its own.
+    """
+    return f"{facts.version} {facts.flush_law}{' as a replica' if role.startswith('replica') else ''}"
 
 
 def recalled(evidence: Evidence, server: str) -> Trials:
