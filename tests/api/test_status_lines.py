@@ -10,12 +10,17 @@ from msgspec.structs import replace
 from api.status import status_of
 from tests.api.factory import FACTS, START, record
 from tuner.cli.status_table import table
-from tuner.records import Facts
+from tuner.records import Facts, TickRecord
 
 
 def shown(facts: Facts) -> str:
     """Return what status prints of a server."""
     return table(status_of(record(7), facts=facts, wall=START, process=None))
+
+
+def of(tick: TickRecord) -> str:
+    """Return what status prints of a tick."""
+    return table(status_of(tick, facts=FACTS, wall=START, process=None))
 
 
 def test_no_authority_is_claimed_where_no_m_moves_the_age() -> None:
@@ -46,3 +51,13 @@ def test_the_server_has_its_name() -> None:
     rented = replace(FACTS, family="percona", version="8.0.46-37", managed="Amazon RDS")
 
     assert "Percona Server 8.0.46-37 on Amazon RDS at" in shown(rented)
+
+
+def test_the_law_that_decided_has_its_name() -> None:
+    """Who reads status knows which policy was asked; where none was, as under a hold, none is named."""
+    asked = record(7)
+    decided = replace(asked, decision=replace(asked.decision, policy="bayes"))
+    nobody = replace(asked, decision=replace(asked.decision, policy=""))
+
+    assert re.search(r"^policy +bayes; innobrim policies says what it does$", of(decided), re.MULTILINE)
+    assert not re.search(r"^policy ", of(nobody), re.MULTILINE)

@@ -32,7 +32,7 @@ from tuner.cli.wording import (
 from tuner.core.degraded import ENABLE
 from tuner.core.foreign import WHO_CHANGED, who_changed
 from tuner.printable import printable
-from tuner.records import HoldCode
+from tuner.records import Decision, HoldCode
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
 
@@ -60,10 +60,7 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
         yield "going on", f"{', '.join(status.occurrences)}; nothing is learned meanwhile"
     if status.degraded:
         yield "degraded", f"InnoDB counters are off: {_WEAKER}; to turn them on: {ENABLE}"
-    decision = status.decision
-    yield "decision", decision_text(decision)
-    if decision.would is not None:
-        yield "would set", pair_text(decision.would)
+    yield from _decided(status.decision)
     yield from _in_force(status)
     if status.missed is not None:
         yield "reading", f"failed: {status.missed}"
@@ -74,6 +71,14 @@ def _rows(status: Status) -> Iterator[tuple[str, str]]:
     yield from _learning(status)
     yield "changes", changes_text(status)
     yield from _daemon(status)
+
+
+def _decided(decision: Decision) -> Iterator[tuple[str, str]]:
+    yield "decision", decision_text(decision)
+    if decision.policy:
+        yield "policy", f"{decision.policy}; innobrim policies says what it does"
+    if decision.would is not None:
+        yield "would set", pair_text(decision.would)
 
 
 def _in_force(status: Status) -> Iterator[tuple[str, str]]:
