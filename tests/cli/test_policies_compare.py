@@ -97,7 +97,7 @@ def test_time_that_is_up_ends_with_the_command_that_goes_on(tmp_path: Path, scen
     assert again == f"--compare --resume {directory} --time 120s --jobs 1"
     assert "before the first run: --time 0.01s is too short for one: another run may take" in said
     assert (whole.exit_code, once_more.exit_code) == (0, 0)
-    assert "2 runs of 1 policies on 1 scenarios, 2 to do" in whole.stderr
+    assert "2 runs of 1 policies on one scenario, 2 to do" in whole.stderr
     assert "0 to do" in once_more.stderr
     assert once_more.stdout == whole.stdout
 
@@ -157,7 +157,7 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
     assert re.search(r"^trace.db: 399 s, counted from \d+ s, 1 seed$", found.stdout, re.MULTILINE)
     assert "not how much more the load would have done" in found.stdout
     assert "95 %" not in found.stdout
-    assert "2 runs of 2 policies on 1 scenarios" in found.stderr
+    assert "2 runs of 2 policies on one scenario" in found.stderr
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,12 @@ ALONE = frozenset({"as_json", "compare", "resume"})
 @click.option(
     "--time", "limit", type=Duration(WEEK), metavar="55m", help="Begin no run that would end later."
 )
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where rows and table go.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where rows and table go; default: policies-TIME here.",
+)
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),

@@ -151,7 +151,7 @@ def _carry_out(
             tasks = comparison.policy_tasks()
             left = sum(runner.row(task) is None for task in tasks)
             click.echo(
-                f"{len(tasks)} runs of {len(asked.policies)} policies on {len(asked.scenarios)} scenarios, "
+                f"{len(tasks)} runs of {len(asked.policies)} policies on {_scenarios(len(asked.scenarios))}, "
                 f"{left} to do, about {duration(max(1.0, runner.left_seconds(tasks)))}"
                 f"{', and the searches' if asked.oracle else ''}; rows go to {directory}",
                 err=True,
@@ -186,6 +186,10 @@ def _carry_out(
             again = _again(directory, 60.0 * enough_minutes(comparison.stopped.needs), jobs, as_json=as_json)
         click.echo(f"the time was up{short}: {comparison.stopped}; go on with: {again}", err=as_json)
         raise click.exceptions.Exit(UNFINISHED)
+
+
+def _scenarios(count: int) -> str:
+    return "one scenario" if count == 1 else f"{count} scenarios"
 
 
 def _again(directory: Path, limit: float | None, jobs: int, *, as_json: bool) -> str:
