@@ -106,6 +106,10 @@ class Cleaner:
         self.by_age = 0
         self.totals = [0.0, 0.0, 0.0]
 
+    def set_dirty_lwm(self, percent: float) -> None:
+        """Set ``innodb_max_dirty_pages_pct_lwm``; the next loop goes by it."""
+        self._in_force = self._in_force._replace(max_dirty_pages_pct_lwm=percent)
+
     def wake(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
         """Run one loop of the coordinator: decide whether a batch starts, and which.
 

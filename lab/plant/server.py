@@ -25,6 +25,10 @@ WAKES = "mariadb-wakes"
 ENDS_AT_A = frozenset({"mariadb", WAKES})
 """The flush laws that have no turn from the flush limit on; the daemon takes that for the sync point."""
 
+DIRTY_LWM = "innodb_max_dirty_pages_pct_lwm"
+MILLIONTHS = 1_000_000
+"""A percentage comes over the port as a whole number of millionths, the finest that a server shows."""
+
 READ_SECONDS = 0.001
 """What one reading is said to take; the simulated clock does not move meanwhile."""
 
@@ -79,7 +83,7 @@ class SimulatedServer:
         )
 
     def _law_in_force(self) -> str:
-        """Return the name of the flush law in force; no variable that makes it another one can be set."""
+        """Return the name of the flush law in force."""
         if self._kind.sync is Sync.FURIOUS and self._in_force.max_dirty_pages_pct_lwm == 0.0:
             return WAKES if self._kind.heeds_age else NO_LAW
         return self._kind.law.name
@@ -139,7 +143,8 @@ class SimulatedServer:
 
         ``innodb_io_capacity_update`` and ``innodb_io_capacity_max_update``: C above M becomes
         M, M below C becomes C, and a value outside the variable's range its bound. In MariaDB C above M
-        raises M to 2 C, and M below C lowers C. The page cleaner sees a new value in its next loop.
+        raises M to 2 C, and M below C lowers C. ``innodb_max_dirty_pages_pct_lwm`` above
+        ``innodb_max_dirty_pages_pct`` becomes that. The page cleaner sees a new value in its next loop.
 
         Args:
             steps: variable name and value, in order.
@@ -160,6 +165,8 @@ class SimulatedServer:
                 cleaner.io_capacity = min(cleaner.io_capacity, bounded)
             elif variable == "innodb_io_capacity_max":
                 cleaner.io_capacity_max = max(bounded, cleaner.io_capacity)
+            elif variable == DIRTY_LWM:
+                self._set_dirty_lwm(value / MILLIONTHS)
             else:
                 error = f"error 1193: unknown system variable {variable!r}"
                 break
@@ -172,6 +179,13 @@ class SimulatedServer:
             seconds=READ_SECONDS,
             error=error,
         )
+
+    def _set_dirty_lwm(self, percent: float) -> None:
+        """Set the low-water mark of dirty pages, which may make the flush law another one."""
+        bounded = max(0.0, min(percent, self._in_force.max_dirty_pages_pct))
+        self._in_force = self._in_force._replace(max_dirty_pages_pct_lwm=bounded)
+        self.engine.cleaner.set_dirty_lwm(bounded)
+        self._law = self._law_in_force()
 
     def set_capacity(self, pair: Capacity) -> None:
         """Set C and M now, pages/s, in an order that clamps neither: above the least C any M can be set."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 C = "innodb_io_capacity"
 M = "innodb_io_capacity_max"
+LWM = "innodb_max_dirty_pages_pct_lwm"
 
 COUNTERS = (
     "lsn_current",
@@ -196,6 +197,26 @@ def test_set_clamps_as_mysql_does(steps: tuple[tuple[str, int], ...], in_force: 
     assert receipt.done == len(steps)
     assert receipt.error == ""
     assert server.read().capacity == Capacity(*in_force)
+
+
+def test_the_low_water_mark_of_dirty_pages_can_be_set() -> None:
+    """Another innodb_max_dirty_pages_pct_lwm is another flush law from the next loop on, and back."""
+    clock = SimClock()
+    server = SimulatedServer(PlantParameters(server=ServerParameters(flavour="mariadb-11.8")), clock)
+    clock.advance_to(40.0)
+    asleep = server.read()
+    receipt = server.apply(((LWM, 1_000),), asleep.capacity)
+    clock.advance_to(60.0)
+    awake = server.read()
+    server.apply(((LWM, 0),), asleep.capacity)
+
+    assert (receipt.error, receipt.done, receipt.in_force) == ("", 1, asleep.capacity)
+    assert (asleep.flush_law, awake.flush_law, server.read().flush_law) == (
+        "soft-limit",
+        "mariadb",
+        "soft-limit",
+    )
+    assert asleep.pages_adaptive == 0 < awake.pages_adaptive
 
 
 def test_an_unknown_variable_is_an_error() -> None:
