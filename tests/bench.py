@@ -26,7 +26,7 @@ from tests.factory import (
 )
 from tuner.core.state import State
 from tuner.core.step import start, step
-from tuner.records import Capacity, Command, Facts, Missed, Receipt, Sample, TickRecord
+from tuner.records import LOW_WATER_MARK, Capacity, Command, Facts, Missed, Receipt, Sample, TickRecord
 from tuner.servers.limits import redo_limits
 from tuner.settings import Settings
 
@@ -54,6 +54,8 @@ class FakeServer:
         held_redo: redo that another consumer holds beyond the checkpoint age, bytes.
         told: fields of the facts that are as given, such as ``recovery_seconds``.
         shows: fields of the reading that are as given, such as ``read_only`` or ``ddl_statements``.
+        mark: the low-water mark of dirty pages, in millionths of a percent; None for a server without.
+        gains: factor on the row changes for a low-water mark.
         applied: every write asked for: steps, the pair wanted, the pair before.
     """
 
@@ -86,6 +88,8 @@ class FakeServer:
         self.told: dict[str, Any] = {}
         self.shows: dict[str, Any] = {}
         self.applied: list[tuple[tuple[tuple[str, int], ...], Capacity, Capacity]] = []
+        self.mark: int | None = None
+        self.gains: dict[int | None, float] = {}
         self.closed = False
         self._reset(1e10)
 
@@ -109,7 +113,7 @@ class FakeServer:
             self.now += part
             limits = redo_limits(self.redo_capacity)
             self.lsn += self.redo_rate * part
-            self.rows += self.redo_rate * part / 300.0
+            self.rows += self.redo_rate * part / 300.0 * self.gains.get(self.mark, 1.0)
             self.write_time += self.redo_rate * part / 300.0 * (self.write_seconds or 0.0)
             self.lru += self.lru_rate * part
             age = self.lsn - self.oldest
@@ -192,6 +196,7 @@ class FakeServer:
             writer=self.writer,
             write_statements=None if self.write_seconds is None else round(self.rows),
             write_time=None if self.write_seconds is None else self.write_time,
+            low_water_mark=self.mark,
         )
         return replace(made, **self._shown(oldest))
 
@@ -216,6 +221,7 @@ class FakeServer:
             done += 1
         if self.adjusts is not None and done:
             self._set(*steps[done - 1][:1], self.adjusts)
+        asked = dict(steps).get(LOW_WATER_MARK)
         unread = self.unread or error == "connection lost"
         self.drop_after, self.adjusts, self.unread = None, None, False
         return Receipt(
@@ -226,6 +232,8 @@ class FakeServer:
             seconds=0.002,
             error=error or ("read back: did not answer" if unread else ""),
             denied=self.denied and bool(self.refusal),
+            low_water_asked=asked,
+            low_water_mark=None if unread or asked is None else self.mark,
         )
 
     def set_by_us(self) -> frozenset[str]:
@@ -233,6 +241,9 @@ class FakeServer:
         return frozenset({C_NAME, M_NAME} if self.ours else ())
 
     def _set(self, name: str, value: int) -> None:
+        if name == LOW_WATER_MARK:
+            self.mark = value
+            return
         pair, bounded = self.capacity, max(FACTS.capacity_minimum, min(value, FACTS.capacity_maximum))
         if name == C_NAME:
             self.capacity = replace(pair, io_capacity=min(bounded, pair.io_capacity_max))

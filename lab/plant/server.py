@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lab.plant.cleaner import Batch
 from lab.plant.engine import Engine
 from lab.plant.flavour import Sync
-from tuner.records import Capacity, Facts, Receipt, Sample
+from tuner.records import LOW_WATER_MARK, MILLIONTHS, Capacity, Facts, Receipt, Sample
 
 if TYPE_CHECKING:
     from lab.plant.parameters import PlantParameters
@@ -24,10 +24,6 @@ WAKES = "mariadb-wakes"
 
 ENDS_AT_A = frozenset({"mariadb", WAKES})
 """The flush laws that have no turn from the flush limit on; the daemon takes that for the sync point."""
-
-DIRTY_LWM = "innodb_max_dirty_pages_pct_lwm"
-MILLIONTHS = 1_000_000
-"""A percentage comes over the port as a whole number of millionths, the finest that a server shows."""
 
 READ_SECONDS = 0.001
 """What one reading is said to take; the simulated clock does not move meanwhile."""
@@ -135,6 +131,7 @@ class SimulatedServer:
             row_changes=commits,
             commits=commits,
             dirty_limit=self._in_force.max_dirty_pages_pct,
+            low_water_mark=self._low_water_mark(),
             low_water=int(limits.low_water_base * parameters.adaptive_flushing_lwm / 100.0),
         )
 
@@ -165,12 +162,13 @@ class SimulatedServer:
                 cleaner.io_capacity = min(cleaner.io_capacity, bounded)
             elif variable == "innodb_io_capacity_max":
                 cleaner.io_capacity_max = max(bounded, cleaner.io_capacity)
-            elif variable == DIRTY_LWM:
+            elif variable == LOW_WATER_MARK:
                 self._set_dirty_lwm(value / MILLIONTHS)
             else:
                 error = f"error 1193: unknown system variable {variable!r}"
                 break
             done += 1
+        asked = dict(steps).get(LOW_WATER_MARK)
         return Receipt(
             monotonic=now,
             requested=wanted,
@@ -178,7 +176,15 @@ class SimulatedServer:
             done=done,
             seconds=READ_SECONDS,
             error=error,
+            low_water_asked=asked,
+            low_water_mark=None if asked is None else self._low_water_mark(),
         )
+
+    def _low_water_mark(self) -> int | None:
+        """Return the low-water mark of dirty pages where it decides whether the age counts."""
+        if self._kind.sync is not Sync.FURIOUS or self._kind.heeds_age:
+            return None
+        return round(self._in_force.max_dirty_pages_pct_lwm * MILLIONTHS)
 
     def _set_dirty_lwm(self, percent: float) -> None:
         """Set the low-water mark of dirty pages, which may make the flush law another one."""

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from lab.servers.base import Flavour, LabServer
-from tuner.servers.mysql import WRITABLE
+from tuner.servers.writable import WRITABLE
 from tuner.servers.writerlock import WRITER_LOCK
 
 _LOCKED = f"SELECT IS_USED_LOCK('{WRITER_LOCK}')"

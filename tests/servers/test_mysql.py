@@ -14,9 +14,10 @@ from tuner.records import ENABLE_COUNTERS, Capacity, Missed
 from tuner.servers import mysql
 from tuner.servers.adapter import DDL, DROPS
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
-from tuner.servers.mysql import ENABLE_SECONDS, WRITABLE, MySQLServer
+from tuner.servers.mysql import ENABLE_SECONDS, MySQLServer
 from tuner.servers.port import Unreachable
 from tuner.servers.procedure import ASK
+from tuner.servers.writable import WRITABLE
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)

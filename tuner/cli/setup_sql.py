@@ -55,6 +55,12 @@ LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain"})
 @click.option(
     "--direct", is_flag=True, help="The privilege to set every global variable, instead of a procedure."
 )
+@click.option(
+    "--low-water-mark",
+    is_flag=True,
+    help="MariaDB: a procedure for innodb_max_dirty_pages_pct_lwm as well, 0 or 0.001, "
+    "which the policy bayes-low-water needs.",
+)
 @click.option("--remove", is_flag=True, help="What undoes it.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a script.")
 def setup_sql(
@@ -65,6 +71,7 @@ def setup_sql(
     new_password: str | None,
     replica: bool,
     direct: bool,
+    low_water_mark: bool,
     remove: bool,
     as_json: bool,
     **server_flags: object,
@@ -90,6 +97,7 @@ def setup_sql(
             bounds=bounds_of(config),
             replica=replica,
             direct=direct,
+            low_water=low_water_mark,
         )
         try:
             product = f"{_product(asked.version)} {asked.version}"

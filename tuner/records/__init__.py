@@ -22,6 +22,14 @@ from tuner.records.decision import (
     TickRecord,
 )
 from tuner.records.estimate import Estimate
+from tuner.records.lowwater import (
+    LOW_WATER_MARK,
+    LOWEST_ABOVE_ZERO,
+    MILLIONTHS,
+    SET_LOW_WATER,
+    LowWaterProgress,
+    percent,
+)
 from tuner.records.optimiser import InUse, OptimiserHealth, OptimiserPhase, OptimiserProgress
 from tuner.records.overlay import Overlay
 from tuner.records.sample import Missed, Sample
@@ -45,8 +53,12 @@ __all__ = [
     "CAPACITY_MINIMUM",
     "ENABLE_COUNTERS",
     "LONGEST_TTL",
+    "LOWEST_ABOVE_ZERO",
+    "LOW_WATER_MARK",
+    "MILLIONTHS",
     "PRODUCTS",
     "SET_GLOBAL",
+    "SET_LOW_WATER",
     "WRITE_PRIVILEGE",
     "Acknowledgement",
     "Bounds",
@@ -62,6 +74,7 @@ __all__ = [
     "HoldCode",
     "InUse",
     "Lifecycle",
+    "LowWaterProgress",
     "Missed",
     "OptimiserHealth",
     "OptimiserPhase",
@@ -77,6 +90,7 @@ __all__ = [
     "grant",
     "literal",
     "login",
+    "percent",
     "revoke",
     "winners",
 ]

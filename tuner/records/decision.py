@@ -49,6 +49,7 @@ class DecisionKind(StrEnum):
     DRAIN = "drain"
     PARK = "park"
     RESTORE = "restore"
+    LOW_WATER = "low_water"
 
 
 class Hold(Struct, frozen=True):
@@ -102,6 +103,8 @@ class Receipt(Struct, frozen=True):
         seconds: how long it took.
         error: why it failed, empty when it did not.
         denied: the account lacks the privilege.
+        low_water_asked: the low-water mark asked for, in millionths of a percent; None where C or M was.
+        low_water_mark: the one read back; None where it could not be read, or was not asked for.
     """
 
     monotonic: float
@@ -111,6 +114,8 @@ class Receipt(Struct, frozen=True):
     seconds: float
     error: str = ""
     denied: bool = False
+    low_water_asked: int | None = None
+    low_water_mark: int | None = None
 
 
 LONGEST_TTL = 7 * 86_400
@@ -122,12 +127,13 @@ class Command(Struct, frozen=True):
 
     Attributes:
         name: pause, resume, park, restore, override, cancel_override, drain, cancel_drain, mode,
-            settings, overlay, cancel_overlay, stop, originals_saved, schedule, suggest.
+            settings, overlay, cancel_overlay, stop, originals_saved, low_water_saved, schedule,
+            suggest.
         who: person or part, with where from.
         number: stable id for the acknowledgement.
         value: M for override, mode name for mode, checkpoint age for drain as ``tuner.core.ages``
             reads it; for originals_saved the server and pair that are on disk, None for whichever
-            are waited for; for suggest the number of the trial.
+            are waited for; for low_water_saved the server and mark; for suggest the number of the trial.
         ttl: seconds an override or a drain lives.
         settings: the new settings, for ``settings``.
         windows: those of the schedule that are active from now on, for ``schedule``.

@@ -116,6 +116,14 @@ class Sample(Struct, frozen=True):
         str, field("the flush law in force, where a variable says which; empty: the server's only one")
     ] = ""
 
+    low_water_mark: Annotated[
+        int | None,
+        field(
+            "innodb_max_dirty_pages_pct_lwm where it decides whether the age counts; none elsewhere",
+            "percent/1000000",
+        ),
+    ] = None
+
     @property
     def low_water_age(self) -> float:
         """Return the modified age below which adaptive flushing does nothing, bytes."""

@@ -114,6 +114,10 @@ class Facts(Struct, frozen=True):
         Bounds | None, field("what the definer procedure lets through; none: the daemon writes by SET GLOBAL")
     ] = None
 
+    sets_low_water: Annotated[
+        bool, field("a definer procedure sets the low-water mark as well, where it was looked for")
+    ] = False
+
     def larger_redo(self, capacity: int) -> tuple[str, tuple[str, ...]]:
         """Return in words how the redo log is made so large, bytes, and the statements for it."""
         if self.redo_dynamic:

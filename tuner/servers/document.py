@@ -17,9 +17,9 @@ from tuner.servers.document_words import DIFFERENT, INTRODUCTION, LEVELS, formul
 from tuner.servers.families.every import ADAPTERS, of
 from tuner.servers.families.recognise import Family, recognise
 from tuner.servers.fixture import Fixture, load
-from tuner.servers.mysql import WRITABLE
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of
+from tuner.servers.writable import WRITABLE
 
 COMMAND = "python -m tuner.servers.document > docs/servers.md"
 ROOT = Path(__file__).parents[2]

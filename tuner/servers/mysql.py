@@ -11,7 +11,17 @@ from msgspec.structs import replace
 from pymysql.constants import ER
 
 from tuner.clock import Clock
-from tuner.records import WRITE_PRIVILEGE, Bounds, Capacity, Facts, Missed, Receipt, Sample
+from tuner.records import (
+    LOW_WATER_MARK,
+    MILLIONTHS,
+    WRITE_PRIVILEGE,
+    Bounds,
+    Capacity,
+    Facts,
+    Missed,
+    Receipt,
+    Sample,
+)
 from tuner.servers import procedure
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Moment
@@ -22,11 +32,8 @@ from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.surroundings import Surroundings, UndoWatch
+from tuner.servers.writable import WRITABLE, must_be_writable
 from tuner.servers.writerlock import WriterLock
-
-WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
-"""The variables that the loop may write, itself or by the procedure; with ``enable_counters`` also
-innodb_monitor_enable."""
 
 DENIED = frozenset(
     {
@@ -61,6 +68,7 @@ class MySQLServer:
     Attributes:
         enables_counters: turn counters on that are found off; only where the operator allowed it.
         watches_latency: ask how long writing statements take at every reading, not only now and then.
+        writes_low_water: the low-water mark may be written, with the operator's consent or to put it back.
     """
 
     def __init__(
@@ -91,6 +99,7 @@ class MySQLServer:
         self._procedure: Bounds | None = None
         self.enables_counters = False
         self.watches_latency = False
+        self.writes_low_water = False
 
     @property
     def claims_writer(self) -> bool:
@@ -114,6 +123,7 @@ class MySQLServer:
         return replace(
             facts,
             procedure=self._procedure,
+            sets_low_water=self._sets_low_water(),
             unseen=self._surroundings.look(self._session, adapter.parts),
             recovery_seconds=recovery_seconds(self._session),
         )
@@ -163,16 +173,17 @@ class MySQLServer:
         done = 0
         error, denied = "", False
         in_force: Capacity | None = None
+        asked, mark = dict(steps).get(LOW_WATER_MARK), None
         try:
             if self._denied:
                 self._log_in_again()
             for name, value in steps:
-                _must_be_writable(name)
+                must_be_writable(name, consented=self.writes_low_water)
                 called = self._procedure is not None
                 self._session.query(procedure.setting(name, int(value), called=called))
                 done += 1
         except Unreachable as failure:
-            return self._receipt(started, wanted, done=done, error=str(failure))
+            return self._receipt(started, wanted, done=done, error=str(failure), asked=asked)
         except ServerError as failure:
             error = str(failure)
         except pymysql.MySQLError as failure:
@@ -183,9 +194,13 @@ class MySQLServer:
                 0
             ]
             in_force = Capacity(int(row[0]), int(row[1]))
+            mark = None if asked is None else self._low_water_mark()
         except (ServerError, pymysql.MySQLError) as failure:
             error = error or f"read back: {failure}"
-        return self._receipt(started, wanted, done=done, error=error, in_force=in_force, denied=denied)
+        made = self._receipt(
+            started, wanted, done=done, error=error, in_force=in_force, denied=denied, asked=asked
+        )
+        return made if asked is None else replace(made, low_water_mark=mark)
 
     def may_write(self) -> bool | None:
         """Tell whether the account may set C and M itself; None where the server does not say."""
@@ -232,6 +247,7 @@ class MySQLServer:
         error: str,
         in_force: Capacity | None = None,
         denied: bool = False,
+        asked: int | None = None,
     ) -> Receipt:
         ended = self._clock.monotonic()
         return Receipt(
@@ -242,7 +258,17 @@ class MySQLServer:
             seconds=ended - started,
             error=error,
             denied=denied,
+            low_water_asked=asked,
         )
+
+    def _low_water_mark(self) -> int:
+        row = self._session.query(f"SELECT @@GLOBAL.{LOW_WATER_MARK}")[0]
+        return round(float(row[0]) * MILLIONTHS)
+
+    def _sets_low_water(self) -> bool:
+        """Tell whether a procedure sets the low-water mark; not asked where that is not to be written."""
+        asked = self.writes_low_water and self._procedure is not None
+        return asked and procedure.sets_low_water(self._session)
 
     def _turn_on(self, off: tuple[str, ...]) -> None:
         """Turn counters on where allowed, as after a restart of mysqld; this reading is lost then.
@@ -271,9 +297,3 @@ class MySQLServer:
     def _enable_counters(self) -> None:
         for statement in self._enabling:
             self._session.query(statement)
-
-
-def _must_be_writable(name: str) -> None:
-    """Refuse any variable that is not on the published list."""
-    if name not in WRITABLE:
-        raise ServerError(f"{name} may not be written; what may: {', '.join(WRITABLE)}")

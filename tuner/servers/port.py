@@ -49,7 +49,8 @@ class Server(Protocol):
         """Carry out the SETs in order, read both values back; never raises.
 
         Args:
-            steps: variable name and value, in the order that keeps the pair legal.
+            steps: variable name and value, in the order that keeps the pair legal; or the low-water mark
+                alone, which is read back as well.
             wanted: the pair that the steps end at, for the receipt.
         """
         ...

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pymysql
 
-from tuner.records import ENABLE_COUNTERS, SET_GLOBAL, Bounds
+from tuner.records import ENABLE_COUNTERS, LOW_WATER_MARK, SET_GLOBAL, SET_LOW_WATER, Bounds, percent
 from tuner.servers.connect import Session
 
 SCHEMA, SETS = SET_GLOBAL.split(".")
@@ -23,6 +23,9 @@ THERE = (
     f" WHERE routine_schema = '{SCHEMA}' AND routine_name = '{SETS}' AND routine_type = 'PROCEDURE')"
 )
 """Whether there is one that this account may call: the server shows an account no other."""
+
+LOW_WATER_THERE = THERE.replace(f"'{SETS}'", f"'{SET_LOW_WATER.split('.')[1]}'")
+"""The same of the one for the low-water mark; asked only with the operator's consent to try another."""
 
 ASK = f"CALL {SET_GLOBAL}(NULL, NULL)"
 """Has the procedure say what it lets through: one row."""
@@ -42,14 +45,30 @@ def bounds(session: Session) -> Bounds | None:
     return Bounds(lowest, highest, capacity)
 
 
+def sets_low_water(session: Session) -> bool:
+    """Tell whether there is a procedure for the low-water mark that this account may call.
+
+    Raises:
+        Unreachable: nothing answers in time.
+    """
+    try:
+        return int(session.query(f"SELECT {LOW_WATER_THERE}")[0][0]) > 0
+    except (pymysql.MySQLError, IndexError, ValueError, TypeError):
+        return False
+
+
 def setting(name: str, value: int, *, called: bool) -> str:
-    """Return the statement that sets C or M.
+    """Return the statement that sets C, M or the low-water mark.
 
     Args:
         name: of the variable.
-        value: pages/s.
-        called: by the procedure.
+        value: pages/s; of the mark, millionths of a percent.
+        called: by the procedure, of which the mark's knows 0 and 0.001 alone.
     """
+    if name == LOW_WATER_MARK:
+        return (
+            f"CALL {SET_LOW_WATER}({int(value > 0)})" if called else f"SET GLOBAL {name} = {percent(value)}"
+        )
     return f"CALL {SET_GLOBAL}('{name}', {value})" if called else f"SET GLOBAL {name} = {value}"
 
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from tuner.records import CAPACITY_MINIMUM, SET_GLOBAL, Bounds, login
+from tuner.records import (
+    CAPACITY_MINIMUM,
+    LOW_WATER_MARK,
+    LOWEST_ABOVE_ZERO,
+    SET_GLOBAL,
+    SET_LOW_WATER,
+    Bounds,
+    login,
+    percent,
+)
 from tuner.servers.procedure import DEFINER, ENABLES, SCHEMA
 
 DEFINER_ACCOUNT = f"{DEFINER}@localhost"
@@ -75,6 +84,25 @@ BEGIN
 {closed}  ELSE
     SIGNAL SQLSTATE '45000'
       SET MESSAGE_TEXT = 'only innodb_io_capacity and innodb_io_capacity_max can be set';
+  END IF;
+END"""
+
+
+def set_low_water() -> str:
+    """Return the procedure that sets MariaDB's low-water mark of dirty pages, to 0 or to 0.001."""
+    return f"""\
+CREATE DEFINER = {login(DEFINER_ACCOUNT)} PROCEDURE {SET_LOW_WATER}(
+  IN above_zero TINYINT UNSIGNED
+)
+  SQL SECURITY DEFINER
+  COMMENT 'InnoBrim tries the other low-water mark through this: 0, or with 1 {percent(LOWEST_ABOVE_ZERO)}'
+BEGIN
+  IF above_zero = 1 THEN
+    SET GLOBAL {LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)};
+  ELSEIF above_zero = 0 THEN
+    SET GLOBAL {LOW_WATER_MARK} = 0;
+  ELSE
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'only 0 and 1 are taken';
   END IF;
 END"""
 

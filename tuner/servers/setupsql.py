@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tuner.records import SET_GLOBAL, Bounds, grant, literal, login, revoke
+from tuner.records import SET_GLOBAL, SET_LOW_WATER, Bounds, grant, literal, login, revoke
 from tuner.servers.errorlog import QUERY as ERROR_LOG
 from tuner.servers.families.recognise import MARIADB_OLDEST, Family, recognise
 from tuner.servers.port import Unsupported
 from tuner.servers.procedure import DEFINER, ENABLES, SCHEMA
-from tuner.servers.proceduretext import DEFINER_ACCOUNT, enable_counters, set_global
+from tuner.servers.proceduretext import DEFINER_ACCOUNT, enable_counters, set_global, set_low_water
 from tuner.servers.release import release_of
 
 NO_PASSWORD = "*" + 40 * "0"
@@ -52,6 +52,7 @@ class Asked(Struct, frozen=True):
         bounds: what the procedure lets through.
         replica: on a replica alone, nothing of it in the binary log.
         direct: the privilege to write instead of the procedures.
+        low_water: a procedure for MariaDB's low-water mark of dirty pages as well.
     """
 
     version: str
@@ -61,6 +62,7 @@ class Asked(Struct, frozen=True):
     bounds: Bounds
     replica: bool = False
     direct: bool = False
+    low_water: bool = False
 
 
 class Part(Struct, frozen=True):
@@ -125,6 +127,8 @@ def setup(asked: Asked) -> Iterator[Part]:
             "The only way to write, with its bounds.",
             _remade(SET_GLOBAL, set_global(asked.bounds, moves=family.name == "mariadb")),
         )
+        if family.name == "mariadb":
+            yield _low_water(asked)
         yield Part(
             "InnoDB's counters, which are off again after each start where my.cnf does not turn them on.",
             _remade(f"{SCHEMA}.{ENABLES}", enable_counters(family.adapter.counter_on)),
@@ -137,7 +141,7 @@ def setup(asked: Asked) -> Iterator[Part]:
             about = "What it writes with. It is the privilege to set every global variable, to anything."
             yield Part(about, (grant(family.write_privilege, account),))
             continue
-        calls = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}")
+        calls = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}", *((SET_LOW_WATER,) if _marks(asked, family) else ()))
         yield Part(
             "What it writes with.", tuple(grant("EXECUTE", account, f"PROCEDURE {one}") for one in calls)
         )
@@ -151,15 +155,28 @@ def removal(asked: Asked) -> Iterator[Part]:
     """
     family = family_of(asked.version)
     there = "" if _oldest(family, asked) else "IF EXISTS "
+    marked = (SET_LOW_WATER,) if family.name == "mariadb" else ()
+    procedures = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}", *marked)
     yield from _session(asked)
     yield Part(
         f"The schema {SCHEMA} stays: DROP DATABASE {SCHEMA} once nothing is in it.",
-        tuple(f"DROP PROCEDURE IF EXISTS {one}" for one in (SET_GLOBAL, f"{SCHEMA}.{ENABLES}")),
+        tuple(f"DROP PROCEDURE IF EXISTS {one}" for one in procedures),
     )
     yield Part(
         "The accounts.",
         tuple(f"DROP USER {there}{login(one)}" for one in (*asked.accounts, DEFINER_ACCOUNT)),
     )
+
+
+def _marks(asked: Asked, family: Family) -> bool:
+    return asked.low_water and family.name == "mariadb"
+
+
+def _low_water(asked: Asked) -> Part:
+    if asked.low_water:
+        return Part("The low-water mark of dirty pages: 0 or 0.001.", _remade(SET_LOW_WATER, set_low_water()))
+    gone = f"DROP PROCEDURE IF EXISTS {SET_LOW_WATER}"
+    return Part("Without --low-water-mark that one is not to be written.", (gone,))
 
 
 def superfluous(asked: Asked) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from tuner.records import MILLIONTHS
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Answers, first_mismatch, low_water, points
 from tuner.servers.families.older_parts import PARTS_MARIADB, STARTED
@@ -83,11 +84,14 @@ class MariaDBAdapter(Adapter):
         capacity = self._limits(answers).capacity
         in_force = MariaDBLimits(capacity=capacity, max_checkpoint_age=int(answers[MAX_AGE]))
         kept_away = {"sync_point": in_force.flush_limit} if self.law(answers) in BY_AGE else {}
+        decides = _among(self.release, HEEDING)
+        mark = round(float(answers["innodb_max_dirty_pages_pct_lwm"]) * MILLIONTHS) if decides else None
         return {
             "redo_capacity": int(answers["innodb_log_file_size"]),
             "redo_logical_size": int(answers["Innodb_checkpoint_age"]),
             "redo_enabled": True,
             "resizing": False,
+            "low_water_mark": mark,
             **points(in_force, answers),
             **kept_away,
         }
