@@ -149,6 +149,8 @@ def run_policy(
         decisions.append(record.decision)
         if record.optimiser is not None and record.optimiser.phase is OptimiserPhase.ASKING:
             inbox.put(_suggested(state, record.optimiser.number, scenario.seed))
+        if state.mark.original is not None and not state.mark.saved:
+            inbox.put(Command(name="low_water_saved", who="simulate"))
         publish(record)
 
     began = time.perf_counter()

@@ -9,7 +9,7 @@ import pytest
 from tests.bench import FakeServer
 from tuner.core.latency import STEP_SECONDS
 from tuner.core.parking import RESTORE_FACTOR, restore_steps
-from tuner.records import Capacity
+from tuner.records import LOW_WATER_MARK, Capacity
 from tuner.restore import restore_offline
 from tuner.servers.port import ServerError
 
@@ -83,3 +83,18 @@ def test_what_stops_it_is_said_with_what_is_in_force() -> None:
     with pytest.raises(ServerError, match="stopped on the way back: did not answer"):
         restored(server)
     assert server.capacity == Capacity(225, 450)
+
+
+@pytest.mark.parametrize(("mark", "written"), [(1_000, [0]), (0, []), (5_000_000, [])])
+def test_a_low_water_mark_that_was_left_is_put_back_first(mark: int, written: list[int]) -> None:
+    """A dead daemon's other mark goes back before C and M; one that is not its own stays."""
+    server = FakeServer(Capacity(225, 450))
+    server.mark = mark
+    seen = Patient(server)
+    restore_offline(server, ORIGINALS, low_water=0, say=seen.lines.append, hidden=True, wait=seen.wait)
+
+    marks = [steps[0][1] for steps, _, _ in server.applied if steps[0][0] == LOW_WATER_MARK]
+    assert marks == written
+    assert server.mark == (0 if written else mark)
+    assert server.capacity == ORIGINALS
+    assert not written or server.applied[0][0] == ((LOW_WATER_MARK, 0),)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tuner.advice import counters_off
 from tuner.authority import without_authority
+from tuner.consent import low_water_mark
 from tuner.managed import way_of
 from tuner.preconditions import PROBES, Line, read_only_variables, untested
 from tuner.privilege import way_of_writing
@@ -100,6 +101,7 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
         lines += untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample, facts, settings) for probe in PROBES]
+    lines += low_water_mark(sample, facts, settings)
     held = "" if settings.allow_read_only_writes else read_only_variables(sample)
     may = None if facts.managed else server.may_write()
     lines.append(way_of_writing(sample, facts, settings, may=may))

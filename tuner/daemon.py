@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tuner.board import Board, BoardInbox
 from tuner.clock import Clock
 from tuner.config.schema import Config
+from tuner.core.mark import may_be_written
 from tuner.core.standing import why_not_active
 from tuner.core.state import State
 from tuner.farewell import Farewell
@@ -84,6 +85,7 @@ class Daemon:
         reload: Callable[[], Config],
         on_mode: Callable[[Mode], None] | None = None,
         on_restore: Callable[[bool], None] | None = None,
+        on_low_water: Callable[[bool], None] = lambda _: None,
         api: Api | None = None,
         watch: Callable[[State, TickRecord], None] | None = None,
         speed: float = 1.0,
@@ -99,6 +101,7 @@ class Daemon:
             reload: reads the configuration again; raises ConfigError.
             on_mode: told which mode is in force, at every tick.
             on_restore: told whether a restore is under way, at every tick.
+            on_low_water: told whether the low-water mark may be written, at every tick.
             api: the HTTP side, None without one.
             watch: sees every tick as well, for a demo or a test.
             speed: seconds on the clock in one real second, for a simulated server.
@@ -111,6 +114,7 @@ class Daemon:
         self._reload = reload
         self._on_mode = on_mode
         self._on_restore = on_restore
+        self._on_low_water = on_low_water
         self._api = api
         self._watch = watch
         self._speed = speed
@@ -235,7 +239,7 @@ class Daemon:
         memory = self._memory
         self._board.journal(memory.trouble, memory.lost, written=memory.written)
         self._board.publish(record, state.settings, state.facts)
-        memory.record(state, record, originals_saved=self._originals_saved)
+        memory.record(state, record, originals_saved=self._originals_saved, mark_saved=self._mark_saved)
         self._supervisor.take(state, record)
         self._ticklog.say(record)
         self._farewell.take(record, owed=state.park_owed is not None)
@@ -247,6 +251,7 @@ class Daemon:
             self._on_mode(record.mode)
         if self._on_restore is not None:
             self._on_restore(record.restore is not None)
+        self._on_low_water(may_be_written(state))
         if self._watch is not None:
             self._watch(state, record)
 
@@ -259,6 +264,9 @@ class Daemon:
 
     def _originals_saved(self, name: str) -> None:
         self._board.submit(Command(name="originals_saved", who="journal", value=name))
+
+    def _mark_saved(self, name: str) -> None:
+        self._board.submit(Command(name="low_water_saved", who="journal", value=name))
 
     def _catch_signals(self) -> None:
         """Turn signals into messages; a handler does nothing but put into a queue, which is re-entrant."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tuner.core.commands import originals_name
 from tuner.core.learned import learn
+from tuner.core.mark import saved_name
 from tuner.core.remembering import Remembered, remember
 from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing, moved, standing_of, take_up
@@ -214,7 +215,14 @@ class Memory:
             settings=settings, facts=state.facts, state=encode_state(state), tick_number=0, wall=wall
         )
 
-    def record(self, state: State, record: TickRecord, *, originals_saved: Callable[[str], None]) -> None:
+    def record(
+        self,
+        state: State,
+        record: TickRecord,
+        *,
+        originals_saved: Callable[[str], None],
+        mark_saved: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Take a tick in; never blocks.
 
         Args:
@@ -222,10 +230,11 @@ class Memory:
             record: the tick.
             originals_saved: called from another thread, with the originals' name, when those taken at
                 this tick are on disk.
+            mark_saved: the same of the operator's low-water mark.
         """
         self._journal.record(record)
         facts = state.facts
-        self._keep_standing(state)
+        self._keep_standing(state, mark_saved)
         for event in record.events:
             if event.code == "originals" and record.originals is not None:
                 self._journal.save_originals(
@@ -254,11 +263,16 @@ class Memory:
             record, state = self._newest
             self._journal.snapshot(record.tick.number, encode_state(state))
 
-    def _keep_standing(self, state: State) -> None:
+    def _keep_standing(self, state: State, mark_saved: Callable[[str], None] = lambda _: None) -> None:
         standing = standing_of(state)
         if standing != self._standing:
             self._standing = standing
-            self._journal.save_standing(standing.identity, msgspec.json.encode(standing).decode())
+            name = "" if standing.low_water is None else saved_name(standing.identity, standing.low_water)
+            self._journal.save_standing(
+                standing.identity,
+                msgspec.json.encode(standing).decode(),
+                partial(mark_saved, name) if name else lambda: None,
+            )
 
     def keep_learned(self, state: State) -> None:
         """Keep what the next daemon should know about the load."""

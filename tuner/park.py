@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tuner.clock import Clock
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
+from tuner.core.mark import Mark
 from tuner.core.parking import parked
 from tuner.core.plan import CAPACITY, CAPACITY_MAX
 from tuner.core.state import OwedPark, ParkFor, State
@@ -259,5 +260,6 @@ def _owing(state: State, ending: Ending) -> State:
         mode=Mode.ACTIVE,
         settings=replace(state.settings, mode=Mode.ACTIVE),
         park_owed=OWED,
+        mark=Mark(),  # a mark of ours stays: innobrim restore, or the next daemon, puts the operator's back
         park_target=max(targets, key=lambda pair: pair.io_capacity_max),
     )

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 
 from tuner.core import latency
+from tuner.core.mark import other
 from tuner.core.parking import LONGEST_RESTORE, restore_step, restore_steps
 from tuner.core.plan import plan
-from tuner.records import Capacity, Missed, Sample
+from tuner.records import LOW_WATER_MARK, Capacity, Missed, Sample, percent
 from tuner.servers.port import Server, ServerError
 
 BESIDE_A_DAEMON = (
@@ -23,6 +24,7 @@ def restore_offline(
     server: Server,
     originals: Capacity,
     *,
+    low_water: int | None = None,
     say: Callable[[str], None],
     begins: Callable[[], None] = lambda: None,
     hidden: bool = False,
@@ -33,6 +35,8 @@ def restore_offline(
     Args:
         server: reached already; where it can it counts the latency of writes.
         originals: the pair to end at.
+        low_water: the low-water mark to put back first, in millionths of a percent, where that of a dead
+            daemon's trial is in force; None for none.
         say: told each step in one line.
         begins: called once the server has answered that nobody else writes to it, before the first write.
         hidden: the account is known not to see the latency of writes, so that time alone sets the pace.
@@ -44,6 +48,9 @@ def restore_offline(
     """
     reading = _read(server)
     begins()
+    if low_water is not None and reading.low_water_mark == other(low_water):
+        _put_back(server, reading, low_water)
+        say(f"{LOW_WATER_MARK} = {percent(low_water)} again")
     pace, begun = latency.Pace(begun=reading.monotonic), reading.monotonic
     while reading.capacity != originals and pace.steps < LONGEST_RESTORE:
         pace = latency.see(pace, reading)
@@ -62,6 +69,13 @@ def restore_offline(
             f"still not at the originals after {pace.steps} steps and {reading.monotonic - begun:.0f} s"
         )
     say(f"originals {originals} are in force")
+
+
+def _put_back(server: Server, reading: Sample, low_water: int) -> None:
+    receipt = server.apply(((LOW_WATER_MARK, low_water),), reading.capacity)
+    if receipt.error or receipt.low_water_mark != low_water:
+        why = receipt.error or "somebody else changed it"
+        raise ServerError(f"{LOW_WATER_MARK} = {percent(low_water)} could not be put back: {why}")
 
 
 def _read(server: Server) -> Sample:

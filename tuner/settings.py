@@ -17,8 +17,14 @@ class Mode(StrEnum):
     ACTIVE = "active"
 
 
-PolicyName = Literal["cascade", "bayes", "pid", "probe", "fixed"]
+PolicyName = Literal["cascade", "bayes", "bayes-low-water", "pid", "probe", "fixed"]
 """The decision laws that can be asked for."""
+
+LOW_WATER_POLICY: PolicyName = "bayes-low-water"
+"""The policy bayes with the operator's consent to try MariaDB's low-water mark of dirty pages."""
+
+OUTER = frozenset({"bayes", LOW_WATER_POLICY})
+"""The policies with an outer loop."""
 
 FORMER_POLICY_NAMES: Mapping[str, PolicyName] = {"feedforward": "cascade"}
 """Names that a law had before, as configurations and recordings still have them."""

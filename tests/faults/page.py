@@ -15,9 +15,9 @@ from msgspec import Meta
 
 from tests.faults.catalogue import EVERY, FAULTS, Fault, Group
 from tests.faults.promises import BUDGETS, HOLDS, INVARIANTS, parked
-from tuner.records import SET_GLOBAL, HoldCode
+from tuner.records import LOW_WATER_MARK, SET_GLOBAL, HoldCode
 from tuner.servers.writable import WRITABLE
-from tuner.settings import Settings
+from tuner.settings import LOW_WATER_POLICY, Settings
 
 COMMAND = "python -m tests.faults.page > docs/safety.md"
 HERE = Path(__file__).parent
@@ -95,7 +95,9 @@ def _writable() -> Iterable[str]:
     yield "## What can be written"
     yield f"{names}, with `SET GLOBAL`, or through `{SET_GLOBAL}`, which sets nothing else and nothing beyond"
     yield "its [bounds](security-model.md), and nothing else. Only with `daemon.enable_counters` also"
-    yield "`innodb_monitor_enable`, to turn on the InnoDB counters that the loop reads."
+    yield "`innodb_monitor_enable`, to turn on the InnoDB counters that the loop reads; only with the policy"
+    yield f"`{LOW_WATER_POLICY}`, on MariaDB, also `{LOW_WATER_MARK}`, to 0 or 0.001, and back"
+    yield "to [what it was](optimiser.md#the-low-water-mark)."
     yield ""
 
 

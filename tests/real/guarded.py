@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from lab.servers.base import Account, LabServer
 from tuner.cli.setup_sql import drawn
 from tuner.records import Bounds
@@ -25,7 +27,14 @@ def asked(server: LabServer, account: Account, bounds: Bounds = BOUNDS) -> Asked
     )
 
 
-def guard(server: LabServer, account: Account, bounds: Bounds = BOUNDS, *, pause: float = 0.0) -> Account:
+def guard(
+    server: LabServer,
+    account: Account,
+    bounds: Bounds = BOUNDS,
+    *,
+    pause: float = 0.0,
+    low_water: bool = False,
+) -> Account:
     """Make such an account with its procedures, or these anew, and return its login.
 
     Args:
@@ -33,9 +42,11 @@ def guard(server: LabServer, account: Account, bounds: Bounds = BOUNDS, *, pause
         account: the login.
         bounds: of the procedure.
         pause: that it makes between its check and its SET, seconds, so that others get in between.
+        low_water: with the procedure for MariaDB's low-water mark.
     """
     slowly = f"    DO SLEEP({pause});\n    SET GLOBAL " if pause else "    SET GLOBAL "
-    made = (one for part in setup(asked(server, account, bounds)) for one in part.statements)
+    wanted = replace(asked(server, account, bounds), low_water=low_water)
+    made = (one for part in setup(wanted) for one in part.statements)
     run(server, (one.replace("    SET GLOBAL ", slowly) for one in made))
     return account
 

@@ -14,7 +14,7 @@ from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import configuration, real_server, server_options
 from tuner.cli.saying import say, say_json
 from tuner.clock import SystemClock
-from tuner.settings import Mode
+from tuner.settings import LOW_WATER_POLICY, Mode
 
 MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
 
@@ -38,6 +38,7 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
     with answering(as_json=as_json):
         config = configuration(config_path, server_flags)
         server = real_server(config, SystemClock())
+        server.writes_low_water = config.loop.policy == LOW_WATER_POLICY
     proved = active or config.loop.mode is Mode.ACTIVE
     try:
         report = look(server, active=proved, settings=config.loop)

@@ -104,10 +104,12 @@ def restore_without_daemon(
                 f"and runs with the values of its own configuration; {ADVISORY_NEXT}"
             )
         server.claims_writer = server.watches_latency = True
+        server.writes_low_water = standing.low_water is not None
         try:
             restore_offline(
                 server,
                 found.capacity,
+                low_water=standing.low_water,
                 say=say,
                 begins=lambda: notes.stands(standing),
                 hidden=HIDDEN in facts.unseen,
@@ -118,6 +120,8 @@ def restore_without_daemon(
             notes.done(f"not restored: {error}", wall=time.time(), who="innobrim restore")
             raise Refused(f"{error}\n{_by_hand(found)}") from error
         notes.given_back(facts.identity)
+        if standing.low_water is not None:
+            notes.stands(replace(standing, low_water=None))
         pair = found.capacity
         done = f"restored C {pair.io_capacity}, M {pair.io_capacity_max} on {facts.endpoint}"
         notes.done(done, wall=time.time(), who="innobrim restore")

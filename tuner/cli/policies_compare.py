@@ -32,7 +32,7 @@ from tuner.cli.wording import duration
 from tuner.config.checks import missing_extra
 from tuner.journal.reader import trace as read_trace
 from tuner.journal.tables import JournalError
-from tuner.settings import PolicyName, Settings
+from tuner.settings import LOW_WATER_POLICY, PolicyName, Settings
 
 OF_A_PART = frozenset({"resume", "compare", "limit", "jobs", "as_json"})
 """Options that each part of a comparison has for itself."""
@@ -119,7 +119,8 @@ def _asked(wanted: Wanted) -> Asked:
         usage(f"--seeds {unknown[0]}=…: no such scenario in this comparison; there are {', '.join(called)}")
     if lacking := [f"--policy {name} {why}" for name in wanted.policies if (why := missing_extra(name))]:
         usage(lacking[0])
-    installed = tuple(name for name in get_args(PolicyName) if not missing_extra(name))
+    asked_for = (name for name in get_args(PolicyName) if name != LOW_WATER_POLICY)
+    installed = tuple(name for name in asked_for if not missing_extra(name))
     return Asked(
         policies=_reference_first(wanted.policies or installed),
         scenarios=tuple(scenarios),

@@ -29,7 +29,7 @@ from tuner.daemon import Daemon
 from tuner.logs import configure_logs, get_logger
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
-from tuner.settings import Mode
+from tuner.settings import LOW_WATER_POLICY, Mode
 from tuner.systemd import Notifier
 from tuner.version import program_version
 
@@ -108,6 +108,10 @@ def run(
     def on_restore(under_way: bool) -> None:  # noqa: FBT001 - a callback
         server.watches_latency = under_way
 
+    def on_low_water(writes: bool) -> None:  # noqa: FBT001 - a callback
+        server.writes_low_water = writes
+
+    on_low_water(config.loop.policy == LOW_WATER_POLICY)
     on_mode(Mode.ADVISORY)  # until the daemon knows what stands: an advisory one turns no counters on
     api = None
     if config.api.enabled:
@@ -121,6 +125,7 @@ def run(
         reload=lambda: _reread(config_path, flags),
         on_mode=on_mode,
         on_restore=on_restore,
+        on_low_water=on_low_water,
         api=api,
     )
     state.append(daemon)

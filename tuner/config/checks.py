@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from tuner.config.schema import PLAIN, ApiSection, Config
 from tuner.core.foreign import baseline
 from tuner.records import CAPACITY_MINIMUM
-from tuner.settings import Settings
+from tuner.settings import OUTER, Settings
 
 BAYES_EXTRA = "pip install 'innobrim[bayes]'"
 """What brings in all that the policy bayes needs."""
@@ -92,7 +92,7 @@ def worst_tick_seconds(config: Config) -> float:
 
 def missing_extra(policy: str) -> str:
     """Return what a policy needs that is not installed, and what brings it in; empty where nothing is."""
-    if policy != "bayes" or importlib.util.find_spec("skopt") is not None:
+    if policy not in OUTER or importlib.util.find_spec("skopt") is not None:
         return ""
     return f"needs scikit-optimize, which is not installed: {BAYES_EXTRA}"
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tuner.core import optimising, orders, overlay, scheduled
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.holds import unparkable
+from tuner.core.mark import saved_name
 from tuner.core.standing import cut_short, waiting
 from tuner.core.state import OwedPark, ParkFor, State, Writes
 from tuner.records import Acknowledgement, Capacity, Event, HoldCode, Lifecycle
@@ -113,6 +114,16 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:
     )
 
 
+def _low_water_saved(state: State, asked: Asked) -> Outcome:
+    mark = state.mark
+    if mark.original is None or mark.saved:
+        return Outcome(state, "no low-water mark was waiting")
+    about, waiting = asked.command.value, saved_name(state.facts.identity, mark.original)
+    if about is not None and about != waiting:
+        return refused(state, f"{about} is on disk, and {waiting} is waited for")
+    return Outcome(replace(state, mark=replace(mark, saved=True)), "the low-water mark found is on disk")
+
+
 def _stop(state: State, asked: Asked) -> Outcome:
     owing = state.mode is Mode.ACTIVE or state.park_owed is not None
     owed = None
@@ -144,6 +155,7 @@ HANDLERS: dict[str, Handler] = {
     "overlay": overlay.put,
     "cancel_overlay": overlay.cancel,
     "originals_saved": _originals_saved,
+    "low_water_saved": _low_water_saved,
     "schedule": scheduled.take,
     "stop": _stop,
     "suggest": optimising.suggest,

@@ -79,7 +79,7 @@ def baseline(settings: Settings) -> Capacity | None:
 
 def counted_down(state: State, hold: Hold, *, now: float) -> Hold:
     """Return the hold with what is left of the baseline's cool-down."""
-    found = state.writes.expected
+    found = None if state.mark.foreign else state.writes.expected
     return hold if found is None else replace(hold, clears=_clears(state, found, now=now, since=hold.since))
 
 
@@ -99,7 +99,12 @@ def _lately(state: State, now: float) -> tuple[float, ...]:
 def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Take the baseline over again where it has been left alone for the cool-down."""
     held = state.latches.foreign
-    if held is None or capacity != baseline(state.settings) or now - held.since < COOLDOWN_SECONDS:
+    if (
+        held is None
+        or state.mark.foreign
+        or capacity != baseline(state.settings)
+        or now - held.since < COOLDOWN_SECONDS
+    ):
         return state, []
     lately = _lately(state, now)
     if len(lately) >= READOPTIONS:

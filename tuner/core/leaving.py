@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from tuner.core import latency, parking
 from tuner.core.holds import NEVER_PARKED, not_writer
+from tuner.core.mark import owed
 from tuner.core.outcome import kept, written
 from tuner.core.plan import Steps, plan
 from tuner.core.standing import waiting
@@ -61,6 +62,8 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     pace = latency.see(state.pace or latency.Pace(begun=now), sample)
     state = replace(state, pace=pace)
     base = kept(state, current, "restore", f"restoring for {who}")
+    if owed(state):
+        return state, replace(base, detail=f"restoring for {who}: the low-water mark comes first")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
     last = state.writes.last

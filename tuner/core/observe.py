@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import caution, degraded, estimator, foreign, gate, laws, occurrences, scheduled
+from tuner.core import caution, degraded, estimator, foreign, gate, laws, mark, occurrences, scheduled
 from tuner.core.learned import forgotten
 from tuner.core.recovery import Recovery
 from tuner.core.restarts import SETTLED_READINGS, begin_anew
@@ -30,6 +30,8 @@ def take_receipt(
     """Note what became of the last write."""
     if receipt is None:
         return state, []
+    if receipt.low_water_asked is not None:
+        return mark.take_receipt(state, receipt, now=now, wall=wall)
     writes, events = state.writes, []
     failures = writes.failures + 1 if receipt.error else 0
     unread = receipt.in_force is None
@@ -154,9 +156,10 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         state, bounded = follow_targets(state, sample, now=now, wall=wall)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now, wall=wall)
+    state, others = mark.compare(state, sample, now=now, wall=wall)
     another_wrote = last is not None and not last.writer
     state, taken = _take_originals(state, sample, another_wrote=another_wrote, wall=wall)
-    return state, [*events, *changed, *taken]
+    return state, [*events, *changed, *others, *taken]
 
 
 def _estimate(

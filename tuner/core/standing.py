@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.core.mark import recalled
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode
@@ -20,6 +21,7 @@ class Standing(Struct, frozen=True):
         foreign: the change by somebody else that the loop yielded to, empty without one.
         advisory: a person, a restore, or another server at the address made an active loop advisory.
         why: which of these, for people.
+        low_water: the operator's low-water mark, where ours may be in force, in millionths of a percent.
     """
 
     identity: str
@@ -28,6 +30,7 @@ class Standing(Struct, frozen=True):
     foreign: str = ""
     advisory: bool = False
     why: str = ""
+    low_water: int | None = None
 
 
 def another_server(identity: str) -> str:
@@ -78,6 +81,7 @@ def standing_of(state: State) -> Standing:
         foreign=latches.foreign.reason if latches.foreign is not None else "",
         advisory=state.advisory_until_said or bool(state.restoring),
         why=cut_short(state.restoring) if state.restoring else state.why_advisory,
+        low_water=state.mark.original,
     )
 
 
@@ -125,5 +129,6 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         holds=entered,
         advisory_until_said=standing.advisory,
         why_advisory=standing.why if standing.advisory else "",
+        mark=recalled(standing.low_water if same_start else None),
     )
     return replace(state, mode=Mode.ADVISORY) if standing.advisory else state

@@ -12,6 +12,7 @@ from tuner.core.caution import Caution
 from tuner.core.estimator import EstimatorState
 from tuner.core.gate import GateState
 from tuner.core.latency import Pace
+from tuner.core.mark import Mark
 from tuner.core.occurrences import Occurrences
 from tuner.core.purse import Purse
 from tuner.core.sawtooth import Sawtooth
@@ -132,11 +133,13 @@ class Elsewhere(Struct, frozen=True):
         identity: which server.
         started: when it had started, on our monotonic clock, seconds.
         originals: what it was set to before us.
+        low_water: the same of its low-water mark, where ours may be in force; None otherwise.
     """
 
     identity: str
     started: float
     originals: Originals
+    low_water: int | None = None
 
 
 class Latches(Struct, frozen=True):
@@ -184,8 +187,9 @@ class State(Struct, frozen=True):
     for a reading; ``beside_before`` is the server that the last run ended beside, where another one answers
     at its address now, until that is said; ``lock_asked`` tells that readings show who has the writer lock,
     which is asked for from the tick after active mode is entered; ``schedule`` has the windows that are
-    active; ``settings`` are those in force, ``configured`` the configuration's where an ``overlay`` makes the
-    difference, None without one; ``untold`` are events, code and message, that the first tick says.
+    active; ``mark`` is about MariaDB's low-water mark of dirty pages; ``settings`` are those in force,
+    ``configured`` the configuration's where an ``overlay`` makes the difference, None without one; ``untold``
+    are events, code and message, that the first tick says.
     """
 
     settings: Settings
@@ -228,6 +232,7 @@ class State(Struct, frozen=True):
     why_advisory: str = ""
     schedule: tuple[Window, ...] = ()
     trials: Trials = Trials()
+    mark: Mark = Mark()
     configured: Settings | None = None
     overlay: Overlay | None = None
     untold: tuple[tuple[str, str], ...] = ()

@@ -11,6 +11,8 @@ from tuner.core import (
     handover,
     holds,
     leaving,
+    lowwater,
+    markwrite,
     observe,
     optimising,
     scheduled,
@@ -27,6 +29,7 @@ from tuner.core.trialstate import Trials
 from tuner.records import (
     Acknowledgement,
     Capacity,
+    Decision,
     DecisionKind,
     Event,
     Facts,
@@ -122,6 +125,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
+    if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
+        state = markwrite.left_active(state, now=now)
     state, found, changed = _hold(state, sample, now=now, wall=wall)
     events.extend(changed)
     state, said_of_window = scheduledrain.follow(state, sample, now=now, wall=wall)
@@ -131,6 +136,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
     overridden, owed = state.override is not None, state.park_owed
     state, decision = decide.decide(state, sample, found, now=now)
+    state, decision = markwrite.act(state, sample, decision, found, now=now)
     if overridden and state.override is None:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
@@ -143,9 +149,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
             Event(
                 wall=wall,
                 code=decision.kind.value,
-                message=f"C/M → {pair}: {decision.detail}",
+                message=_written(decision, pair),
             )
         )
+    state, said_of_mark = lowwater.follow(state, sample, decision, now=now, wall=wall)
+    events.extend(said_of_mark)
     state, said_of_trials = optimising.follow(state, sample, decision, now=now, wall=wall)
     events.extend(said_of_trials)
     return state, TickRecord(
@@ -168,6 +176,12 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         optimiser=optimising.progress(state, now=now),
         overlay=state.overlay,
     )
+
+
+def _written(decision: Decision, pair: Capacity) -> str:
+    """Return what a tick writes, in words."""
+    marked = decision.kind is DecisionKind.LOW_WATER
+    return decision.detail if marked else f"C/M → {pair}: {decision.detail}"
 
 
 def _forget_old(state: State, now: float) -> State:

@@ -149,10 +149,10 @@ def _go_on(state: Trials, running: Running, look: Look) -> tuple[Trials, list[Ev
         return barred(state, "the load is another one than it began with", now=look.now, wall=look.wall)
     lasted = look.now - running.block_begun
     if running.start is None and lasted >= running.settling_seconds * running.longer:
-        running = replace(running, start=_counters(look.sample))
+        running = replace(running, start=counters(look.sample))
     if lasted < max(running.block_seconds * running.longer, RESIDENCES * residence_of(look.found)):
         return replace(state, running=running), []
-    block = switchback.ended(running, _counters(look.sample))
+    block = switchback.ended(running, counters(look.sample))
     if block is None:
         return barred(state, "nothing was written or flushed", now=look.now, wall=look.wall)
     blocks = (*running.blocks, block)
@@ -199,6 +199,7 @@ def _between(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
     return replace(state, asking=state.asking or state.number + 1), events
 
 
-def _counters(sample: Sample) -> Counters:
+def counters(sample: Sample) -> Counters:
+    """Return where a block's counters stand; pages that are dirty still count as well as those flushed."""
     pages = all_flushed(sample) + sample.pages_dirty
     return Counters(sample.monotonic, sample.row_changes, pages, sample.lsn_current)

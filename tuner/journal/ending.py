@@ -135,7 +135,7 @@ def last_writes(state_directory: Path) -> Writes:
         moves = journal.rows("SELECT run, tick, message FROM events WHERE code = 'other_server' ORDER BY id")
         rows = journal.rows(
             "SELECT run, tick, kind, old_io_capacity, old_io_capacity_max, new_io_capacity, "
-            "new_io_capacity_max FROM decisions WHERE written = 1 ORDER BY id DESC"
+            "new_io_capacity_max FROM decisions WHERE written = 1 AND kind <> 'low_water' ORDER BY id DESC"
         )
     servers = {run: [(-1, msgspec.json.decode(facts).get("identity", ""))] for run, facts in runs}
     for run, tick, message in moves:

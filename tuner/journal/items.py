@@ -73,10 +73,11 @@ class OriginalsItem:
 
 @dataclass(slots=True)
 class StandingItem:
-    """What the next daemon has to know of what a person said about one server."""
+    """What the next daemon has to know of one server, and who wants to know that it is on disk."""
 
     identity: str
     text: str
+    done: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)

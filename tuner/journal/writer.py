@@ -137,9 +137,15 @@ class JournalWriter:
         """
         self._put(OriginalsItem(Originals(identity, originals, started, version, wall), done), urgent=True)
 
-    def save_standing(self, identity: str, text: str) -> None:
-        """Keep what the next daemon has to know about a server, in place of what was kept before."""
-        self._put(StandingItem(identity, text), urgent=True)
+    def save_standing(self, identity: str, text: str, done: Callable[[], None] = lambda: None) -> None:
+        """Keep what the next daemon has to know about a server, in place of what was kept before.
+
+        Args:
+            identity: which server.
+            text: what.
+            done: called from the journal's thread when it is on disk for good, and only then.
+        """
+        self._put(StandingItem(identity, text, done), urgent=True)
 
     def given_back(self, identity: str) -> None:
         """Forget a server's originals: they are in force again, and the next ones may be others."""
@@ -192,7 +198,7 @@ class JournalWriter:
                 self._keeper.failed(error)
             else:
                 for _, item in items:
-                    if isinstance(item, OriginalsItem):
+                    if isinstance(item, OriginalsItem | StandingItem):
                         item.done()
                     elif isinstance(item, BarrierItem):
                         item.reached.set()

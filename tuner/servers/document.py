@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from policies.registry import LAWS
-from tuner.records import ENABLE_COUNTERS, PRODUCTS
+from tuner.records import ENABLE_COUNTERS, LOW_WATER_MARK, PRODUCTS
 from tuner.servers.document_read import read
 from tuner.servers.document_words import DIFFERENT, INTRODUCTION, LEVELS, formula
 from tuner.servers.families.every import ADAPTERS, of
@@ -20,6 +20,7 @@ from tuner.servers.fixture import Fixture, load
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of
 from tuner.servers.writable import WRITABLE
+from tuner.settings import LOW_WATER_POLICY
 
 COMMAND = "python -m tuner.servers.document > docs/servers.md"
 ROOT = Path(__file__).parents[2]
@@ -132,8 +133,10 @@ def _written(fixtures: Mapping[str, Fixture]) -> str:
     return "\n".join(
         [
             f"{names}, by `SET GLOBAL`; with `enable_counters = true` also",
-            f"{counters}. To look, `PROCESS` is enough; to write it takes `EXECUTE` on the procedures of",
-            "`innobrim setup-sql`, with which both go through these alone, or\n",
+            f"{counters}, and on MariaDB with the policy `{LOW_WATER_POLICY}` `{LOW_WATER_MARK}`",
+            "([why](optimiser.md#the-low-water-mark)). To look, `PROCESS` is enough; to write it takes",
+            "`EXECUTE` on the procedures of",
+            "`innobrim setup-sql`, with which all go through these alone, or\n",
             *privileges,
             "\nThe procedures' definer, with which nobody can log in, has that privilege then",
             "([security model](security-model.md)).",
