@@ -215,7 +215,8 @@ class Referee:
         elif kind is DecisionKind.EMERGENCY:
             target = record.decision.target
             assert target is not None
-            assert target.io_capacity_max > reading.io_capacity_max, "an emergency raises"
+            assert target.io_capacity_max >= reading.io_capacity_max, "an emergency never lowers M"
+            assert gain(target) > gain(reading.capacity), "an emergency raises"
         elif kind is DecisionKind.OVERRIDE:
             assert now < self.override_ends, "an override outlived its time"
         elif kind is DecisionKind.RESTORE:

@@ -178,6 +178,14 @@ def test_an_emergency_never_lowers() -> None:
     assert wish.refused == "no_raise"
 
 
+def test_an_emergency_takes_no_larger_gain_for_a_smaller_m() -> None:
+    """Of an odd pair the server flushes M at most: 1500/1500 in the place of 1287/1609 would be less."""
+    odd = {"current": Capacity(1287, 1609), "settings": replace(ACTIVE, ratio=1)}
+
+    assert ask(1500.0, DecisionKind.EMERGENCY, **odd).refused == "no_raise"
+    assert ask(1700.0, DecisionKind.EMERGENCY, **odd).refused == ""
+
+
 def test_a_person_is_bound_by_limits_alone() -> None:
     """An override passes at once, inside the limits and as a whole ratio."""
     wish = ask(30_001.0, DecisionKind.OVERRIDE, last_write=1000.0, changes=10_000)

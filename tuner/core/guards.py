@@ -179,8 +179,12 @@ def budget(wish: Wish, context: Context) -> Wish:
 
 
 def raises(wish: Wish, context: Context) -> Wish:
-    """Refuse an emergency that limits or device have turned into a lowering."""
-    if wish.io_capacity_max > gain(context.current):
+    """Refuse an emergency that limits, device or a whole ratio have turned into a lowering.
+
+    An odd pair has a gain below its M: a larger gain with a smaller M would lower what is flushed at most.
+    """
+    current = context.current
+    if wish.io_capacity_max > gain(current) and wish.io_capacity_max >= current.io_capacity_max:
         return wish
     return wish.stopped("no_raise", "M is as high already as limits and device allow")
 
