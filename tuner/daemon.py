@@ -83,8 +83,8 @@ class Daemon:
         board: Board,
         notifier: Notifier,
         reload: Callable[[], Config],
-        on_mode: Callable[[Mode], None] | None = None,
-        on_restore: Callable[[bool], None] | None = None,
+        on_mode: Callable[[Mode], None] = lambda _: None,
+        on_restore: Callable[[bool], None] = lambda _: None,
         on_low_water: Callable[[bool], None] = lambda _: None,
         api: Api | None = None,
         watch: Callable[[State, TickRecord], None] | None = None,
@@ -247,10 +247,8 @@ class Daemon:
         self._readiness.tell(record)
         if record.lifecycle is Lifecycle.STOPPING and isinstance(record.tick.reading, Missed):
             self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"
-        if self._on_mode is not None:
-            self._on_mode(record.mode)
-        if self._on_restore is not None:
-            self._on_restore(record.restore is not None)
+        self._on_mode(record.mode)
+        self._on_restore(record.restore is not None)
         self._on_low_water(may_be_written(state))
         if self._watch is not None:
             self._watch(state, record)
