@@ -1,0 +1,137 @@
+"""The default law on its way: what it wants far from the set-point, and when it does not lower M yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.cascade import Cascade
+from policies.flushlaw import LEGACY, LEGACY_56
+from policies.travel import CLIMB_SHARE
+from policies.types import Proposal
+from tests.factory import A, situation
+
+LAW = Cascade(LEGACY)
+
+
+def ask(**changes: Any) -> Proposal:  # noqa: ANN401 - any field
+    """Return what the law wants, asked for the first time."""
+    return LAW.propose(LAW.start(), situation(**changes))[1]
+
+
+def test_travelling_up_flushes_less_than_the_demand() -> None:
+    """Far below the set-point it asks for less than holds the age, but never so little that nothing flows."""
+    wanted = ask(age=0.1 * A, age_ahead=0.1 * A, pages_due=0.0, io_capacity_max=20_000)
+
+    assert wanted.act
+    assert 0.3 * 400 < wanted.io_capacity_max < 400
+
+
+def test_travelling_down_flushes_what_is_due() -> None:
+    """Far above, M is the rate that gets the due pages out within the horizon, through the inverse law."""
+    wanted = ask(age=1.0 * A, age_ahead=1.1 * A, pages_due=24_000.0)
+
+    assert wanted.act
+    assert wanted.io_capacity_max == pytest.approx(LEGACY.gain_over_demand(0.8) * 24_000.0 / 30.0)
+
+
+def test_travelling_does_not_lower_an_m_that_leads_too_high_already() -> None:
+    """A device that gives less than M asks for makes M no smaller while the age stays above the set-point."""
+    slow = {"age": 1.0 * A, "pages_due": 12_000.0, "io_capacity_max": 2000}
+    smaller = LEGACY.gain_over_demand(0.8) * 12_000.0 / 30.0
+
+    assert ask(age_ahead=0.95 * A, **slow).io_capacity_max == 2000 > smaller
+    assert ask(age_ahead=0.6 * A, **slow).io_capacity_max == pytest.approx(smaller)
+
+
+def test_a_landing_does_not_lower_an_m_that_leads_far_beyond_the_set_point() -> None:
+    """Averages of a few seconds may call for less than what is flushed; the pages that come say more."""
+    near = {"now": 1100.0, "age": 0.76 * A, "io_capacity_max": 2000}
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+
+    assert LAW.propose(state, situation(age_ahead=1.1 * A, **near))[1].io_capacity_max == 2000
+    assert LAW.propose(state, situation(age_ahead=0.7 * A, **near))[1].io_capacity_max < 1900
+
+
+def test_an_age_near_the_sync_point_comes_back_before_m_is_lowered() -> None:
+    """Where the sync point is the flush limit, what an emergency raised stays until the age is back."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    raised = {"now": 1100.0, "age_ahead": 0.7 * A, "io_capacity_max": 2000, "set_point": 0.9}
+
+    late = LAW.propose(state, situation(age=0.98 * A, sync_point=1.0 * A, **raised))[1]
+
+    assert not (late.act and late.io_capacity_max < 2000)
+    assert (
+        LAW.propose(state, situation(age=0.98 * A, sync_point=1.05 * A, **raised))[1].io_capacity_max < 1900
+    )
+    assert LAW.propose(state, situation(age=0.92 * A, sync_point=1.0 * A, **raised))[1].io_capacity_max < 1900
+
+
+def test_a_landing_from_below_waits_while_m_leads_near_the_set_point() -> None:
+    """Pages dirtied at a lower age lie closer: landing before they are flushed lets the age run too far."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    below = {"now": 1100.0, "age": 0.76 * A, "age_slope": 0.0008 * A, "io_capacity_max": 2000}
+
+    waiting = LAW.propose(state, situation(age_ahead=0.73 * A, **below))[1]
+
+    assert not waiting.act
+    assert LAW.propose(state, situation(age_ahead=0.71 * A, **below))[1].act
+
+
+def test_an_age_that_has_stopped_short_is_landed_at_once() -> None:
+    """Where an M that is too high holds the age below the set-point, nothing is left to wait for."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    short = {"now": 1100.0, "age": 0.76 * A, "age_slope": 0.0, "io_capacity_max": 2000}
+
+    assert LAW.propose(state, situation(age_ahead=0.74 * A, **short))[1].act
+    assert not LAW.propose(state, situation(age_ahead=0.76 * A, **short))[1].act
+
+
+@pytest.mark.parametrize(("seconds", "lowered"), [(8.0, False), (40.0, True)])
+def test_an_age_that_is_about_to_arrive_is_not_helped_on_by_less_m(seconds: float, *, lowered: bool) -> None:
+    """Whatever the ledger foresees, M stays while the age rises so fast that it is there in seconds."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    below = {"now": 1100.0, "age": 0.72 * A, "age_ahead": 0.6 * A, "io_capacity_max": 2000}
+
+    rising = LAW.propose(state, situation(age_slope=0.08 * A / seconds, **below))[1]
+
+    assert (rising.act and rising.io_capacity_max < 1900) == lowered
+
+
+def test_an_age_that_rises_past_the_set_point_is_met_with_no_less_m_near_the_sync_point() -> None:
+    """Where writers wait soon above the set-point, arriving fast is no moment to lower M; elsewhere it is."""
+    state, _ = LAW.propose(LAW.start(), situation(age=0.5 * A, age_ahead=0.5 * A, io_capacity_max=2000))
+    arrived = {
+        "now": 1100.0,
+        "age": 0.91 * A,
+        "age_ahead": 0.8 * A,
+        "io_capacity_max": 2000,
+        "set_point": 0.9,
+    }
+    rising = arrived | {"age_slope": 0.01 * A}
+
+    late = LAW.propose(state, situation(sync_point=1.0 * A, **rising))[1]
+
+    assert not (late.act and late.io_capacity_max < 2000)
+    assert LAW.propose(state, situation(sync_point=1.05 * A, **rising))[1].io_capacity_max < 1900
+
+
+def test_where_batches_end_early_the_way_up_stays_near_the_m_to_rest_with() -> None:
+    """MySQL 5.6 is led up by the M that it will rest with, not by much less and back again."""
+    up = {"age": 0.3 * A, "age_ahead": 0.3 * A, "pages_due": 0.0, "io_capacity_max": 20_000}
+
+    def share(law: Cascade) -> float:
+        state, wanted = law.propose(law.start(), situation(**up))
+        return wanted.io_capacity_max / state.equilibrium.io_capacity_max(law.law, situation(**up))
+
+    assert share(Cascade(LEGACY_56)) == pytest.approx(CLIMB_SHARE)
+    assert share(LAW) < 0.7 < CLIMB_SHARE
+    up |= {"age": 1.0 * A, "age_ahead": 0.6 * A}
+    assert share(Cascade(LEGACY_56)) < 0.7
+
+
+def test_travelling_leaves_a_shrinking_error_alone() -> None:
+    """Nothing is written while the present M already halves the error within the horizon."""
+    assert not ask(age=1.0 * A, age_ahead=0.85 * A, pages_due=24_000.0).act
+    assert not ask(age=0.3 * A, age_ahead=0.7 * A, pages_due=0.0).act
