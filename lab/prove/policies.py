@@ -13,7 +13,7 @@ from lab.bench.folder import held
 from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError
 from lab.compare.asked import SEARCH_SEEDS, Asked
-from lab.compare.comparison import Comparison
+from lab.compare.comparison import NO_CLAIRVOYANT, Comparison
 from lab.compare.results import judged_rows
 from lab.compare.runner import Runner
 from lab.prove.claims import PIECES, STATIC, UNTOUCHED
@@ -24,6 +24,8 @@ from lab.scenarios import load_scenario, scenario_names
 from tuner.config.checks import missing_extra
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lab.scenarios import Scenario
     from lab.scenarios.progress import Progress
     from tuner.settings import PolicyName
@@ -147,7 +149,7 @@ def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds:
     lines = [line for name in SUITES for line in read(results, name)]
     there = standing(asked, lines, trial=trial)
     before = comparable(asked, read(results, suite.name), trial=trial)
-    known = {name: frozenset(by_contender) for name, by_contender in there.items()}
+    known = {name: frozenset(lines) - _unsearched(suite, lines) for name, lines in there.items()}
     jobs = min(2, os.cpu_count() or 1)
     with Runner(ledger, jobs=jobs, seconds=seconds, progress=_Said(suite.name)) as runner:
         comparison = Comparison(asked, runner, known)
@@ -162,6 +164,12 @@ def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds:
             publish(results, suite.name, lines)
     say(f"{suite.name}: {'finished' if finished else f'not finished: {comparison.stopped}'}")
     return finished
+
+
+def _unsearched(suite: Suite, lines: Mapping[str, Line]) -> frozenset[str]:
+    """Return what is to be run again since no M for each piece was searched beside it, or said why not."""
+    said = any(NO_CLAIRVOYANT in note for line in lines.values() for note in line.notes)
+    return frozenset() if PIECES in lines or said or not suite.clairvoyant else frozenset({UNTOUCHED})
 
 
 def _over(before: Lines, there: Lines) -> Lines:

@@ -115,6 +115,24 @@ def test_a_part_whose_time_is_up_takes_nothing_from_what_is_published(here: Path
     assert "4567" in contests_page.write(here).read_text(encoding="utf-8")
 
 
+def test_an_m_for_each_piece_that_was_not_searched_is_still_to_do(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines of a report that stopped before the search by piece leave the suite unfinished."""
+    monkeypatch.setattr(policies, "SUITES", {"hour": SUITE._replace(clairvoyant=True)})
+    published = here / DIRECTORY / "hour.jsonl"
+    assert policies.run(here, ("hour",))
+    whole = [json.loads(one) for one in published.read_text(encoding="utf-8").splitlines()]
+    cut = [one | {"notes": []} for one in whole if one["contender"] != "pieces"]
+    (here.parent / policies.ROWS / "rows.jsonl").unlink()
+    published.write_text("".join(json.dumps(one) + "\n" for one in cut), encoding="utf-8")
+
+    assert not policies.run(here, ("hour",), seconds=0.0)
+    assert policies.run(here, ("hour",))
+    again = [json.loads(one) for one in published.read_text(encoding="utf-8").splitlines()]
+    assert again == whole
+
+
 def test_lines_of_another_length_or_plant_do_not_stand() -> None:
     """What was changed since in a scenario is run again, whoever took part."""
     asked = replace(SUITE.asked(), scenarios=(TINY,))
