@@ -121,6 +121,11 @@ def _moving(ours: Line, contest: Contest) -> Iterator[Found]:
     yield "moving-best", *_best_found(ours, contest)
 
 
+def searched_by_piece(lines: Mapping[str, Line]) -> bool:
+    """Tell whether an M for each piece was searched on a scenario, or is known not to be there."""
+    return PIECES in lines or any(NO_CLAIRVOYANT in note for line in lines.values() for note in line.notes)
+
+
 def _best_found(ours: Line, contest: Contest) -> tuple[bool | None, str]:
     """Judge against the better of one M and an M for each piece; where that was not searched it is open.
 
@@ -131,7 +136,7 @@ def _best_found(ours: Line, contest: Contest) -> tuple[bool | None, str]:
     met, figure = _at_least(ours, best, "throughput_mean", BEST_FOUND)
     if best is None:
         return met, figure
-    if met and PIECES not in contest.lines and not any(NO_CLAIRVOYANT in one for one in ours.notes):
+    if met and not searched_by_piece(contest.lines):
         return None, f"{figure}, against one M; no M for each piece was searched"
     return met, f"{figure}, against {'each piece’s M' if best.contender == PIECES else 'one M'}"
 

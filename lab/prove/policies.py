@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,10 +14,10 @@ from lab.bench.folder import held
 from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError
 from lab.compare.asked import SEARCH_SEEDS, Asked
-from lab.compare.comparison import NO_CLAIRVOYANT, Comparison
+from lab.compare.comparison import Comparison
 from lab.compare.results import judged_rows
 from lab.compare.runner import Runner
-from lab.prove.claims import PIECES, STATIC, UNTOUCHED
+from lab.prove.claims import PIECES, STATIC, UNTOUCHED, searched_by_piece
 from lab.prove.conditions import say
 from lab.prove.contests import Line, line_of
 from lab.prove.published import Lines, comparable, publish, read, standing
@@ -24,8 +25,6 @@ from lab.scenarios import load_scenario, scenario_names
 from tuner.config.checks import missing_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lab.scenarios import Scenario
     from lab.scenarios.progress import Progress
     from tuner.settings import PolicyName
@@ -146,10 +145,13 @@ def run(
 
 def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds: float) -> bool:
     asked = suite.asked(trial=trial)
-    lines = [line for name in SUITES for line in read(results, name)]
-    there = standing(asked, lines, trial=trial)
-    before = comparable(asked, read(results, suite.name), trial=trial)
-    known = {name: frozenset(lines) - _unsearched(suite, lines) for name, lines in there.items()}
+    published = {name: read(results, name) for name in SUITES}
+    there = standing(asked, chain.from_iterable(published.values()), trial=trial)
+    before = comparable(asked, published[suite.name], trial=trial)
+    known = {
+        name: frozenset(lines) - (set() if searched_by_piece(lines) or not suite.clairvoyant else {UNTOUCHED})
+        for name, lines in there.items()
+    }
     jobs = min(2, os.cpu_count() or 1)
     with Runner(ledger, jobs=jobs, seconds=seconds, progress=_Said(suite.name)) as runner:
         comparison = Comparison(asked, runner, known)
@@ -164,12 +166,6 @@ def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds:
             publish(results, suite.name, lines)
     say(f"{suite.name}: {'finished' if finished else f'not finished: {comparison.stopped}'}")
     return finished
-
-
-def _unsearched(suite: Suite, lines: Mapping[str, Line]) -> frozenset[str]:
-    """Return what is to be run again since no M for each piece was searched beside it, or said why not."""
-    said = any(NO_CLAIRVOYANT in note for line in lines.values() for note in line.notes)
-    return frozenset() if PIECES in lines or said or not suite.clairvoyant else frozenset({UNTOUCHED})
 
 
 def _over(before: Lines, there: Lines) -> Lines:

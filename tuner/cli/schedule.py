@@ -129,7 +129,7 @@ def planned(config: Config, *, now: float, days: int) -> Plan:
     timetable = Timetable(config.schedule)
     until = now + days * DAY
     windows = timetable.between(now, until)
-    ends = {one: timetable.end_of(one, until + WEEK) for one in windows}
+    ends = {one: timetable.end_of(one, until + WEEK) if one.ends > until else one.ends for one in windows}
     others: dict[Window, list[Window]] = {one: [] for one in windows}
     for one, other in overlapping(windows):
         others[one].append(other)
