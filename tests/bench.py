@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,8 +25,10 @@ from tests.factory import (
     sample,
     tick,
 )
+from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.state import State
 from tuner.core.step import start, step
+from tuner.journal.codec import decode, encode
 from tuner.records import LOW_WATER_MARK, Capacity, Command, Facts, Missed, Receipt, Sample, TickRecord
 from tuner.servers.limits import redo_limits
 from tuner.settings import Settings
@@ -320,3 +323,21 @@ class Bench:
             self.until("set")
         self.turn()
         return self
+
+
+def replays(state: State, records: Sequence[TickRecord], *, restart: int) -> State:
+    """See that the journal's bytes of records give each of them again; return the state after the last.
+
+    Args:
+        state: before the first.
+        records: of consecutive ticks.
+        restart: place at which the state goes through a snapshot.
+    """
+    for place, record in enumerate(records):
+        if place == restart:
+            state = decode_state(encode_state(state))
+        again = decode(encode(record), TickRecord)
+        assert again == record
+        state, replayed = step(state, again.tick)
+        assert replayed == record
+    return state

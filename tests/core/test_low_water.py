@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench, FakeServer
+from tests.bench import Bench, FakeServer, replays
 from tests.factory import DEFAULT, command
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.standing import standing_of, take_up
-from tuner.core.step import start, step
-from tuner.journal.codec import decode, encode
+from tuner.core.step import start
 from tuner.records import LOW_WATER_MARK, SET_LOW_WATER, Bounds, Command, LowWaterProgress, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -348,11 +347,4 @@ def test_a_run_with_a_trial_replays_to_the_same() -> None:
     bench.turns(2500)
     assert marks(bench)
 
-    for number, record in enumerate(bench.records[seen:]):
-        if number == 1500:
-            state = decode_state(encode_state(state))
-        again = decode(encode(record), TickRecord)
-        assert again == record
-        state, replayed = step(state, again.tick)
-        assert replayed == record
-    assert state == bench.state
+    assert replays(state, bench.records[seen:], restart=1500) == bench.state

@@ -14,15 +14,14 @@ from msgspec.structs import replace
 from policies.setpoint import LOWEST, NOISE, STEP, Headroom, highest_ratio, suggested_ratio
 from policies.suggestions import LIMITS
 from policies.types import Context, Suggestion, Trial
-from tests.bench import Bench, FakeServer
+from tests.bench import Bench, FakeServer, replays
 from tests.factory import EPOCH, FACTS, SAVED, A, command
 from tuner.core import optimising
 from tuner.core.evidence import Evidence, Win
 from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import decode_state, encode_state
-from tuner.core.step import start, step
+from tuner.core.step import start
 from tuner.core.trialstate import Trials
-from tuner.journal.codec import decode, encode
 from tuner.records import Acknowledgement, Command, DecisionKind, OptimiserPhase, Sample, TickRecord, Window
 from tuner.settings import Mode, Settings
 
@@ -111,14 +110,7 @@ def test_a_run_with_trials_replays_to_the_same() -> None:
     state = decode_state(encode_state(bench.state))
     trying(bench).turns(400)
 
-    for number, record in enumerate(bench.records[seen:]):
-        if number == 300:
-            state = decode_state(encode_state(state))
-        again = decode(encode(record), TickRecord)
-        assert again == record
-        state, replayed = step(state, again.tick)
-        assert replayed == record
-    assert state == bench.state
+    assert replays(state, bench.records[seen:], restart=300) == bench.state
 
 
 @pytest.mark.parametrize(
