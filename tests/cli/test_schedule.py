@@ -38,16 +38,28 @@ timezone = "Europe/Berlin"
 set_point = 0.6
 """
 
-LISTED = """\
+DRAINS = "the drain of backup decides while it is under way, at or below the set-point otherwise in force"
+WINS = f"set_point as night has it, {DRAINS}"
+LISTED = f"""\
 active now:
   berlin: set_point = 0.6; since Sun 2026-11-01 01:00 +01:00, until Sun 2026-11-01 02:00 +01:00, 15m left
 next day:
   begins                       ends                         name    effects
   Sat 2026-10-31 22:00 -04:00  Sun 2026-11-01 05:00 -05:00  night   set_point = 0.5, learn = false
-      overlaps backup, Sun 2026-11-01 01:30 -04:00 to Sun 2026-11-01 01:30 -05:00: set_point as night has it
+      overlaps backup, Sun 2026-11-01 01:30 -04:00 to Sun 2026-11-01 01:30 -05:00: {WINS}
   Sun 2026-11-01 01:30 -04:00  Sun 2026-11-01 01:30 -05:00  backup  set_point = 0.6, drain = true
-      overlaps night, Sat 2026-10-31 22:00 -04:00 to Sun 2026-11-01 05:00 -05:00: set_point as night has it
+      overlaps night, Sat 2026-10-31 22:00 -04:00 to Sun 2026-11-01 05:00 -05:00: {WINS}
   Mon 2026-11-02 01:00 +01:00  Mon 2026-11-02 02:00 +01:00  berlin  set_point = 0.6
+"""
+
+
+ALWAYS = """
+[[schedule]]
+name = "{name}"
+cron = "{cron}"
+minutes = {minutes}
+timezone = "UTC"
+drain = true
 """
 
 
@@ -91,10 +103,51 @@ def test_machines_get_the_same(here: Path) -> None:
 
 
 def test_nothing_in_common_counts_on_both_sides(here: Path) -> None:
-    """Windows that overlap without asking for the same are said to count both."""
+    """Windows that overlap without touching each other's effects are said to count both."""
     text = NIGHT.replace("drain = true\nset_point = 0.6\n", "drain = true\n")
 
-    assert "no effect in common, so all of both count" in asked(here, text).output
+    output = asked(here, text.replace("set_point = 0.5\n", "")).output
+
+    assert "no effect in common, so all of both count" in output
+
+
+def test_a_drain_over_a_set_point_is_said_to_decide(here: Path) -> None:
+    """Who drains inside another window's set-point or budget reads that the drain decides meanwhile."""
+    night = NIGHT.replace("drain = true\nset_point = 0.6\n", "drain = true\n")
+    for text in (night, night.replace("set_point = 0.5", "max_shutdown_seconds = 60")):
+        assert asked(here, text, "--days", "1").output.count(f": {DRAINS}\n") == 2
+
+        plan = json.loads(asked(here, text, "--days", "1", "--json").stdout)
+        assert [one["overlaps"][0]["drain_decides"] for one in plan["coming"][:2]] == ["backup", "backup"]
+        assert plan["coming"][0]["overlaps"][0]["wins"] == {}
+
+
+def test_a_rival_that_begins_beyond_what_is_looked_ahead_is_an_overlap(here: Path) -> None:
+    """A listed window names all that overlaps it to its own end, whatever the number of days."""
+    text = """
+[[schedule]]
+name = "night"
+cron = "0 20 * * *"
+minutes = 660
+timezone = "UTC"
+set_point = 0.7
+
+[[schedule]]
+name = "backup"
+cron = "0 3 * * *"
+minutes = 60
+timezone = "UTC"
+set_point = 0.4
+"""
+    output = asked(here, '[loop]\nmode = "active"\n' + text, "--days", "1").output
+    plan = json.loads(asked(here, text, "--days", "1", "--json").stdout)
+
+    assert output.endswith(
+        "  night   set_point = 0.7\n      overlaps backup, Mon 2026-11-02 03:00 +00:00 to "
+        "Mon 2026-11-02 04:00 +00:00: set_point as backup has it\n"
+    )
+    assert [one["begins"] for one in plan["coming"]] == ["2026-11-01T03:00+00:00", "2026-11-01T20:00+00:00"]
+    assert plan["coming"][1]["overlaps"][0]["begins"] == "2026-11-02T03:00+00:00"
 
 
 def test_a_set_point_of_a_persons_own_is_noted(here: Path) -> None:
@@ -119,7 +172,21 @@ def test_nothing_active_and_nothing_coming_is_said(here: Path) -> None:
 
     lines = asked(here, '[loop]\nmode = "active"\n' + far).output.splitlines()
 
-    assert lines == ["active now: none", "next 7 days: none begins"]
+    assert lines == [
+        "active now: none",
+        "next 7 days: none begins; the next is far, Tue 2027-06-01 00:00 +00:00",
+    ]
+
+
+def test_a_window_of_a_leap_day_is_named_years_ahead(here: Path) -> None:
+    """Who asks for 29 February learns when it is, although that is beyond the most days."""
+    leap = ALWAYS.format(name="leap", cron="0 2 29 2 *", minutes=60)
+    plan = json.loads(asked(here, leap, "--days", "366", "--json").stdout)
+
+    output = asked(here, leap, "--days", "366").output
+
+    assert "none begins; the next is leap, Tue 2028-02-29 02:00 +00:00" in output
+    assert (plan["coming"], plan["later"]["begins"]) == ([], "2028-02-29T02:00+00:00")
 
 
 def test_a_wrong_configuration_ends_it(here: Path) -> None:
@@ -137,25 +204,40 @@ def test_days_have_bounds(here: Path, days: str) -> None:
     assert asked(here, NIGHT, "--days", days).exit_code == 2
 
 
-ALWAYS = """
-[[schedule]]
-name = "{name}"
-cron = "{cron}"
-minutes = {minutes}
-timezone = "UTC"
-drain = true
-"""
-
-
 def test_a_window_that_never_ends_is_said_to(here: Path) -> None:
     """One that begins again before it is over has no end, however far one looks; a drain is warned of."""
     text = ALWAYS.format(name="always", cron="* * * * *", minutes=5)
     result = asked(here, text, "--days", "1")
 
-    assert "always: drain = true; since" in result.output
-    assert ", without end\n" in result.output
+    assert "always: drain = true; active without end\nnext day: none begins\n" in result.output
     assert "note: always never ends, as it begins again before it is over; a drain is to end" in result.output
-    assert json.loads(asked(here, text, "--json").stdout)["active"][0]["ends"] is None
+    (always,) = json.loads(asked(here, text, "--days", "1", "--json").stdout)["active"]
+    assert (always["begins"], always["begins_at"], always["ends"]) == (None, None, None)
+
+
+def test_an_endless_window_of_long_windows_has_no_beginning(here: Path) -> None:
+    """A daily window of more than a day is active without end, not since this morning's."""
+    text = ALWAYS.format(name="daily", cron="0 2 * * *", minutes=2000).replace(
+        "drain = true", "learn = false"
+    )
+
+    assert "daily: learn = false; active without end\n" in asked(here, text).output
+
+
+def test_an_active_window_began_when_its_schedule_began(here: Path) -> None:
+    """A window that has begun again before it was over is active since the first of these beginnings."""
+    text = ALWAYS.format(name="night", cron="*/5 22-23,0-5 * * *", minutes=10)
+
+    since = "since Sat 2026-10-31 22:00 +00:00, until Sun 2026-11-01 06:05 +00:00, 5h 20m left"
+    assert f"night: drain = true; {since}\n" in asked(here, text).output
+
+
+def test_a_window_of_weeks_is_active_for_more_than_a_week(here: Path) -> None:
+    """Where the beginning lies further back than is looked, that is said in place of a wrong time."""
+    text = ALWAYS.format(name="autumn", cron="0 12 * 9-10 *", minutes=1440)
+
+    told = "for more than a week, until Sun 2026-11-01 12:00 +00:00, 11h 15m left"
+    assert f"autumn: drain = true; {told}\n" in asked(here, text).output
 
 
 def test_the_end_of_a_window_is_found_beyond_what_is_looked_ahead(here: Path) -> None:

@@ -158,14 +158,32 @@ def test_a_machine_without_a_time_zone_has_to_be_told_one(
     """Where the machine's own zone cannot be told, a schedule without one is refused, and no other."""
 
     def contradict() -> None:
-        raise zoneinfo_error("Multiple conflicting time zone configurations found")
+        raise zoneinfo_error("Multiple conflicting time zone configurations found:\n/etc/timezone: UTC\n")
 
     zoneinfo_error = reading.zoneinfo.ZoneInfoNotFoundError
+    monkeypatch.delenv("TZ", raising=False)
     monkeypatch.setattr(reading, "reload_localzone", contradict)
     (found,) = said(GOOD.replace('timezone = "Europe/Berlin"\n', ""))
 
-    assert found.startswith('FILE:schedule[1] "nightly-backup".timezone is not given, and the machine\'s own')
-    assert found.endswith("name one")
+    assert found == (
+        'FILE:schedule[1] "nightly-backup".timezone is not given, and the machine\'s own cannot be told: '
+        "Multiple conflicting time zone configurations found: /etc/timezone: UTC; "
+        "name one here, such as Europe/Berlin or UTC"
+    )
+
+
+def test_a_time_zone_of_the_environment_that_is_none_is_named(
+    said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who starts with a TZ that no zone has reads its value and what would be right, in one line."""
+    monkeypatch.setenv("TZ", "Nowhere/Bad")
+    (found,) = said(GOOD.replace('timezone = "Europe/Berlin"\n', ""))
+
+    assert found == (
+        'FILE:schedule[1] "nightly-backup".timezone is not given, and the machine\'s own cannot be told: '
+        'the environment\'s TZ = "Nowhere/Bad" is no time zone of the IANA; set it to one, '
+        "or name one here, such as Europe/Berlin or UTC"
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import zoneinfo
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from tuner.config.keys import BRACKETS, SCHEDULE, SCHEDULE_KEYS, KeyValueError, 
 from tuner.config.schema import ScheduleTable
 from tuner.records.window import NOTHING, effects, said
 
+NAME_ONE = "name one here, such as Europe/Berlin or UTC"
 REQUIRED = ("name", "cron", "minutes")
 _EFFECTS = ", ".join(
     said(name, not value) if isinstance(value, bool) else name for name, value in NOTHING.items()
@@ -57,10 +59,19 @@ def _local() -> ZoneInfo:
     try:
         found = reload_localzone()  # read anew, since a reload is to see another one
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ZoneError(f"is not given, and the machine's own cannot be told ({error}); name one") from error
+        raise ZoneError(f"is not given, and the machine's own cannot be told{_why(error)}") from error
     if not isinstance(found, ZoneInfo):
-        raise ZoneError("is not given, and the machine's own cannot be told; name one")
+        raise ZoneError(f"is not given, and the machine's own cannot be told; {NAME_ONE}")
     return found
+
+
+def _why(error: Exception) -> str:
+    """Return why the machine's own time zone cannot be told, in one line, and what would help."""
+    given = os.environ.get("TZ")
+    if given:
+        no_zone = f"the environment's TZ = {_toml(given)} is no time zone of the IANA"
+        return f": {no_zone}; set it to one, or {NAME_ONE}"
+    return f": {' '.join(str(error.args[0] if error.args else error).split())}; {NAME_ONE}"
 
 
 def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...], list[str]]:
