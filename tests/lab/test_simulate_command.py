@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -142,3 +143,16 @@ def test_a_run_that_would_never_end_is_refused(tmp_path: Path) -> None:
     assert re.search(r"short: \d+\.\d s after the start more than 5,000 things", found.stderr)
     assert "the run would hardly end" in found.stderr
     assert "redo_capacity = 104,857,600 is too small for threads = 10,000" in found.stderr
+
+
+def test_a_schedule_is_said_not_to_be_simulated(tmp_path: Path) -> None:
+    """Who simulates a configuration with windows learns that they count for nothing, and where they show."""
+    path = tmp_path / "innobrim.toml"
+    window = 'name = "n"\ncron = "0 2 * * *"\nminutes = 60\ntimezone = "UTC"\nset_point = 0.5\n'
+    path.write_text(f"[[schedule]]\n{window}", encoding="utf-8")
+    found = simulated("--scenario", scenario_file(tmp_path), "--config", str(path), "--json")
+
+    assert found.stderr.splitlines()[0] == (
+        f"note: its [[schedule]] is not simulated; innobrim schedule --config {path} shows it"
+    )
+    assert json.loads(found.stdout)["scenario"] == "short"

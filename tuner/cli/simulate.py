@@ -14,7 +14,7 @@ from lab.simulate_result import Result
 from tuner.cli.bar import Bar
 from tuner.cli.exits import INTERRUPTED, NO
 from tuner.cli.options import PolicyChoice, fail, warn
-from tuner.cli.saying import say_json
+from tuner.cli.saying import say, say_json
 from tuner.cli.simulate_table import print_table
 from tuner.cli.wording import duration
 from tuner.config.checks import missing_extra
@@ -158,7 +158,11 @@ def _settings(config_path: str | None, policy: str | None) -> Settings:
     """
     flags = {"loop.policy": policy}
     if config_path is not None:
-        return load_config(config_path, environ={}, flags=flags, noted=warn).loop
+        config = load_config(config_path, environ={}, flags=flags, noted=warn)
+        if config.schedule:
+            shown = f"innobrim schedule --config {config_path} shows it"
+            say(f"note: its [[schedule]] is not simulated; {shown}", err=True)
+        return config.loop
     if missing := missing_extra(policy or ""):
         raise ConfigError([f"--policy {policy} {missing}"])
     return Settings() if policy is None else Settings(policy=cast("PolicyName", policy))
