@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.journal.reader import last_record, originals, standing
+from tests.journal.written import rows
+from tuner.journal.reader import last_record, learned, originals, standing
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Settings
@@ -34,6 +35,16 @@ def journal(writer: MakeWriter, record: MakeRecord, facts: Facts, tmp_path: Path
         first.record(record(number))
     assert first.close(SOON)
     return tmp_path / "journal.db"
+
+
+def spoil(journal: Path, name: str) -> None:
+    """Overwrite the first page of a table or an index."""
+    with closing(sqlite3.connect(journal)) as db:
+        ((size,),) = db.execute("PRAGMA page_size").fetchall()
+        ((page,),) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).fetchall()
+    damaged = bytearray(journal.read_bytes())
+    damaged[size * (page - 1) : size * page] = b"\xff" * size
+    journal.write_bytes(damaged)
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.1])
@@ -86,12 +97,7 @@ def test_what_stands_survives_damaged_originals_and_the_other_way_round(
     journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path
 ) -> None:
     """Each is read by itself, and what is lost is named."""
-    with closing(sqlite3.connect(journal)) as db:
-        ((size,),) = db.execute("PRAGMA page_size").fetchall()
-        ((page,),) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'meta'").fetchall()
-    damaged = bytearray(journal.read_bytes())
-    damaged[size * (page - 1) : size * page] = b"\xff" * size
-    journal.write_bytes(damaged)
+    spoil(journal, "meta")
 
     assert writer().flush(SOON)
 
@@ -122,3 +128,90 @@ def test_a_directory_that_comes_back_empty_is_told_everything_and_claimed_anew(
     assert not confirmed.is_set()
     assert [kept.capacity for kept in originals(directory)] == [PAIR]
     assert last_record(directory) == record(1, events=("write",))
+
+
+def learned_of_two(journal: Path, writer: MakeWriter) -> tuple[bytes, bytes]:
+    """Put into a journal what was learned of two servers, several pages each, and return it."""
+    first, second = b"\xa7" * 20_000, b"\xb1" * 20_000
+    again = writer(directory=journal.parent)
+    again.save_learned("uuid-1", first)
+    again.save_learned("uuid-2", second)
+    assert again.close(SOON)
+    return first, second
+
+
+def test_a_damaged_page_of_ticks_costs_nothing_of_what_was_learned(
+    journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path
+) -> None:
+    """What was learned of every server is in the next journal, and the event says so."""
+    first, second = learned_of_two(journal, writer)
+    spoil(journal, "ticks")
+
+    assert writer().flush(SOON)
+
+    assert learned(tmp_path) == {"uuid-1": first, "uuid-2": second}
+    assert messages[0].endswith("what was learned of 2 servers was carried over")
+    ((event,),) = rows(tmp_path, "SELECT message FROM events WHERE code = 'journal_set_aside'")
+    assert str(event) in messages[0]
+
+
+def test_what_was_learned_of_one_server_is_lost_alone(
+    journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path
+) -> None:
+    """A damaged row costs itself, is named, and the other server's is carried over."""
+    first, second = learned_of_two(journal, writer)
+    whole = bytearray(journal.read_bytes())
+    at = whole.find(second[:2_000]) // 4096 * 4096
+    whole[at : at + 4096] = b"\xff" * 4096
+    journal.write_bytes(whole)
+    spoil(journal, "ticks")
+
+    assert writer().flush(SOON)
+
+    assert learned(tmp_path) == {"uuid-1": first}
+    told = "what was learned of 1 server was carried over, of uuid-2 could not be read and begins afresh"
+    assert messages[0].endswith(told)
+
+
+def test_what_was_learned_is_found_without_its_index(
+    journal: Path, writer: MakeWriter, tmp_path: Path
+) -> None:
+    """Where the list of servers is damaged, their rows still tell."""
+    first, second = learned_of_two(journal, writer)
+    spoil(journal, "sqlite_autoindex_learned_1")
+
+    assert writer().flush(SOON)
+
+    assert learned(tmp_path) == {"uuid-1": first, "uuid-2": second}
+
+
+def test_servers_whose_rows_are_gone_are_named(
+    journal: Path, writer: MakeWriter, messages: list[str], tmp_path: Path
+) -> None:
+    """Where the table itself is damaged, its index says of which servers what was learned is lost."""
+    learned_of_two(journal, writer)
+    spoil(journal, "learned")
+
+    assert writer().flush(SOON)
+
+    assert learned(tmp_path) == {}
+    assert messages[0].endswith("what was learned of uuid-1, uuid-2 could not be read and begins afresh")
+
+
+def test_a_directory_that_comes_back_empty_is_told_what_was_learned(
+    writer: MakeWriter, tmp_path: Path
+) -> None:
+    """After the directory was removed and made again, what was learned since the start is in it."""
+    directory = tmp_path / "state"
+    directory.mkdir()
+    first = writer(directory=directory)
+    first.save_learned("uuid-1", b"old")
+    first.save_learned("uuid-1", b"new")
+    assert first.flush(SOON)
+    shutil.rmtree(directory)
+    first.save_learned("uuid-2", b"other")
+    assert not first.flush(0.2)
+    directory.mkdir()
+    assert first.flush(SOON)
+
+    assert learned(directory) == {"uuid-1": b"new", "uuid-2": b"other"}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tuner.journal.reader import read_originals, read_standing
+from tuner.journal.salvage import Salvaged, salvage_learned
 from tuner.journal.tables import JournalError, Originals
 
 
@@ -19,6 +20,7 @@ class Aside(NamedTuple):
         standing: what stands, by server, as far as it could be read.
         why: why the originals could not be read; empty where they were.
         unheard: why what stands could not be read; empty where it was.
+        learned: what was learned of servers, as far as it could be read.
     """
 
     path: Path
@@ -26,6 +28,7 @@ class Aside(NamedTuple):
     standing: dict[str, str]
     why: str
     unheard: str
+    learned: Salvaged
 
 
 def set_aside(path: Path, *, wall: float) -> Aside:
@@ -54,4 +57,4 @@ def set_aside(path: Path, *, wall: float) -> Aside:
         standing = read_standing(away)
     except JournalError as error:
         unheard = str(error)
-    return Aside(away, found, standing, why, unheard)
+    return Aside(away, found, standing, why, unheard, salvage_learned(away))

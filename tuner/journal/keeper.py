@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tuner.journal.aside import set_aside
-from tuner.journal.items import GivenBackItem, Item, OriginalsItem, RunItem, StandingItem
+from tuner.journal.items import GivenBackItem, Item, LearnedItem, OriginalsItem, RunItem, StandingItem
+from tuner.journal.salvage import SERVERS, Salvaged
 from tuner.journal.store import Damaged, Store, is_damage
 from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, Originals
 from tuner.version import program_version
@@ -26,6 +27,9 @@ FAILURES = (sqlite3.Error, OSError, Damaged, Claimed)
 """What ``Keeper.write`` may raise; nothing of what it was given is on disk then."""
 
 _STAYS_OPEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY)
+
+NAMED = 3
+"""Servers that one message names."""
 
 
 def claimed(directory: Path) -> bool:
@@ -70,6 +74,7 @@ class Keeper:
         self._run_number = 0
         self._originals: dict[str, Originals] = {}
         self._standing: dict[str, str] = {}
+        self._learned: dict[str, LearnedItem] = {}
         self._dropped = 0
         self._aside: list[str] = []
 
@@ -169,7 +174,7 @@ class Keeper:
             return False
 
     def _set_aside(self) -> None:
-        away, found, standing, why, unheard = set_aside(self._path, wall=time.time())
+        away, found, standing, why, unheard, learned = set_aside(self._path, wall=time.time())
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
         self._standing = standing | self._standing
@@ -183,10 +188,27 @@ class Keeper:
             )
         if unheard:
             fate += "; a pause, or a change by somebody else, that still stood is forgotten"
+        fate += self._relearned(learned)
         message = f"{self._path.name} was set aside as {away.name}: {self._damage}; {fate}"
         self._damage = ""
         self._aside.append(message)
         self._on_error(f"journal: {message}")
+
+    def _relearned(self, found: Salvaged) -> str:
+        """Take over what was learned of servers since before this start; return what became of it."""
+        for one in reversed(found.kept):
+            self._learned.setdefault(one.identity, one)
+        if found.why:
+            return "; what was learned could not be read, and what is known since this start is kept"
+        lost = [name for name in found.lost if name not in self._learned]
+        parts = []
+        if found.kept:
+            count = len(found.kept)
+            parts.append(f"of {count} server{'' if count == 1 else 's'} was carried over")
+        if lost:
+            more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
+            parts.append(f"of {', '.join(lost[:NAMED])}{more} could not be read and begins afresh")
+        return f"; what was learned {', '.join(parts)}" if parts else ""
 
     def _fill(self, store: Store, items: Sequence[Item], dropped: int) -> None:
         store.run = self._run_number
@@ -197,6 +219,8 @@ class Keeper:
                 store.put_originals(kept)
             for identity, text in self._standing.items():
                 store.put_standing(StandingItem(identity, text))
+            for learned in self._learned.values():
+                store.add(learned)
         now = time.time()
         for message in self._aside:
             store.add_event(wall=now, code="journal_set_aside", message=message)
@@ -221,6 +245,11 @@ class Keeper:
                 self._originals.pop(item.identity, None)
             elif isinstance(item, StandingItem):
                 self._standing[item.identity] = item.text
+            elif isinstance(item, LearnedItem):
+                self._learned.pop(item.identity, None)
+                self._learned[item.identity] = item
+        while len(self._learned) > SERVERS:
+            self._learned.pop(next(iter(self._learned)))
 
     def _close_store(self, *, tidy: bool) -> None:
         if self._store is not None:
