@@ -94,6 +94,7 @@ def reading_routes(
                 drain_ended=_drain_ended(board, loop_now(board, about)),
                 forgotten=_forgotten(board, loop_now(board, about)),
                 optimiser=board.tally().optimiser,
+                learned=board.known(),
             )
         )
 

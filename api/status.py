@@ -20,6 +20,7 @@ from api.under_way import (
 )
 from api.vitals import Process
 from api.windows import WindowInForce, windows_of
+from tuner.core.known import Known
 from tuner.records import (
     Capacity,
     Decision,
@@ -113,6 +114,9 @@ class Status(Struct, frozen=True):
         tuple[str, ...],
         Meta(description="what was learned and begins afresh within this run's last day, when and why"),
     ] = ()
+    learned: Annotated[
+        Known | None, Meta(description="what was learned of the server; none where nothing is known yet")
+    ] = None
 
 
 def status_of(
@@ -127,6 +131,7 @@ def status_of(
     drain_ended: str = "",
     forgotten: tuple[str, ...] = (),
     optimiser: OptimiserHealth | None = None,
+    learned: Known | None = None,
 ) -> Status:
     """Return one look at the loop.
 
@@ -141,6 +146,7 @@ def status_of(
         drain_ended: when and why the last drain ended.
         forgotten: what was learned and begins afresh, when and why.
         optimiser: how the optimiser's process is; None without a daemon.
+        learned: what was learned of the server; None where nothing is known.
     """
     reading = record.tick.reading
     sample = reading if isinstance(reading, Sample) else None
@@ -174,6 +180,7 @@ def status_of(
         drain=drain_of(record),
         drain_ended=drain_ended or None,
         forgotten=forgotten,
+        learned=learned,
         restore=restore_of(record),
         schedule=windows_of(record, settings),
         changes_last_hour=record.changes_last_hour,

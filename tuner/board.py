@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.clock import Clock
+from tuner.core.known import Known
 from tuner.history import History
 from tuner.mailbox import Mailbox
 from tuner.pulse import Pulse
@@ -63,6 +64,7 @@ class Board:
 
     Attributes:
         watched: somebody may ask for earlier ticks.
+        known: returns what was learned of the server, worked out for whoever asks, from any thread.
     """
 
     def __init__(self, *, watched: bool = True) -> None:
@@ -75,6 +77,7 @@ class Board:
         self.pulse = Pulse()
         self.history = History() if watched else History(keep=1)
         self.watched = watched
+        self.known: Callable[[], Known | None] = lambda: None
         self._changed = threading.Condition()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_TICKS)
         self._events: deque[tuple[int, Event]] = deque(maxlen=RING_EVENTS)

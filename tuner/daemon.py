@@ -120,6 +120,7 @@ class Daemon:
         self._speed = speed
         self._chores: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._memory = Memory(Path(config.daemon.state_directory), keep_ticks=config.daemon.keep_ticks)
+        board.known = self._memory.known
         self._schedule = Schedule(config.schedule)
         self._housekeeping = Housekeeping()
         self._wall_beside: float | None = None
@@ -160,8 +161,7 @@ class Daemon:
     def _turn(self, facts: Facts, until: float | None) -> None:
         memory = self._memory
         state = memory.state_at_start(self.config.loop, facts, now=self._clock.monotonic())
-        if self._on_mode is not None:
-            self._on_mode(state.mode)
+        self._on_mode(state.mode)
         if facts.disabled_counters and state.mode is Mode.ACTIVE:
             with contextlib.suppress(ServerError):
                 state = replace(state, facts=self._server.facts())

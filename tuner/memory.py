@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.core.commands import originals_name
-from tuner.core.learned import learn
+from tuner.core.known import Known, known_of, learned_of
 from tuner.core.mark import saved_name
 from tuner.core.remembering import Remembered, remember
 from tuner.core.snapshot import encode_state
@@ -111,6 +111,16 @@ class Left(NamedTuple):
 def _address(endpoint: str) -> str:
     """Return an endpoint without the account, which may change beside the same server."""
     return endpoint.rpartition("@")[2]
+
+
+def known_from_journal(directory: Path, identity: str) -> Known | None:
+    """Return what a journal knows of a server; None where that is nothing, or cannot be read."""
+    try:
+        blob = reader.learned(directory).get(identity)
+    except JournalError:
+        return None
+    learned = None if blob is None else remember(blob).learned
+    return None if learned is None else known_of(learned)
 
 
 def look(directory: Path, *, quietly: bool) -> Left:
@@ -257,6 +267,11 @@ class Memory:
         if self._newest is not None:
             self.keep_learned(self._newest[1])
 
+    def known(self) -> Known | None:
+        """Return what was learned up to the newest tick, for any thread; None before the first."""
+        newest = self._newest
+        return None if newest is None else known_of(learned_of(newest[1]))
+
     def snapshot(self) -> None:
         """Keep the state after the newest tick, for a replay to begin there; for another thread as well."""
         if self._newest is not None:
@@ -276,10 +291,4 @@ class Memory:
 
     def keep_learned(self, state: State) -> None:
         """Keep what the next daemon should know about the load."""
-        learned = learn(
-            state.estimator,
-            proven=state.gate.proven,
-            law=state.facts.flush_law,
-            evidence=state.trials.evidence,
-        )
-        self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learned))
+        self._journal.save_learned(state.facts.identity, msgspec.msgpack.encode(learned_of(state)))

@@ -21,7 +21,7 @@ from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs
 from tuner.journal.tables import LOCK_NAME, JournalError, Originals
-from tuner.memory import look
+from tuner.memory import known_from_journal, look
 from tuner.notebook import Notebook
 from tuner.park import WAIT_SECONDS, WHO, park_offline
 from tuner.records import Facts
@@ -52,10 +52,17 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
         record = last_record(directory, of_daemon=True)
         since = done_offline(directory, after=record.tick.wall) if record is not None else []
         facts = _facts(directory)
+        learned = None if facts is None else known_from_journal(directory, facts.identity)
     if record is None:
         raise Unreachable(f"{nobody.message}; and the journal in {directory} has no tick yet")
     found = status_of(
-        record, facts=facts, settings=config.loop, wall=time.time(), process=None, source="journal"
+        record,
+        facts=facts,
+        settings=config.loop,
+        wall=time.time(),
+        process=None,
+        source="journal",
+        learned=learned,
     )
     done = tuple(DoneSince(at=wall, message=message) for wall, message in since)
     return replace(found, since=done, alive=_claimed(directory))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from api.status import Status
 from api.under_way import RestoreUnderWay
 from tuner.cli import optimiser_text
+from tuner.cli.learned_text import learned_text
 from tuner.cli.wording import (
     MIB,
     changes_text,
@@ -93,8 +94,14 @@ def _learning(status: Status) -> Iterator[tuple[str, str]]:
         at = status.at + status.seconds_old
         for text in optimiser_text.lines(status.optimiser, at=at, duration=duration):
             yield "optimiser", text
+    if status.learned is not None:
+        yield "learned", learned_text(status.learned, in_use=_in_use(status))
     for text in status.forgotten:
         yield "forgotten", text
+
+
+def _in_use(status: Status) -> bool:
+    return status.optimiser is not None and status.optimiser.progress.in_use is not None
 
 
 def _without_daemon(status: Status) -> Iterator[tuple[str, str]]:
