@@ -6,8 +6,18 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tuner.core.bursts import HOUR_SECONDS, HOURS, LEAD_SECONDS, Bursts, Late, Week, hour_of_week
+from tuner.core.bursts import (
+    HOUR_SECONDS,
+    HOURS,
+    LARGEST_BURST,
+    LEAD_SECONDS,
+    Bursts,
+    Late,
+    Week,
+    hour_of_week,
+)
 
 MONDAY = 1_767_571_200.0
 """2026-01-05 00:00 UTC."""
@@ -226,7 +236,7 @@ def test_a_restart_of_a_daemon_without_a_reading_keeps_the_time() -> None:
 
 
 @settings(deadline=None)
-@given(st.floats(-1e12, 1e12), st.floats(0.0, 1e12), st.floats(0.0, 1e15), st.floats(0.0, 1e9))
+@given(st.floats(-1e12, 1e12), st.floats(0.0, 1e12), st.floats(0.0, LARGEST_BURST), st.floats(0.0, 1e9))
 def test_no_clock_makes_a_restart_harmful(wall: float, at: float, burst: float, seen: float) -> None:
     """Whatever the clock says after a restart, no more is expected than was known, and all is finite."""
     late = Late(at=at, recent=burst, seen=seen, hours_burst=burst)
@@ -236,3 +246,17 @@ def test_no_clock_makes_a_restart_harmful(wall: float, at: float, burst: float, 
     assert after.week.sound
     assert after.late().sound or wall < 0.0
     assert 0.0 <= after.expected(wall) <= burst
+
+
+def test_the_largest_burst_that_can_be_is_believed_after_a_restart() -> None:
+    """A burst that fills the largest redo log that MySQL takes, 512 GiB, is kept, with room to spare."""
+    largest = 512.0 * 1024**3
+    bursts = Bursts().follow(None, age=0.0, wall=MONDAY, elapsed=1.0)
+    bursts = bursts.follow(1e12, age=largest, wall=MONDAY + 600.0, elapsed=600.0)
+    kept = bursts.interrupted()
+
+    assert bursts.excess == largest
+    assert kept.late().sound
+    assert replace(kept.late(), recent=8.0 * largest).sound
+    assert not replace(kept.late(), recent=1e18).sound
+    assert not kept.week.met(3, 1e18).sound

@@ -39,6 +39,16 @@ SEEN_SECONDS = 0.5 * HOUR_SECONDS
 OWN_VISITS = 2
 """An hour of the week seen so often speaks for itself; before, the same hour of other days is heard too."""
 
+LARGEST_BURST = float(2**44)
+"""No burst is believed to have been larger, bytes: 16 TiB. It comes to no more than the age has grown by,
+which the redo capacity bounds, of 512 GiB on MySQL at most (``LOG_CAPACITY_MAX`` in log0constants.h, 8.0.39
+to 9.1). No such maximum is known of the one file of newer MariaDB, hence 32 times as much."""
+
+
+def possible(burst: float) -> bool:
+    """Tell whether a burst of so many bytes can have been."""
+    return math.isfinite(burst) and 0.0 <= burst <= LARGEST_BURST
+
 
 def hour_of_week(wall: float) -> int:
     """Return the hour of the week of a Unix time, 0 to 167, in UTC."""
@@ -76,7 +86,7 @@ class Week(Struct, frozen=True):
     def sound(self) -> bool:
         """Tell whether what was kept can be true."""
         whole = len(self.bytes) == HOURS == len(self.visits)
-        return whole and all(math.isfinite(one) and one >= 0.0 for one in (*self.bytes, *self.visits))
+        return whole and all(map(possible, self.bytes)) and all(visits >= 0 for visits in self.visits)
 
     def _with(self, hour: int, burst: float) -> Week:
         return replace(self, bytes=(*self.bytes[:hour], burst, *self.bytes[hour + 1 :]))
@@ -100,7 +110,8 @@ class Late(Struct, frozen=True):
     @property
     def sound(self) -> bool:
         """Tell whether what was kept can be true."""
-        return all(math.isfinite(one) and one >= 0.0 for one in astuple(self))
+        whole = all(math.isfinite(one) and one >= 0.0 for one in astuple(self))
+        return whole and possible(self.recent) and possible(self.hours_burst)
 
 
 class Bursts(Struct, frozen=True):
