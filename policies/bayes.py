@@ -85,12 +85,15 @@ class Bayes:
         return None
 
     def _evidence(self, context: Context) -> list[Trial]:
-        """Return the trials under a load like this that are young enough, oldest first."""
-        newest = max((one.at for one in self._log), default=0.0)
+        """Return the trials under a load like this that are young enough, oldest first.
+
+        By the clock of the newest one: a trial that a wrong clock put far ahead makes none of the others old.
+        """
+        newest = self._log[-1].at if self._log else 0.0
         return [
             one
             for one in self._log
-            if newest - one.at <= MEMORY_SECONDS and distance(one.context, context) <= NEAR
+            if abs(newest - one.at) <= MEMORY_SECONDS and distance(one.context, context) <= NEAR
         ]
 
 

@@ -105,7 +105,7 @@ class Saving:
         if not lasting or self.error * situation.error <= 0.0:
             return self, False
         kept = current * math.exp(gain * math.log1p(max(-0.9, self.error / situation.set_point)))
-        if abs(math.log(SAFE * resting / current)) > ANOTHER:
+        if resting > 0.0 and abs(math.log(SAFE * resting / current)) > ANOTHER:
             kept = SAFE * resting
         return replace(self, kept=kept, since=now), True
 

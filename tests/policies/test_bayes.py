@@ -30,6 +30,17 @@ def trial(suggestion: Suggestion, gain: float, *, at: float = 0.0, load: Context
     return Trial(suggestion, load, gain, 0.0005, at)
 
 
+def test_a_wrong_clock_makes_no_other_trial_old() -> None:
+    """One trial stamped years ahead costs itself alone: what is told after it counts as ever."""
+    law = Bayes(seed=1)
+    for number in range(5):
+        law.tell(trial(replace(BEST, offset=-0.01 * number), 0.01, at=1000.0 * number))
+    law.tell(trial(ANALYTIC, 0.0, at=1e9))
+    law.tell(trial(BEST, 0.01, at=6000.0))
+
+    assert len(law._evidence(LOAD)) == 6
+
+
 def hill(suggestion: Suggestion) -> float:
     """Return the gain of a suggestion over the analytic point, where the best one gains 0.7 percent."""
 

@@ -357,3 +357,10 @@ def test_a_missed_landing_is_made_again_in_one_write() -> None:
 def test_a_flood_ahead_is_answered() -> None:
     """Near the set-point with any flood ahead the answer is a rate, as far from the set-point."""
     assert math.isfinite(ask(age=0.82 * A, age_ahead=600.0 * A, pages_due=1e9).io_capacity_max)
+
+
+def test_an_error_larger_than_the_set_point_still_gives_a_move() -> None:
+    """A mean of minutes below a set-point that has fallen since asks for a lower M, and ends no tick."""
+    move = LAW._move(situation(set_point=0.3), 1.0, -0.4)
+
+    assert -100.0 < move < 0.0

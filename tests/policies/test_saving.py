@@ -119,3 +119,13 @@ def test_saving_ends_when_the_age_is_calm() -> None:
 
     assert restless == 1
     assert not run.state.saving.on
+
+
+def test_pages_that_are_all_dirty_already_end_no_tick() -> None:
+    """After minutes without a reading nothing may be newly dirtied, which is no reason to fail."""
+    run = Run(600)
+    run.go(400, ratio=0.95)
+    run.second += 151
+    run.go(60, ratio=0.95, new_density=0.0)
+
+    assert run.m > 0
