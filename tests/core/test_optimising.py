@@ -197,6 +197,20 @@ def test_what_was_learned_in_another_role_is_not_used_and_is_not_lost() -> None:
     assert bench.state.trials.evidence.log == log
 
 
+def test_a_daemon_that_restarts_on_a_replica_forgets_nothing_meanwhile() -> None:
+    """What was learned of a replica is known from the first tick, and no event says that it was set aside."""
+    server = f"{FACTS.version} {FACTS.flush_law} as a replica"
+    load = Context(1e6, 300.0, 0.0, 0.0, float(A))
+    evidence = Evidence(server, (Trial(LOWER, load, 0.01, 0.001, EPOCH),))
+    bench = Bench(BAYES)
+    bench.server.shows["replica"] = True
+    bench.state = start(BAYES, FACTS, learned=learn(bench.state.estimator, evidence=evidence))
+    bench.turns(3)
+
+    assert bench.state.trials.evidence == evidence
+    assert "learned_afresh" not in [event.code for one in bench.records for event in one.events]
+
+
 def test_a_sync_flush_under_a_suggestion_is_remembered() -> None:
     """A guard that fires in a suggested block ends it and counts against the suggestion."""
     bench = trying(asking())

@@ -16,17 +16,17 @@ from tuner.core import switchback
 from tuner.core.context import CONTEXT_SECONDS, averaged, context_of
 from tuner.core.mark import Mark, MarkWin, consented, other
 from tuner.core.markbars import alarm, bars, fault, impossible, unverified
-from tuner.core.markblock import begun, block_seconds, same_load, travels
+from tuner.core.markblock import begun, block_seconds, least_seconds, same_load, travels
 from tuner.core.markpace import Pace, seen, waves
-from tuner.core.optimising import MANY
+from tuner.core.optimising import MANY, part
 from tuner.core.state import State
 from tuner.core.switchback import Difference, Running
 from tuner.core.trials import (
     LONGEST_BLOCK,
     QUIET_SECONDS,
-    RETRY_SECONDS,
     TAKEN_UP,
     counters,
+    due,
 )
 from tuner.core.trialstate import event
 from tuner.core.trialverdict import LEAST_REST, LEFT, LONGEST_REST, verdict
@@ -55,9 +55,23 @@ def follow(
     elif sample is None or state.estimate is None:
         mark, events = _barred(before, "no reading", now=now, wall=wall)
     else:
-        mark, events = _update(state, sample, state.estimate, decision, now=now, wall=wall)
+        mark, said = _played(before, state.role, now=now, wall=wall)
+        found, state = state.estimate, replace(state, mark=mark)
+        mark, events = _update(state, sample, found, decision, now=now, wall=wall)
+        events = [*said, *events]
     mark, closed = _closed(mark, sample, wall=wall)
     return replace(state, mark=mark), [*events, *closed]
+
+
+def _played(mark: Mark, role: str, *, now: float, wall: float) -> tuple[Mark, list[Event]]:
+    """Forget what won in another role than the server plays now; one that is not known yet is none."""
+    played = part(role)
+    if not role or mark.role == played:
+        return mark, []
+    if not mark.role:
+        return replace(mark, role=played), []
+    mark, events = _barred(mark, f"the server is a {played} now", now=now, wall=wall)
+    return replace(mark, role=played, used=None, wins=()), events
 
 
 def _update(
@@ -76,8 +90,10 @@ def _update(
     blamed = guard or alarm(state, sample) or unverified(state, now=now)
     if blamed:
         mark, events = _unsafe(mark, blamed, now=now, wall=wall)
+    mark, left = _left(mark, wall=wall)
+    events += left
     never = impossible(state, sample, found)
-    why = never or guard or bars(state, sample, decision, now=now) or _unwritten(mark)
+    why = never or guard or bars(state, sample, decision, now=now) or _unwritten(mark) or _drifted(mark)
     if never and mark.used is not None:
         events.append(event(wall, "suggestion_dropped", f"{_named(mark.used.mark)} is not in use: {never}"))
         mark = replace(mark, used=None)
@@ -94,6 +110,13 @@ def _update(
 
 def _unwritten(mark: Mark) -> str:
     return "the mark could not be written" if mark.failures else ""
+
+
+def _drifted(mark: Mark) -> str:
+    running, context = mark.running, mark.context
+    if running is None or context is None or distance(running.context, context) <= LEFT:
+        return ""
+    return "the load is another one than it began with"
 
 
 def _named(mark: int) -> str:
@@ -136,6 +159,15 @@ def _unsafe(mark: Mark, why: str, *, now: float, wall: float) -> tuple[Mark, lis
     return mark, [event(wall, "suggestion_unsafe", f"{what}: {why}; {_named(blamed)}")]
 
 
+def _left(mark: Mark, *, wall: float) -> tuple[Mark, list[Event]]:
+    """Put what is in use out of force where the load is another one, whatever bars a trial."""
+    used, context = mark.used, mark.context
+    if used is None or context is None or distance(used.context, context) <= LEFT:
+        return mark, []
+    dropped = event(wall, "suggestion_dropped", f"{_named(used.mark)}: the load is another one")
+    return replace(mark, used=None), [dropped]
+
+
 def _between(
     state: State, mark: Mark, sample: Sample, found: Estimate, *, now: float, wall: float
 ) -> tuple[Mark, list[Event]]:
@@ -143,9 +175,6 @@ def _between(
     context, events = mark.context, []
     if context is None:
         return replace(mark, why="what the load is like is not known yet"), []
-    if mark.used is not None and distance(mark.used.context, context) > LEFT:
-        events.append(event(wall, "suggestion_dropped", f"{_named(mark.used.mark)}: the load is another one"))
-        mark = replace(mark, used=None)
     if mark.used is None and mark.own in {None, mark.original}:
         near = [one for one in mark.wins if distance(one.context, context) <= TAKEN_UP]
         if near and mark.averages.seconds >= CONTEXT_SECONDS and near[0].mark != sample.low_water_mark:
@@ -160,10 +189,10 @@ def _between(
         return replace(mark, quiet_since=None, why="the age is not at the set-point"), events
     since = now if mark.quiet_since is None else mark.quiet_since
     mark = replace(mark, quiet_since=since, why="")
-    due = mark.used is None or wall - mark.used.checked > RETRY_SECONDS
+    again = mark.used is None or due(mark.used.checked, wall)
     few = len(state.writes.counted) <= BEGINS_SHARE * state.settings.max_changes_per_hour
     settled = few and mark.own in {None, sample.low_water_mark}
-    if now - since < QUIET_SECONDS or now < mark.rest_until or not due or not settled:
+    if now - since < QUIET_SECONDS or now < mark.rest_until or not again or not settled:
         return mark, events
     running = Running(
         number=mark.number + 1,
@@ -201,8 +230,8 @@ def _go_on(
     wall: float,
 ) -> tuple[Mark, list[Event]]:
     """Wait for the mark, settle, count, and end a block; look at the differences where there are enough."""
-    whole = running.block_seconds * running.longer
     settling = running.settling_seconds * running.longer
+    whole = max(running.block_seconds * running.longer, least_seconds(mark, sample, found))
     if running.start is None:
         running = begun(mark, running)
         lasted, why = now - running.block_begun, ""
@@ -224,10 +253,8 @@ def _go_on(
         end = _in_vain if block is None else _barred
         return end(mark, why, now=now, wall=wall)
     running = replace(running, blocks=blocks, start=None, block_begun=now)
-    count = (len(blocks) - 1) // 2
-    if len(blocks) % 2 == 1 and count > 0:
-        better = switchback.judged(blocks, running.looks.get(count, max(running.looks.values())))
-        won = verdict(running, count, better)
+    if running.compared:
+        better, won = verdict(running)
         if won is not None:
             return _finished(mark, running, better, now=now, wall=wall, won=won)
     return replace(mark, running=running), []
@@ -238,12 +265,10 @@ def _finished(
 ) -> tuple[Mark, list[Event]]:
     """Note what a trial came to; keep the other mark where it won, unless the load goes in waves with it."""
     context = mark.context or running.context
-    figures = f"{100 * better.mean:+.2f} % ({100 * better.low:+.2f} to {100 * better.high:+.2f})"
-    what = "pages for each row change" if better.by_pages else "row changes/s"
     uneven = waves(mark.pace) if won else ""
     won = won and not uneven
     text = f"trial {mark.number}, {_named(mark.tried)} against {percent(mark.original or 0)}"
-    said = f"{text}: {figures} better in {what}; {'won' if won else uneven or 'not used'}"
+    said = f"{text}: {better}; {'won' if won else uneven or 'not used'}"
     events = [event(wall, "trial_ended", said)]
     before = mark.used
     others = tuple(one for one in mark.wins if distance(one.context, context) > LEFT)

@@ -35,6 +35,9 @@ SETTLES_SECONDS = 180.0
 ARRIVES_AT = 0.75
 """Age ratio that is aimed at first after such a change: pages that 0 left dirty in spurts leave in spurts."""
 
+PARKS = frozenset({HoldCode.INERT, HoldCode.RESIZING})
+"""Holds that park, and under which the operator's mark is in force; an unverified law is a trial's affair."""
+
 VALUES = frozenset({0, LOWEST_ABOVE_ZERO})
 """The marks that are tried, in millionths of a percent, and the only ones that a procedure sets."""
 
@@ -71,6 +74,7 @@ class Mark(Struct, frozen=True):
         pace: how evenly the load goes with each of the two.
         used: what won and is in force where no trial runs.
         wins: what won, by load.
+        role: in which it did; another one's load is another one, whatever it looks like.
         number: of the last trial.
         averages: the load.
         context: the same as it is compared; None until it is known.
@@ -98,6 +102,7 @@ class Mark(Struct, frozen=True):
     pace: Pace = Pace()
     used: MarkWin | None = None
     wins: tuple[MarkWin, ...] = ()
+    role: str = ""
     number: int = 0
     averages: Averages = Averages()
     context: Context | None = None
@@ -137,15 +142,18 @@ def wanted(state: State) -> int | None:
         and state.lifecycle is not Lifecycle.STOPPING
         and not state.restoring
         and state.latches.paused is None
+        and state.park_owed is None
+        and not {hold.code for hold in state.holds} & PARKS
     )
     return mark.chosen if free and mark.original is not None and mark.chosen is not None else mark.original
 
 
 def owed(state: State) -> bool:
-    """Tell whether a mark of ours is in force, the operator's is due, and the server takes it."""
+    """Tell whether a mark of ours is or may be in force, the operator's is due, and the server takes it."""
     mark = state.mark
-    ours = mark.own is not None and mark.own != mark.original
-    return ours and wanted(state) == mark.original and mark.failures == 0
+    ours = any(one not in {None, mark.original} for one in (mark.own, mark.asked))
+    refused = mark.failures > 0 and mark.asked is None
+    return ours and wanted(state) == mark.original and not refused
 
 
 def other(mark: int) -> int:
@@ -214,7 +222,7 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
         ours = found in {mark.asked, mark.own, mark.original}
         mark = replace(mark, asked=None)
         if found == state.mark.asked:
-            mark = replace(mark, own=found, changed=now, below=False)
+            mark = replace(mark, own=found, changed=now, below=False, failures=0, retry_at=0.0)
         state = replace(state, mark=mark)
         return (state, []) if ours else _yielded(state, found, now=now, wall=wall)
     if mark.own is None and found != mark.original:

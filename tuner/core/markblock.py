@@ -10,7 +10,7 @@ from policies.registry import LAWS
 from tuner.core.mark import Mark
 from tuner.core.state import State
 from tuner.core.switchback import ALIKE, Block, Running
-from tuner.core.trials import STEADY, block_of
+from tuner.core.trials import RESIDENCES, STEADY, block_of, residence_of
 from tuner.records import Estimate, Sample
 
 SHORTEST = 600.0
@@ -25,10 +25,19 @@ def block_seconds(mark: Mark, sample: Sample, found: Estimate) -> tuple[float, f
 
     By the higher of the two ages, and the load of minutes: with 0 it comes and goes with the flushing.
     """
-    highest = max(found.modified_age, float(sample.flush_limit))
-    whole, settling = block_of(replace(found, modified_age=highest, redo_rate=mark.averages.redo_rate))
+    whole, settling = block_of(_highest(mark, sample, found))
     longer = max(1.0, SHORTEST / whole)
     return whole * longer, settling * longer
+
+
+def least_seconds(mark: Mark, sample: Sample, found: Estimate) -> float:
+    """Return how long a block has to last by the load as it is now, seconds."""
+    return RESIDENCES * residence_of(_highest(mark, sample, found))
+
+
+def _highest(mark: Mark, sample: Sample, found: Estimate) -> Estimate:
+    highest = max(found.modified_age, float(sample.flush_limit))
+    return replace(found, modified_age=highest, redo_rate=mark.averages.redo_rate)
 
 
 def travels(state: State, found: Estimate) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tuner.core.mark import consented, owed
 from tuner.core.state import State
+from tuner.core.switchback import MOST_BLOCKS
 from tuner.records import LowWaterProgress
 
 
@@ -19,7 +20,7 @@ def progress(state: State, *, now: float) -> LowWaterProgress | None:
         tried=None if running is None else mark.tried,
         number=mark.number,
         blocks=0 if running is None else len(running.blocks),
-        most_blocks=0 if running is None else running.most_blocks,
+        most_blocks=0 if running is None else MOST_BLOCKS,
         suggested=running is not None and running.suggested,
         used=None if used is None else used.mark,
         gain=0.0 if used is None else used.gain,

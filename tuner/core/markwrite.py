@@ -6,14 +6,15 @@ from msgspec.structs import replace
 
 from tuner.core.holds import NEVER_PARKED
 from tuner.core.mark import LEAVING_SECONDS, wanted
+from tuner.core.markbars import bars
 from tuner.core.state import State
-from tuner.records import LOW_WATER_MARK, Decision, DecisionKind, Hold, Lifecycle, Sample, percent
+from tuner.records import LOW_WATER_MARK, Decision, DecisionKind, Hold, Sample, percent
 from tuner.settings import Mode
 
 
 def left_active(state: State, *, now: float) -> State:
     """Return the state that just left active mode: the operator's mark may be put back for a while."""
-    if state.mark.own is None:
+    if state.mark.own is None and state.mark.asked is None:
         return state
     return replace(state, mark=replace(state.mark, leaving=now + LEAVING_SECONDS))
 
@@ -29,7 +30,7 @@ def act(
     back = aim == mark.original
     if aim == sample.low_water_mark or mark.asked is not None or (back and not ours):
         return state, decision
-    if not (_may_go_back(state, holds, now=now) if back else _may_try(state, holds, now=now)):
+    if not (_may_go_back(state, holds, now=now) if back else _may_try(state, sample, decision, now=now)):
         return state, decision
     counted = (*state.writes.counted, now)
     state = replace(
@@ -51,18 +52,16 @@ def act(
     )
 
 
-def _may_try(state: State, holds: tuple[Hold, ...], *, now: float) -> bool:
-    """Tell whether another mark than the operator's may be written now."""
+def _may_try(state: State, sample: Sample, decision: Decision, *, now: float) -> bool:
+    """Tell whether another mark than the operator's may be written now: never where a trial may not go on."""
     last, settings = state.writes.last, state.settings
     return (
-        state.mode is Mode.ACTIVE
-        and state.lifecycle is Lifecycle.RUNNING
-        and not holds
+        not bars(state, sample, decision, now=now)
+        and not state.holds
         and state.mark.saved
         and state.mark.failures == 0
         and state.originals is not None
         and state.originals.saved
-        and state.park_owed is None
         and (last is None or now - last >= settings.dwell_seconds)
         and len(state.writes.counted) < settings.max_changes_per_hour
     )

@@ -13,6 +13,7 @@ from policies.types import Suggestion
 from tuner.core import caution, markstatus, trials, trialstate
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.evidence import Evidence, said, turned
+from tuner.core.role import Role
 from tuner.core.state import State
 from tuner.core.trialstate import Look, Trials
 from tuner.records import (
@@ -32,6 +33,8 @@ CHANGES_SHARE = 0.5
 """Share of the hour's changes that trials leave to the inner loop."""
 
 MANY = "many changes"
+
+AS_REPLICA = " as a replica"
 
 IDLE = frozenset({"idle", "fading", "warming_up", "no_estimate"})
 
@@ -65,7 +68,9 @@ def follow(
             slice_, "a trial of the low-water mark is under way", now=now, wall=wall
         )
         return replace(state, trials=slice_), events
-    slice_, told = _beside(slice_, server_of(state.facts, state.role), now=now, wall=wall)
+    evidence = slice_.evidence
+    server = server_of(state.facts, state.role) if state.role else known_as(evidence, state.facts)
+    slice_, told = _beside(slice_, server, now=now, wall=wall)
     if sample is None or state.estimate is None:
         slice_, events = trials.barred(slice_, "no reading", now=now, wall=wall)
     else:
@@ -132,7 +137,17 @@ def server_of(facts: Facts, role: str = "") -> str:
         facts: version and flush law.
         role: in words; what replays another's writes has learned nothing for the day when it takes its own.
     """
-    return f"{facts.version} {facts.flush_law}{' as a replica' if role.startswith('replica') else ''}"
+    return f"{facts.version} {facts.flush_law}{AS_REPLICA if part(role) == 'replica' else ''}"
+
+
+def part(role: str) -> Role:
+    """Return the part that a server plays, of a role in words."""
+    return "replica" if role.startswith("replica") else "primary"
+
+
+def known_as(evidence: Evidence, facts: Facts) -> str:
+    """Return what evidence is kept for while the role is not known yet: the one that it was kept for last."""
+    return server_of(facts, "replica" if evidence.server.endswith(AS_REPLICA) else "")
 
 
 def recalled(evidence: Evidence, server: str) -> Trials:

@@ -19,8 +19,8 @@ from policies.types import Context, Suggestion
 LOOKS: Mapping[int, float] = {4: 4.857, 8: 3.128, 16: 2.694}
 """Suggested blocks after which the difference is looked at, and the quantile: 0.025 / 3, one-sided, n - 1."""
 
-RETEST_LOOKS: Mapping[int, float] = {4: 4.177, 8: 2.841}
-"""The same for what is in use already: 0.025 / 2."""
+MOST_BLOCKS = 2 * max(LOOKS) + 1
+"""Blocks that a trial takes at most."""
 
 SHARED = 4.0 / 3.0
 """Differences that share an analytic block correlate by 1/6: so much larger is the variance of their mean."""
@@ -98,23 +98,18 @@ class Running(Struct, frozen=True):
         return len(self.blocks) % 2 == 1
 
     @property
+    def compared(self) -> bool:
+        """Tell whether each tried block has an analytic one before and after it, and there is one."""
+        return len(self.blocks) > 1 and len(self.blocks) % 2 == 1
+
+    @property
     def longer(self) -> float:
         """Return the factor on the present block's seconds: equal ones would beat with a load's own period.
 
         Something that the load does every ten minutes would fall on every second block of five. The golden
         section spreads the factors evenly, and no trial has those of the one before.
         """
-        return 1.0 + UNEVEN * ((GOLDEN * (len(self.blocks) + self.most_blocks * self.number)) % 1.0)
-
-    @property
-    def looks(self) -> Mapping[int, float]:
-        """Return after how many suggested blocks this trial is looked at, with the quantiles."""
-        return RETEST_LOOKS if self.retest else LOOKS
-
-    @property
-    def most_blocks(self) -> int:
-        """Return how many blocks it takes at most."""
-        return 2 * max(self.looks) + 1
+        return 1.0 + UNEVEN * ((GOLDEN * (len(self.blocks) + MOST_BLOCKS * self.number)) % 1.0)
 
 
 class Difference(Struct, frozen=True):
@@ -125,6 +120,11 @@ class Difference(Struct, frozen=True):
     low: float
     high: float
     by_pages: bool = False
+
+    def __str__(self) -> str:
+        bounds = f"{100 * self.low:+.2f} to {100 * self.high:+.2f}"
+        what = "row changes for each page" if self.by_pages else "row changes/s"
+        return f"{100 * self.mean:+.2f} % {what} ({bounds})"
 
 
 def judged(blocks: tuple[Block, ...], quantile: float) -> Difference:

@@ -62,6 +62,8 @@ def update(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
     if look.unsafe:
         state, said = unsafe(state, look)
         events += said
+    state, said = _left(state, look)
+    events += said
     if look.bars:
         state, said = barred(state, look.bars, now=look.now, wall=look.wall)
         events += said
@@ -159,13 +161,20 @@ def _go_on(state: Trials, running: Running, look: Look) -> tuple[Trials, list[Ev
     running = replace(running, blocks=blocks, start=None, block_begun=look.now)
     if not switchback.same_load(blocks):
         return barred(state, "the load is another one", now=look.now, wall=look.wall)
-    count = (len(blocks) - 1) // 2
-    if len(blocks) % 2 == 1 and count > 0:
-        seen = switchback.judged(blocks, running.looks.get(count, max(running.looks.values())))
-        won = verdict(running, count, seen)
+    if running.compared:
+        seen, won = verdict(running)
         if won is not None:
             return finish(state, running, seen, look, won=won)
     return replace(state, running=running), []
+
+
+def _left(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
+    """Put what is in use out of force where the load is another one, whatever bars a trial."""
+    used, context = state.used, state.context
+    if used is None or context is None or distance(used.context, context) <= LEFT:
+        return state, []
+    dropped = event(look.wall, "suggestion_dropped", "the load is another one")
+    return replace(state, used=None), [dropped]
 
 
 def _between(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
@@ -173,9 +182,6 @@ def _between(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
     context, events = state.context, []
     if context is None:
         return replace(state, why="what the load is like is not known yet"), []
-    if state.used is not None and distance(state.used.context, context) > LEFT:
-        events.append(event(look.wall, "suggestion_dropped", "the load is another one"))
-        state = replace(state, used=None)
     if state.used is None:
         near = [one for one in state.evidence.wins if distance(one.context, context) <= TAKEN_UP]
         if near and state.averages.seconds >= CONTEXT_SECONDS:
@@ -194,9 +200,14 @@ def _between(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
     if look.now - since < QUIET_SECONDS or look.now < state.rest_until:
         return state, events
     used = state.used
-    if used is not None and look.wall - used.checked > RETRY_SECONDS:
+    if used is not None and due(used.checked, look.wall):
         return begin(replace(state, asking=0), used.suggestion, block=(block, settling)), events
     return replace(state, asking=state.asking or state.number + 1), events
+
+
+def due(checked: float, wall: float) -> bool:
+    """Tell whether what is in use has to show again that it is better; also where the clock went back."""
+    return not 0.0 <= wall - checked <= RETRY_SECONDS
 
 
 def counters(sample: Sample) -> Counters:

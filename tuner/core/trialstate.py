@@ -7,7 +7,7 @@ from msgspec import Struct
 from policies.types import Context, Suggestion
 from tuner.core.context import Averages
 from tuner.core.evidence import Evidence, Win
-from tuner.core.switchback import Running
+from tuner.core.switchback import MOST_BLOCKS, Running
 from tuner.records import Estimate, Event, InUse, OptimiserPhase, OptimiserProgress, Sample
 
 
@@ -96,7 +96,7 @@ def progress(state: Trials, *, now: float) -> OptimiserProgress:
         why=state.why,
         number=state.asking or state.number,
         blocks=0 if running is None else len(running.blocks),
-        most_blocks=0 if running is None else running.most_blocks,
+        most_blocks=0 if running is None else MOST_BLOCKS,
         trying=None if running is None else running.suggestion,
         suggested=running is not None and running.suggested,
         in_use=None if used is None else InUse(used.suggestion, used.gain, used.low, used.high),

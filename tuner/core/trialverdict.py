@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from policies.suggestions import distance
 from policies.types import Suggestion, Trial
 from tuner.core.evidence import Win, said
-from tuner.core.switchback import Difference, Running
+from tuner.core.switchback import LOOKS, Difference, Running, judged
 from tuner.core.trialstate import Look, Trials, event
 from tuner.records import Event
 
@@ -46,18 +46,27 @@ def unsafe(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
     return state, [event(look.wall, "suggestion_unsafe", f"{what}: {look.unsafe}; {said(blamed)}")]
 
 
-def verdict(running: Running, count: int, seen: Difference) -> bool | None:
-    """Return whether the suggestion is the better one; None where more blocks have to tell."""
-    last = count == max(running.looks)
+def verdict(running: Running) -> tuple[Difference, bool | None]:
+    """Return the difference so far, and whether what is tried is the better one; None where more has to tell.
+
+    What is in use already has to show it by the same bounds, and may take all blocks for it.
+
+    Args:
+        running: with a block just ended, an analytic one after at least one that is tried.
+    """
+    count = (len(running.blocks) - 1) // 2
+    seen = judged(running.blocks, LOOKS.get(count, max(LOOKS.values())))
+    return seen, _better(count, seen, retest=running.retest)
+
+
+def _better(count: int, seen: Difference, *, retest: bool) -> bool | None:
     harmful = count > 1 and seen.mean < HARM
-    if count not in running.looks:
+    if count not in LOOKS:
         return False if harmful else None
     if seen.low > 0.0 and seen.mean >= WORTH:
         return True
-    if running.retest and last and seen.mean > 0.0:
-        return True
-    hopeless = seen.high < WORTH or (not running.retest and seen.mean + seen.error < WORTH)
-    return False if harmful or hopeless or last else None
+    hopeless = seen.high < WORTH or (not retest and seen.mean + seen.error < WORTH)
+    return False if harmful or hopeless or count == max(LOOKS) else None
 
 
 def finish(
@@ -68,9 +77,7 @@ def finish(
     trial = Trial(running.suggestion, context, seen.mean, seen.error, look.wall)
     state = _told(replace(state, running=None), trial)
     lasted = look.now - running.begun
-    figures = f"{100 * seen.mean:+.2f} % ({100 * seen.low:+.2f} to {100 * seen.high:+.2f})"
-    what = "pages for each row change" if seen.by_pages else "row changes/s"
-    text = f"trial {running.number}, {said(running.suggestion)}: {figures} better in {what}"
+    text = f"trial {running.number}, {said(running.suggestion)}: {seen}"
     events = [event(look.wall, "trial_ended", f"{text}; {'won' if won else 'not used'}")]
     held = state.used
     if not won:

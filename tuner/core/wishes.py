@@ -12,7 +12,7 @@ from policies.types import Policy, Proposal, Situation, horizon
 from tuner.core import draincourse, emergency, optimising, scheduled
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
-from tuner.core.laws import asleep, catches_up, without_authority
+from tuner.core.laws import asleep, catches_up, unmoved
 from tuner.core.plan import gain
 from tuner.core.state import Drain, Return, State
 from tuner.core.window import flushed_share, idled, warm
@@ -98,7 +98,7 @@ def _policys(
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
     law = LAWS[state.facts.flush_law]
-    remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
+    remark = unmoved(state, law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
