@@ -217,6 +217,20 @@ def test_one_without_the_extra_says_so(
     assert "no skopt here" in one.health.why
 
 
+def test_one_that_really_runs_out_of_memory_costs_its_life_alone(watched: Callable[..., Watched]) -> None:
+    """With a limit that the library does not fit in the process ends, and is started again later."""
+    one = watched(
+        "import os, sys\nos.environ['OPENBLAS_NUM_THREADS'] = '1'\nfrom tuner.outer import child\n"
+        "child.DATA_BYTES = 40 << 20\nchild.limit()\nchild.serve(sys.stdin.buffer, sys.stdout.buffer)\n"
+    )
+    one.ask()
+    one.until(lambda w: w.health.state == "dead")
+    one.until(lambda w: w.health.deaths > 1)
+
+    assert one.commands == []
+    assert "exit code" in one.health.why or "MemoryError" in one.health.why
+
+
 def test_the_real_child_answers_within_its_limits() -> None:
     """One thread, the lowest priority, bounded memory; and the same answer as in this process."""
     known = tuple(
