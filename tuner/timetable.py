@@ -37,6 +37,9 @@ WIDER = 4.0
 AHEAD = 6 * HOUR
 """How far ahead the next change is looked for; what lies beyond is looked for again then."""
 
+LOOK = 24 * HOUR
+"""An end is looked for over so much time at once, at least."""
+
 SAMPLES = 6 * HOUR
 """A time zone changes its offset once in such a span at most."""
 
@@ -57,6 +60,7 @@ class Series:
         self.zone = zone_of(table.timezone)
         self.seconds = 60.0 * table.minutes
         crontab = read_crontab(table.cron)
+        self.daily = crontab.daily
         self._hourly = crontab.hourly
         self._triggers = _triggers(crontab)
 
@@ -168,15 +172,22 @@ class Timetable:
         series = self._series(window.name)
         end = window.ends
         while end < horizon:
-            newest = max(series.beginnings(end - series.seconds, end), default=end - series.seconds)
-            if newest + series.seconds <= end:
+            far = end + max(series.seconds, LOOK)
+            for began in series.beginnings(end - series.seconds, far):
+                if began > end:
+                    return end
+                end = max(end, began + series.seconds)
+            if end < far:
                 return end
-            end = newest + series.seconds
         return None
 
     def zone(self, name: str) -> ZoneInfo:
         """Return the time zone of a schedule."""
         return self._series(name).zone
+
+    def daily(self, name: str) -> bool:
+        """Tell whether a schedule names every day of the year."""
+        return self._series(name).daily
 
     def _series(self, name: str) -> Series:
         return next(one for one in self.series if one.table.name == name)

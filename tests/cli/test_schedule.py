@@ -261,3 +261,12 @@ def test_a_set_point_of_a_person_is_said_to_come_before_budgets_too(here: Path) 
         "note: loop.set_point = 0.8 comes before the set_point and max_recovery_seconds of any schedule"
         in result.output
     )
+
+
+def test_a_window_of_months_has_an_end(here: Path) -> None:
+    """A window that begins again every day until its months are over is not called endless."""
+    text = ALWAYS.format(name="winter", cron="0 */2 * 1,2,11,12 *", minutes=120)
+    result = asked(here, text, "--days", "1")
+
+    assert "until Mon 2027-03-01 00:00 +00:00" in result.output
+    assert "never ends" not in result.output

@@ -19,6 +19,9 @@ DAY = 86_400.0
 WEEK = 7.0 * DAY
 """The longest window; so far back is looked for when an active one began, and so far on for when it ends."""
 
+YEAR = 400.0 * DAY
+"""So far on is looked for the end of a window whose schedule names not every day of the year."""
+
 FAR = 40 * 366.0 * DAY
 """So far ahead a next window is looked for; a 29 February on a given day of the week comes once in 28 years,
 or in 40 around 2100."""
@@ -116,7 +119,7 @@ def planned(config: Config, *, now: float, days: int) -> Plan:
     timetable = Timetable(config.schedule)
     until = now + days * DAY
     windows, endless = _listed(timetable, now=now, until=until)
-    beyond, without_end = _beyond(timetable, windows, until=until)
+    beyond, without_end = _beyond(timetable, windows, endless, until=until)
     others = _others([*windows, *beyond])
     order = {table.name: at for at, table in enumerate(config.schedule)}
 
@@ -173,19 +176,31 @@ def _ended(
     timetable: Timetable, windows: Iterable[Window], *, until: float
 ) -> tuple[list[Window], set[Window]]:
     """Return windows with their real ends, and those that have none: they are given the end of the time."""
-    ends = [(one, timetable.end_of(one, until + WEEK) if one.ends > until else one.ends) for one in windows]
-    found = [replace(one, ends=until if end is None else end) for one, end in ends]
-    return found, {one for one, (_, end) in zip(found, ends, strict=True) if end is None}
+
+    def end(one: Window) -> float | None:
+        if one.ends <= until:
+            return one.ends
+        return timetable.end_of(one, until + (WEEK if timetable.daily(one.name) else YEAR))
+
+    ends = [(one, end(one)) for one in windows]
+    found = [replace(one, ends=until if ending is None else ending) for one, ending in ends]
+    return found, {one for one, (_, ending) in zip(found, ends, strict=True) if ending is None}
 
 
 def _beyond(
-    timetable: Timetable, windows: Iterable[Window], *, until: float
+    timetable: Timetable, windows: Sequence[Window], endless: set[Window], *, until: float
 ) -> tuple[list[Window], set[Window]]:
     """Return the windows that begin after the time looked at, and before the last of these is over."""
     far = max((one.ends for one in windows), default=until)
-    if far <= until:
-        return [], set()
-    return _ended(timetable, (one for one in timetable.between(until, far) if one.began >= until), until=far)
+    lasting = {one.name: far if one in endless else max(one.ends, until) for one in windows}
+    found = [
+        one
+        for series in timetable.series
+        if (after := lasting.get(series.table.name, until)) < far
+        for one in series.windows(after, far)
+        if one.began >= after
+    ]
+    return _ended(timetable, sorted(found, key=attrgetter("began")), until=far)
 
 
 def _others(windows: Sequence[Window]) -> dict[Window, list[Window]]:

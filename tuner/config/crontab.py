@@ -28,6 +28,7 @@ _DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _MONTHS = {name: at for at, name in enumerate(_MONTH_NAMES, 1)}
 _DAYS = {name: at for at, name in enumerate(_DAY_NAMES)}
 _SUNDAY, _WEEK = 0, 7
+_LONGEST_MONTH = 31
 _LONGEST = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
 _ITEM = re.compile(r"(?P<first>\*|\w+)(?:-(?P<last>\w+))?(?:/(?P<step>\w+))?", re.ASCII)
 
@@ -60,6 +61,12 @@ class Crontab:
     def hourly(self) -> bool:
         """Tell whether every hour is meant, by whatever name the clock calls it."""
         return len(self.hours) == _HOURS
+
+    @property
+    def daily(self) -> bool:
+        """Tell whether every day of the year is meant, so that one is like the other."""
+        days, week = len(self.days) == _LONGEST_MONTH, len(self.weekdays) == _WEEK
+        return len(self.months) == len(_MONTHS) and (days or week if self.either else days and week)
 
 
 @dataclass(frozen=True, slots=True)
