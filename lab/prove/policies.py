@@ -22,7 +22,7 @@ from lab.prove.conditions import say
 from lab.prove.contests import Line, line_of
 from lab.prove.published import Lines, comparable, publish, read, standing
 from lab.scenarios import load_scenario, scenario_names
-from tuner.config.checks import missing_extra
+from tuner.config.checks import unusable_extra
 
 if TYPE_CHECKING:
     from lab.scenarios import Scenario
@@ -132,8 +132,8 @@ def run(
     end = time.monotonic() + seconds
     for name in names:
         for policy in SUITES[name].policies:
-            if missing := missing_extra(policy):
-                raise PlanError(f"the suite {name}: policy {policy} {missing}")
+            if lacking := unusable_extra(policy):
+                raise PlanError(f"the suite {name}: policy {policy} {lacking}")
     with held(ROWS, new=True, what="comparison"):
         ledger = Ledger(ROWS / "rows.jsonl", resume=True)
         finished = True

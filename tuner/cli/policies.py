@@ -12,6 +12,7 @@ from policies.catalogue import About
 from tuner.cli.options import PolicyChoice, usage
 from tuner.cli.quantities import Duration, Seeds
 from tuner.cli.saying import say_json
+from tuner.config.checks import missing_extra
 from tuner.settings import PolicyName
 
 WEEK = 7 * 86_400
@@ -29,7 +30,8 @@ ALONE = frozenset({"as_json", "compare", "resume"})
     "names",
     multiple=True,
     type=PolicyChoice(),
-    help="Only this one; repeat it. Default: all. Ratios are to the default policy, or to the first.",
+    help="Only this one; repeat it. Default: all but bayes-low-water, bayes where its extra is installed. "
+    "Ratios are to the default policy, or to the first.",
 )
 @click.option(
     "--scenario",
@@ -141,12 +143,20 @@ def _told(found: Policies) -> list[str]:
     lines: list[str] = []
     for one in found.policies:
         lines += [_heading(one, found.default), f"  {one.does}", f"  use: {one.use}"]
-        lines.append(f"  needs: {f'pip install innobrim[{one.extra}]' if one.extra else 'nothing more'}")
+        lines.append(f"  needs: {_needs(one)}")
         lines += [
             f"    {constant.name:<20}{constant.value:>6g} {constant.unit:<2}{constant.meaning}"
             for constant in one.constants
         ]
     return lines
+
+
+def _needs(one: About) -> str:
+    """Return what is to be installed for a law, and whether it is."""
+    if not one.extra:
+        return "nothing more"
+    there = "not installed" if missing_extra(one.name) else "installed"
+    return f"pip install 'innobrim[{one.extra}]' ({there})"
 
 
 def _heading(one: About, default: str) -> str:

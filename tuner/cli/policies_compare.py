@@ -27,9 +27,9 @@ from tuner.cli.bench_resume import enough_minutes, refuse_beside_resume
 from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
 from tuner.cli.options import fail, usage
 from tuner.cli.policies_table import BEST_FOUND, told
-from tuner.cli.saying import say_json
+from tuner.cli.saying import say, say_json
 from tuner.cli.wording import duration
-from tuner.config.checks import missing_extra
+from tuner.config.checks import unusable_extra
 from tuner.journal.reader import trace as read_trace
 from tuner.journal.tables import JournalError
 from tuner.settings import LOW_WATER_POLICY, PolicyName, Settings
@@ -117,12 +117,8 @@ def _asked(wanted: Wanted) -> Asked:
         usage(f"--scenario {', '.join(twice)}: is there twice; every scenario needs a name of its own")
     if unknown := [name for name in wanted.seeds if name and name not in called]:
         usage(f"--seeds {unknown[0]}=…: no such scenario in this comparison; there are {', '.join(called)}")
-    if lacking := [f"--policy {name} {why}" for name in wanted.policies if (why := missing_extra(name))]:
-        usage(lacking[0])
-    asked_for = (name for name in get_args(PolicyName) if name != LOW_WATER_POLICY)
-    installed = tuple(name for name in asked_for if not missing_extra(name))
     return Asked(
-        policies=_reference_first(wanted.policies or installed),
+        policies=_reference_first(_policies(wanted.policies)),
         scenarios=tuple(scenarios),
         seeds=wanted.seeds.get("", SEEDS),
         other_seeds={name: number for name, number in wanted.seeds.items() if name},
@@ -130,6 +126,24 @@ def _asked(wanted: Wanted) -> Asked:
         clairvoyant=wanted.clairvoyant,
         recorded=notes,
     )
+
+
+def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
+    """Return what is compared: what was named, or all that can be; what is left out is said."""
+    offered = named or tuple(name for name in get_args(PolicyName) if name != LOW_WATER_POLICY)
+    lacking = {name: why for name in offered if (why := unusable_extra(name))}
+    if named:
+        for name, why in lacking.items():
+            usage(f"--policy {name} {why}")
+        return named
+    for name, why in lacking.items():
+        say(f"{name} is left out: it {why}", err=True)
+    say(
+        f"{LOW_WATER_POLICY} is left out, which on most servers is bayes; to have it, name every policy wanted: "
+        f"--policy {LOW_WATER_POLICY} --policy …",
+        err=True,
+    )
+    return tuple(name for name in offered if name not in lacking)
 
 
 def _reference_first(names: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
