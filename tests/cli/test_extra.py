@@ -100,7 +100,7 @@ def test_what_a_comparison_of_all_leaves_out_is_said(tmp_path: Path) -> None:
 
 
 def test_the_list_says_whether_the_extra_is_there(request: pytest.FixtureRequest) -> None:
-    """innobrim policies has the command as every shell takes it, and whether it is still needed."""
+    """The list of policies has the command as every shell takes it, and whether it is still needed."""
     there = innobrim("policies").stdout
     request.getfixturevalue("missing")
     absent = innobrim("policies").stdout

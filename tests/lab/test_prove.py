@@ -87,6 +87,7 @@ def test_the_share_inside_a_band() -> None:
 
 def test_the_daemons_configuration_is_toml(tmp_path: Path) -> None:
     """The daemon that is proved reads its address, its option file and active mode from valid TOML."""
+
     class Fake:
         host, port, socket, daemon = "127.0.0.1", 3307, None, Account("innobrim", "x")
 

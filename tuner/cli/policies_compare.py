@@ -139,8 +139,8 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
     for name, why in lacking.items():
         say(f"{name} is left out: it {why}", err=True)
     say(
-        f"{LOW_WATER_POLICY} is left out, which on most servers is bayes; to have it, name every policy wanted: "
-        f"--policy {LOW_WATER_POLICY} --policy …",
+        f"{LOW_WATER_POLICY} is left out, which on most servers is bayes; to have it, name every policy "
+        f"wanted: --policy {LOW_WATER_POLICY} --policy …",
         err=True,
     )
     return tuple(name for name in offered if name not in lacking)
