@@ -42,6 +42,8 @@ ALONE = frozenset({"as_json", "compare", "resume"})
 )
 @click.option(
     "--trace",
+    "traces",
+    multiple=True,
     type=click.Path(path_type=Path),
     metavar="JOURNAL",
     help="A recorded journal: its load and its device's limit, alone or beside --scenario.",
@@ -93,7 +95,7 @@ def policies(
     compare: bool,
     names: tuple[PolicyName, ...],
     scenarios: tuple[str, ...],
-    trace: Path | None,
+    traces: tuple[Path, ...],
     run: int | None,
     seeds: tuple[tuple[str, int], ...],
     oracle: bool,
@@ -123,6 +125,10 @@ def policies(
     if resume is not None:
         command.go_on(context, resume, limit=limit, jobs=jobs, as_json=as_json)
         return
+    if len(traces) > 1:
+        both = ", ".join(f"--trace {one}" for one in traces)
+        usage(f"{both}: only one journal takes part; compare the others in directories of their own")
+    trace = traces[0] if traces else None
     if run is not None and trace is None:
         usage(f"--run {run}: goes with --trace JOURNAL")
     wanted = command.Wanted(names, scenarios, trace, run, dict(seeds), oracle=oracle, clairvoyant=clairvoyant)

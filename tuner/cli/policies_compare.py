@@ -23,12 +23,12 @@ from lab.compare.runner import Runner
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from tuner.cli.bar import Bar
-from tuner.cli.bench_resume import enough_minutes, refuse_beside_resume
+from tuner.cli.bench_resume import enough_minutes, kept_text, refuse_beside_resume
 from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
 from tuner.cli.options import fail, usage
 from tuner.cli.policies_table import BEST_FOUND, told
 from tuner.cli.saying import say, say_json
-from tuner.cli.wording import duration
+from tuner.cli.wording import counted, duration
 from tuner.config.checks import unusable_extra
 from tuner.journal.reader import trace as read_trace
 from tuner.journal.tables import JournalError
@@ -90,7 +90,12 @@ def go_on(context: click.Context, directory: Path, *, limit: float | None, jobs:
         fail(str(error), NO)
     old = sum(row.get("policies") not in ("", policies_revision()) for row in ledger.rows)
     if old:
-        click.echo(f"{old} rows are of other policies than now, and do not count", err=True)
+        verb = (
+            "is of other policies than now, and does"
+            if old == 1
+            else "are of other policies than now, and do"
+        )
+        click.echo(f"{counted(old, 'row')} {verb} not count", err=True)
     _carry_out(asked, ledger, directory, limit=limit, jobs=jobs, as_json=as_json)
 
 
@@ -166,7 +171,8 @@ def _carry_out(
             tasks = comparison.policy_tasks()
             left = sum(runner.row(task) is None for task in tasks)
             click.echo(
-                f"{len(tasks)} runs of {len(asked.policies)} policies on {_scenarios(len(asked.scenarios))}, "
+                f"{counted(len(tasks), 'run')} of {counted(len(asked.policies), 'policy', 'policies')} "
+                f"on {counted(len(asked.scenarios), 'scenario')}, "
                 f"{left} to do, about {duration(max(1.0, runner.left_seconds(tasks)))}"
                 f"{', and the searches' if asked.oracle else ''}; rows go to {directory}",
                 err=True,
@@ -175,11 +181,11 @@ def _carry_out(
     except SimulateError as error:
         usage(str(error))
     except KeyboardInterrupt as error:
-        click.echo(f"interrupted; {len(ledger.rows)} rows are kept; go on with: {again}", err=True)
+        click.echo(f"interrupted; {kept_text(len(ledger.rows))}; go on with: {again}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from error
     groups = groups_of(asked, comparison, runner)
     reference = asked.policies[0]
-    path = write_table(directory, groups)
+    path = write_table(directory, groups) if groups else None
     if as_json:
         found = {
             "directory": str(directory),
@@ -193,7 +199,8 @@ def _carry_out(
     else:
         for group in groups:
             click.echo("\n".join(told(group, reference)) + "\n")
-        click.echo(f"the table with all digits: {path}")
+        if path is not None:
+            click.echo(f"the table with all digits: {path}")
     if not finished:
         short = ""
         if len(ledger.rows) == before and limit is not None and comparison.stopped is not None:
@@ -201,10 +208,6 @@ def _carry_out(
             again = _again(directory, 60.0 * enough_minutes(comparison.stopped.needs), jobs, as_json=as_json)
         click.echo(f"the time was up{short}: {comparison.stopped}; go on with: {again}", err=as_json)
         raise click.exceptions.Exit(UNFINISHED)
-
-
-def _scenarios(count: int) -> str:
-    return "one scenario" if count == 1 else f"{count} scenarios"
 
 
 def _again(directory: Path, limit: float | None, jobs: int, *, as_json: bool) -> str:
