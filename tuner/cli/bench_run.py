@@ -21,7 +21,8 @@ from lab.servers.base import LabServer, LabServerError
 from lab.servers.dsn import SCHEME
 from lab.servers.leftovers import remove_leftovers
 from tuner.cli.bench_resume import kept_text
-from tuner.cli.exits import INTERRUPTED, NO, UNREACHABLE
+from tuner.cli.ended import exit_code
+from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail
 from tuner.cli.saying import say_json
 
@@ -75,7 +76,7 @@ def carry_out(
         kept = f"{kept_text(len(ledger.rows))}; go on with: {again}"
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
-            raise click.exceptions.Exit(INTERRUPTED) from error
+            raise click.exceptions.Exit(exit_code(error)) from error
         fail(f"{error}\n{kept}", UNREACHABLE)
 
 

@@ -24,7 +24,8 @@ from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from tuner.cli.bar import Bar
 from tuner.cli.bench_resume import enough_minutes, kept_text, refuse_beside_resume
-from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
+from tuner.cli.ended import exit_code, like_ctrl_c
+from tuner.cli.exits import NO, UNFINISHED
 from tuner.cli.options import fail, usage
 from tuner.cli.policies_table import BEST_FOUND, told
 from tuner.cli.saying import say, say_json
@@ -166,7 +167,11 @@ def _carry_out(
     seconds = math.inf if limit is None else limit
     before = len(ledger.rows)
     try:
-        with Bar() as bar, Runner(ledger, jobs=jobs, seconds=seconds, progress=bar.show) as runner:
+        with (
+            like_ctrl_c(),
+            Bar() as bar,
+            Runner(ledger, jobs=jobs, seconds=seconds, progress=bar.show) as runner,
+        ):
             comparison = Comparison(asked, runner)
             tasks = comparison.policy_tasks()
             left = sum(runner.row(task) is None for task in tasks)
@@ -182,7 +187,7 @@ def _carry_out(
         usage(str(error))
     except KeyboardInterrupt as error:
         click.echo(f"interrupted; {kept_text(len(ledger.rows))}; go on with: {again}", err=True)
-        raise click.exceptions.Exit(INTERRUPTED) from error
+        raise click.exceptions.Exit(exit_code(error)) from error
     groups = groups_of(asked, comparison, runner)
     reference = asked.policies[0]
     path = write_table(directory, groups) if groups else None
