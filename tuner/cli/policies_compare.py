@@ -26,7 +26,7 @@ from tuner.cli.bar import Bar
 from tuner.cli.bench_resume import enough_minutes, kept_text, refuse_beside_resume
 from tuner.cli.ended import exit_code, like_ctrl_c
 from tuner.cli.exits import NO, UNFINISHED
-from tuner.cli.options import fail, usage
+from tuner.cli.options import fail, usage, warn
 from tuner.cli.policies_table import BEST_FOUND, told
 from tuner.cli.saying import say, say_json
 from tuner.cli.wording import counted, duration
@@ -71,7 +71,7 @@ def begin(
     directory = output or Path(f"policies-{time.strftime('%Y%m%dT%H%M%S')}")
     try:
         context.with_resource(folder.locked(directory, new=True))
-        ledger = folder.begin(directory, asked)
+        ledger = folder.begin(directory, asked, warn)
     except PlanError as error:
         usage(str(error))
     except HeldError as error:
@@ -84,7 +84,7 @@ def go_on(context: click.Context, directory: Path, *, limit: float | None, jobs:
     refuse_beside_resume(context, OF_A_PART, "comparison")
     try:
         context.with_resource(folder.locked(directory))
-        asked, ledger = folder.go_on(directory)
+        asked, ledger = folder.go_on(directory, warn)
     except PlanError as error:
         usage(str(error))
     except HeldError as error:
