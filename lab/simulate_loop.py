@@ -12,6 +12,7 @@ from msgspec import Struct
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.trace import SETTLED_BANDS, Outcome, Trace
+from lab.simulate_optimiser import Optimised, Trials
 from tuner.core.step import start
 from tuner.loop import drive
 from tuner.outer.answer import answer, seed_of
@@ -101,6 +102,7 @@ class PolicyRun(Struct, frozen=True):
             nothing flushed: (f - x0) * A / R; None without a set-point or redo.
         days: mean commits/s of each whole day.
         settled: as ``settling_seconds``, for each of ``SETTLED_BANDS``.
+        optimiser: what it did; None where the policy has none.
     """
 
     outcome: Outcome
@@ -113,6 +115,7 @@ class PolicyRun(Struct, frozen=True):
     climb_seconds: float | None = None
     days: tuple[float, ...] = ()
     settled: tuple[float | None, ...] = ()
+    optimiser: Optimised | None = None
 
 
 def _suggested(state: State, number: int, seed: int) -> Command:
@@ -144,9 +147,11 @@ def run_policy(
     inbox = SimInbox(clock, Command(name="originals_saved", who="simulate"))
 
     decisions: deque[Decision] = deque(maxlen=1)
+    trials = Trials()
 
     def told(state: State, record: TickRecord) -> None:
         decisions.append(record.decision)
+        trials.add(record)
         if record.optimiser is not None and record.optimiser.phase is OptimiserPhase.ASKING:
             inbox.put(_suggested(state, record.optimiser.number, scenario.seed))
         if state.mark.original is not None and not state.mark.saved:
@@ -176,6 +181,7 @@ def run_policy(
         climb_seconds=_climb(trace, watched.flush_limit, decisions[-1].set_point),
         days=trace.days(),
         settled=() if scenario.changes else tuple(trace.settling(band) for band in SETTLED_BANDS),
+        optimiser=trials.found(),
     )
 
 

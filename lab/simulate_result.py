@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from lab.scenarios.schema import SETTLING_RESIDENCES
 from lab.scenarios.search import BestStatic, Untouched
+from lab.simulate_optimiser import Optimised
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Result(Struct, frozen=True):
 
     The best static settings, and ``untouched``, are None where they were not looked for. ``set_point``, its
     source and ``last_decision`` are of the last second. ``settings`` are those of the loop that are not as by
-    default, mode and policy aside.
+    default, mode and policy aside. ``optimiser`` is None where the policy has none.
     """
 
     policy: str
@@ -59,6 +60,7 @@ class Result(Struct, frozen=True):
     set_point: float | None = None
     set_point_source: str = ""
     last_decision: str = ""
+    optimiser: Optimised | None = None
     best_static: BestStatic | NoStatic | None = None
     best_static_without_cap: BestStatic | NoStatic | None = None
     best_static_unconstrained: BestStatic | NoStatic | None = None
@@ -110,6 +112,7 @@ def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: S
         set_point=None if run.last.set_point is None else round(run.last.set_point, 4),
         set_point_source=run.last.set_point_source,
         last_decision=run.last.detail,
+        optimiser=run.optimiser,
         warnings=_warnings(scenario, run.outcome),
         **found,
     )

@@ -91,18 +91,20 @@ def held(directory: Path, *, new: bool = False, asked: str = ASKED, what: str = 
         os.close(descriptor)
 
 
-def begin(directory: Path, asked: Struct, name: str = ASKED) -> Ledger:
-    """Make a directory, note in it what was asked for, and return its empty ledger.
+def begin(directory: Path, asked: Struct, name: str = ASKED, *, opened: Ledger | None = None) -> Ledger:
+    """Make a directory, note in it what was asked for, and return its ledger.
 
     Args:
         directory: for the rows.
         asked: what is to be gone on with.
         name: of the file with it.
+        opened: rows that are there and count, whatever was asked for; without one there may be none.
 
     Raises:
-        PlanError: it holds rows already, or cannot be written.
+        PlanError: it holds other rows already, or cannot be written.
     """
-    if (directory / ROWS).exists() or (directory / name).exists():
+    others = (directory / ROWS).exists() and not (opened is not None and opened.rows)
+    if others or (directory / name).exists():
         raise PlanError(
             f"{directory}: holds rows already; go on with --resume {directory}, or name another --output"
         )
@@ -113,7 +115,7 @@ def begin(directory: Path, asked: Struct, name: str = ASKED) -> Ledger:
         part.replace(directory / name)
     except OSError as error:
         raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
-    return Ledger(directory / ROWS, resume=True)
+    return opened or Ledger(directory / ROWS, resume=True)
 
 
 def go_on(directory: Path) -> tuple[Asked, Ledger]:

@@ -40,10 +40,13 @@ def in_words(message: str, top: type, *beside: str) -> str:
 
 
 def _type_at(top: type, path: str) -> Any:  # noqa: ANN401 - a type's own shape
-    """Return the type of a key such as ``disk.write_iops``, None where it is that of a list's item."""
+    """Return the type of a key such as ``disk.write_iops`` or ``policies[0]``, None where it is not known."""
     found: Any = top
     for key in path.split(".") if path else ():
-        found = get_type_hints(found).get(key) if isinstance(found, type) else None
+        name, *items = key.split("[")
+        found = get_type_hints(found).get(name) if isinstance(found, type) else None
+        for _ in items:
+            found = next(iter(get_args(found)), None)
     return found
 
 

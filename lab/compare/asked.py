@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from lab.bench import folder
 from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError
-from lab.compare.task import Task
+from lab.bench.refusals import in_words
+from lab.compare.task import Task, fault
 from lab.scenarios.schema import Scenario
 from tuner.settings import FORMER_POLICY_NAMES, Mode, PolicyName, Settings
 
 if TYPE_CHECKING:
     import contextlib
+    from collections.abc import Callable
     from pathlib import Path
 
 ASKED = "comparison.json"
@@ -85,30 +87,78 @@ def locked(directory: Path, *, new: bool = False) -> contextlib.AbstractContextM
     return folder.held(directory, new=new, asked=ASKED, what=WHAT)
 
 
-def begin(directory: Path, asked: Asked) -> Ledger:
-    """Note what is asked for in a comparison's directory; as ``lab.bench.folder.begin``."""
-    return folder.begin(directory, asked, ASKED)
+def begin(directory: Path, asked: Asked, warned: Callable[[str], None]) -> Ledger:
+    """Note what is asked for in a comparison's directory.
 
+    Rows that are there without a note of what was asked for count: each says by itself what it is of.
 
-def go_on(directory: Path) -> tuple[Asked, Ledger]:
-    """Return what was asked for, and the ledger with the finished rows.
+    Args:
+        directory: for the rows.
+        asked: what is compared.
+        warned: told of each line among the rows that is none.
 
     Raises:
-        PlanError: no comparison's directory, or its files are wrong.
+        PlanError: it holds a comparison or other rows already, or cannot be written.
+    """
+    opened = None
+    if not (directory / ASKED).exists():
+        strays: list[str] = []
+        opened = _ledger(directory, strays.append)
+        for one in strays if opened.rows else ():
+            warned(one)
+    return folder.begin(directory, asked, ASKED, opened=opened)
+
+
+def go_on(directory: Path, warned: Callable[[str], None]) -> tuple[Asked, Ledger]:
+    """Return what was asked for, and the ledger with the finished rows.
+
+    Args:
+        directory: of the comparison.
+        warned: told of each line among the rows that is none.
+
+    Raises:
+        PlanError: no comparison's directory, or what was asked for cannot be read.
     """
     path = directory / ASKED
     try:
-        raw = msgspec.json.decode(path.read_bytes())
-        if isinstance(raw, dict) and isinstance(raw.get("policies"), list):
-            raw["policies"] = [FORMER_POLICY_NAMES.get(name, name) for name in raw["policies"]]
-        asked = msgspec.convert(raw, Asked)
+        asked = _asked(path.read_bytes())
     except FileNotFoundError as error:
         raise PlanError(f"{directory}: no comparison's directory: it has no {ASKED}") from error
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: {error}") from error
+        raise PlanError(
+            f"{path}: {in_words(str(error), Asked)}; start in another directory, or delete that file and "
+            f"give the same options again with --output {directory}: its finished rows count"
+        ) from error
+    return asked, _ledger(directory, warned)
+
+
+def _asked(text: bytes) -> Asked:
+    """Return what was asked for, with the policies' names of today.
+
+    Raises:
+        msgspec.DecodeError: it is something else.
+    """
+    raw = msgspec.json.decode(text)
+    if isinstance(raw, dict) and isinstance(raw.get("policies"), list):
+        raw["policies"] = [FORMER_POLICY_NAMES.get(str(name), name) for name in raw["policies"]]
+    return msgspec.convert(raw, Asked)
+
+
+def _ledger(directory: Path, warned: Callable[[str], None]) -> Ledger:
+    """Return the finished rows; a line that is none is left out, so that its run is done again.
+
+    Raises:
+        PlanError: they cannot be read.
+    """
+    path = directory / folder.ROWS
     try:
-        return asked, Ledger(directory / folder.ROWS, resume=True)
-    except ValueError as error:
-        raise PlanError(str(error)) from error
+        return Ledger(
+            path,
+            resume=True,
+            stray=lambda said: warned(f"{said}; the line is left out, and its run is done again"),
+            fault=fault,
+        )
+    except OSError as error:
+        raise PlanError(f"{path}: cannot be read: {error.strerror}") from error

@@ -196,8 +196,12 @@ class _Search:
         return found or max(self._known)
 
     def scores(self, settings: Sequence[Levels]) -> list[Score]:
-        """Return for settings by piece on how many seeds they keep the rules, and how much they give."""
-        most = max(throughput(one) for one in self._known.values())
+        """Return for settings by piece on how many seeds they keep the rules, and how much they give.
+
+        An offered load is served as ``winner`` has it: beside the settings that keep the rules, if one does.
+        """
+        keeping = [one for one in self._known.values() if all(map(self._accept, one))]
+        most = max(map(throughput, keeping or self._known.values()))
         found: list[Score] = []
         for outcomes in self._outcomes("pieces", settings):
             gives = throughput(outcomes)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from lab.bench.statistics import Bounds, ratio_bounds
+from lab.scenarios.trace import SETTLED_OVER, SETTLED_WITHIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,6 +51,12 @@ METRICS = (
     Metric("settling_seconds", "settled s", "s"),
     Metric("changes_per_hour", "changes/h", "1/h"),
 )
+
+SETTLED = (
+    f"settled s: seconds after which the {SETTLED_OVER}-second mean of the age ratio stays within "
+    f"{SETTLED_WITHIN:g} of its mean over the last third of the run"
+)
+"""What a settling time is, for people."""
 
 
 class Value(Struct, frozen=True):

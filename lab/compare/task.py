@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,7 @@ from lab.compare.revision import policies_revision
 from lab.plant.endless import Endless
 from lab.scenarios.schema import Scenario
 from lab.scenarios.static import RATIO, pair, run_course, run_pair, starting_pair
+from lab.scenarios.trace import Outcome
 from lab.simulate import PROGRESS_EVERY, SimulateError
 from lab.simulate_loop import INTERVAL, most_in_an_hour, run_policy
 from tuner.settings import Settings
@@ -28,6 +29,31 @@ HOUR = 3600.0
 
 Kind = Literal["policy", "static", "pieces", "untouched"]
 Row = dict[str, Any]
+
+
+class _Counted(Struct):
+    """What every row has: whose it is, and how long it took."""
+
+    key: str
+    kind: Kind
+    scenario: str
+    seconds: Annotated[int, msgspec.Meta(gt=0)]
+    processor_seconds: float
+
+
+class _Whole(_Counted):
+    """What a row of this schema has beside that."""
+
+    contender: str
+    levels: list[int]
+    seed: int
+    measured_from: int
+    moves: bool
+    plant: str
+    policies: str
+    outcome: Outcome
+    settling_seconds: float | None
+    changes: int
 
 
 class Task(Struct, frozen=True):
@@ -68,6 +94,15 @@ class Task(Struct, frozen=True):
     def contender(self) -> str:
         """Return the policy's name, or the kind."""
         return self.settings.policy if self.kind == "policy" else self.kind
+
+
+def fault(row: Row) -> str:
+    """Return why an object is no row of a comparison; empty where it is one, also of an older schema."""
+    try:
+        msgspec.convert(row, _Whole if row.get("schema") == SCHEMA else _Counted)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
 
 
 def carry_out(task: Task, beat: Beat) -> Row:

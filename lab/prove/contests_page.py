@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from lab.compare.summary import SETTLED
 from lab.prove.claims import CLAIMS, OURS, PIECES, STATIC, UNTOUCHED, Verdict, judge
 from lab.prove.contests import contests, ratio
 from lab.prove.page import put, verdict
 from lab.prove.policies import SUITES
 from lab.prove.published import read
 from lab.report.markdown import bullets, table
+from lab.scenarios.trace import SETTLED_WITHIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +46,14 @@ COLUMNS: tuple[tuple[str, str, Worst], ...] = (
 )
 RATIOS = ("throughput_mean", "throughput_p1", "pages_per_commit")
 
+BAND = f"Settled s is within {SETTLED_WITHIN:g}; the claim about settling has a wider band."
+_SETTLING = textwrap.fill(
+    f"- {SETTLED[0].upper()}{SETTLED[1:]}. The claim about settling has a wider band: beside that what "
+    "the age wanders by under best static's M with the same seed, said beside each verdict.",
+    width=105,
+    subsequent_indent="  ",
+)
+
 INTRODUCTION = f"""\
 <!-- Generated: python -m lab.prove --report -->
 # Policies on the simulated server
@@ -56,6 +67,7 @@ server is [simulated](../simulate.md), and [this far from a real one](plant.md).
   all of it. A cell has the mean of the seeds and, after the stroke, the worst of them. Ratios are contender
   over `{OURS}`, paired by seed, with 95 % bounds (Student's t on logarithms). Where those include 1 no
   difference was shown.
+{_SETTLING}
 - Best static is searched on three seeds (of 30 days on the first three) and judged on all: the best M
   without sync flush, with a first percentile of at least half the median, inside the alarm cap and the
   budgets of the policies. Best found by piece knows beforehand when load, disk or redo log change, and has
@@ -163,6 +175,8 @@ def _scenario(contest: Contest) -> list[str]:
     )
     parts = [f"### {one.scenario}\n{about}", *(f"{note[0].upper()}{note[1:]}." for note in one.notes)]
     parts.append(table(head, body))
+    if not one.moves:
+        parts.append(BAND)
     if ours is not None:
         others = [line for name, line in contest.lines.items() if name != OURS]
         said = [_against(line, ours) for line in others]

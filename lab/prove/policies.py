@@ -17,12 +17,13 @@ from lab.compare.asked import SEARCH_SEEDS, Asked
 from lab.compare.comparison import Comparison
 from lab.compare.results import judged_rows
 from lab.compare.runner import Runner
+from lab.compare.task import fault
 from lab.prove.claims import PIECES, STATIC, UNTOUCHED, searched_by_piece
 from lab.prove.conditions import say
 from lab.prove.contests import Line, line_of
 from lab.prove.published import Lines, comparable, publish, read, standing
 from lab.scenarios import load_scenario, scenario_names
-from tuner.config.checks import missing_extra
+from tuner.config.checks import unusable_extra
 
 if TYPE_CHECKING:
     from lab.scenarios import Scenario
@@ -132,15 +133,19 @@ def run(
     end = time.monotonic() + seconds
     for name in names:
         for policy in SUITES[name].policies:
-            if missing := missing_extra(policy):
-                raise PlanError(f"the suite {name}: policy {policy} {missing}")
+            if lacking := unusable_extra(policy):
+                raise PlanError(f"the suite {name}: policy {policy} {lacking}")
     with held(ROWS, new=True, what="comparison"):
-        ledger = Ledger(ROWS / "rows.jsonl", resume=True)
+        ledger = Ledger(ROWS / "rows.jsonl", resume=True, stray=_left_out, fault=fault)
         finished = True
         for name in names:
             left = end - time.monotonic()
             finished &= _suite(SUITES[name], ledger, results, trial=trial, seconds=left)
         return finished
+
+
+def _left_out(line: str) -> None:
+    say(f"{line}; the line is left out, and its run is done again")
 
 
 def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds: float) -> bool:

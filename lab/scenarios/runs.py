@@ -58,11 +58,12 @@ class Runs(Generic[V, R]):
         self._pool: ProcessPoolExecutor | None = None
         if workers > 1:
             context = multiprocessing.get_context("spawn")
-            self._done = context.Value(ctypes.c_double, 0.0)
-            self._end = context.RawValue(ctypes.c_bool, False)  # noqa: FBT003 - ctypes' signature
-            self._pool = ProcessPoolExecutor(
-                workers, mp_context=context, initializer=_begin, initargs=(run, self._done, self._end)
-            )
+            with _interrupts_held():  # the first of these starts the process that keeps account of semaphores
+                self._done = context.Value(ctypes.c_double, 0.0)
+                self._end = context.RawValue(ctypes.c_bool, False)  # noqa: FBT003 - ctypes' signature
+                self._pool = ProcessPoolExecutor(
+                    workers, mp_context=context, initializer=_begin, initargs=(run, self._done, self._end)
+                )
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -143,6 +144,7 @@ class _Worker:
 
 def _begin(run: Any, done: Any, end: Any) -> None:  # noqa: ANN401 - as above
     _Worker.run, _Worker.done, _Worker.end = run, done, end
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # with which a pool ends its processes
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -160,8 +162,8 @@ def _work(value: Any) -> Any:  # noqa: ANN401 - whatever the function takes and 
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait; processes that are started meanwhile never hear it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Let Ctrl-C and what else ends a command wait; processes that are started meanwhile never hear it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP, signal.SIGTERM})
     try:
         yield
     finally:

@@ -74,7 +74,7 @@ def test_a_lost_terminal_ends_a_bench_like_ctrl_c(
 
     monkeypatch.setattr(runner.Bench, "run", meanwhile)
     result = run()
-    assert result.exit_code == 130
+    assert result.exit_code == 128 + number
     assert "go on with: innobrim bench --resume" in result.output
 
 

@@ -55,6 +55,19 @@ def test_the_table_has_every_policy_with_its_ratio(tmp_path: Path, scenario: str
     assert len((directory / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == 4
 
 
+def test_a_settling_time_has_its_band_under_the_table(tmp_path: Path, scenario: str) -> None:
+    """Where an age can settle, the table says within what of what it stays, and that the claim differs."""
+    words = ("--policy", "fixed", "--seeds", "1", "--output", str(tmp_path / "out"))
+    found = compare("--compare", "--scenario", scenario, "--scenario", "iops-drop", *words)
+    short, drop = found.stdout.split("iops-drop: ")
+
+    assert (
+        "  settled s: seconds after which the 30-second mean of the age ratio stays within 0.03 of its mean "
+        "over the last third of the run; the report's claim about settling has a wider band"
+    ) in short
+    assert "settled s:" not in drop
+
+
 def test_json_has_the_bounds(tmp_path: Path, scenario: str) -> None:
     """--json prints one object: scenarios, contenders, and each metric with mean, worst and paired ratio."""
     words = ("--scenario", scenario, "--policy", "cascade", "--policy", "fixed", "--seeds", "2")
@@ -96,8 +109,9 @@ def test_time_that_is_up_ends_with_the_command_that_goes_on(tmp_path: Path, scen
     assert cut.exit_code == 4
     assert again == f"--compare --resume {directory} --time 120s --jobs 1"
     assert "before the first run: --time 0.01s is too short for one: another run may take" in said
+    assert "the table" not in cut.stdout
     assert (whole.exit_code, once_more.exit_code) == (0, 0)
-    assert "2 runs of 1 policies on one scenario, 2 to do" in whole.stderr
+    assert "2 runs of 1 policy on 1 scenario, 2 to do" in whole.stderr
     assert "0 to do" in once_more.stderr
     assert once_more.stdout == whole.stdout
 
@@ -136,7 +150,7 @@ def test_rows_of_other_policies_do_not_count(tmp_path: Path, scenario: str) -> N
     rows.write_text(json.dumps({**row, "policies": "old", "key": "old"}) + "\n", encoding="utf-8")
     found = compare("--resume", str(directory))
 
-    assert "1 rows are of other policies than now, and do not count" in found.stderr
+    assert "1 row is of other policies than now, and does not count" in found.stderr
     assert "1 to do" in found.stderr
     assert found.exit_code == 0
 
@@ -157,7 +171,7 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
     assert re.search(r"^trace.db: 399 s, counted from \d+ s, 1 seed$", found.stdout, re.MULTILINE)
     assert "not how much more the load would have done" in found.stdout
     assert "95 %" not in found.stdout
-    assert "2 runs of 2 policies on one scenario" in found.stderr
+    assert "2 runs of 2 policies on 1 scenario" in found.stderr
 
 
 @pytest.mark.parametrize(
@@ -172,6 +186,8 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
         ),
         (("--compare", "--trace", "/nowhere/journal.db"), "/nowhere/journal.db"),
         (("--compare", "--seeds", "0"), "'0': write a number from 1 to 1000"),
+        (("--compare", "--seeds", "=2"), "'=2': write a number from 1 to 1000, or one for a scenario: daily"),
+        (("--compare", "--trace", "a.db", "--trace", "b.db"), "--trace a.db, --trace b.db: only one journal"),
         (("--compare", "--scenario", "burst", "--seeds", "brust=2"), "--seeds brust=…: no such scenario in"),
         (("--compare", "--run", "3"), "--run 3: goes with --trace JOURNAL"),
         (("--compare", "--time", "soon"), "'soon' is no duration"),

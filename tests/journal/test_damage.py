@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.journal.written import rows
-from tuner.journal.reader import last_record, learned, originals, standing
+from tuner.journal.reader import last_record, learned, originals, standing, trace
+from tuner.journal.tables import JournalError
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity, Facts, TickRecord
 from tuner.settings import Settings
@@ -215,3 +216,31 @@ def test_a_directory_that_comes_back_empty_is_told_what_was_learned(
     assert first.flush(SOON)
 
     assert learned(directory) == {"uuid-1": b"new", "uuid-2": b"other"}
+
+
+def test_who_reads_a_journal_that_was_cut_short_is_told_what_to_do(journal: Path) -> None:
+    """The message names the file, what is wrong, and how a whole copy is made."""
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[: len(whole) // 2])
+
+    with pytest.raises(JournalError) as refused:
+        list(trace(journal))
+
+    assert str(refused.value).startswith(
+        f"{journal}: cannot be read: database disk image is malformed; it is"
+    )
+    assert "sqlite3 JOURNAL '.backup COPY'" in str(refused.value)
+
+
+def test_a_damaged_tick_is_named_with_the_way_to_the_others(journal: Path, record: MakeRecord) -> None:
+    """What the message says to type leaves a journal that can be read, without that one tick."""
+    with closing(sqlite3.connect(journal)) as db, db:
+        db.execute("UPDATE ticks SET record = x'01' WHERE number = 7")
+    with pytest.raises(JournalError) as refused:
+        list(trace(journal))
+    said = str(refused.value)
+    assert "tick 7 of run 1 is damaged: not a TickRecord" in said
+
+    with closing(sqlite3.connect(journal)) as db, db:
+        db.execute(said.partition('sqlite3 COPY "')[2].removesuffix('"'))
+    assert list(trace(journal))[1:] == [record(number) for number in range(1, 300) if number != 7]

@@ -116,6 +116,7 @@ def test_the_best_image_of_the_family_is_taken(
 
 
 def test_without_sysbench_there_is_no_real_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no load can be driven no server is chosen, and the load driver is named as what is missing."""
     monkeypatch.setattr("shutil.which", lambda _name: None)
     found = chooser.choose()
     assert found.kind == "none"
@@ -129,6 +130,7 @@ PROGRAM = chooser.Usable("/usr/sbin/mariadbd", Version("MariaDB", (10, 11, 18)))
 
 
 def test_an_image_is_preferred_over_a_local_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An image that is there is taken; where one would have to be fetched, the server of this machine is."""
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(
         chooser, "_image", lambda _refusals, *, pull, family: None if pull else family or IMAGE

@@ -18,6 +18,7 @@ from tuner.config.optionfile import read_options
 
 
 def test_the_callers_arguments_come_last() -> None:
+    """What the caller asks of mysqld wins over the lab's own arguments, and monitors can be left off."""
     arguments = ServerSpec(extra=("--innodb-flush-sync=OFF",)).arguments()
     assert arguments[-1] == "--innodb-flush-sync=OFF"
     assert "--innodb-redo-log-capacity=104857600" in arguments
@@ -54,6 +55,7 @@ def test_any_password_survives_an_option_file(password: str) -> None:
 
 
 def test_the_daemon_gets_no_more_than_it_needs() -> None:
+    """The daemon's account has the two privileges and the one schema that it needs, and no others."""
     statements = account_statements(Account("boss", "a"), Account("innobrim", "b")).splitlines()
     grants = [one for one in statements if one.startswith("GRANT") and "'innobrim'@'%'" in one]
     assert grants == [
@@ -64,11 +66,13 @@ def test_the_daemon_gets_no_more_than_it_needs() -> None:
 
 
 def test_a_password_is_not_shown() -> None:
+    """An account that is printed keeps its password to itself, and every account has another one."""
     assert Account("innobrim").password not in repr(Account("innobrim"))
     assert Account("innobrim").password != Account("innobrim").password
 
 
 def test_this_process_is_no_orphan_but_an_ended_one_is() -> None:
+    """Only what a process of this machine and boot left behind counts as nobody's."""
     assert not owner.orphaned(owner.mine())
     script = "from lab.servers import owner; print(owner.mine())"
     ended = subprocess.run(  # noqa: S603 - our own interpreter with our own line
@@ -83,6 +87,7 @@ def test_this_process_is_no_orphan_but_an_ended_one_is() -> None:
 
 
 def test_only_orphaned_directories_go(tmp_path: Path) -> None:
+    """A server's directory is removed where its owner is gone, and stays where it lives."""
     kept = owner.new_directory(tmp_path)
     lost = owner.new_directory(tmp_path)
     parts = owner.mine().split("|")

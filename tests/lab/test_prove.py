@@ -35,6 +35,7 @@ SOME = Reading(
 
 
 def test_percentiles_interpolate() -> None:
+    """A percentile between two values lies between them, and of no values there is none."""
     assert percentile([4.0, 1.0, 3.0, 2.0], 0) == 1.0
     assert percentile([4.0, 1.0, 3.0, 2.0], 50) == 2.5
     assert percentile([4.0, 1.0, 3.0, 2.0], 100) == 4.0
@@ -43,6 +44,7 @@ def test_percentiles_interpolate() -> None:
 
 
 def test_a_paired_ratio_has_t_bounds() -> None:
+    """Three pairs give Student's bounds; one pair gives a ratio without bounds, a zero none at all."""
     found = ratio_bounds([(200.0, 100.0), (210.0, 100.0), (190.0, 100.0)])
     assert found is not None
     assert found.mean == pytest.approx(1.998, abs=0.001)
@@ -63,6 +65,7 @@ def test_bounds_of_many_blocks_are_no_narrower_than_students_t(freedom: int, t: 
 
 
 def test_a_ledger_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished rows are there again on resume; a new begin keeps the old ones aside."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "results" / "search.jsonl"
     Ledger(path, resume=False).add({"io_capacity_max": 440})
@@ -73,14 +76,18 @@ def test_a_ledger_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_hold_fits_into_an_hour() -> None:
+    """The proof of the hold, with its longest way there, takes no more than the hour that is promised."""
     assert hold.SETTLE[1] + hold.COUNTED <= 3600
 
 
 def test_the_share_inside_a_band() -> None:
+    """The share is of the readings no farther than 0.05 from the set-point."""
     assert hold.inside([0.84, 0.86, 0.90, 0.94], 0.9) == 0.75
 
 
 def test_the_daemons_configuration_is_toml(tmp_path: Path) -> None:
+    """The daemon that is proved reads its address, its option file and active mode from valid TOML."""
+
     class Fake:
         host, port, socket, daemon = "127.0.0.1", 3307, None, Account("innobrim", "x")
 

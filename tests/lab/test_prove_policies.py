@@ -173,6 +173,15 @@ def test_the_page_says_plainly_where_we_lose() -> None:
     assert "best static, M = 450 / cascade: commits/s × 1.111 (1.111–1.111)" in found
 
 
+def test_a_settling_time_has_its_band_beside_it() -> None:
+    """The page says what the column is within, under each table with one, and that the claim differs."""
+    still, moving = (page(json.dumps(msgspec.to_builtins(line(moves=moves)))) for moves in (False, True))
+    band = "Settled s is within 0.03; the claim about settling has a wider band."
+
+    assert "stays within 0.03 of its mean over the last third" in " ".join(still.split())
+    assert (still.count(band), moving.count(band)) == (1, 0)
+
+
 def test_a_suite_that_lacks_its_static_settings_says_so() -> None:
     """Policies that were run before anything to hold them against are no finished suite."""
     whole = [line(), line("untouched", throughput_mean=500.0), line(scenario="other")]

@@ -6,12 +6,10 @@ import contextlib
 import functools
 import random
 import shlex
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -34,7 +32,8 @@ from tuner.cli.bench_server import (
     password,
     refuse_beside_own,
 )
-from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED, UNREACHABLE
+from tuner.cli.ended import exit_code, like_ctrl_c
+from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
 from tuner.cli.options import fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
 from tuner.cli.quantities import Duration
@@ -116,9 +115,7 @@ def bench(
     that was asked for is there. Exit 4: --time was up before; the last line is the command that goes on.
     """
     say: Say = functools.partial(_say, err=as_json)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, _interrupted)
+    context.with_resource(like_ctrl_c())  # so that a server is removed, or given back as it was
     if dsn is not None:
         refuse_beside_own(context)
         if "://" not in dsn:
@@ -172,11 +169,6 @@ def _say(text: str, *, err: bool) -> None:
     print_lines(*text.split("\n"), err=err)
 
 
-def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Take SIGTERM and a lost terminal for Ctrl-C, so that a server is removed, or given back as it was."""
-    raise KeyboardInterrupt
-
-
 @contextlib.contextmanager
 def _ending_in_words() -> Iterator[None]:
     """End with message and exit code where a bench cannot begin."""
@@ -190,7 +182,7 @@ def _ending_in_words() -> Iterator[None]:
         fail(str(error), UNREACHABLE)
     except KeyboardInterrupt as error:
         click.echo("interrupted; nothing was begun", err=True)
-        raise click.exceptions.Exit(INTERRUPTED) from error
+        raise click.exceptions.Exit(exit_code(error)) from error
 
 
 def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> folder.Asked:

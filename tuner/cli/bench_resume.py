@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tuner.cli.options import usage
+from tuner.cli.wording import counted
 
 OF_A_PART = frozenset({"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"})
 """Options that each part of a bench has for itself."""
@@ -35,6 +36,11 @@ def refuse_beside_resume(
 def enough_minutes(needs: float) -> int:
     """Return the minutes of a part in which a run of so many seconds surely begins."""
     return math.ceil(needs / 60.0) + 1
+
+
+def kept_text(rows: int) -> str:
+    """Return that so many finished rows are kept."""
+    return f"{counted(rows, 'row')} {'is' if rows == 1 else 'are'} kept"
 
 
 def going_on(context: click.Context, directory: Path, *, needs: float | None = None) -> str:

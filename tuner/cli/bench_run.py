@@ -20,7 +20,9 @@ from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.dsn import SCHEME
 from lab.servers.leftovers import remove_leftovers
-from tuner.cli.exits import INTERRUPTED, NO, UNREACHABLE
+from tuner.cli.bench_resume import kept_text
+from tuner.cli.ended import exit_code
+from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail
 from tuner.cli.saying import say_json
 
@@ -71,10 +73,10 @@ def carry_out(
         return runner.run(), runner.unfinished(), runner.needs
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
-        kept = f"{len(ledger.rows)} rows are kept; go on with: {again}"
+        kept = f"{kept_text(len(ledger.rows))}; go on with: {again}"
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
-            raise click.exceptions.Exit(INTERRUPTED) from error
+            raise click.exceptions.Exit(exit_code(error)) from error
         fail(f"{error}\n{kept}", UNREACHABLE)
 
 

@@ -11,9 +11,10 @@ from tuner.check import Report
 from tuner.check import check as look
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
-from tuner.cli.options import configuration, real_server, server_options
+from tuner.cli.options import configuration, real_server, server_options, usage
 from tuner.cli.saying import say, say_json
 from tuner.clock import SystemClock
+from tuner.config.checks import unusable_extra
 from tuner.settings import LOW_WATER_POLICY, Mode
 
 MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
@@ -37,6 +38,8 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
     """
     with answering(as_json=as_json):
         config = configuration(config_path, server_flags)
+        if lacking := unusable_extra(config.loop.policy):
+            usage(f"loop.policy = {config.loop.policy} {lacking}")
         server = real_server(config, SystemClock())
         server.writes_low_water = config.loop.policy == LOW_WATER_POLICY
     proved = active or config.loop.mode is Mode.ACTIVE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from api.under_way import OptimiserUnderWay
+from tuner.cli.wording import gain_text
 from tuner.core.evidence import said
 from tuner.records import LowWaterProgress, OptimiserHealth, OptimiserPhase, OptimiserProgress, percent
 
@@ -32,8 +33,7 @@ def lines(optimiser: OptimiserUnderWay, *, at: float, duration: Callable[[float]
         yield _low_water(progress.low_water, duration)
     won = progress.in_use
     if won is not None:
-        gain = f"{100 * won.gain:+.2f} % ({100 * won.low:+.2f} to {100 * won.high:+.2f})"
-        yield f"in use: {said(won.suggestion)}; it won {gain} over the analytic set-point"
+        yield f"in use: {said(won.suggestion)}; it won {gain_text(won)} over the analytic set-point"
 
 
 def _doing(progress: OptimiserProgress, duration: Callable[[float], str]) -> str:
@@ -66,8 +66,7 @@ def _low_water(marks: LowWaterProgress, duration: Callable[[float], str]) -> str
     else:
         doing = "idle until the load has been quiet for some minutes"
     if marks.used is not None:
-        gain = f"{100 * marks.gain:+.2f} % ({100 * marks.low:+.2f} to {100 * marks.high:+.2f})"
-        doing += f"; {percent(marks.used)} is in use, which won {gain} over {found}"
+        doing += f"; {percent(marks.used)} is in use, which won {gain_text(marks)} over {found}"
     return f"low-water mark: {doing}"
 
 

@@ -12,6 +12,7 @@ from policies.catalogue import About
 from tuner.cli.options import PolicyChoice, usage
 from tuner.cli.quantities import Duration, Seeds
 from tuner.cli.saying import say_json
+from tuner.config.checks import missing_extra
 from tuner.settings import PolicyName
 
 WEEK = 7 * 86_400
@@ -29,7 +30,8 @@ ALONE = frozenset({"as_json", "compare", "resume"})
     "names",
     multiple=True,
     type=PolicyChoice(),
-    help="Only this one; repeat it. Default: all. Ratios are to the default policy, or to the first.",
+    help="Only this one; repeat it. Default: all but bayes-low-water, bayes where its extra is installed. "
+    "Ratios are to the default policy, or to the first.",
 )
 @click.option(
     "--scenario",
@@ -40,6 +42,8 @@ ALONE = frozenset({"as_json", "compare", "resume"})
 )
 @click.option(
     "--trace",
+    "traces",
+    multiple=True,
     type=click.Path(path_type=Path),
     metavar="JOURNAL",
     help="A recorded journal: its load and its device's limit, alone or beside --scenario.",
@@ -91,7 +95,7 @@ def policies(
     compare: bool,
     names: tuple[PolicyName, ...],
     scenarios: tuple[str, ...],
-    trace: Path | None,
+    traces: tuple[Path, ...],
     run: int | None,
     seeds: tuple[tuple[str, int], ...],
     oracle: bool,
@@ -121,6 +125,10 @@ def policies(
     if resume is not None:
         command.go_on(context, resume, limit=limit, jobs=jobs, as_json=as_json)
         return
+    if len(traces) > 1:
+        both = ", ".join(f"--trace {one}" for one in traces)
+        usage(f"{both}: only one journal takes part; compare the others in directories of their own")
+    trace = traces[0] if traces else None
     if run is not None and trace is None:
         usage(f"--run {run}: goes with --trace JOURNAL")
     wanted = command.Wanted(names, scenarios, trace, run, dict(seeds), oracle=oracle, clairvoyant=clairvoyant)
@@ -141,12 +149,20 @@ def _told(found: Policies) -> list[str]:
     lines: list[str] = []
     for one in found.policies:
         lines += [_heading(one, found.default), f"  {one.does}", f"  use: {one.use}"]
-        lines.append(f"  needs: {f'pip install innobrim[{one.extra}]' if one.extra else 'nothing more'}")
+        lines.append(f"  needs: {_needs(one)}")
         lines += [
             f"    {constant.name:<20}{constant.value:>6g} {constant.unit:<2}{constant.meaning}"
             for constant in one.constants
         ]
     return lines
+
+
+def _needs(one: About) -> str:
+    """Return what is to be installed for a law, and whether it is."""
+    if not one.extra:
+        return "nothing more"
+    there = "not installed" if missing_extra(one.name) else "installed"
+    return f"pip install 'innobrim[{one.extra}]' ({there})"
 
 
 def _heading(one: About, default: str) -> str:

@@ -23,13 +23,14 @@ from lab.compare.runner import Runner
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from tuner.cli.bar import Bar
-from tuner.cli.bench_resume import enough_minutes, refuse_beside_resume
-from tuner.cli.exits import INTERRUPTED, NO, UNFINISHED
-from tuner.cli.options import fail, usage
+from tuner.cli.bench_resume import enough_minutes, kept_text, refuse_beside_resume
+from tuner.cli.ended import exit_code, like_ctrl_c
+from tuner.cli.exits import NO, UNFINISHED
+from tuner.cli.options import fail, usage, warn
 from tuner.cli.policies_table import BEST_FOUND, told
-from tuner.cli.saying import say_json
-from tuner.cli.wording import duration
-from tuner.config.checks import missing_extra
+from tuner.cli.saying import say, say_json
+from tuner.cli.wording import counted, duration
+from tuner.config.checks import unusable_extra
 from tuner.journal.reader import trace as read_trace
 from tuner.journal.tables import JournalError
 from tuner.settings import LOW_WATER_POLICY, PolicyName, Settings
@@ -70,7 +71,7 @@ def begin(
     directory = output or Path(f"policies-{time.strftime('%Y%m%dT%H%M%S')}")
     try:
         context.with_resource(folder.locked(directory, new=True))
-        ledger = folder.begin(directory, asked)
+        ledger = folder.begin(directory, asked, warn)
     except PlanError as error:
         usage(str(error))
     except HeldError as error:
@@ -83,14 +84,19 @@ def go_on(context: click.Context, directory: Path, *, limit: float | None, jobs:
     refuse_beside_resume(context, OF_A_PART, "comparison")
     try:
         context.with_resource(folder.locked(directory))
-        asked, ledger = folder.go_on(directory)
+        asked, ledger = folder.go_on(directory, warn)
     except PlanError as error:
         usage(str(error))
     except HeldError as error:
         fail(str(error), NO)
     old = sum(row.get("policies") not in ("", policies_revision()) for row in ledger.rows)
     if old:
-        click.echo(f"{old} rows are of other policies than now, and do not count", err=True)
+        verb = (
+            "is of other policies than now, and does"
+            if old == 1
+            else "are of other policies than now, and do"
+        )
+        click.echo(f"{counted(old, 'row')} {verb} not count", err=True)
     _carry_out(asked, ledger, directory, limit=limit, jobs=jobs, as_json=as_json)
 
 
@@ -117,12 +123,8 @@ def _asked(wanted: Wanted) -> Asked:
         usage(f"--scenario {', '.join(twice)}: is there twice; every scenario needs a name of its own")
     if unknown := [name for name in wanted.seeds if name and name not in called]:
         usage(f"--seeds {unknown[0]}=…: no such scenario in this comparison; there are {', '.join(called)}")
-    if lacking := [f"--policy {name} {why}" for name in wanted.policies if (why := missing_extra(name))]:
-        usage(lacking[0])
-    asked_for = (name for name in get_args(PolicyName) if name != LOW_WATER_POLICY)
-    installed = tuple(name for name in asked_for if not missing_extra(name))
     return Asked(
-        policies=_reference_first(wanted.policies or installed),
+        policies=_reference_first(_policies(wanted.policies)),
         scenarios=tuple(scenarios),
         seeds=wanted.seeds.get("", SEEDS),
         other_seeds={name: number for name, number in wanted.seeds.items() if name},
@@ -130,6 +132,24 @@ def _asked(wanted: Wanted) -> Asked:
         clairvoyant=wanted.clairvoyant,
         recorded=notes,
     )
+
+
+def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
+    """Return what is compared: what was named, or all that can be; what is left out is said."""
+    offered = named or tuple(name for name in get_args(PolicyName) if name != LOW_WATER_POLICY)
+    lacking = {name: why for name in offered if (why := unusable_extra(name))}
+    if named:
+        for name, why in lacking.items():
+            usage(f"--policy {name} {why}")
+        return named
+    for name, why in lacking.items():
+        say(f"{name} is left out: it {why}", err=True)
+    say(
+        f"{LOW_WATER_POLICY} is left out, which on most servers is bayes; to have it, name every policy "
+        f"wanted: --policy {LOW_WATER_POLICY} --policy …",
+        err=True,
+    )
+    return tuple(name for name in offered if name not in lacking)
 
 
 def _reference_first(names: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
@@ -147,12 +167,17 @@ def _carry_out(
     seconds = math.inf if limit is None else limit
     before = len(ledger.rows)
     try:
-        with Bar() as bar, Runner(ledger, jobs=jobs, seconds=seconds, progress=bar.show) as runner:
+        with (
+            like_ctrl_c(),
+            Bar() as bar,
+            Runner(ledger, jobs=jobs, seconds=seconds, progress=bar.show) as runner,
+        ):
             comparison = Comparison(asked, runner)
             tasks = comparison.policy_tasks()
             left = sum(runner.row(task) is None for task in tasks)
             click.echo(
-                f"{len(tasks)} runs of {len(asked.policies)} policies on {_scenarios(len(asked.scenarios))}, "
+                f"{counted(len(tasks), 'run')} of {counted(len(asked.policies), 'policy', 'policies')} "
+                f"on {counted(len(asked.scenarios), 'scenario')}, "
                 f"{left} to do, about {duration(max(1.0, runner.left_seconds(tasks)))}"
                 f"{', and the searches' if asked.oracle else ''}; rows go to {directory}",
                 err=True,
@@ -161,11 +186,11 @@ def _carry_out(
     except SimulateError as error:
         usage(str(error))
     except KeyboardInterrupt as error:
-        click.echo(f"interrupted; {len(ledger.rows)} rows are kept; go on with: {again}", err=True)
-        raise click.exceptions.Exit(INTERRUPTED) from error
+        click.echo(f"interrupted; {kept_text(len(ledger.rows))}; go on with: {again}", err=True)
+        raise click.exceptions.Exit(exit_code(error)) from error
     groups = groups_of(asked, comparison, runner)
     reference = asked.policies[0]
-    path = write_table(directory, groups)
+    path = write_table(directory, groups) if groups else None
     if as_json:
         found = {
             "directory": str(directory),
@@ -179,7 +204,8 @@ def _carry_out(
     else:
         for group in groups:
             click.echo("\n".join(told(group, reference)) + "\n")
-        click.echo(f"the table with all digits: {path}")
+        if path is not None:
+            click.echo(f"the table with all digits: {path}")
     if not finished:
         short = ""
         if len(ledger.rows) == before and limit is not None and comparison.stopped is not None:
@@ -187,10 +213,6 @@ def _carry_out(
             again = _again(directory, 60.0 * enough_minutes(comparison.stopped.needs), jobs, as_json=as_json)
         click.echo(f"the time was up{short}: {comparison.stopped}; go on with: {again}", err=as_json)
         raise click.exceptions.Exit(UNFINISHED)
-
-
-def _scenarios(count: int) -> str:
-    return "one scenario" if count == 1 else f"{count} scenarios"
 
 
 def _again(directory: Path, limit: float | None, jobs: int, *, as_json: bool) -> str:

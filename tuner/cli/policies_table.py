@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.compare.summary import METRICS
+from lab.compare.summary import METRICS, SETTLED
+from tuner.cli.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,10 @@ TITLES = {
 BEST_FOUND = (
     "clairvoyant: the best M found for each piece, load and disk known beforehand; not proven to be the best"
 )
+SETTLED_NOTE = (
+    f"{SETTLED}; the report's claim about settling has a wider band: beside that what the age wanders by "
+    "under best static's M"
+)
 NEVER = "never"
 NONE = "-"
 WHOLE_FROM = 1000.0
@@ -36,7 +41,7 @@ def told(group: Group, reference: str) -> list[str]:
     seeds = max(one.seeds for one in group.contenders)
     span = f"{group.seconds} s, counted from {group.measured_from} s"
     lines = [
-        f"{group.scenario}: {span}, {seeds} seed{'s' if seeds > 1 else ''}",
+        f"{group.scenario}: {span}, {counted(seeds, 'seed')}",
         " " * NAME + "".join(f"{metric.title:>{CELL}}" for metric in METRICS),
     ]
     for one in group.contenders:
@@ -54,12 +59,14 @@ def told(group: Group, reference: str) -> list[str]:
             lines.append(f"  {TITLES[one.name]}: M = {', '.join(map(str, one.levels))}")
         if one.name == "pieces":
             lines.append(f"  {BEST_FOUND}")
+    if not group.moves:
+        lines.append(f"  {SETTLED_NOTE}")
     return [*lines, *(f"  {note}" for note in group.notes)]
 
 
 def _title(one: Contender, seeds: int) -> str:
     title = TITLES.get(one.name, one.name)
-    return title if one.seeds == seeds else f"{title} ({one.seeds} seeds)"
+    return title if one.seeds == seeds else f"{title} ({counted(one.seeds, 'seed')})"
 
 
 def _line(title: str, cells: Sequence[str]) -> str:

@@ -78,8 +78,12 @@ class Seeds(click.ParamType[tuple[str, int]]):
         ctx: click.Context | None,
     ) -> tuple[str, int]:
         """Return the scenario's name, empty for all, and the number."""
-        name, _, number = str(value).rpartition("=")
-        if not number.isdecimal() or not 1 <= int(number) <= MOST_SEEDS:
+        name, named, number = str(value).rpartition("=")
+        if (
+            bool(named) is not bool(name.strip())
+            or not number.isdecimal()
+            or not 1 <= int(number) <= MOST_SEEDS
+        ):
             self.fail(
                 f"{value!r}: write a number from 1 to {MOST_SEEDS}, or one for a scenario: daily=5",
                 param,

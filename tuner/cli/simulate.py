@@ -17,7 +17,7 @@ from tuner.cli.options import PolicyChoice, fail, warn
 from tuner.cli.saying import say, say_json
 from tuner.cli.simulate_table import print_table
 from tuner.cli.wording import duration
-from tuner.config.checks import missing_extra
+from tuner.config.checks import unusable_extra
 from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
 from tuner.settings import PolicyName, Settings
@@ -154,18 +154,20 @@ def _settings(config_path: str | None, policy: str | None) -> Settings:
     """Return the loop's settings.
 
     Raises:
-        ConfigError: the configuration is wrong.
+        ConfigError: the configuration is wrong, or the policy needs what cannot be imported.
     """
-    flags = {"loop.policy": policy}
     if config_path is not None:
-        config = load_config(config_path, environ={}, flags=flags, noted=warn)
+        config = load_config(config_path, environ={}, flags={"loop.policy": policy}, noted=warn)
         if config.schedule:
             shown = f"innobrim schedule --config {config_path} shows it"
             say(f"note: its [[schedule]] is not simulated; {shown}", err=True)
-        return config.loop
-    if missing := missing_extra(policy or ""):
-        raise ConfigError([f"--policy {policy} {missing}"])
-    return Settings() if policy is None else Settings(policy=cast("PolicyName", policy))
+        settings = config.loop
+    else:
+        settings = Settings() if policy is None else Settings(policy=cast("PolicyName", policy))
+    if lacking := unusable_extra(settings.policy):
+        said = "--policy " if policy is not None else f"{config_path}: loop.policy = "
+        raise ConfigError([f"{said}{settings.policy} {lacking}"])
+    return settings
 
 
 def _part(scenario: Scenario, whole: Scenario) -> str:

@@ -8,10 +8,13 @@ import click
 
 from lab.scenarios.search import BestStatic
 from lab.simulate_result import NoStatic
+from tuner.cli.wording import counted, gain_text
+from tuner.core.evidence import said
 
 if TYPE_CHECKING:
     from lab.scenarios import Scenario
     from lab.scenarios.search import Untouched
+    from lab.simulate_optimiser import Optimised
     from lab.simulate_result import Result
 
 ROWS = (
@@ -51,6 +54,8 @@ def print_table(result: Result, scenario: Scenario) -> None:
     _row("real time", f"{result.wall_seconds:.1f}", "s")
     click.echo(f"  {'hash of the parameters':<28}{result.plant}")
     click.echo(f"at the end: {result.last_decision}")
+    if result.optimiser is not None:
+        _optimiser(result.optimiser)
     if result.best_static is None:
         return
     click.echo("best static setting")
@@ -63,6 +68,22 @@ def print_table(result: Result, scenario: Scenario) -> None:
         _row(
             f"C/M = {start.io_capacity}/{start.io_capacity_max}", f"{start.throughput_mean:g}", _gives(start)
         )
+
+
+def _optimiser(found: Optimised) -> None:
+    """Print what came of the trials, and what is in force."""
+    ends = f"{found.won} won, {found.not_used} not used, {found.abandoned} abandoned, {found.unsafe} unsafe"
+    going = f", {found.under_way} under way" if found.under_way else ""
+    used = "the analytic set-point"
+    if (won := found.in_use) is not None:
+        used = f"{said(won.suggestion)}, which won {gain_text(won)}"
+    click.echo(
+        f"optimiser: {counted(found.questions, 'question')}, {counted(found.begun, 'trial')}: {ends}{going}; "
+        f"at the end {used}"
+    )
+    if found.low_water_mark is not None:
+        why = ", which won and is in use" if found.low_water_won else ""
+        click.echo(f"low-water mark: {found.low_water_mark:g} % at the end{why}")
 
 
 def _beside(result: Result) -> None:

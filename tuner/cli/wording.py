@@ -15,7 +15,7 @@ from policies.registry import LAWS
 from tuner.advice import expected_effect
 from tuner.core.ages import said
 from tuner.core.laws import without_authority
-from tuner.records import Capacity, Decision, Estimate
+from tuner.records import Capacity, Decision, Estimate, InUse, LowWaterProgress
 from tuner.records.window import said as said_effect
 from tuner.settings import Mode
 
@@ -30,6 +30,22 @@ def duration(seconds: float) -> str:
             rest = whole % size // smaller
             return f"{whole // size}{unit}" + (f" {rest}{letter}" if rest else "")
     return f"{seconds:.1f} s" if seconds < 1 else f"{whole} s"
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """Return a number of things, as ``1 run`` and ``2 runs``.
+
+    Args:
+        number: of them.
+        one: the word for one.
+        more: the word for several, where it is not that with an s.
+    """
+    return f"{number} {one if number == 1 else more or f'{one}s'}"
+
+
+def gain_text(won: InUse | LowWaterProgress) -> str:
+    """Return what a suggestion or a mark won, in percent with its bounds."""
+    return f"{100 * won.gain:+.2f} % ({100 * won.low:+.2f} to {100 * won.high:+.2f})"
 
 
 def restore_text(restore: RestoreUnderWay, now: Capacity | None, wanted: Capacity | None) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import ipaddress
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 
 from tuner.config.schema import PLAIN, ApiSection, Config
@@ -95,6 +98,37 @@ def missing_extra(policy: str) -> str:
     if policy not in OUTER or importlib.util.find_spec("skopt") is not None:
         return ""
     return f"needs scikit-optimize, which is not installed: {BAYES_EXTRA}"
+
+
+def unusable_extra(policy: str) -> str:
+    """Return as ``missing_extra`` what a policy lacks, what is installed and cannot be imported with it.
+
+    It imports what it looks at, which takes a second and 125 MiB: for a command that is about to ask the
+    policy, and not for the daemon, whose optimiser is a process of its own.
+    """
+    if missing := missing_extra(policy):
+        return missing
+    if policy not in OUTER:
+        return ""
+    try:
+        # a library that was built for another numpy says so in dozens of lines by itself
+        with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _ = importlib.import_module("skopt").Optimizer
+    except Exception as error:  # noqa: BLE001 - whatever a library of another build fails with
+        return (
+            f"needs scikit-optimize, which is installed and cannot be imported: {_reason(error)}; "
+            f"{BAYES_EXTRA}, with --force-reinstall where that changes nothing"
+        )
+    return ""
+
+
+def _reason(error: BaseException) -> str:
+    """Return what an import failed by in the end, in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).split("\n")
+    return f"{type(error).__name__}: {next(filter(str.strip, lines), '').strip()[:200]}"
 
 
 def _bounds(loop: Settings, said: _Said) -> Iterator[str]:

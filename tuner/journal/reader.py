@@ -14,11 +14,28 @@ from msgspec.structs import replace
 
 from tuner.journal.codec import CodecError, decode
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
-from tuner.journal.tables import OFFLINE, READABLE, RECORDS, STANDING, JournalError, Originals, Run, Snapshot
+from tuner.journal.tables import (
+    OFFLINE,
+    READABLE,
+    RECORDS,
+    STANDING,
+    DamagedJournalError,
+    JournalError,
+    Originals,
+    Run,
+    Snapshot,
+)
 from tuner.records import Facts, TickRecord
 from tuner.settings import Mode, Settings, present
 
 CHUNK = 500
+
+COPY_AGAIN = (
+    "it is damaged, or was copied only in part: copy it once more from where it is whole, beside a running "
+    "daemon with sqlite3 JOURNAL '.backup COPY'; a daemon sets a damaged journal of its own aside, and "
+    "begins another"
+)
+"""What can be done about a damaged journal."""
 
 
 def last_record(state_directory: Path, *, of_daemon: bool = False) -> TickRecord | None:
@@ -113,6 +130,13 @@ def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Sna
         JournalError: no journal, damaged, no such run, or written with other records.
     """
     path = located(path_or_directory)
+    try:
+        yield from _traced(path, run)
+    except DamagedJournalError as error:
+        raise JournalError(f"{error}; {COPY_AGAIN}") from error
+
+
+def _traced(path: Path, run: int | None) -> Iterator[Run | Snapshot | TickRecord]:
     with ReadOnlyJournal(path) as journal:
         chosen = _choose(path, journal, run)
         header = _run(path, chosen)
@@ -130,7 +154,7 @@ def trace(path_or_directory: Path, run: int | None = None) -> Iterator[Run | Sna
                         "SELECT state FROM snapshots WHERE run = ? AND tick = ?", where
                     ):
                         yield Snapshot(number - 1, state)
-                yield _record(path, blob)
+                yield _record(path, blob, header.number, number)
 
 
 def read_standing(path: Path) -> dict[str, str]:
@@ -235,11 +259,17 @@ def _require(path: Path, found: str | None, program: str | None) -> None:
         )
 
 
-def _record(path: Path, blob: bytes) -> TickRecord:
+def _record(path: Path, blob: bytes, run: int | None = None, number: int | None = None) -> TickRecord:
     try:
         record = decode(blob, TickRecord)
     except CodecError as error:
-        raise JournalError(f"{path}: a tick is damaged: {error}") from error
+        if number is None:
+            raise JournalError(f"{path}: a tick is damaged: {error}") from error
+        without = f"DELETE FROM ticks WHERE run = {run} AND number = {number}"
+        raise JournalError(
+            f"{path}: tick {number} of run {run} is damaged: {error}; the others can be read in a copy "
+            f'without it: sqlite3 COPY "{without}"'
+        ) from error
     return _present(record) if any(one.settings for one in record.tick.commands) else record
 
 

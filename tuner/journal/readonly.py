@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
-from tuner.journal.tables import APPLICATION_ID, FORMAT, JournalError, journal_path
+from tuner.journal.tables import APPLICATION_ID, FORMAT, DamagedJournalError, JournalError, journal_path
 
 BUSY_SECONDS = 10.0
 
@@ -168,7 +168,9 @@ class ReadOnlyJournal:
                 raise _LeftOver from error
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
                 raise JournalError(f"{self._path}: no journal of InnoBrim's") from error
-            raise JournalError(f"{self._path}: cannot be read: {error}") from error
+            damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+            kind = DamagedJournalError if damaged else JournalError
+            raise kind(f"{self._path}: cannot be read: {error}") from error
 
 
 class _LeftOver(Exception):  # noqa: N818 - reads as the state it names

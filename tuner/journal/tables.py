@@ -68,6 +68,10 @@ class JournalError(Exception):
     """A journal that cannot be read; the message says why, and which version wrote it."""
 
 
+class DamagedJournalError(JournalError):
+    """A journal that is damaged, or was cut short."""
+
+
 class Originals(Struct, frozen=True):
     """The pair that a server had before anything was written to it.
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from lab.bench.ledger import Ledger
 from lab.compare import task as task_module
 from lab.compare.asked import Asked, static_task
-from lab.compare.comparison import UNEVEN, Comparison
+from lab.compare.comparison import UNEVEN, Comparison, _Search
 from lab.compare.runner import Runner, TimeUpError
+from lab.compare.task import Row, Task
 from lab.scenarios import Scenario
 from lab.scenarios.progress import Progress
+from lab.scenarios.trace import Outcome
 
 SHORT = Scenario(name="short", description="for tests", seconds=200, measured_from=100)
 TASKS = [static_task("static", replace(SHORT, seed=seed), (600,)) for seed in (1, 2)]
@@ -149,3 +154,29 @@ def test_a_load_that_pauses_still_has_a_best_static(tmp_path: Path) -> None:
     assert found.notes == (UNEVEN,)
     assert row["outcome"]["sync_flush_seconds"] == 0
     assert row["outcome"]["throughput_p1"] == 0.0
+
+
+class Judged:
+    """Stands for a runner: an M below 300 gives more commits and sync-flushes, a higher one costs pages."""
+
+    def done(self, tasks: Sequence[Task]) -> list[Row]:
+        """Return the rows of some tasks."""
+        return [{"outcome": msgspec.to_builtins(self._outcome(max(task.levels)))} for task in tasks]
+
+    def _outcome(self, level: int) -> Outcome:
+        figures = dict.fromkeys(Outcome.__struct_fields__, 0.0)
+        served = 1030.0 if level < 300 else 1000.0
+        for name in ("throughput_mean", "throughput_median", "throughput_p1"):
+            figures[name] = served
+        figures["pages_per_commit"] = level / 1000.0
+        return Outcome(**{**figures, "pages_dirty_max": 0, "sync_flush_seconds": 5 if level < 300 else 0})
+
+
+def test_what_breaks_the_rules_says_not_what_serves_a_load() -> None:
+    """The best static M of an offered load is served as M of every piece too, whatever sync flushing gave."""
+    offered = replace(SHORT, load=replace(SHORT.load, timeline=(replace(SHORT.load.timeline[0], rate=1e3),)))
+    search = _Search(cast("Runner", Judged()), [offered])
+
+    assert search.static() == 300
+    assert search.scores([(300, 300), (280, 300), (400, 400)]) == [(1, -0.3), (1, -0.3), (1, -0.4)]
+    assert search.scores([(280, 280)])[0][0] == 0
