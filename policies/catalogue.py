@@ -86,7 +86,7 @@ CATALOGUE: tuple[About, ...] = (
     About(
         name="pid",
         does="moves ln M by what the age ratio is away from the set-point, was, and is heading for",
-        use="where the model of the server's flushing is in doubt: it needs none, but all the changes it may make",
+        use="where the model of the server's flushing is in doubt: it needs none, but many changes",
         constants=(
             Constant("GAIN", pid.GAIN, "", "ln M for an error of 1 in the age ratio"),
             Constant("INTEGRAL_HORIZONS", pid.INTEGRAL_HORIZONS, "", "integral time in half residence times"),

@@ -52,17 +52,12 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
         record = last_record(directory, of_daemon=True)
         since = done_offline(directory, after=record.tick.wall) if record is not None else []
         facts = _facts(directory)
-        learned = None if facts is None else known_from_journal(directory, facts.identity)
+        known = None if facts is None else known_from_journal(directory, facts.identity)
     if record is None:
         raise Unreachable(f"{nobody.message}; and the journal in {directory} has no tick yet")
+    wall, settings = time.time(), config.loop
     found = status_of(
-        record,
-        facts=facts,
-        settings=config.loop,
-        wall=time.time(),
-        process=None,
-        source="journal",
-        learned=learned,
+        record, facts=facts, settings=settings, wall=wall, process=None, source="journal", learned=known
     )
     done = tuple(DoneSince(at=wall, message=message) for wall, message in since)
     return replace(found, since=done, alive=_claimed(directory))
