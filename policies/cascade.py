@@ -28,7 +28,7 @@ from functools import partial
 from policies.calm import Calm
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
-from policies.saving import Saving
+from policies.saving import Saving, apart
 from policies.travel import ARRIVED, BAND, far, travel, waits
 from policies.types import HIGHEST_M, Proposal, Situation
 from policies.unrest import Unrest
@@ -265,7 +265,7 @@ class Cascade:
     def _move(self, situation: Situation, share: float, error: float) -> float:
         """Return by how much ln M has to move to take a share of an error in the age ratio out."""
         gain = share * situation.hold_gain * self._gain(situation)
-        return gain * math.log1p(max(-0.9, error / situation.set_point))
+        return gain * apart(error, situation.set_point)
 
     def _missed(self, state: CascadeState, situation: Situation, move: float) -> float:
         """Return the way to where the age rests, in ln M, where the landing was far from it; else the move.

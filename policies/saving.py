@@ -104,7 +104,7 @@ class Saving:
         lasting = now - self.since >= AVERAGE_SECONDS and not -LOW < self.error < HIGH
         if not lasting or self.error * situation.error <= 0.0:
             return self, False
-        kept = current * math.exp(gain * math.log1p(max(-0.9, self.error / situation.set_point)))
+        kept = current * math.exp(gain * apart(self.error, situation.set_point))
         if resting > 0.0 and abs(math.log(SAFE * resting / current)) > ANOTHER:
             kept = SAFE * resting
         return replace(self, kept=kept, since=now), True
@@ -112,6 +112,11 @@ class Saving:
     def wrote(self, io_capacity_max: int) -> Saving:
         """Return it with what a change came to."""
         return replace(self, in_force=float(io_capacity_max), since=self.at or 0.0)
+
+
+def apart(error: float, set_point: float) -> float:
+    """Return how far the age ratio is from a set-point, in ln, with a bound where nothing is left of it."""
+    return math.log1p(max(-0.9, error / set_point))
 
 
 def _same(one: float, other: float) -> bool:

@@ -29,7 +29,7 @@ from tuner.core.trials import (
     due,
 )
 from tuner.core.trialstate import event
-from tuner.core.trialverdict import LEAST_REST, LEFT, LONGEST_REST, verdict
+from tuner.core.trialverdict import LEAST_REST, LEFT, LONGEST_REST, left, verdict
 from tuner.records import LOW_WATER_MARK, Decision, Estimate, Event, Sample, percent
 
 BEGINS_SHARE = 0.2
@@ -90,8 +90,8 @@ def _update(
     blamed = guard or alarm(state, sample) or unverified(state, now=now)
     if blamed:
         mark, events = _unsafe(mark, blamed, now=now, wall=wall)
-    mark, left = _left(mark, wall=wall)
-    events += left
+    mark, gone = _left(mark, wall=wall)
+    events += gone
     never = impossible(state, sample, found)
     why = never or guard or bars(state, sample, decision, now=now) or _unwritten(mark) or _drifted(mark)
     if never and mark.used is not None:
@@ -113,8 +113,7 @@ def _unwritten(mark: Mark) -> str:
 
 
 def _drifted(mark: Mark) -> str:
-    running, context = mark.running, mark.context
-    if running is None or context is None or distance(running.context, context) <= LEFT:
+    if mark.running is None or not left(mark.running.context, mark.context):
         return ""
     return "the load is another one than it began with"
 
@@ -161,10 +160,9 @@ def _unsafe(mark: Mark, why: str, *, now: float, wall: float) -> tuple[Mark, lis
 
 def _left(mark: Mark, *, wall: float) -> tuple[Mark, list[Event]]:
     """Put what is in use out of force where the load is another one, whatever bars a trial."""
-    used, context = mark.used, mark.context
-    if used is None or context is None or distance(used.context, context) <= LEFT:
+    if mark.used is None or not left(mark.used.context, mark.context):
         return mark, []
-    dropped = event(wall, "suggestion_dropped", f"{_named(used.mark)}: the load is another one")
+    dropped = event(wall, "suggestion_dropped", f"{_named(mark.used.mark)}: the load is another one")
     return replace(mark, used=None), [dropped]
 
 

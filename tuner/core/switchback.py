@@ -100,7 +100,7 @@ class Running(Struct, frozen=True):
     @property
     def compared(self) -> bool:
         """Tell whether each tried block has an analytic one before and after it, and there is one."""
-        return len(self.blocks) > 1 and len(self.blocks) % 2 == 1
+        return len(self.blocks) > 1 and self.suggested
 
     @property
     def longer(self) -> float:

@@ -15,7 +15,7 @@ from tuner.core.context import CONTEXT_SECONDS, averaged, context_of, interrupte
 from tuner.core.evidence import said
 from tuner.core.switchback import Counters, Running
 from tuner.core.trialstate import Look, Trials, event
-from tuner.core.trialverdict import LEAST_REST, LEFT, finish, unsafe, verdict
+from tuner.core.trialverdict import LEAST_REST, finish, left, unsafe, verdict
 from tuner.core.window import all_flushed
 from tuner.records import Estimate, Event, Sample
 
@@ -147,7 +147,7 @@ def residence_of(found: Estimate) -> float:
 
 def _go_on(state: Trials, running: Running, look: Look) -> tuple[Trials, list[Event]]:
     """Settle, count, and end a block; look at the differences where enough of them are there."""
-    if state.context is not None and distance(running.context, state.context) > LEFT:
+    if left(running.context, state.context):
         return barred(state, "the load is another one than it began with", now=look.now, wall=look.wall)
     lasted = look.now - running.block_begun
     if running.start is None and lasted >= running.settling_seconds * running.longer:
@@ -170,8 +170,7 @@ def _go_on(state: Trials, running: Running, look: Look) -> tuple[Trials, list[Ev
 
 def _left(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
     """Put what is in use out of force where the load is another one, whatever bars a trial."""
-    used, context = state.used, state.context
-    if used is None or context is None or distance(used.context, context) <= LEFT:
+    if state.used is None or not left(state.used.context, state.context):
         return state, []
     dropped = event(look.wall, "suggestion_dropped", "the load is another one")
     return replace(state, used=None), [dropped]

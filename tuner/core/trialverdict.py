@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.suggestions import distance
-from policies.types import Suggestion, Trial
+from policies.types import Context, Suggestion, Trial
 from tuner.core.evidence import Win, said
 from tuner.core.switchback import LOOKS, Difference, Running, judged
 from tuner.core.trialstate import Look, Trials, event
@@ -25,6 +25,11 @@ UNSAFE_GAIN, UNSAFE_ERROR = -0.05, 0.01
 
 LEFT = 1.0
 """Distance of loads beyond which what won at one is not in use at the other."""
+
+
+def left(load: Context, now: Context | None) -> bool:
+    """Tell whether the load is another one than it was; one that is not known is not."""
+    return now is not None and distance(load, now) > LEFT
 
 
 def unsafe(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
