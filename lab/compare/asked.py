@@ -12,7 +12,7 @@ from lab.bench import folder
 from lab.bench.ledger import Ledger
 from lab.bench.plan import PlanError
 from lab.bench.refusals import in_words
-from lab.compare.task import Task, fault
+from lab.compare.task import Task, fault, left_out
 from lab.scenarios.schema import Scenario
 from tuner.settings import FORMER_POLICY_NAMES, Mode, PolicyName, Settings
 
@@ -157,7 +157,7 @@ def _ledger(directory: Path, warned: Callable[[str], None]) -> Ledger:
         return Ledger(
             path,
             resume=True,
-            stray=lambda said: warned(f"{said}; the line is left out, and its run is done again"),
+            stray=lambda line: warned(left_out(line)),
             fault=fault,
         )
     except OSError as error:

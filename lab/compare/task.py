@@ -96,6 +96,15 @@ class Task(Struct, frozen=True):
         return self.settings.policy if self.kind == "policy" else self.kind
 
 
+def left_out(line: str) -> str:
+    """Return what is said of a line among the rows that is none.
+
+    Args:
+        line: its file, its number and what is wrong with it.
+    """
+    return f"{line}; the line is left out, and its run is done again"
+
+
 def fault(row: Row) -> str:
     """Return why an object is no row of a comparison; empty where it is one, also of an older schema."""
     try:

@@ -17,7 +17,7 @@ from lab.compare.asked import SEARCH_SEEDS, Asked
 from lab.compare.comparison import Comparison
 from lab.compare.results import judged_rows
 from lab.compare.runner import Runner
-from lab.compare.task import fault
+from lab.compare.task import fault, left_out
 from lab.prove.claims import PIECES, STATIC, UNTOUCHED, searched_by_piece
 from lab.prove.conditions import say
 from lab.prove.contests import Line, line_of
@@ -136,16 +136,12 @@ def run(
             if lacking := unusable_extra(policy):
                 raise PlanError(f"the suite {name}: policy {policy} {lacking}")
     with held(ROWS, new=True, what="comparison"):
-        ledger = Ledger(ROWS / "rows.jsonl", resume=True, stray=_left_out, fault=fault)
+        ledger = Ledger(ROWS / "rows.jsonl", resume=True, stray=lambda line: say(left_out(line)), fault=fault)
         finished = True
         for name in names:
             left = end - time.monotonic()
             finished &= _suite(SUITES[name], ledger, results, trial=trial, seconds=left)
         return finished
-
-
-def _left_out(line: str) -> None:
-    say(f"{line}; the line is left out, and its run is done again")
 
 
 def _suite(suite: Suite, ledger: Ledger, results: Path, *, trial: bool, seconds: float) -> bool:
