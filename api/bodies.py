@@ -110,7 +110,7 @@ async def read_body(request: Request, body: type[BodyT]) -> BodyT:
         raise validation_error([_field_problem(str(error), sent, body)]) from None
 
 
-def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:  # noqa: ANN401 - any JSON
+def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:  # noqa: ANN401 - as decoded
     at = _AT.search(message)
     message = message[: at.start()] if at else message
     fields = {field.name: field for field in msgspec.structs.fields(body)}
@@ -128,7 +128,7 @@ def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:
     return FieldProblem(path or "body", sent, f"an object with the fields {', '.join(fields)}: {message}")
 
 
-def _bounds(hint: Any) -> str:  # noqa: ANN401 - a type hint
+def _bounds(hint: object) -> str:
     """Say in words which values a field takes."""
     schema = msgspec.json.schema(hint)
     if "anyOf" in schema:

@@ -51,7 +51,7 @@ def locked(directory: Path) -> Iterator[None]:
                         errno.EBUSY,
                         f"another program holds the lock on {directory}, for {LOCK_SECONDS:.0f} s now",
                     ) from None
-                time.sleep(0.05)  # flock has no time limit of its own
+                time.sleep(0.05)  # flock cannot wait with a time limit, nor tell when it is free
         yield
     finally:
         os.close(place)

@@ -94,7 +94,7 @@ class Listener(uvicorn.Server):
         self._end = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's signature
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn passes it
         """Begin to accept."""
         self._loop = asyncio.get_running_loop()
         self.servers = []

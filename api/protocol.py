@@ -40,10 +40,10 @@ class Connection(H11Protocol):
 
     def __init__(
         self,
-        *args: Any,  # noqa: ANN401 - uvicorn's
+        *args: Any,  # noqa: ANN401 - passed on as uvicorn gives them
         on_lost: Callable[[], None],
         refused: Callable[[Refusal], None],
-        **kwargs: Any,  # noqa: ANN401 - uvicorn's
+        **kwargs: Any,  # noqa: ANN401 - the same
     ) -> None:
         super().__init__(*args, **kwargs)
         self.was_made = False
@@ -55,7 +55,7 @@ class Connection(H11Protocol):
         self._closing_since: float | None = None
         self._look_again: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # a stream always
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # base allows any transport; TCP and unix sockets give this
         """Begin with a request that is due."""
         self.was_made = True
         super().connection_made(transport)

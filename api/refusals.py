@@ -9,7 +9,7 @@ from enum import StrEnum
 class Refusal(StrEnum):
     """Why a request or a connection was turned away before anything was done for it."""
 
-    NO_TOKEN = "no_token"  # noqa: S105 - a reason
+    NO_TOKEN = "no_token"  # noqa: S105 - why a request is refused, no secret
     UNKNOWN_TOKEN = "unknown_token"  # noqa: S105 - the same
     EXPIRED_TOKEN = "expired_token"  # noqa: S105 - the same
     ROLE = "role"

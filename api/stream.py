@@ -12,14 +12,14 @@ import contextlib
 import re
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Header, Response
 from fastapi.sse import format_sse_event
 from msgspec import Struct
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from api.about import About
 from api.gate import cut
@@ -241,7 +241,7 @@ class EventStream(StreamingResponse):
     async def stream_response(self, send: Send) -> None:
         """Send every message within a time limit."""
 
-        async def in_time(message: Any) -> None:  # noqa: ANN401 - an ASGI message
+        async def in_time(message: Message) -> None:
             async with asyncio.timeout(SEND_SECONDS):
                 await send(message)
 

@@ -69,7 +69,7 @@ def timeline_routes(board: Board, about: About) -> APIRouter:
                 examples=["age_ratio,redo_rate"],
             ),
         ] = "",
-        format: Annotated[  # noqa: A002 - clients send it as ?format=
+        format: Annotated[  # noqa: A002 - the name of the query parameter, part of the API
             Literal["json", "csv"], Query(description="json or csv")
         ] = "json",
     ) -> Response:

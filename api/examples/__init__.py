@@ -10,7 +10,7 @@ import msgspec
 FOLDER = Path(__file__).parent
 
 
-def example_of(model: str) -> Any:  # noqa: ANN401 - any JSON
+def example_of(model: str) -> Any:  # noqa: ANN401 - as decoded; callers know the model
     """Return the example of a model's JSON; None where there is none."""
     path = FOLDER / f"{model}.json"
     return msgspec.json.decode(path.read_bytes()) if path.exists() else None

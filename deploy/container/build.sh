@@ -15,6 +15,7 @@ fail() { printf 'IMAGE: %s\n' "$*" >&2; exit 1; }
 docker version >/dev/null 2>&1 || fail "no Docker daemon answers: start it; where it is not installed: make servers"
 
 wheels=$(deploy/wheels.sh)
+# /var/tmp: /tmp may be kept in memory, and wheels and layers are large.
 work=$(mktemp -d -p /var/tmp innobrim-image.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/own"

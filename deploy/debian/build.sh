@@ -13,6 +13,7 @@ fail() { printf 'DEB: %s\n' "$*" >&2; exit 1; }
 docker image inspect "$IMAGE" >/dev/null 2>&1 || fail "image $IMAGE is missing, or no Docker daemon answers: make servers"
 
 wheels=$(deploy/wheels.sh)
+# /var/tmp: /tmp may be kept in memory, and an environment is large.
 work=$(mktemp -d -p /var/tmp innobrim-deb.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 "${PIP[@]}" wheel --no-deps --wheel-dir "$work" .
