@@ -36,7 +36,9 @@ def ended(
         path.write_text(text, encoding="utf-8")
         words += ["--scenario", str(path)]
     words += ["--policy", "fixed", "--seeds", "2", "--jobs", "2", "--output", str(tmp_path / "out")]
-    code = "from tuner.cli.main import main; main()"
+    # Not as under nohup, where SIGHUP is ignored by right, and whose children inherit that.
+    default = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+    code = f"{default}; from tuner.cli.main import main; main()"
     with subprocess.Popen(  # noqa: S603 - our own interpreter with our own line
         [sys.executable, "-c", code, "policies", "--compare", *words],
         stdout=subprocess.DEVNULL,
