@@ -150,15 +150,24 @@ from tuner.cli.main import main
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup does this one
     main()
 """
 
 
-@pytest.mark.parametrize(("seconds", "stage"), [(2_678_400, "policy fixed"), (10_000, "static settings")])
-def test_ctrl_c_ends_with_130_and_a_clean_line(
-    tmp_path_factory: pytest.TempPathFactory, seconds: int, stage: str
+@pytest.mark.parametrize(
+    ("seconds", "stage", "number", "code"),
+    [
+        (2_678_400, "policy fixed", signal.SIGINT, 130),
+        (10_000, "static settings", signal.SIGINT, 130),
+        (2_678_400, "policy fixed", signal.SIGTERM, 143),
+        (10_000, "static settings", signal.SIGHUP, 129),
+    ],
+)
+def test_what_ends_it_leaves_a_clean_line_and_no_process(
+    tmp_path_factory: pytest.TempPathFactory, seconds: int, stage: str, number: signal.Signals, code: int
 ) -> None:
-    """On a terminal Ctrl-C takes the bar away and ends every process, with one word and no traceback."""
+    """On a terminal Ctrl-C, SIGTERM or its loss takes the bar away and ends every process, with one word."""
     assert resized(load_scenario("steady-1200iops"), seed=None, seconds=seconds)
     script = tmp_path_factory.mktemp("c") / "run.py"  # a file, so that other processes can be started from it
     script.write_text(RUN, encoding="utf-8")
@@ -175,9 +184,9 @@ def test_ctrl_c_ends_with_130_and_a_clean_line(
     ) as process:
         os.close(theirs)
         seen = _until(ours, lambda seen: stage in seen)
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, number)
         seen += _until(ours, lambda _: False)
-        assert process.wait(60.0) == 130
+        assert process.wait(60.0) == code
     os.close(ours)
     assert "Traceback" not in seen
     assert seen.endswith(f"{CLEAR}interrupted\r\n")

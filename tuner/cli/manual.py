@@ -25,7 +25,7 @@ EXITS = (
     ("2", "Wrong usage or configuration."),
     ("3", "The daemon or the server cannot be reached; the message says which."),
     ("4", "The time given to a bench or a comparison was up before its end."),
-    ("130", "Ctrl-C ended a bench, a comparison or a simulation."),
+    ("130", "Ctrl-C ended a bench, a comparison or a simulation; SIGTERM gives 143, a lost terminal 129."),
 )
 
 ENVIRONMENT = (

@@ -12,7 +12,8 @@ from lab.simulate import FLAVOURS, SimulateError, resized, shortened
 from lab.simulate import simulate as run_simulation
 from lab.simulate_result import Result
 from tuner.cli.bar import Bar
-from tuner.cli.exits import INTERRUPTED, NO
+from tuner.cli.ended import exit_code, like_ctrl_c
+from tuner.cli.exits import NO
 from tuner.cli.options import PolicyChoice, fail, warn
 from tuner.cli.saying import say, say_json
 from tuner.cli.simulate_table import print_table
@@ -124,7 +125,7 @@ def simulate(
         if scenario.seconds < whole.seconds:
             warn(_part(scenario, whole))
         course = None if plot is None else _course(plot, scenario)
-        with Bar() as bar:
+        with like_ctrl_c(), Bar() as bar:
             result = run_simulation(
                 scenario,
                 settings.policy,
@@ -137,7 +138,7 @@ def simulate(
         raise click.UsageError(str(error)) from error
     except KeyboardInterrupt as error:
         click.echo("interrupted", err=True)
-        raise click.exceptions.Exit(INTERRUPTED) from error
+        raise click.exceptions.Exit(exit_code(error)) from error
     # before the figures: a reader that takes only the first of these ends the program
     lost = "" if plot is None or course is None else _draw(plot, course, scenario, result)
     for warning in result.warnings:
