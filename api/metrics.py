@@ -22,8 +22,8 @@ from api.metric_table import FIELD_METRICS, NAMESPACE, STATE_METRICS, WINDOW_MET
 from api.refusals import Refusals
 from api.vitals import Vitals
 from tuner.board import Board
+from tuner.core.limits import allowed
 from tuner.core.scheduled import settings_of
-from tuner.core.targets import allowed
 from tuner.histogram import BOUNDS, Histogram
 from tuner.records import Facts, OptimiserHealth, Sample, TickRecord
 from tuner.settings import Mode, Settings

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from policies.registry import LAWS
+from tuner.core.limits import allowed
 from tuner.core.parking import parked
-from tuner.core.targets import allowed
 from tuner.records import Capacity, Facts, Sample, TickRecord
 from tuner.settings import Mode, Settings
 

@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from tuner.clock import Clock
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
+from tuner.core.limits import bounds
 from tuner.core.mark import Mark
 from tuner.core.parking import parked
 from tuner.core.plan import CAPACITY, CAPACITY_MAX
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.step import step
-from tuner.core.targets import bounds, home_of
+from tuner.core.targets import home_of
 from tuner.journal.ending import Ending
 from tuner.notebook import Notebook
 from tuner.records import Capacity, Command, Decision, Receipt, Sample, Tick, TickRecord

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, command
-from tuner.core.targets import allowed
+from tuner.core.limits import allowed
 from tuner.records import Bounds, Capacity, Facts, TickRecord
 from tuner.settings import Mode, Settings
 

@@ -22,10 +22,11 @@ from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.budgets import KEYS, Budget, look
 from tuner.core.laws import law_of
+from tuner.core.limits import bounds
 from tuner.core.parking import PARKED_RATIO, parked
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.core.targets import bounds, headroom_of
+from tuner.core.targets import headroom_of
 from tuner.findings import Finding
 from tuner.loop import drive
 from tuner.managed import in_its_way

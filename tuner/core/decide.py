@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from tuner.core import guards, leaving
 from tuner.core.floor import floor
 from tuner.core.holds import CANNOT_WRITE
+from tuner.core.limits import bounds
 from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
 from tuner.core.state import State
-from tuner.core.targets import bounds, home_of
+from tuner.core.targets import home_of
 from tuner.core.trends import AUTHORITY_LOST
 from tuner.core.wishes import Wanted, policy_of, wanted_now
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from policies.equilibrium import FARTHEST_AGE, rate_at_rest
 from policies.flushlaw import FlushLaw
 from tuner.core.laws import law_of
+from tuner.core.limits import bounds
 from tuner.core.state import Drain, State
-from tuner.core.targets import bounds
 from tuner.records import Estimate, Sample
 
 AIM = 0.9

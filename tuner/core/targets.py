@@ -1,4 +1,4 @@
-"""What the loop aims at: the set-point, what a park would leave behind, and the limits of both."""
+"""What the loop aims at: the set-point, and what a park would leave behind."""
 
 from __future__ import annotations
 
@@ -14,28 +14,14 @@ from tuner.core.announced import update
 from tuner.core.budgets import Budget
 from tuner.core.degraded import MARGIN
 from tuner.core.laws import law_of
+from tuner.core.limits import bounds
 from tuner.core.mark import arrival
 from tuner.core.role import role_of
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.state import State
 from tuner.core.window import telling, warm
-from tuner.records import Capacity, Estimate, Event, Facts, Sample, Window, winners
+from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
 from tuner.settings import Settings
-
-
-def bounds(state: State) -> tuple[int, int]:
-    """Return the lowest and highest M allowed by settings and server, pages/s."""
-    return allowed(state.settings, state.facts)
-
-
-def allowed(settings: Settings, facts: Facts) -> tuple[int, int]:
-    """Return the lowest and highest M allowed by such settings on such a server, pages/s."""
-    lowest = max(settings.min_io_capacity_max, facts.capacity_minimum * (settings.ratio or 1))
-    highest = min(settings.max_io_capacity_max, facts.capacity_maximum)
-    if facts.procedure is not None:
-        lowest = max(lowest, facts.procedure.lowest_io_capacity_max)
-        highest = min(highest, facts.procedure.highest_io_capacity_max)
-    return lowest, max(lowest, highest)
 
 
 def home_of(state: State, current: Capacity) -> int:
