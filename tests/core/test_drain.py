@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.core.draining import BYTES, HIGH, age_of, drain
+from tests.core.windows import active, window
 from tests.factory import codes, command, held
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.state import State
@@ -233,3 +234,21 @@ def test_a_drain_lowers_m_to_no_load_that_only_waits(full: Bench, after: int, sh
 
     assert full.record.drain is not None
     assert full.server.capacity.io_capacity_max >= before
+
+
+@pytest.mark.parametrize("asked", [drain("10%"), active(window(drain=True))])
+def test_a_drain_of_an_idle_server_without_a_low_water_mark_goes_on(asked: Command) -> None:
+    """With innodb_adaptive_flushing_lwm at 0 a person's or a window's drain is followed also without load."""
+    bench = Bench(HIGH).in_control()
+    bench.server.shows = {"adaptive_flushing_lwm": 0.0}
+    bench.turns(60)
+    bench.server.redo_rate = 0.0
+    bench.turns(14)
+
+    began = bench.turn(asked)
+    bench.turns(30)
+
+    assert bench.record.estimate is not None
+    assert bench.record.estimate.redo_rate == 0.0
+    assert all(one.accepted for one in began.acknowledgements)
+    assert bench.record.drain is not None

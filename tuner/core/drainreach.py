@@ -18,6 +18,9 @@ AIM = 0.9
 LOOP_SECONDS = 2.0
 """Redo of this time lies between the age where flushing by age stops and the lowest one it can hold."""
 
+LEAST_AGE = 1.0
+"""Bytes; below it a law would have to divide by nothing."""
+
 HALVINGS = 50
 
 
@@ -49,8 +52,11 @@ def aim_of(state: State, drain: Drain, sample: Sample, found: Estimate) -> float
 
 
 def floor_of(sample: Sample, found: Estimate) -> float:
-    """Return the lowest modified age that the server's flushing by age can hold, bytes."""
-    return sample.low_water_age + LOOP_SECONDS * found.redo_rate
+    """Return the lowest modified age that the server's flushing by age can hold, bytes; never none at all.
+
+    With ``innodb_adaptive_flushing_lwm`` at 0 and no load there is nothing else above 0.
+    """
+    return max(LEAST_AGE, sample.low_water_age + LOOP_SECONDS * found.redo_rate)
 
 
 def _resting(found: Estimate, age: float) -> float:
