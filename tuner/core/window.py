@@ -15,6 +15,13 @@ WINDOW_SECONDS = 16.0
 RATE_SECONDS = 10.0
 """Window of the rates that decisions use."""
 
+WARM_SECONDS = RATE_SECONDS - 1.0
+"""Readings so far apart are enough for them."""
+
+SELDOM_SECONDS = 21.0
+"""Two of the longest intervals between ticks, and a little: so far back a reading is kept where none of the
+last ten seconds would do without it."""
+
 LEAST_SECONDS = 0.5
 """Two readings nearer to each other say nothing of a rate."""
 
@@ -92,8 +99,12 @@ def point_of(sample: Sample, *, dirtied: float, most: float = math.inf) -> Point
 def extend(window: Window, sample: Sample, *, newly_dirtied: float, most: float = math.inf) -> Window:
     """Return the window with one reading more and without what is too old; ``most`` as for ``point_of``."""
     point = point_of(sample, dirtied=window[-1].dirtied + newly_dirtied, most=most)
-    oldest = sample.monotonic - WINDOW_SECONDS
-    kept = next((place for place, one in enumerate(window) if one.at > oldest), len(window))
+    kept = next(
+        (place for place, one in enumerate(window) if one.at > point.at - WINDOW_SECONDS), len(window)
+    )
+    short = kept == len(window) or window[kept].at > point.at - WARM_SECONDS
+    if kept and short and window[kept - 1].at > point.at - SELDOM_SECONDS:
+        kept -= 1
     return (*window[kept:], point)
 
 
@@ -113,7 +124,7 @@ def telling(window: Window) -> bool:
 
 def warm(window: Window) -> bool:
     """Tell whether the window is long enough for the rates that decisions use."""
-    return bool(window) and window[-1].at - window[0].at >= RATE_SECONDS - 1.0
+    return bool(window) and window[-1].at - window[0].at >= WARM_SECONDS
 
 
 def slope(window: Window) -> float:
