@@ -74,6 +74,15 @@ def test_a_highest_c_that_the_loop_may_exceed_comes_with_the_ratio_that_does_not
     assert said(facts, settings=Settings(ratio=4), io_capacity=200, io_capacity_max=2000).outcome == "ok"
 
 
+def test_bounds_beside_the_limits_are_a_problem() -> None:
+    """Where the procedure takes no M that the limits allow, nothing can be tuned, and both are named."""
+    found = said(guarded(Bounds(1000, 8000, 4000)), settings=Settings(max_io_capacity_max=600))
+
+    assert found.outcome == "problem"
+    assert "the limits are 100 to 600, and the procedure takes 1000 to 8000" in found.message
+    assert "innobrim setup-sql" in found.fix
+
+
 def test_check_proves_the_procedure_by_a_write_through_it() -> None:
     """In active mode the write that proves it goes the way that the daemon's writes go, and says so."""
     server = Odd()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tuner.core.limits import contradiction
 from tuner.preconditions import Line
 from tuner.records import SET_GLOBAL, Facts, Sample, revoke
 from tuner.settings import Settings
 
+MADE_ANEW_WIDER = "make it anew with wider bounds, by innobrim setup-sql"
 MAKE_IT = "innobrim setup-sql prints a procedure with bounds, which then is the account's only way to write"
 
 
@@ -32,6 +34,8 @@ def way_of_writing(sample: Sample, facts: Facts, settings: Settings, *, may: boo
             "take it away, as an administrator",
             (revoke(facts.write_privilege, facts.named_account),),
         )
+    if why := contradiction(settings, facts):
+        return Line("privilege", "problem", why, f"set other limits, or {MADE_ANEW_WIDER}")
     refused = _refused(sample, facts, settings)
     if refused is not None:
         return Line("privilege", "warning", f"{found}: {refused[0]}", refused[1])
@@ -59,7 +63,7 @@ def _refused(sample: Sample, facts: Facts, settings: Settings) -> tuple[str, str
         return None
     if not bounds.hold(sample.capacity):
         found = f"{sample.capacity} in force is beyond that, and innobrim restore could not set it again"
-        return found, "make it anew with wider bounds, by innobrim setup-sql"
+        return found, MADE_ANEW_WIDER
     highest = min(settings.max_io_capacity_max, bounds.highest_io_capacity_max)
     capacity = highest // (settings.ratio or 1)
     if capacity > bounds.highest_io_capacity:

@@ -118,6 +118,10 @@ def test_one_slip_of_the_finger_is_found(dotted: str, data: st.DataObject) -> No
             "lower the first to 1000 or raise the second to 1004",
         ),
         (
+            "[loop]\nratio = 10\nmax_io_capacity_max = 500",
+            "(FILE:loop.max_io_capacity_max); lower the first to 5 or raise the second to 1000",
+        ),
+        (
             '[loop]\npolicy = "fixed"\nfixed_io_capacity_max = 30000',
             "is above loop.max_io_capacity_max = 20000 (default); lower the first to 20000",
         ),

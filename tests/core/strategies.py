@@ -23,14 +23,15 @@ def loop_settings(draw: st.DrawFn) -> Settings:
     """Return settings that hold together, as the configuration checks them."""
     ratio = draw(st.sampled_from([None, None, 1, 2, 3, 7]))
     least = ratio or 1
-    lowest = draw(st.integers(100 * least, 1_500))
+    lowest = draw(st.integers(100, 1_500))
+    capped = max(lowest, 100 * least)
     return Settings(
         mode=draw(st.sampled_from([Mode.ACTIVE, Mode.ACTIVE, Mode.ACTIVE, Mode.ADVISORY])),
         policy=draw(st.sampled_from(["cascade", "cascade", "bayes", "pid", "probe", "fixed"])),
         set_point=draw(st.sampled_from([None, None, 0.5, 0.95])),
         fixed_io_capacity_max=draw(st.integers(100, 20_000)),
         min_io_capacity_max=lowest,
-        max_io_capacity_max=draw(st.integers(lowest + least, 20_000)),
+        max_io_capacity_max=draw(st.integers(capped + least, 20_000)),
         ratio=ratio,
         step_factor=draw(st.floats(1.1, 4.0)),
         dwell_seconds=draw(st.floats(1.0, 20.0)),

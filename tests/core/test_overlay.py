@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench
+from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, codes, command
-from tuner.records import TickRecord
+from tuner.records import Bounds, TickRecord
 from tuner.settings import Mode, Settings
 
 FILE = replace(ACTIVE, max_io_capacity_max=20_000, min_io_capacity_max=200)
@@ -62,6 +62,28 @@ def test_nothing_laxer_than_the_file_is_taken(loop: Bench, overlay: dict[str, fl
     assert said in message
     assert loop.state.settings == before
     assert loop.state.overlay is None
+
+
+@pytest.mark.parametrize(
+    ("file", "procedure", "said"),
+    [
+        (replace(FILE, ratio=10), None, "no M that is a multiple of ratio 10 is allowed"),
+        (FILE, Bounds(1000, 8000, 4000), "the procedure takes 1000 to 8000"),
+    ],
+)
+def test_a_limit_that_leaves_no_m_is_refused(file: Settings, procedure: Bounds | None, said: str) -> None:
+    """A lowered limit below what C's minimum, the ratio or the procedure asks for changes nothing."""
+    server = FakeServer()
+    server.told = {"procedure": procedure}
+    loop = Bench(file, server)
+    loop.turn()
+
+    accepted, message = answer(loop.turn(command("overlay", overlay={"max_io_capacity_max": 600})))
+
+    assert not accepted
+    assert said in message
+    assert "the limits are 200 to 600" in message
+    assert loop.state.settings == file
 
 
 def test_one_value_goes_back_and_all_do(loop: Bench) -> None:

@@ -12,7 +12,7 @@ from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, command
 from tuner.core.limits import allowed
-from tuner.records import Bounds, Capacity, Facts, TickRecord
+from tuner.records import Bounds, Capacity, Facts, HoldCode, TickRecord
 from tuner.settings import Mode, Settings
 
 LRU_LIMITED = 300.0
@@ -50,6 +50,20 @@ def test_what_the_procedure_lets_through_are_limits_too() -> None:
     assert allowed(settings, replace(FACTS, procedure=Bounds(400, 5000, 5000))) == (400, 5000)
     assert allowed(settings, replace(FACTS, procedure=Bounds(100, 20_000, 20_000))) == (300, 8000)
     assert allowed(settings, FACTS) == (300, 8000)
+
+
+def test_limits_that_leave_no_m_hold_the_loop() -> None:
+    """Beside a procedure that takes no M within the limits nothing is written, and both are named."""
+    server = FakeServer(Capacity(500, 1000))
+    server.told = {"procedure": Bounds(1000, 8000, 4000)}
+    bench = Bench(Settings(mode=Mode.ACTIVE, max_io_capacity_max=600), server, originals=DEFAULT)
+    bench.turns(60)
+    (hold,) = bench.record.holds
+
+    assert hold.code is HoldCode.NOT_WRITER
+    assert hold.reason == "no M is allowed: the limits are 100 to 600, and the procedure takes 1000 to 8000"
+    assert not server.applied
+    assert allowed(bench.state.settings, bench.state.facts)[1] <= 600
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,14 @@ def _no_whole_ratio(loop: Settings, said: _Said) -> Iterator[str]:
     """Say where no M between the limits is a whole multiple of the ratio."""
     lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio or 1
     below = highest // ratio * ratio
-    if below < lowest <= highest:
+    if lowest <= highest < CAPACITY_MINIMUM * ratio:
+        most = highest // CAPACITY_MINIMUM
+        yield (
+            f"{said('loop.ratio')} times {CAPACITY_MINIMUM}, the least innodb_io_capacity, is above "
+            f"{said('loop.max_io_capacity_max')}; lower the first to {most} or raise the second to "
+            f"{CAPACITY_MINIMUM * ratio}"
+        )
+    elif below < lowest <= highest:
         yield (
             f"no multiple of {said('loop.ratio')} lies between {said('loop.min_io_capacity_max')} and "
             f"{said('loop.max_io_capacity_max')}; lower the first to {below} or raise the second to "

@@ -94,7 +94,7 @@ _RULES = f"""\
 Checked at every start and reload:
 
 - `loop.min_io_capacity_max` is at most `loop.max_io_capacity_max`;
-- a whole multiple of `loop.ratio`, where that is set, lies between those two;
+- a whole multiple of `loop.ratio`, where that is set, lies between those two, and is 100 times it or more;
 - `loop.policy = "bayes"` and `"bayes-low-water"` need `pip install 'innobrim[bayes]'`;
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them, too;
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;

@@ -7,6 +7,7 @@ from tuner.core import degraded
 from tuner.core.foreign import counted_down
 from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.handover import read_only
+from tuner.core.limits import contradiction
 from tuner.core.state import State
 from tuner.records import Hold, HoldCode, Sample
 
@@ -74,6 +75,10 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
     if state.facts.managed:
         refused = f"{state.facts.managed} takes no SET GLOBAL of innodb_io_capacity"
         bars.append((refused, "nothing: it is for the provider's own way, which innobrim advise prints"))
+    if why := contradiction(state.settings, state.facts):
+        bars.append(
+            (why, "other limits in the configuration, or a procedure made anew by innobrim setup-sql")
+        )
     variable = read_only(state, sample)
     if variable:
         whose = "ours" if state.writes.own == sample.capacity else "not ours"

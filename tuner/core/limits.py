@@ -13,10 +13,34 @@ def bounds(state: State) -> tuple[int, int]:
 
 
 def allowed(settings: Settings, facts: Facts) -> tuple[int, int]:
-    """Return the lowest and highest M allowed by such settings on such a server, pages/s."""
+    """Return the lowest and highest M allowed by such settings on such a server, pages/s.
+
+    Where they leave none, both are the highest: ``contradiction`` says so, and nothing is written then.
+    """
+    lowest, highest = _both(settings, facts)
+    return min(lowest, highest), highest
+
+
+def contradiction(settings: Settings, facts: Facts) -> str:
+    """Say why no M is allowed by such settings on such a server; empty where one is."""
+    lowest, highest = _both(settings, facts)
+    ratio = settings.ratio or 1
+    if highest // ratio * ratio >= lowest:
+        return ""
+    multiple = "" if settings.ratio is None else f" that is a multiple of ratio {ratio}"
+    ours = f"{settings.min_io_capacity_max} to {settings.max_io_capacity_max}"
+    bounds = facts.procedure
+    theirs = f"C is at least {facts.capacity_minimum}"
+    if bounds is not None:
+        theirs = f"the procedure takes {bounds.lowest_io_capacity_max} to {bounds.highest_io_capacity_max}"
+    return f"no M{multiple} is allowed: the limits are {ours}, and {theirs}"
+
+
+def _both(settings: Settings, facts: Facts) -> tuple[int, int]:
+    """Return the lowest and the highest M, the first above the second where they contradict each other."""
     lowest = max(settings.min_io_capacity_max, facts.capacity_minimum * (settings.ratio or 1))
     highest = min(settings.max_io_capacity_max, facts.capacity_maximum)
     if facts.procedure is not None:
         lowest = max(lowest, facts.procedure.lowest_io_capacity_max)
         highest = min(highest, facts.procedure.highest_io_capacity_max)
-    return lowest, max(lowest, highest)
+    return lowest, highest

@@ -12,8 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.core.asking import Asked, Outcome, refused
+from tuner.core.limits import contradiction
 from tuner.core.state import State
-from tuner.records import Overlay
+from tuner.records import Facts, Overlay
 from tuner.settings import Settings
 
 AT_LEAST = frozenset({"min_io_capacity_max", "dwell_seconds"})
@@ -47,7 +48,7 @@ def put(state: State, asked: Asked) -> Outcome:
     if values == before:
         return Outcome(state, "settings unchanged")
     try:
-        settings = laid_over(base, values)
+        settings = laid_over(base, values, state.facts)
     except ValueError as error:
         return refused(state, str(error))
     said = _said(state.settings, settings, base)
@@ -93,7 +94,7 @@ def over(state: State, base: Settings) -> tuple[Settings, Overlay | None, str]:
     settings = base
     for name, value in state.overlay.values.items():
         try:
-            settings = laid_over(base, {**kept, name: value})
+            settings = laid_over(base, {**kept, name: value}, state.facts)
         except ValueError as error:
             gone.append(str(error))
         else:
@@ -102,12 +103,12 @@ def over(state: State, base: Settings) -> tuple[Settings, Overlay | None, str]:
     return settings, overlay, "; ".join(gone)
 
 
-def laid_over(base: Settings, values: Mapping[str, float]) -> Settings:
+def laid_over(base: Settings, values: Mapping[str, float], facts: Facts) -> Settings:
     """Return settings with some of them replaced.
 
     Raises:
         ValueError: one that cannot be changed, a value out of its bounds or laxer than the base's, or two
-            that contradict each other.
+            that contradict each other, or leave no M on this server where the base leaves one.
     """
     unknown = sorted(set(values) - NAMES)
     if unknown:
@@ -125,6 +126,8 @@ def laid_over(base: Settings, values: Mapping[str, float]) -> Settings:
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
     _check_limits(made)
+    if (why := contradiction(made, facts)) and not contradiction(base, facts):
+        raise ValueError(f"{why}; no limit was changed")
     return made
 
 
