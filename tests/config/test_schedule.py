@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zoneinfo
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,10 @@ def test_the_schedule_has_no_plain_key() -> None:
         ),
         ("Europe/Berlin", "Europe", '.timezone = "Europe": must be a time zone of the IANA; '),
         ("Europe/Berlin", "../etc/passwd", '.timezone = "../etc/passwd": must be a time zone of the IANA; '),
+        *(
+            ("Europe/Berlin", name, f'.timezone = "{name}": must be a time zone of the IANA; ')
+            for name in ("right/Europe/Berlin", "posix/Europe/Berlin", "posixrules", "Factory", "localtime")
+        ),
         ("30 1 * * *", "61 1 * * *", """.cron = "61 1 * * *": minute '61' must be 0 to 59, not 61"""),
         (
             "30 1 * * *",
@@ -160,7 +166,7 @@ def test_a_machine_without_a_time_zone_has_to_be_told_one(
     def contradict() -> None:
         raise zoneinfo_error("Multiple conflicting time zone configurations found:\n/etc/timezone: UTC\n")
 
-    zoneinfo_error = reading.zoneinfo.ZoneInfoNotFoundError
+    zoneinfo_error = zoneinfo.ZoneInfoNotFoundError
     monkeypatch.delenv("TZ", raising=False)
     monkeypatch.setattr(reading, "reload_localzone", contradict)
     (found,) = said(GOOD.replace('timezone = "Europe/Berlin"\n', ""))
@@ -184,6 +190,40 @@ def test_a_time_zone_of_the_environment_that_is_none_is_named(
         'the environment\'s TZ = "Nowhere/Bad" is no time zone of the IANA; set it to one, '
         "or name one here, such as Europe/Berlin or UTC"
     )
+
+
+@pytest.mark.parametrize("name", sorted(zoneinfo.available_timezones() - {"Factory", "localtime"})[::20])
+def test_every_time_zone_of_the_machine_can_be_named(name: str) -> None:
+    """What the machine has under the name of a zone is taken, whether a place's or UTC."""
+    assert [reading.zone_of(one).key for one in (name, "UTC", "Etc/UTC")] == [name, "UTC", "Etc/UTC"]
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ("Europe/Berlin", "Europe/Berlin"),
+        (":Europe/Berlin", "Europe/Berlin"),
+        ("right/Europe/Berlin", "Europe/Berlin"),
+        ("posix/Europe/Berlin", "Europe/Berlin"),
+        ("/usr/share/zoneinfo/right/Europe/Berlin", "Europe/Berlin"),
+        ("localtime", "localtime"),
+    ],
+)
+def test_the_machines_own_zone_is_the_one_without_leap_seconds(
+    monkeypatch: pytest.MonkeyPatch, given: str, key: str
+) -> None:
+    """A machine that is set to a copy of a zone keeps its schedules, by the clock that changes in time."""
+    at = Path(given if given.startswith("/") else f"/usr/share/zoneinfo/{given.removeprefix(':')}")
+    if not at.exists():
+        pytest.skip(f"this machine has no {at}")
+    monkeypatch.setenv("TZ", given)
+
+    found = reading.zone_of(None)
+
+    assert found.key == key
+    if key != given:
+        summer = datetime(2040, 7, 1, tzinfo=found).utcoffset()
+        assert summer == timedelta(hours=2)
 
 
 @pytest.mark.parametrize(

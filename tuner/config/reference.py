@@ -70,6 +70,8 @@ environment variable and no flag sets one. The [guide](guide.md#by-the-clock) ha
 _SCHEDULE_RULES = """\
 - `cron` is read as cron does: lists, ranges, steps, names of months and days; a day of the month and a day of
   the week that are both given are two ways to begin, unless one of them begins with `*`.
+- `timezone` is a name of the IANA, such as `Europe/Berlin` or `UTC`. Other files of the machine's time zones
+  are refused: `posix/…`, `right/…` (which counts leap seconds), `posixrules`, `localtime`, `Factory`.
 - A beginning that the clock skips, when daylight saving begins, is at the moment of the change. One that it
   shows twice is the first of the two. A `cron` that names every hour goes by real time instead.
 - A window ends `minutes` after its beginning, in real time, whatever the clock shows.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import zoneinfo
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,6 +20,12 @@ from tuner.records.window import NOTHING, effects, said
 
 NAME_ONE = "name one here, such as Europe/Berlin or UTC"
 REQUIRED = ("name", "cron", "minutes")
+NO_ZONES = frozenset({"Factory", "localtime"})
+"""Files among those of the time zones that are no place's: for a machine without one, and this machine's."""
+
+OTHER_COPIES = ("posix/", "right/")
+"""Directories of the same zones once more; the clock of the second counts leap seconds, and ours does not."""
+
 _EFFECTS = ", ".join(
     said(name, not value) if isinstance(value, bool) else name for name, value in NOTHING.items()
 )
@@ -38,16 +46,34 @@ def zone_of(name: str | None) -> ZoneInfo:
     """
     if name is None:
         return _local()
-    try:
-        return ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        known = zoneinfo.available_timezones()
-        if not known:
-            raise ZoneError("this machine knows no time zones: install tzdata") from error
-        lower = {one.lower(): one for one in sorted(known) if "/" in one or one == "UTC"}
-        close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)  # no EST, which CEST is like
-        hint = f"did you mean {lower[close[0]]}?" if close else "such as Europe/Berlin or UTC"
-        raise ZoneError(f"must be a time zone of the IANA; {hint}") from error
+    if _is_known(name):
+        try:
+            return ZoneInfo(name)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ZoneError(_unknown(name)) from error
+    raise ZoneError(_unknown(name))
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones() - NO_ZONES)
+
+
+def _is_known(name: str) -> bool:
+    """Tell whether there is a time zone of that name; what is not found is looked for on the disk anew."""
+    if name not in _known():
+        _known.cache_clear()
+    return name in _known()
+
+
+def _unknown(name: str) -> str:
+    """Return what is wrong with a time zone that there is none of, and which would be right."""
+    if not _known():
+        return "this machine knows no time zones: install tzdata"
+    lower = {one.lower(): one for one in sorted(_known()) if "/" in one or one == "UTC"}
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)  # no EST, which CEST is like
+    hint = f"did you mean {lower[close[0]]}?" if close else "such as Europe/Berlin or UTC"
+    return f"must be a time zone of the IANA; {hint}"
 
 
 def _local() -> ZoneInfo:
@@ -62,6 +88,12 @@ def _local() -> ZoneInfo:
         raise ZoneError(f"is not given, and the machine's own cannot be told{_why(error)}") from error
     if not isinstance(found, ZoneInfo):
         raise ZoneError(f"is not given, and the machine's own cannot be told; {NAME_ONE}")
+    given = Path(os.environ.get("TZ", "").removeprefix(":"))
+    name = given.resolve() if given.is_absolute() else found.key
+    for copy in OTHER_COPIES:
+        _, copied, plain = f"/{name}".rpartition(f"/{copy}")
+        if copied and _is_known(plain):
+            return ZoneInfo(plain)
     return found
 
 
