@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.almanac import at, beginnings, table
-from tuner.timetable import Series, Timetable, overlapping
+from tuner.timetable import Series, Timetable
 
 NEW_YORK, BERLIN, LORD_HOWE, APIA = "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia"
 CHANGES = (
@@ -199,19 +199,3 @@ def test_a_window_that_comes_every_few_years_is_found_at_once() -> None:
 
     assert [one.name for one in timetable.active(inside)] == ["nightly"]
     assert timetable.active(outside) == ()
-
-
-def test_overlaps_are_found_in_pairs() -> None:
-    """Two windows overlap where they have time in common, and not where one begins as the other ends."""
-    timetable = Timetable(
-        [
-            table("early", "0 1 * * *", 60, timezone="UTC"),
-            table("late", "0 2 * * *", 60, timezone="UTC"),
-            table("both", "30 1 * * *", 60, timezone="UTC"),
-        ]
-    )
-    first = at("UTC", 2026, 6, 1)
-
-    pairs = {(one.name, other.name) for one, other in overlapping(timetable.between(first, first + DAY))}
-
-    assert pairs == {("early", "both"), ("both", "late")}

@@ -1,9 +1,9 @@
 """When the windows of a schedule begin and end, on the wall clock of their time zones.
 
-APScheduler's CronTrigger finds the times that a crontab names. It is asked for them in a calendar without
-time zones: in one with daylight saving its steps from day to day are an hour off around a change, and may
-step over a beginning (3.11.3, ``_increment_field_value``). What instant a clock's time is, is decided here,
-as cron does:
+APScheduler's CronTrigger finds the days that a crontab names; each has the same hours and minutes. It is
+asked for them in a calendar without time zones: in one with daylight saving its steps from day to day are an
+hour off around a change, and may step over a beginning (3.11.3, ``_increment_field_value``). What instant a
+clock's time is, is decided here, as cron does:
 
 - a time that the clock skips begins when the clock has jumped, so that nothing is missed;
 - one that the clock shows twice begins once, the first time;
@@ -20,7 +20,6 @@ from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from apscheduler.triggers.cron import CronTrigger
-from msgspec.structs import replace
 
 from tuner.config.crontab import Crontab, read_crontab
 from tuner.config.schedule import zone_of
@@ -43,6 +42,8 @@ LOOK = 24 * HOUR
 SAMPLES = 6 * HOUR
 """A time zone changes its offset once in such a span at most."""
 
+SAMPLES_OF_A_DAY = 4
+
 
 class Series:
     """The windows of one schedule, without end."""
@@ -62,18 +63,21 @@ class Series:
         crontab = read_crontab(table.cron)
         self.daily = crontab.daily
         self._hourly = crontab.hourly
-        self._triggers = _triggers(crontab)
+        self._days = _triggers(crontab)
+        self._times = [
+            HOUR * hour + 60.0 * at for hour in sorted(crontab.hours) for at in sorted(crontab.minutes)
+        ]
 
     def beginnings(self, after: float, until: float) -> list[float]:
         """Return the instants after one and up to another at which a window begins, Unix time, rising."""
         offsets = _offsets(self.zone, after, until)
         low, high = after + min(offsets), until + max(offsets)
-        found = {
+        found = dict.fromkeys(
             instant
-            for trigger in self._triggers
-            for local in _times(trigger, _clock(low), _clock(high))
-            for instant in self._instants(local)
-        }
+            for trigger in self._days
+            for day in _midnights(trigger, _clock(low), _clock(high))
+            for instant in self._of_day(day)
+        )
         return sorted(one for one in found if after < one <= until)
 
     def window(self, wall: float) -> Window | None:
@@ -91,11 +95,16 @@ class Series:
     def windows(self, after: float, until: float) -> list[Window]:
         """Return the windows of which a part lies between two instants; those that meet are one."""
         found: list[Window] = []
+        first = last = None
         for began in self.beginnings(after - self.seconds, until):
-            if found and began <= found[-1].ends:
-                found[-1] = replace(found[-1], ends=began + self.seconds)
-            elif began < until:
-                found.append(self._made(began, began + self.seconds))
+            if first is None or last is None:
+                first = began
+            elif began > last + self.seconds:
+                found.append(self._made(first, last + self.seconds))
+                first = began
+            last = began
+        if first is not None and last is not None and first < until:
+            found.append(self._made(first, last + self.seconds))
         return found
 
     def next_beginning(self, wall: float, horizon: float) -> float | None:
@@ -121,6 +130,17 @@ class Series:
             max_shutdown_seconds=table.max_shutdown_seconds,
             learn=table.learn,
         )
+
+    def _of_day(self, day: datetime) -> Iterable[float]:
+        """Return the instants of a day at which a window begins, as its clock's changes have it."""
+        local = day.replace(tzinfo=self.zone)
+        samples = (local + timedelta(seconds=at * SAMPLES) for at in range(SAMPLES_OF_A_DAY + 1))
+        offsets = {one.replace(fold=fold).utcoffset() for one in samples for fold in (0, 1)}
+        if len(offsets) == 1:
+            midnight = local.timestamp()
+            return [midnight + at for at in self._times]
+        times = (day + timedelta(seconds=at) for at in self._times)
+        return [instant for one in times for instant in self._instants(one)]
 
     def _instants(self, local: datetime) -> Iterator[float]:
         """Yield the instants at which the zone's clock is meant to show a time, for this crontab."""
@@ -194,13 +214,13 @@ class Timetable:
 
 
 def _triggers(crontab: Crontab) -> list[CronTrigger]:
-    """Return what finds a crontab's times; two where a day of the month or one of the week is enough."""
+    """Return what finds a crontab's days; two where a day of the month or one of the week is enough."""
     days, weekdays = _listed(crontab.days, 31), ",".join(WEEKDAYS[one] for one in sorted(crontab.weekdays))
     pairs = [(days, "*"), ("*", weekdays)] if crontab.either else [(days, weekdays)]
     return [
         CronTrigger(
-            minute=_listed(crontab.minutes, 60),
-            hour=_listed(crontab.hours, 24),
+            minute="0",
+            hour="0",
             day=day,
             month=_listed(crontab.months, 12),
             day_of_week=weekday,
@@ -214,9 +234,9 @@ def _listed(values: frozenset[int], all_of_them: int) -> str:
     return "*" if len(values) == all_of_them else ",".join(map(str, sorted(values)))
 
 
-def _times(trigger: CronTrigger, low: datetime, high: datetime) -> Iterator[datetime]:
-    """Yield the times between two, both included, on a clock that is never changed."""
-    at = trigger.get_next_fire_time(None, low)
+def _midnights(trigger: CronTrigger, low: datetime, high: datetime) -> Iterator[datetime]:
+    """Yield the days from that of one time to that of another, on a clock that is never changed."""
+    at = trigger.get_next_fire_time(None, low.replace(hour=0, minute=0, second=0, microsecond=0))
     while at is not None and at <= high:
         yield at
         at = trigger.get_next_fire_time(None, at + timedelta(seconds=1))
@@ -246,12 +266,3 @@ def _jump(zone: ZoneInfo, before: float, after: float) -> float:
         middle = (low + high) // 2
         low, high = (low, middle) if _offset(zone, middle) == later else (middle, high)
     return float(high)
-
-
-def overlapping(windows: Sequence[Window]) -> Iterator[tuple[Window, Window]]:
-    """Yield every two windows that have a part of time in common; ``windows`` are sorted by beginning."""
-    for at, one in enumerate(windows):
-        for other in windows[at + 1 :]:
-            if other.began >= one.ends:
-                break
-            yield one, other

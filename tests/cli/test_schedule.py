@@ -46,10 +46,10 @@ active now:
 next day:
   begins                       ends                         name    effects
   Sat 2026-10-31 22:00 -04:00  Sun 2026-11-01 05:00 -05:00  night   set_point = 0.5, learn = false
-      overlaps backup, Sun 2026-11-01 01:30 -04:00 to Sun 2026-11-01 01:30 -05:00: {WINS}
   Sun 2026-11-01 01:30 -04:00  Sun 2026-11-01 01:30 -05:00  backup  set_point = 0.6, drain = true
-      overlaps night, Sat 2026-10-31 22:00 -04:00 to Sun 2026-11-01 05:00 -05:00: {WINS}
   Mon 2026-11-02 01:00 +01:00  Mon 2026-11-02 02:00 +01:00  berlin  set_point = 0.6
+overlaps:
+  backup and night, once, Sun 2026-11-01 01:30 -04:00 to Sun 2026-11-01 01:30 -05:00: {WINS}
 """
 
 
@@ -60,6 +60,15 @@ cron = "{cron}"
 minutes = {minutes}
 timezone = "UTC"
 drain = true
+"""
+
+EVERY = """
+[[schedule]]
+name = "{name}"
+cron = "{cron}"
+minutes = {minutes}
+timezone = "UTC"
+set_point = {value}
 """
 
 
@@ -115,7 +124,7 @@ def test_a_drain_over_a_set_point_is_said_to_decide(here: Path) -> None:
     """Who drains inside another window's set-point or budget reads that the drain decides meanwhile."""
     night = NIGHT.replace("drain = true\nset_point = 0.6\n", "drain = true\n")
     for text in (night, night.replace("set_point = 0.5", "max_shutdown_seconds = 60")):
-        assert asked(here, text, "--days", "1").output.count(f": {DRAINS}\n") == 2
+        assert asked(here, text, "--days", "1").output.count(f": {DRAINS}\n") == 1
 
         plan = json.loads(asked(here, text, "--days", "1", "--json").stdout)
         assert [one["overlaps"][0]["drain_decides"] for one in plan["coming"][:2]] == ["backup", "backup"]
@@ -143,11 +152,79 @@ set_point = 0.4
     plan = json.loads(asked(here, text, "--days", "1", "--json").stdout)
 
     assert output.endswith(
-        "  night   set_point = 0.7\n      overlaps backup, Mon 2026-11-02 03:00 +00:00 to "
-        "Mon 2026-11-02 04:00 +00:00: set_point as backup has it\n"
+        "  night   set_point = 0.7\noverlaps:\n  night and backup, 2 times, "
+        "first Sun 2026-11-01 03:00 +00:00 to Sun 2026-11-01 04:00 +00:00: set_point as backup has it\n"
     )
     assert [one["begins"] for one in plan["coming"]] == ["2026-11-01T03:00+00:00", "2026-11-01T20:00+00:00"]
     assert plan["coming"][1]["overlaps"][0]["begins"] == "2026-11-02T03:00+00:00"
+
+
+def test_an_overlap_that_comes_again_is_said_once_with_its_number(here: Path) -> None:
+    """Who has a window without end beside a frequent one reads what comes, and one line of overlaps."""
+    text = EVERY.format(name="sp1", cron="* * * * *", minutes=5, value=0.5)
+    text += EVERY.format(name="sp2", cron="*/15 * * * *", minutes=5, value=0.6)
+    plan = json.loads(asked(here, text, "--days", "1", "--json").stdout)
+
+    lines = asked(here, '[loop]\nmode = "active"\n' + text, "--days", "1").output.splitlines()
+
+    span = "Sun 2026-11-01 00:45 +00:00 to Sun 2026-11-01 00:50 +00:00"
+    assert [line for line in lines if "sp1" in line] == [
+        "  sp1: set_point = 0.5; active without end",
+        f"  sp1 and sp2, 96 times, first {span}: set_point as sp1 has it",
+        "note: sp1 never ends, as it begins again before it is over",
+    ]
+    assert (
+        len(lines)
+        == len(("active now:", "sp1", "sp2", "next day:", "begins", "overlaps:", "pair", "note")) + 95
+    )
+    assert [one["times"] for one in plan["active"][0]["overlaps"]] == [96]
+    assert (plan["overlaps"][0]["names"], plan["overlaps"][0]["times"]) == (["sp1", "sp2"], 96)
+
+
+def test_two_windows_without_end_overlap_all_the_time(here: Path) -> None:
+    """No time is made up for an overlap that has neither beginning nor end."""
+    text = "".join(
+        EVERY.format(name=name, cron="* * * * *", minutes=2, value=value)
+        for name, value in (("a", 0.5), ("b", 0.6))
+    )
+
+    assert "\n  a and b, all the time: set_point as a has it\n" in asked(here, text).output
+
+
+def test_a_dense_listing_says_what_it_leaves_out(here: Path) -> None:
+    """Text and JSON are bounded, name how many windows are left out and the last, and list all when asked."""
+    text = '[loop]\nmode = "active"\n' + EVERY.format(name="dense", cron="*/5 * * * *", minutes=1, value=0.5)
+
+    output = asked(here, text, "--days", "1").output
+    listed = asked(here, text, "--days", "1", "--limit", "287").output
+    plan = json.loads(asked(here, text, "--days", "1", "--limit", "5", "--json").stdout)
+    whole = json.loads(asked(here, text, "--days", "1", "--json").stdout)
+
+    assert output.endswith(
+        "\n  and 187 more, the last is dense, Mon 2026-11-02 00:40 +00:00; --limit 287 lists them all\n"
+    )
+    assert output.count("set_point") == 101
+    assert listed.count("set_point") == 288
+    assert " more, " not in listed
+    assert (len(plan["coming"]), plan["more"], plan["last"]["begins"]) == (5, 282, "2026-11-02T00:40+00:00")
+    assert (len(whole["coming"]), whole["more"], whole["last"]) == (287, 0, None)
+
+
+def test_a_year_of_dense_schedules_is_listed_in_some_seconds(here: Path) -> None:
+    """Three schedules of every second minute or denser take no minutes of anybody's time."""
+    crons = ("* * * * *", "*/2 * * * *", "1-59/2 * * * *")
+    text = "".join(
+        EVERY.format(name=name, cron=cron, minutes=1, value=0.5)
+        for name, cron in zip("abc", crons, strict=True)
+    )
+    begun = time.process_time()
+
+    output = asked(here, text, "--days", "366").output
+
+    assert time.process_time() - begun < 20.0
+    assert f"and {366 * 1440 - 101} more, " in output
+    assert "  a and b, 263520 times, first " in output
+    assert "b and c" not in output
 
 
 def test_a_set_point_of_a_persons_own_is_noted(here: Path) -> None:

@@ -11,12 +11,16 @@ import click
 from tuner.cli.errors import answering
 from tuner.cli.options import configuration
 from tuner.cli.saying import say, say_json
-from tuner.cli.schedule_plan import Overlap, Plan, Planned, planned
+from tuner.cli.schedule_listing import Pair, Plan, Planned
+from tuner.cli.schedule_plan import planned
 from tuner.cli.wording import duration
 from tuner.records.window import said
 
 DAYS, MOST_DAYS = 7, 366
-NO_END, LONG_SINCE = "without end", "for more than a week"
+LINES, OBJECTS = 100, 10_000
+"""So many coming windows are listed for people, and for machines, unless another number is asked for."""
+
+NO_END, LONG_SINCE, ALWAYS = "without end", "for more than a week", "all the time"
 NONE = "no schedule: the configuration has no [[schedule]] table; docs/configuration.md says what one takes"
 
 
@@ -29,19 +33,26 @@ NONE = "no schedule: the configuration has no [[schedule]] table; docs/configura
     show_default=True,
     help="How many days to look ahead.",
 )
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"How many coming windows to list at most.  [default: {LINES}, or {OBJECTS} with --json]",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
-def schedule(config_path: str | None, *, days: int, as_json: bool) -> None:
+def schedule(config_path: str | None, *, days: int, limit: int | None, as_json: bool) -> None:
     """List which windows of the schedule are active now and which come, with what they ask for.
 
-    Times are those of each schedule's own time zone. Where windows overlap, it says whose value counts,
-    effect by effect: the lowest set-point, a drain before none, the smallest budget, no learning before
-    learning. It asks no daemon: what one makes of a window is in innobrim status.
+    Times are those of each schedule's own time zone. Of every two schedules that overlap it says how often
+    in that time, when first, and whose value counts, effect by effect: the lowest set-point, a drain before
+    none, the smallest budget, no learning before learning. It asks no daemon: what one makes of a window is
+    in innobrim status.
 
     Example: innobrim schedule --config /etc/innobrim/innobrim.toml --days 2
     """
     with answering(as_json=as_json):
         config = configuration(config_path, {})
-    plan = planned(config, now=time.time(), days=days)
+    plan = planned(config, now=time.time(), days=days, most=limit or (OBJECTS if as_json else LINES))
     if as_json:
         say_json(plan)
         return
@@ -54,7 +65,6 @@ def lines(plan: Plan) -> Iterator[str]:
     yield "active now:" if plan.active else "active now: none"
     for one in plan.active:
         yield f"  {one.name}: {_asked(one)}; {_stays(one, plan.now)}"
-        yield from _overlaps(one)
     span = "day" if plan.days == 1 else f"{plan.days} days"
     later = "" if plan.later is None else f"; the next is {plan.later.name}, {_read(plan.later.begins)}"
     yield f"next {span}:" if plan.coming else f"next {span}: none begins{later}"
@@ -63,9 +73,15 @@ def lines(plan: Plan) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     if rows:
         yield _aligned(names, widths)
-    for row, one in zip(rows, plan.coming, strict=True):
+    for row in rows:
         yield _aligned(row, widths)
-        yield from _overlaps(one)
+    if plan.last is not None:
+        last = f"the last is {plan.last.name}, {_read(plan.last.begins)}"
+        yield f"  and {plan.more} more, {last}; --limit {len(rows) + plan.more} lists them all"
+    if plan.overlaps:
+        yield "overlaps:"
+    for pair in plan.overlaps:
+        yield f"  {' and '.join(pair.names)}, {_often(pair)}: {_counts(pair)}"
     for note in plan.notes:
         yield f"note: {note}"
 
@@ -85,22 +101,22 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return f"  {'  '.join(cells)}".rstrip()
 
 
-def _overlaps(one: Planned) -> Iterator[str]:
-    for other in one.overlaps:
-        yield f"      overlaps {other.name}, {_span(other)}: {_counts(other)}"
+def _often(pair: Pair) -> str:
+    """Return how often two schedules overlap, and when first."""
+    if pair.begins is None:
+        if pair.ends is None:
+            return ALWAYS
+        span = f"until {_read(pair.ends)}"
+    else:
+        span = _read(pair.begins) + (f", {NO_END}" if pair.ends is None else f" to {_read(pair.ends)}")
+    return f"once, {span}" if pair.times == 1 else f"{pair.times} times, first {span}"
 
 
-def _span(other: Overlap) -> str:
-    if other.begins is None:
-        return f"active {NO_END}" if other.ends is None else f"until {_read(other.ends)}"
-    return f"{_read(other.begins)}{f', {NO_END}' if other.ends is None else f' to {_read(other.ends)}'}"
-
-
-def _counts(other: Overlap) -> str:
+def _counts(pair: Pair) -> str:
     """Return whose effects count while two windows overlap."""
-    said = [f"{effect} as {name} has it" for effect, name in other.wins.items()]
-    if other.drain_decides is not None:
-        whose = f"the drain of {other.drain_decides}"
+    said = [f"{effect} as {name} has it" for effect, name in pair.wins.items()]
+    if pair.drain_decides is not None:
+        whose = f"the drain of {pair.drain_decides}"
         said.append(f"{whose} decides while it is under way, at or below the set-point otherwise in force")
     return ", ".join(said) or "no effect in common, so all of both count"
 

@@ -1,19 +1,21 @@
-"""What ``innobrim schedule`` tells of a configuration: active and coming windows, and where they overlap."""
+"""Works out what ``innobrim schedule`` tells of a configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from math import inf
 from operator import attrgetter
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.cli.schedule_listing import Later, Overlap, Pair, Plan, Planned
+from tuner.cli.schedule_overlaps import BOUNDING, Row, counts, pairs
 from tuner.config.schema import Config
-from tuner.records import Window, effects, winners
+from tuner.records import Window, effects
 from tuner.settings import Mode
-from tuner.timetable import Timetable, overlapping
+from tuner.timetable import Timetable
 
 DAY = 86_400.0
 WEEK = 7.0 * DAY
@@ -26,141 +28,120 @@ FAR = 40 * 366.0 * DAY
 """So far ahead a next window is looked for; a 29 February on a given day of the week comes once in 28 years,
 or in 40 around 2100."""
 
-BOUNDING = ("set_point", "max_recovery_seconds", "max_shutdown_seconds")
-"""What a schedule asks of the set-point, which a person's comes before."""
 
-
-class Overlap(Struct, frozen=True):
-    """Another window that has a part of its time in common.
-
-    Attributes:
-        name: of its schedule.
-        begins: when it begins, ISO 8601 with the offset of its own time zone; None as of the window.
-        ends: when it ends, the same; None as of the window.
-        wins: of the effects that both ask for, whose value counts meanwhile.
-        drain_decides: whose drain decides, while it is under way, over what the other asks of the set-point;
-            None where neither does so.
-    """
-
-    name: str
-    begins: str | None
-    ends: str | None
-    wins: dict[str, str]
-    drain_decides: str | None = None
-
-
-class Planned(Struct, frozen=True):
-    """One window.
-
-    Attributes:
-        name: of its schedule.
-        timezone: of its schedule.
-        begins: when it begins, ISO 8601 with the zone's offset then; None where its schedule has begun again
-            before it was over for more than a week.
-        ends: when it ends, the same; None where its schedule always begins again by then.
-        begins_at: the same as Unix time, seconds.
-        ends_at: the same as Unix time, seconds.
-        effects: what it asks for.
-        overlaps: others with a part of its time in common.
-    """
-
-    name: str
-    timezone: str
-    begins: str | None
-    ends: str | None
-    begins_at: float | None
-    ends_at: float | None
-    effects: dict[str, object]
-    overlaps: tuple[Overlap, ...]
-
-
-class Later(Struct, frozen=True):
-    """The first window after the time looked at.
-
-    Attributes:
-        name: of its schedule.
-        begins: when it begins, ISO 8601 with the zone's offset then.
-        begins_at: the same as Unix time, seconds.
-    """
-
-    name: str
-    begins: str
-    begins_at: float
-
-
-class Plan(Struct, frozen=True):
-    """What is active and what comes.
-
-    Attributes:
-        now: Unix time, seconds.
-        days: how far it looks ahead.
-        active: windows that are active now, the one that began last at the end.
-        coming: windows that begin in that time, the next first.
-        later: where none begins in that time, the next after it; None where there is none either.
-        notes: what keeps a window from having its effect.
-    """
-
-    now: float
-    days: int
-    active: tuple[Planned, ...]
-    coming: tuple[Planned, ...]
-    later: Later | None = None
-    notes: tuple[str, ...] = ()
-
-
-def planned(config: Config, *, now: float, days: int) -> Plan:
+def planned(config: Config, *, now: float, days: int, most: int) -> Plan:
     """Return which windows are active and which come.
 
     Args:
         config: with the schedules.
         now: Unix time, seconds.
         days: how far to look ahead.
+        most: of the coming windows to list.
     """
     timetable = Timetable(config.schedule)
     until = now + days * DAY
     windows, endless = _listed(timetable, now=now, until=until)
     beyond, without_end = _beyond(timetable, windows, endless, until=until)
-    others = _others([*windows, *beyond])
-    order = {table.name: at for at, table in enumerate(config.schedule)}
-
-    def begins(one: Window) -> float | None:
-        return one.began if one.began > now - WEEK else None
-
-    def ends(one: Window) -> float | None:
-        return None if one in endless | without_end else one.ends
-
-    def made(one: Window) -> Planned:
-        zone = timetable.zone(one.name)
-        overlaps = [
-            Overlap(
-                name=other.name,
-                begins=_maybe(begins(other), timetable.zone(other.name)),
-                ends=_maybe(ends(other), timetable.zone(other.name)),
-                wins=_wins(sorted((one, other), key=lambda each: order[each.name])),
-                drain_decides=_drain_over(one, other) or _drain_over(other, one),
-            )
-            for other in sorted(others[one], key=attrgetter("began"))
-        ]
-        return Planned(
-            name=one.name,
-            timezone=zone.key,
-            begins=_maybe(begins(one), zone),
-            ends=_maybe(ends(one), zone),
-            begins_at=begins(one),
-            ends_at=ends(one),
-            effects=effects(one),
-            overlaps=tuple(overlaps),
-        )
-
-    coming = tuple(made(one) for one in windows if one.began > now)
+    rows = _rows(timetable, windows, beyond)
+    teller = _Teller(timetable, rows, endless | without_end, earliest=now - WEEK)
+    coming = [one for one in windows if one.began > now]
+    left = coming[most:]
     return Plan(
         now=now,
         days=days,
-        active=tuple(made(one) for one in windows if one.began <= now),
-        coming=coming,
+        active=tuple(teller.planned(one) for one in windows if one.began <= now),
+        coming=tuple(teller.planned(one) for one in coming[:most]),
+        more=len(left),
+        last=teller.named(left[-1]) if left else None,
+        overlaps=tuple(teller.pair(*each) for each in pairs(list(rows.values()))),
         later=None if coming else _later(timetable, windows, endless, until=until),
         notes=(*_notes(config), *(_endless(one) for one in windows if one in endless)),
     )
+
+
+def _rows(timetable: Timetable, windows: Iterable[Window], beyond: Iterable[Window]) -> dict[str, Row]:
+    """Return the windows of each schedule, in the file's order, those that come after a time apart."""
+    told: dict[str, list[Window]] = {one.table.name: [] for one in timetable.series}
+    after: dict[str, list[Window]] = {name: [] for name in told}
+    for one in windows:
+        told[one.name].append(one)
+    for one in beyond:
+        after[one.name].append(one)
+    return {name: Row(told[name], after[name]) for name in told}
+
+
+class _Teller:
+    """Tells of windows, with times as their schedules' clocks show them."""
+
+    def __init__(
+        self, timetable: Timetable, rows: dict[str, Row], endless: set[Window], *, earliest: float
+    ) -> None:
+        self._timetable = timetable
+        self._rows = rows
+        self._order = {name: at for at, name in enumerate(rows)}
+        self._endless = endless
+        self._earliest = earliest
+
+    def planned(self, one: Window) -> Planned:
+        return Planned(
+            name=one.name,
+            timezone=self._timetable.zone(one.name).key,
+            begins=self._begin(one),
+            ends=self._end(one),
+            begins_at=self._began(one),
+            ends_at=self._ends(one),
+            effects=effects(one),
+            overlaps=tuple(self._overlaps(one)),
+        )
+
+    def named(self, one: Window) -> Later:
+        return Later(one.name, _stamp(one.began, self._timetable.zone(one.name)), one.began)
+
+    def pair(self, one: Window, other: Window, times: int) -> Pair:
+        """Return what is to be told of two schedules by the first of their windows that overlap."""
+        later, sooner = max(one, other, key=attrgetter("began")), min(one, other, key=self._last)
+        whose = counts(one, other)
+        return Pair(
+            names=(one.name, other.name),
+            times=times,
+            begins=self._begin(later),
+            ends=self._end(sooner),
+            wins=whose.wins,
+            drain_decides=whose.drain_decides,
+        )
+
+    def _overlaps(self, one: Window) -> Iterator[Overlap]:
+        """Yield what overlaps a window, what begins first before the others."""
+        found = []
+        for name, row in self._rows.items():
+            over = row.over(one) if name != one.name else range(0)
+            if over:
+                found.append((row.windows[over[0]], row.windows[over[-1]], len(over)))
+        for first, last, times in sorted(found, key=lambda each: each[0].began):
+            whose = counts(*sorted((one, first), key=lambda each: self._order[each.name]))
+            yield Overlap(
+                name=first.name,
+                times=times,
+                begins=self._begin(first),
+                ends=self._end(last),
+                wins=whose.wins,
+                drain_decides=whose.drain_decides,
+            )
+
+    def _began(self, one: Window) -> float | None:
+        return one.began if one.began > self._earliest else None
+
+    def _ends(self, one: Window) -> float | None:
+        return None if one in self._endless else one.ends
+
+    def _last(self, one: Window) -> float:
+        return inf if one in self._endless else one.ends
+
+    def _begin(self, one: Window) -> str | None:
+        return _maybe(self._began(one), self._timetable.zone(one.name))
+
+    def _end(self, one: Window) -> str | None:
+        return _maybe(self._ends(one), self._timetable.zone(one.name))
 
 
 def _listed(timetable: Timetable, *, now: float, until: float) -> tuple[list[Window], set[Window]]:
@@ -182,9 +163,13 @@ def _ended(
             return one.ends
         return timetable.end_of(one, until + (WEEK if timetable.daily(one.name) else YEAR))
 
-    ends = [(one, end(one)) for one in windows]
-    found = [replace(one, ends=until if ending is None else ending) for one, ending in ends]
-    return found, {one for one, (_, ending) in zip(found, ends, strict=True) if ending is None}
+    found, endless = [], set()
+    for one in windows:
+        ending = end(one)
+        found.append(one if ending == one.ends else replace(one, ends=until if ending is None else ending))
+        if ending is None:
+            endless.add(found[-1])
+    return found, endless
 
 
 def _beyond(
@@ -203,15 +188,6 @@ def _beyond(
     return _ended(timetable, sorted(found, key=attrgetter("began")), until=far)
 
 
-def _others(windows: Sequence[Window]) -> dict[Window, list[Window]]:
-    """Return for each of these windows, sorted by beginning, those that overlap it."""
-    others: dict[Window, list[Window]] = {one: [] for one in windows}
-    for one, other in overlapping(windows):
-        others[one].append(other)
-        others[other].append(one)
-    return others
-
-
 def _later(
     timetable: Timetable, windows: Iterable[Window], endless: set[Window], *, until: float
 ) -> Later | None:
@@ -227,18 +203,6 @@ def _later(
         if begins is not None:
             found.append(Later(name, _stamp(begins, series.zone), begins))
     return min(found, key=attrgetter("begins_at"), default=None)
-
-
-def _wins(windows: Sequence[Window]) -> dict[str, str]:
-    """Return whose value counts, for each effect that all of these windows ask for."""
-    shared = set.intersection(*(set(effects(one)) for one in windows))
-    return {effect: winner.name for effect, winner in winners(windows).items() if effect in shared}
-
-
-def _drain_over(one: Window, other: Window) -> str | None:
-    """Return the name of a window that drains over what another one asks of the set-point, if it does so."""
-    over = one.drain and not other.drain and any(getattr(other, name) is not None for name in BOUNDING)
-    return one.name if over else None
 
 
 def _notes(config: Config) -> Iterator[str]:
