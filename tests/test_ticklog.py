@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from typing import Any
 
 import pytest
@@ -18,11 +19,12 @@ from tuner.records import (
     HoldCode,
     Lifecycle,
     Missed,
+    OptimiserHealth,
     Tick,
     TickRecord,
 )
 from tuner.settings import Mode
-from tuner.ticklog import TickLog
+from tuner.ticklog import HOUR, OptimiserLog, TickLog
 
 KEEP = Decision(DecisionKind.KEEP, "within_band", "on course", target=Capacity(225, 450), set_point=0.9)
 
@@ -96,3 +98,28 @@ def test_a_missed_reading_says_why(stream: io.StringIO, log: TickLog) -> None:
     log.say(tick(1))
 
     assert lines(stream)[0]["missed"] == "timed out"
+
+
+def test_an_optimiser_that_dies_again_and_again_warns_once_an_hour(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reason is said at once, the same one not again within the hour, and everything is passed on."""
+    passed: list[OptimiserHealth] = []
+    log = OptimiserLog(passed.append)
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    healths = [
+        OptimiserHealth("asleep"),
+        OptimiserHealth("dead", "no skopt", deaths=1),
+        OptimiserHealth("starting", "no skopt", deaths=1),
+        OptimiserHealth("dead", "no skopt", deaths=2),
+        OptimiserHealth("dead", "killed by signal 9", deaths=3),
+    ]
+    for health in healths:
+        log.take(health)
+    now += HOUR
+    log.take(OptimiserHealth("dead", "no skopt", deaths=4))
+
+    said = [(line["reason"], line["deaths"]) for line in lines(stream)]
+    assert said == [("no skopt", 1), ("killed by signal 9", 3), ("no skopt", 4)]
+    assert passed[:-1] == healths

@@ -34,7 +34,7 @@ from tuner.schedule import Schedule, ScheduledInbox
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 from tuner.systemd import Notifier
-from tuner.ticklog import TickLog
+from tuner.ticklog import OptimiserLog, TickLog
 
 LEARNED_SECONDS = 60.0
 """What was learned is kept so often: a daemon that is killed loses no more."""
@@ -127,7 +127,7 @@ class Daemon:
         self._farewell = Farewell()
         self._ticklog = TickLog()
         self._readiness = Readiness(notifier)
-        self._supervisor = Supervisor(board.submit, board.optimiser)
+        self._supervisor = Supervisor(board.submit, OptimiserLog(board.optimiser).take)
         self._undone = False
 
     def run(self, *, until: float | None = None) -> None:

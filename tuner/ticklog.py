@@ -1,12 +1,19 @@
-"""What the log says of ticks: one canonical record per decision or change, and one per minute otherwise."""
+"""What the log says of ticks: one canonical record per decision or change, and one per minute otherwise.
+
+Beside them it says that the optimiser's process died.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from tuner.journal.items import Advice, advice_of
 from tuner.logs import get_logger
-from tuner.records import DecisionKind, Missed, Sample, TickRecord
+from tuner.records import DecisionKind, Missed, OptimiserHealth, Sample, TickRecord
 
 MINUTE = 60.0
+HOUR = 3600.0
 
 log = get_logger("innobrim")
 
@@ -38,6 +45,38 @@ class TickLog:
             event.code.startswith("hold_") for event in record.events
         )
         (log.warning if worrying else log.info)(name, **canonical(record))
+
+
+class OptimiserLog:
+    """Warns of deaths of the optimiser's process: of each reason at once, and then once an hour."""
+
+    def __init__(self, tell: Callable[[OptimiserHealth], None]) -> None:
+        """Stand before somebody else who is told of its health.
+
+        Args:
+            tell: that one; told of everything.
+        """
+        self._tell = tell
+        self._deaths = 0
+        self._said: dict[str, float] = {}
+
+    def take(self, health: OptimiserHealth) -> None:
+        """Pass on how the process is, and say so where it died; on the thread that looks after it."""
+        self._tell(health)
+        if health.deaths == self._deaths:
+            return
+        self._deaths = health.deaths
+        now = time.monotonic()
+        reason = " ".join(health.why.split())
+        if now - self._said.get(reason, -HOUR) < HOUR:
+            return
+        self._said = {one: at for one, at in self._said.items() if now - at < HOUR} | {reason: now}
+        log.warning(
+            "the optimiser's process died: no trials until it is started again, and the loop goes on",
+            reason=reason,
+            deaths=health.deaths,
+            hint="innobrim check says whether what it needs can be imported",
+        )
 
 
 def canonical(record: TickRecord) -> dict[str, object]:

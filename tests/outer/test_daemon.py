@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sqlite3
 import sys
 from contextlib import closing
@@ -10,8 +12,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from api.under_way import OptimiserUnderWay
 from tests.factory import FACTS, A
 from tests.life import Life
+from tests.logged import lines
+from tuner.cli import optimiser_text
 from tuner.core.estimator import EstimatorState
 from tuner.core.learned import learn
 from tuner.journal.tables import FILE_NAME
@@ -58,6 +63,27 @@ def test_a_dead_optimiser_costs_the_loop_nothing(life: Life, monkeypatch: pytest
     assert "exit code 7" in health.why
     assert len(asking) > 100
     assert life.seconds_to_end < 3.0
+
+
+def test_a_broken_extra_is_a_warning_and_a_line_of_the_status(
+    life: Life, stream: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who runs bayes with a library that cannot be imported reads so in the log, once, and in the status."""
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "skopt.py").write_text("raise ImportError('\\n\\nbuilt for another numpy\\n')\n")
+    monkeypatch.setenv("PYTHONPATH", f"{library}:{os.environ.get('PYTHONPATH', '')}")
+
+    life.live(lambda: life.wait(lambda: life.board.tally().optimiser.deaths > 0))
+    health = life.board.tally().optimiser
+    asking = next(one.optimiser for one in reversed(life.records) if one.optimiser is not None)
+    status = optimiser_text.lines(OptimiserUnderWay(asking, health), at=health.until or 0.0, duration=str)
+    (warning,) = [one for one in lines(stream) if one["event"].startswith("the optimiser's process died")]
+
+    assert warning["level"] == "warning"
+    assert warning["reason"] == "ImportError: built for another numpy"
+    assert "innobrim check" in warning["hint"]
+    assert next(status).endswith("its process is dead for 0.0 more: ImportError: built for another numpy")
 
 
 def test_what_an_older_program_learned_of_loads_is_known_after_the_upgrade(

@@ -71,13 +71,14 @@ def _low_water(marks: LowWaterProgress, duration: Callable[[float], str]) -> str
 
 
 def _health(health: OptimiserHealth, *, at: float, duration: Callable[[float], str]) -> str:
+    why = " ".join(health.why.split())  # an exception has several lines at times
     text = _OFFERS.get(health.state, health.state)
     if health.state == "dead":
         left = max(0.0, (health.until or at) - at)
-        text = f"its process is dead for {duration(left)} more: {health.why}"
+        text = f"its process is dead for {duration(left)} more: {why}"
     counted = []
     if health.deaths and health.state != "dead":
-        counted.append(f"it died {health.deaths} times, last: {health.why}")
+        counted.append(f"it died {health.deaths} times, last: {why}")
     if health.dropped:
         counted.append(f"{health.dropped} messages of it were nonsense")
     return "; ".join(part for part in (text, *counted) if part)
