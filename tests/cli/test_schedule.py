@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from tests.almanac import at
 from tuner.cli.main import cli
+from tuner.config import load
 
 NOW = at("UTC", 2026, 11, 1, 0, 45)
 NIGHT = """
@@ -75,9 +76,12 @@ set_point = {value}
 def asked(path: Path, text: str, *words: str) -> Result:
     """Run the command with this configuration."""
     path.joinpath("c.toml").write_text(text, encoding="utf-8")
-    return CliRunner().invoke(
-        cli, ["schedule", "--config", str(path / "c.toml"), *words], prog_name="innobrim"
-    )
+    return run("schedule", "--config", str(path / "c.toml"), *words)
+
+
+def run(*words: str) -> Result:
+    """Run a command."""
+    return CliRunner().invoke(cli, words, prog_name="innobrim")
 
 
 @pytest.fixture
@@ -241,6 +245,23 @@ def test_without_a_schedule_it_says_so(here: Path) -> None:
     assert result.exit_code == 0
     assert result.output.startswith("no schedule: the configuration has no [[schedule]] table")
     assert json.loads(asked(here, "", "--json").stdout)["coming"] == []
+
+
+def test_without_a_file_it_says_that_none_was_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who relies on the default path learns that nothing is there, and a file that is read says nothing."""
+    path = here / "innobrim.toml"
+    monkeypatch.setattr(load, "DEFAULT_PATH", str(path))
+    note = f"no configuration file was read: there is no {path}; name another one with --config"
+
+    none, as_json = (run("schedule", *words) for words in ([], ["--json"]))
+    path.write_text(NIGHT, encoding="utf-8")
+    there = run("schedule")
+
+    assert none.exit_code == 0
+    assert none.output.splitlines()[1:] == [f"note: {note}"]
+    assert json.loads(as_json.stdout)["notes"] == [note]
+    assert "no configuration file" not in there.output
+    assert "backup" in there.output
 
 
 def test_nothing_active_and_nothing_coming_is_said(here: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import click
+from msgspec.structs import replace
 
 from tuner.cli.errors import answering
 from tuner.cli.options import configuration
@@ -14,6 +15,7 @@ from tuner.cli.saying import say, say_json
 from tuner.cli.schedule_listing import Pair, Plan, Planned
 from tuner.cli.schedule_plan import planned
 from tuner.cli.wording import duration
+from tuner.config import load
 from tuner.records.window import said
 
 DAYS, MOST_DAYS = 7, 366
@@ -22,6 +24,7 @@ LINES, OBJECTS = 100, 10_000
 
 NO_END, LONG_SINCE, ALWAYS = "without end", "for more than a week", "all the time"
 NONE = "no schedule: the configuration has no [[schedule]] table; docs/configuration.md says what one takes"
+NO_FILE = "no configuration file was read: there is no {}; name another one with --config"
 
 
 @click.command()
@@ -53,10 +56,12 @@ def schedule(config_path: str | None, *, days: int, limit: int | None, as_json: 
     with answering(as_json=as_json):
         config = configuration(config_path, {})
     plan = planned(config, now=time.time(), days=days, most=limit or (OBJECTS if as_json else LINES))
+    if load.file_of(config_path) is None:
+        plan = replace(plan, notes=(*plan.notes, NO_FILE.format(load.DEFAULT_PATH)))
     if as_json:
         say_json(plan)
         return
-    for line in lines(plan) if config.schedule else [NONE]:
+    for line in lines(plan) if config.schedule else [NONE, *_notes(plan)]:
         say(line)
 
 
@@ -82,6 +87,10 @@ def lines(plan: Plan) -> Iterator[str]:
         yield "overlaps:"
     for pair in plan.overlaps:
         yield f"  {' and '.join(pair.names)}, {_often(pair)}: {_counts(pair)}"
+    yield from _notes(plan)
+
+
+def _notes(plan: Plan) -> Iterator[str]:
     for note in plan.notes:
         yield f"note: {note}"
 

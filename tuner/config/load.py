@@ -36,7 +36,7 @@ from tuner.config.schedule import read_schedule
 from tuner.config.schema import Config, ScheduleTable
 from tuner.systemd import watchdog_seconds
 
-__all__ = ["DEFAULT_PATH", "ConfigError", "load_config"]
+__all__ = ["DEFAULT_PATH", "ConfigError", "file_of", "load_config"]
 
 DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
 PASSWORD_PLACES = (
@@ -116,8 +116,9 @@ def load_config(
             that contradict each other; all problems at once.
     """
     gathered = _Gathered()
-    if path is not None or Path(DEFAULT_PATH).exists():
-        _take_file(gathered, path or DEFAULT_PATH)
+    file = file_of(path)
+    if file is not None:
+        _take_file(gathered, file)
     _take_environment(gathered, environ)
     _take_flags(gathered, flags)
     _one_address(gathered)
@@ -131,6 +132,11 @@ def load_config(
     for note in gathered.notes:
         noted(note)
     return config
+
+
+def file_of(path: str | None) -> str | None:
+    """Return the file that is read: the one given, else ``DEFAULT_PATH`` where it exists; None for none."""
+    return DEFAULT_PATH if path is None and Path(DEFAULT_PATH).exists() else path
 
 
 def _build(gathered: _Gathered) -> Config:
