@@ -26,6 +26,11 @@ timezone = "Europe/Berlin"
 drain = true
 """
 
+NAME = (
+    "a text of up to 64 letters, digits, spaces and _ . : + - that begins with a letter, a digit or _, "
+    "such as nightly-backup"
+)
+
 Said = Callable[..., tuple[str, ...]]
 
 
@@ -125,18 +130,30 @@ def test_all_tables_are_judged_at_once(said: Said) -> None:
     taken = "schedule[1] has this name; each needs one of its own"
     assert problems == (
         f'FILE:schedule[2] "nightly-backup".name = "nightly-backup": {taken}',
-        "FILE:schedule[3].name is missing; it must be a text such as nightly-backup",
+        f"FILE:schedule[3].name is missing; it must be {NAME}",
         f'FILE:schedule[3].cron = "0 1 31 4,6 *": {never}',
     )
 
 
-@pytest.mark.parametrize("name", ["", " ", "a\\nb", "a\\n", "x" * 65, 'a\\"b', "{}"])
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", " a", "-", "a,b", "<b>", "a\\tb", "a\\nb", "a\\n", "x" * 65, "x" * 300, 'a\\"b', "{}"],
+)
 def test_a_name_is_one_word_of_a_line(said: Said, name: str) -> None:
-    """A name that would spoil a line of the log or a metric's label is refused."""
+    """A name that would spoil a line of the log or a metric's label is refused, with what one may have."""
     (found,) = said(GOOD.replace("nightly-backup", name))
 
     assert ".name = " in found
-    assert found.endswith("must be a text such as nightly-backup")
+    assert found.endswith(f": must be {NAME}")
+
+
+@pytest.mark.parametrize("name", ["a", "_a", "7", "x" * 64, "Nacht über Köln", "a.b:c+d-e f"])
+def test_what_a_refused_name_is_told_to_have_is_taken(name: str, tmp_path: Path) -> None:
+    """Letters of any language, digits, spaces and a few signs make a name, as the refusal of another says."""
+    path = tmp_path / "c.toml"
+    path.write_text(GOOD.replace("nightly-backup", name), encoding="utf-8")
+
+    assert load_config(str(path), environ={}, flags={}).schedule[0].name == name
 
 
 def test_one_table_in_single_brackets_is_no_array(said: Said) -> None:

@@ -87,8 +87,7 @@ class Key:
         if self.choices:
             return "one of " + ", ".join(self.choices)
         words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.kind]
-        if self.is_path:
-            words = "a path"
+        words = "a path" if self.is_path else (self.bounds.extra or {}).get("accepts", words)
         limits = [
             f"{word} {limit:,}" if isinstance(limit, int) else f"{word} {limit}"
             for word, limit in (

@@ -146,6 +146,10 @@ class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=r"^\w[\w .:+-]{0,63}$(?!\n)",
+            extra={
+                "accepts": "a text of up to 64 letters, digits, spaces and _ . : + - "
+                "that begins with a letter, a digit or _,"
+            },
             examples=["nightly-backup"],
             description="how status, log and metrics call it; no two have the same",
         ),
