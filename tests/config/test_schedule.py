@@ -156,6 +156,18 @@ def test_what_a_refused_name_is_told_to_have_is_taken(name: str, tmp_path: Path)
     assert load_config(str(path), environ={}, flags={}).schedule[0].name == name
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [("a\\nb", "a\\nb"), ("a\\tb", "a\\tb"), ("a\\u001bb", "a\\x1bb"), ("\\u2028", "\\u2028")],
+)
+def test_a_refused_name_stays_in_its_line(said: Said, written: str, shown: str) -> None:
+    """A line end in a name, as any other control character, is escaped in the error, which stays one line."""
+    (found,) = said(GOOD.replace("nightly-backup", written).replace("drain", "dain"))[:1]
+
+    assert f'[1] "{shown}".' in found
+    assert found.isprintable()
+
+
 def test_one_table_in_single_brackets_is_no_array(said: Said) -> None:
     """Whoever writes [schedule], or misspells it, is told how it is written."""
     (single,) = said(GOOD.replace("[[schedule]]", "[schedule]"))
