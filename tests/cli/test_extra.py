@@ -107,3 +107,14 @@ def test_the_list_says_whether_the_extra_is_there(request: pytest.FixtureRequest
 
     assert there.count("  needs: pip install 'innobrim[bayes]' (installed)\n") == 2
     assert absent.count("  needs: pip install 'innobrim[bayes]' (not installed)\n") == 2
+
+
+@pytest.mark.usefixtures("broken")
+def test_the_list_says_that_an_extra_cannot_be_imported() -> None:
+    """Who lists the policies beside a broken extra reads so, in the words that simulation and check have."""
+    found = innobrim("policies")
+
+    assert found.exit_code == 0
+    assert found.stdout.count(f"  needs: {BROKEN.removeprefix('needs ')}\n") == 2
+    assert "(installed)" not in found.stdout
+    assert "NumPy 1.x" not in found.output

@@ -12,7 +12,7 @@ from policies.catalogue import About
 from tuner.cli.options import PolicyChoice, usage
 from tuner.cli.quantities import Duration, Seeds
 from tuner.cli.saying import say_json
-from tuner.config.checks import missing_extra
+from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName
 
 WEEK = 7 * 86_400
@@ -147,9 +147,12 @@ def _refuse_without_compare(context: click.Context) -> None:
 def _told(found: Policies) -> list[str]:
     """Return the laws in lines for people."""
     lines: list[str] = []
+    needs = {"": "nothing more"}
     for one in found.policies:
+        if one.extra not in needs:  # once: an import that failed says something else when it is tried again
+            needs[one.extra] = _needs(one)
         lines += [_heading(one, found.default), f"  {one.does}", f"  use: {one.use}"]
-        lines.append(f"  needs: {_needs(one)}")
+        lines.append(f"  needs: {needs[one.extra]}")
         lines += [
             f"    {constant.name:<20}{constant.value:>6g} {constant.unit:<2}{constant.meaning}"
             for constant in one.constants
@@ -158,11 +161,11 @@ def _told(found: Policies) -> list[str]:
 
 
 def _needs(one: About) -> str:
-    """Return what is to be installed for a law, and whether it is."""
-    if not one.extra:
-        return "nothing more"
-    there = "not installed" if missing_extra(one.name) else "installed"
-    return f"pip install 'innobrim[{one.extra}]' ({there})"
+    """Return what is to be installed for a law with an extra, and whether it is and works."""
+    missing = bool(missing_extra(one.name))
+    if not missing and (lacking := unusable_extra(one.name)):
+        return lacking.removeprefix("needs ")
+    return f"pip install 'innobrim[{one.extra}]' ({'not installed' if missing else 'installed'})"
 
 
 def _heading(one: About, default: str) -> str:

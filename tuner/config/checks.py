@@ -104,7 +104,7 @@ def unusable_extra(policy: str) -> str:
     """Return as ``missing_extra`` what a policy lacks, what is installed and cannot be imported with it.
 
     It imports what it looks at, which takes a second and 125 MiB: for a command that is about to ask the
-    policy, and not for the daemon, whose optimiser is a process of its own.
+    policy or to list it, and not for the daemon, whose optimiser is a process of its own.
     """
     if missing := missing_extra(policy):
         return missing
