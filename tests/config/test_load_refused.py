@@ -283,3 +283,11 @@ def test_a_policy_with_its_extra_is_taken(tmp_path: Path) -> None:
     path.write_text('[loop]\npolicy = "bayes"\n')
 
     assert load_config(str(path), environ={}, flags={}).loop.policy == "bayes"
+
+
+def test_an_empty_name_of_a_file_is_named_as_the_option() -> None:
+    """Who gives --config a variable that is empty reads that, and nothing of a file that was not given."""
+    with pytest.raises(ConfigError) as caught:
+        load_config("", environ={}, flags={})
+
+    assert caught.value.problems == ("--config is empty: give it the path of a TOML file",)

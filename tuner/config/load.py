@@ -173,6 +173,8 @@ def _one_address(gathered: _Gathered) -> None:
 
 
 def _read_toml(path: str) -> dict[str, Any]:
+    if not path:
+        raise ConfigError(["--config is empty: give it the path of a TOML file"])
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
