@@ -16,7 +16,7 @@ from lab.prove.contests import ratio
 from lab.scenarios.trace import SETTLED_BANDS, SETTLED_WITHIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from lab.bench.statistics import Bounds
     from lab.prove.contests import Contest, Line
@@ -98,6 +98,25 @@ def judge(scenario: str, contest: Contest) -> list[Verdict]:
     order = list(CLAIMS)
     found.sort(key=lambda one: order.index(one[0]))
     return [Verdict(claim, scenario, met, figure) for claim, met, figure in found]
+
+
+def judge_once(suites: Iterable[Mapping[str, Contest]]) -> list[Verdict]:
+    """Return the verdicts of suites, each claim on a scenario once.
+
+    Where a scenario stands in several suites, the first of them that can judge a claim does; one that none
+    can judge is as open as the first says.
+
+    Args:
+        suites: the contests of each by scenario, in the order of the suites.
+    """
+    found: dict[tuple[str, str], Verdict] = {}
+    for by_scenario in suites:
+        for scenario, contest in by_scenario.items():
+            for one in judge(scenario, contest):
+                before = found.setdefault((one.claim, scenario), one)
+                if before.met is None and one.met is not None:
+                    found[one.claim, scenario] = one
+    return list(found.values())
 
 
 def _steady(ours: Line, contest: Contest) -> Iterator[Found]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from lab.compare.summary import SETTLED
-from lab.prove.claims import CLAIMS, OURS, PIECES, STATIC, UNTOUCHED, Verdict, judge
+from lab.prove.claims import CLAIMS, OURS, PIECES, STATIC, UNTOUCHED, Verdict, judge_once
 from lab.prove.contests import contests, ratio
 from lab.prove.page import put, verdict
 from lab.prove.policies import SUITES
@@ -91,9 +91,6 @@ def write(directory: Path) -> Path:
 def document(suites: dict[str, list[Line]]) -> list[str]:
     """Return the parts of the page."""
     found = {name: contests(lines) for name, lines in suites.items()}
-    verdicts = [
-        one for by_name in found.values() for name, contest in by_name.items() for one in judge(name, contest)
-    ]
     missing = [f"`{name}`: {SUITES[name].about}" for name, lines in suites.items() if not lines]
     parts = [INTRODUCTION]
     every = [line for lines in suites.values() for line in lines]
@@ -106,7 +103,7 @@ def document(suites: dict[str, list[Line]]) -> list[str]:
         parts.append("Not begun: " + "; ".join(missing) + ".")
     if alone := _without_statics(found):
         parts.append(f"Not finished, static settings are missing: {', '.join(alone)}.")
-    parts += ["## Claims", *_claims(verdicts)]
+    parts += ["## Claims", *_claims(judge_once(found.values()))]
     for name, by_name in found.items():
         if by_name:
             parts += [f"## {name}: {SUITES[name].about}", f"`{COMMAND} SUITE={name}`"]

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.compare.comparison import NO_CLAIRVOYANT
-from lab.prove.claims import CLAIMS, judge
+from lab.prove.claims import CLAIMS, judge, judge_once
 from lab.prove.contests import Contest
 from tests.lab.contested import contest, line
 
@@ -179,3 +179,24 @@ def test_nothing_is_judged_without_something_to_judge_by() -> None:
     assert verdicts(contest(line()))["steady-throughput"] == (None, "no best static")
     assert judge("it", contest(line("pid"), line("static"))) == []
     assert set(verdicts(contest(line(moves=True, offered=True)))) <= set(CLAIMS)
+
+
+def test_a_scenario_in_two_suites_counts_once() -> None:
+    """Each claim takes the first suite that can judge it, and the optimiser's the one that it was run in."""
+    given: dict[str, Any] = {"scenario": "month", "moves": True, "seconds": MONTH, "days": ((100.0,),) * 3}
+    ours, static = line(throughput_mean=1050.0, **given), line("static", **given)
+    month = {"month": contest(ours, static)}
+    later = replace(ours, figures=ours.figures | {"changes_in_hour": (999.0,) * 3})
+    learning = {"month": contest(later, line("bayes", **given)), "even": contest(line(), line("static"))}
+
+    found = judge_once([month, learning])
+
+    assert len({(one.claim, one.scenario) for one in found}) == len(found)
+    by_claim = {one.claim: one for one in found if one.scenario == "month"}
+    assert by_claim["moving-changes"].met
+    assert by_claim["moving-static"].met
+    assert by_claim["learning"].met
+    assert [one for one in judge_once([learning, month]) if one.claim == "moving-static"] == [
+        by_claim["moving-static"]
+    ]
+    assert {one.scenario for one in found} == {"month", "even"}

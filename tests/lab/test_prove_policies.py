@@ -182,6 +182,16 @@ def test_a_settling_time_has_its_band_beside_it() -> None:
     assert (still.count(band), moving.count(band)) == (1, 0)
 
 
+def test_a_scenario_in_two_suites_is_one_of_the_scenarios() -> None:
+    """The page counts it once and has one row of each claim on it, whichever suites it was carried out in."""
+    there = [line(scenario="month"), line("static", scenario="month")]
+    suites = {name: there if name in {"month", "learning"} else [] for name in policies.SUITES}
+    found = "\n\n".join(contests_page.document(suites))
+
+    assert "- met: steady: no stall second: 1 of 1 scenarios" in found
+    assert found.count("| steady: no stall second | month | met |") == 1
+
+
 def test_a_suite_that_lacks_its_static_settings_says_so() -> None:
     """Policies that were run before anything to hold them against are no finished suite."""
     whole = [line(), line("untouched", throughput_mean=500.0), line(scenario="other")]
