@@ -56,6 +56,15 @@ class _Whole(_Counted):
     changes: int
 
 
+def defaults_revision() -> str:
+    """Return the hash of what a row depends on beside plant and code: its schema and the default settings.
+
+    A policy runs with them, and the best static setting is searched inside their caps.
+    """
+    named = msgspec.json.encode([SCHEMA, Settings()], order="deterministic")
+    return hashlib.sha256(named).hexdigest()[:12]
+
+
 class Task(Struct, frozen=True):
     """One run.
 

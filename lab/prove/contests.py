@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from lab.bench.statistics import Bounds, ratio_bounds
 from lab.compare.summary import METRICS, value_of
+from lab.compare.task import defaults_revision
 from lab.scenarios.static import starting_pair
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
             seed; empty but for policies.
         notes: what is to be known of the searches beside it.
         trial: of a try with fewer seeds than the report asks for.
+        defaults: hash of the rows' schema and the default settings; empty where it was not written yet.
     """
 
     scenario: str
@@ -62,6 +64,7 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
     settled: tuple[Values, ...] = ()
     notes: tuple[str, ...] = ()
     trial: bool = False
+    defaults: str = ""
 
     def values(self, metric: str) -> list[float]:
         """Return the values that there are."""
@@ -123,6 +126,7 @@ def line_of(
         settled=settled if any(settled) else (),
         notes=tuple(notes),
         trial=trial,
+        defaults=defaults_revision(),
     )
 
 

@@ -11,7 +11,7 @@ from lab.prove.claims import CLAIMS, OURS, PIECES, STATIC, UNTOUCHED, Verdict, j
 from lab.prove.contests import contests, ratio
 from lab.prove.page import put, verdict
 from lab.prove.policies import SUITES
-from lab.prove.published import read
+from lab.prove.published import defaults_of, read
 from lab.report.markdown import bullets, table
 from lab.scenarios.trace import SETTLED_WITHIN
 
@@ -97,6 +97,8 @@ def document(suites: dict[str, list[Line]]) -> list[str]:
     hashes = sorted({line.policies for line in every if line.policies})
     if len(hashes) > 1:
         parts.append(f"**Not all with the same policies: {', '.join(f'`{one}`' for one in hashes)}.**")
+    if len({defaults_of(line) for line in every}) > 1:
+        parts.append("**Not all with the same default settings.**")
     if any(line.trial for line in every):
         parts.append("**A trial with fewer seeds than the report asks for.**")
     if missing:

@@ -10,6 +10,7 @@ import msgspec
 
 from lab.bench.ledger import read_rows
 from lab.compare.revision import policies_revision
+from lab.compare.task import defaults_revision
 from lab.prove.contests import Line, contests, parse
 from lab.report.files import replace_text
 from lab.report.rows import ReportError
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 DIRECTORY = Path("policies")
 """Where the lines lie, under the directory of results."""
+
+FIRST_DEFAULTS = "e6d097732f71"
+"""What ``defaults_revision`` gave when lines began to say theirs; those without one are taken to be of it."""
 
 Lines = dict[str, dict[str, Line]]
 """By scenario and contender."""
@@ -50,17 +54,29 @@ def publish(results: Path, suite: str, lines: list[Line]) -> None:
 
 
 def standing(asked: Asked, lines: Iterable[Line], *, trial: bool = False) -> Lines:
-    """Return the lines that the same runs would give again: of the same plant, seeds, lengths and code."""
+    """Return the lines that the same runs would give again.
+
+    They are of the same plant, seeds, lengths and code, of the default settings and the rows' schema of now.
+    """
     found = comparable(asked, lines, trial=trial)
-    revision = {"", policies_revision()}
+    revision, defaults = {"", policies_revision()}, defaults_revision()
     return {
-        name: {contender: line for contender, line in by_contender.items() if line.policies in revision}
+        name: {
+            contender: line
+            for contender, line in by_contender.items()
+            if line.policies in revision and defaults_of(line) == defaults
+        }
         for name, by_contender in found.items()
     }
 
 
+def defaults_of(line: Line) -> str:
+    """Return the hash of the schema and the default settings that a line was made with."""
+    return line.defaults or FIRST_DEFAULTS
+
+
 def comparable(asked: Asked, lines: Iterable[Line], *, trial: bool = False) -> Lines:
-    """Return the lines of the same plant, seeds and lengths, whichever code decided in them.
+    """Return the lines of the same plant, seeds and lengths, whichever code and settings decided in them.
 
     They stay published until the runs of now are whole: a report that is gone on with in parts of an hour
     would have holes otherwise, and what is missed could drop out of it.

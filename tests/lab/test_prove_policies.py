@@ -15,10 +15,11 @@ from lab.bench.ledger import Ledger
 from lab.compare.comparison import Comparison
 from lab.compare.revision import policies_revision
 from lab.compare.runner import Runner
+from lab.compare.task import defaults_revision
 from lab.prove import contests_page, policies
 from lab.prove.__main__ import main
 from lab.prove.contests import contests, parse
-from lab.prove.published import DIRECTORY, standing
+from lab.prove.published import DIRECTORY
 from lab.scenarios import Scenario, scenario_names
 from tests.lab.contested import line
 
@@ -133,21 +134,34 @@ def test_an_m_for_each_piece_that_was_not_searched_is_still_to_do(
     assert again == whole
 
 
-def test_lines_of_another_length_or_plant_do_not_stand() -> None:
-    """What was changed since in a scenario is run again, whoever took part."""
-    asked = replace(SUITE.asked(), scenarios=(TINY,))
-    now = replace(
-        line("untouched", scenario="tiny", seconds=200),
-        plant=asked.seeded(TINY)[0].plant.fingerprint(),
-        measured_from=100,
-        seeds=(1, 2),
-    )
-    others = [
-        replace(now, **{name: value}) for name, value in (("plant", "0"), ("seconds", 300), ("seeds", (1,)))
-    ]
+def test_a_change_of_the_default_settings_is_run_again(here: Path) -> None:
+    """A budget or cap of another default is one that the published runs and searches were not held to."""
+    rows = here.parent / policies.ROWS / "rows.jsonl"
+    published = here / DIRECTORY / "hour.jsonl"
+    assert policies.run(here, ("hour",))
+    before = published.read_text(encoding="utf-8")
+    rows.unlink()
+    earlier = before.replace(defaults_revision(), "4567")
+    assert earlier != before
+    published.write_text(earlier, encoding="utf-8")
 
-    assert standing(asked, [now]) == {"tiny": {"untouched": now}}
-    assert standing(asked, [*others, replace(now, scenario="gone")]) == {}
+    assert not policies.run(here, ("hour",), seconds=0.0)
+    assert published.read_text(encoding="utf-8") == earlier
+    assert policies.run(here, ("hour",))
+    assert published.read_text(encoding="utf-8") == before
+    assert {json.loads(row)["contender"] for row in rows.read_text(encoding="utf-8").splitlines()} >= {
+        "cascade",
+        "untouched",
+    }
+
+
+def test_lines_of_other_default_settings_are_not_passed_over() -> None:
+    """A page on which contenders had different budgets says so at the top."""
+    later = replace(line(scenario="other"), defaults="89ab")
+    lines = [json.dumps(msgspec.to_builtins(one)) for one in (line(), later)]
+
+    assert "**Not all with the same default settings.**" in page(*lines)
+    assert "**Not all" not in page(lines[0])
 
 
 def test_a_trial_says_so(here: Path) -> None:
