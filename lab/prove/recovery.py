@@ -68,7 +68,11 @@ def run(ledger: Ledger, image: str, *, trial: bool = False) -> None:
     Raises:
         LabServerError: server, load or daemon could not be had, or the hour is up.
     """
-    todo = [one for one in plan(trial=trial) if ledger.find(part="recovery", number=one.number) is None]
+    todo = [
+        kill
+        for kill in plan(trial=trial)
+        if ledger.find(part="recovery", number=kill.number, trial=trial) is None
+    ]
     if not todo:
         say("recovery: finished before")
         return

@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 def write(directory: Path) -> Path:
     """Write the page from the rows in ``directory`` and return its path."""
-    rows = {part: read_rows(directory / f"{part}.jsonl") for part in ("surge", "recovery", "soak")}
+    rows = {part: _shown(read_rows(directory / f"{part}.jsonl")) for part in ("surge", "recovery", "soak")}
     parts = [
         "# Safety on MySQL 9.7: surge, crash recovery, soak",
         "Written by `python -m lab.prove --report` from the rows beside this page, nothing by hand.",
@@ -36,6 +36,11 @@ def write(directory: Path) -> Path:
         _soak(rows["soak"]),
     ]
     return put(directory / PAGE, parts)
+
+
+def _shown(rows: list[Row]) -> list[Row]:
+    """Return the real rows of a part; those of a trial only where there are no others."""
+    return [row for row in rows if not row.get("trial")] or rows
 
 
 def _conditions(rows: list[Row]) -> str:

@@ -51,7 +51,7 @@ def run(ledger: Ledger, image: str, *, trial: bool = False) -> None:
     Raises:
         LabServerError: server, load or daemon could not be had.
     """
-    if ledger.find(part="surge", phase="surge") is not None:
+    if ledger.find(part="surge", phase="surge", trial=trial) is not None:
         say("surge: finished before")
         return
     times = TRIAL if trial else LONG

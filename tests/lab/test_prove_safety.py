@@ -246,11 +246,52 @@ def surge_row(phase: str, **other: object) -> dict[str, Any]:
 def test_the_page_says_whether_the_surge_was_held(tmp_path: Path) -> None:
     """Sync-flushed pages, waits and what was served are on the page, and trial rows are marked."""
     ledger = Ledger(tmp_path / "surge.jsonl", resume=True)
-    ledger.add(surge_row("closed", offered=None))
+    ledger.add(surge_row("closed", offered=None, trial=True))
     ledger.add(surge_row("held", trial=True))
-    ledger.add(surge_row("surge", sync_pages=12, left="400/800", commits_mean=1490.0))
+    ledger.add(surge_row("surge", sync_pages=12, left="400/800", commits_mean=1490.0, trial=True))
     text = safety.write(tmp_path).read_text()
     assert "**not met**: sync-flushed pages in 30 minutes: 12" in text
     assert "met: seconds in which a writer waited for redo space: 0" in text
     assert "served of what was offered: 99.3%" in text
     assert "rows are of a trial" in text
+
+
+def test_a_trial_gives_way_to_real_rows(tmp_path: Path) -> None:
+    """Whenever each was made, a page with real rows shows none of a trial, and does not call itself one."""
+    kills = Ledger(tmp_path / "recovery.jsonl", resume=True)
+    kills.add(kill_row(1, trial=True, measured=77.0))
+    kills.add(kill_row(1, trial=False))
+    kills.add(kill_row(2, trial=True, measured=77.0))
+    surges = Ledger(tmp_path / "surge.jsonl", resume=True)
+    surges.add(surge_row("surge", trial=False))
+    surges.add(surge_row("surge", trial=True, sync_pages=12))
+
+    text = safety.write(tmp_path).read_text()
+
+    assert "met: sync-flushed pages in 30 minutes: 0" in text
+    assert "77.0" not in text
+    assert "a trial" not in text
+
+
+@pytest.mark.parametrize("trial", [True, False])
+def test_a_trial_finishes_nothing_of_the_real_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trial: bool
+) -> None:
+    """Shortened rows in the ledger are no reason to skip the long ones, nor the other way about."""
+
+    def began(*_: object) -> None:
+        raise LabServerError("begun")
+
+    monkeypatch.setattr(surge, "near_bench", began)
+    monkeypatch.setattr(recovery, "Bench", began)
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger.add(surge_row("surge", trial=trial))
+    for kill in recovery.plan():
+        ledger.add(kill_row(kill.number, trial=trial))
+    surge.run(ledger, "image", trial=trial)
+    recovery.run(ledger, "image", trial=trial)
+
+    with pytest.raises(LabServerError, match="begun"):
+        surge.run(ledger, "image", trial=not trial)
+    with pytest.raises(LabServerError, match="begun"):
+        recovery.run(ledger, "image", trial=not trial)
