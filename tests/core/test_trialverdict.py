@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.types import ANALYTIC, Context
+from tests.core.course import Course
 from tuner.core.switchback import LOOKS, Block, Running
 from tuner.core.trialverdict import HARM, WORTH, verdict
 
@@ -45,3 +46,19 @@ def test_all_blocks_and_no_confidence_is_lost(*, retest: bool) -> None:
     assert seen.mean > WORTH
     assert seen.low < 0.0
     assert won is False
+
+
+@pytest.mark.parametrize(("settled", "blamed"), [(False, True), (True, False)])
+def test_a_guard_right_after_a_tried_block_counts_against_it(*, settled: bool, blamed: bool) -> None:
+    """The age that a suggestion left behind is its own doing until the next block has settled, no longer."""
+    course = Course().trial()
+    while course.state.running is not None and len(course.state.running.blocks) < 2:
+        course.step()
+    assert course.state.running is not None
+    while settled and course.state.running is not None and course.state.running.start is None:
+        course.step()
+    course.step(unsafe="the server sync-flushes", bars="the server sync-flushes")
+
+    assert course.state.running is None
+    assert [one.gain < 0.0 for one in course.state.evidence.log] == [True] * blamed
+    assert ("suggestion_unsafe" in course.codes()) is blamed
