@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace as replace_context
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from tests.factory import FACTS, A
 from tuner.core.evidence import REMEMBERED, Evidence
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.outer import child
+from tuner.outer import child, supervisor
 from tuner.outer.messages import LONGEST, Answer, NonsenseError, Question, line, parse
 from tuner.outer.process import COMMAND, KEPT, Process
 from tuner.outer.supervisor import Patience, Supervisor
@@ -30,6 +31,9 @@ from tuner.records import Command, OptimiserHealth, OptimiserPhase, OptimiserPro
 
 LOAD = Context(1e6, 300.0, 0.0, 0.0, float(A))
 IMPATIENT = Patience(answer=3.0, linger=60.0, first=0.05, longest=0.2, nonsense=3)
+AT_NOUGHT = SimpleNamespace(time=lambda: 0.0, monotonic=time.monotonic)
+"""A clock of the supervisor's that shows each wait as the time at which it ends."""
+
 READY = (
     "import sys,time,os\nsay=lambda s:(sys.stdout.write(s+'\\n'),sys.stdout.flush())\nsay('{\"number\":0}')\n"
 )
@@ -160,17 +164,18 @@ def test_a_child_without_a_question_is_ended(watched: Callable[..., Watched]) ->
     ids=["dies", "killed", "hangs", "never starts", "floods", "one long line", "gives up"],
 )
 def test_a_child_that_fails_is_replaced_ever_more_slowly(
-    watched: Callable[..., Watched], script: str, why: str
+    watched: Callable[..., Watched], script: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever it does wrong is said with the time of the next try; the ticks go on at once meanwhile."""
+    monkeypatch.setattr(supervisor, "time", AT_NOUGHT)
     one = watched(script, replace(IMPATIENT, answer=0.5))
     one.ask()
-    one.until(lambda w: any(health.deaths >= 3 for health in w.said))
+    one.until(lambda w: any(health.deaths >= 4 for health in w.said))
     usual = median(one.ask() for _ in range(100))
     dead = [health for health in one.said if health.state == "dead"]
 
     assert why in dead[0].why
-    assert dead[0].until is not None
+    assert [health.until for health in dead[:4]] == [0.05, 0.1, 0.2, 0.2]
     assert usual < 0.02
     assert one.commands == []
 
