@@ -12,7 +12,6 @@ from tuner.core.bursts import (
     HOUR_SECONDS,
     HOURS,
     LARGEST_BURST,
-    LEAD_SECONDS,
     Bursts,
     Late,
     Week,
@@ -60,8 +59,8 @@ def test_the_next_days_hour_is_prepared_for_before_it_begins() -> None:
     after = lived(Bursts(), MONDAY + 8 * HOUR_SECONDS, MONDAY + DAY + 8.5 * HOUR_SECONDS, daily_at=9)
     nine = MONDAY + DAY + 9 * HOUR_SECONDS
 
-    assert after.expected(nine - LEAD_SECONDS - 60.0) < 2 * MEBIBYTE
-    assert after.expected(nine - LEAD_SECONDS) == pytest.approx(60 * MEBIBYTE, rel=0.1)
+    assert after.expected(nine - 960.0) < 2 * MEBIBYTE
+    assert after.expected(nine - 900.0) == pytest.approx(60 * MEBIBYTE, rel=0.1)
     assert after.expected(nine + HOUR_SECONDS) < 2 * MEBIBYTE
 
 

@@ -221,6 +221,23 @@ def test_redo_comes_free_again() -> None:
     assert "redo_held" not in allowed
 
 
+def test_redo_that_wavers_where_it_is_held_is_said_once() -> None:
+    """A tenth of the redo log that another consumer holds is held until clearly less than that is."""
+    state, said = Caution(), []
+    for second, share in enumerate([0.105] * 20 + ([0.095] * 20 + [0.105] * 20) * 5 + [0.095] * 60):
+        beyond = sample().checkpoint_age + round(share * REDO)
+        state, allowed, codes = look(state, float(second), redo_logical_size=beyond)
+        said += codes
+    assert said == ["redo_held"]
+    assert "redo_held" in allowed
+
+    for second in range(500, 520):
+        beyond = sample().checkpoint_age + round(0.07 * REDO)
+        state, _, codes = look(state, float(second), redo_logical_size=beyond)
+        said += codes
+    assert said == ["redo_held", "redo_released"]
+
+
 @settings(deadline=None, max_examples=30)
 @given(steep=st.floats(0.0, 6.0), lag=st.floats(20.0, 120.0), noise=st.floats(0.0, 0.03))
 def test_a_set_point_that_the_lru_lowers_comes_to_rest(steep: float, lag: float, noise: float) -> None:

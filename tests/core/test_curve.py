@@ -34,6 +34,14 @@ def test_an_hour_at_one_age_does_not_make_it_forgotten() -> None:
     assert travelled(0.0, rest=3_600).combining_exponent < 0.1
 
 
+def test_an_age_that_was_long_not_seen_is_forgotten() -> None:
+    """After four hours at one age what the others showed weighs a factor e less, after a day nothing."""
+    before, later, next_day = (travelled(0.0, rest=hours * 3_600) for hours in (0, 4, 24))
+
+    assert later.seconds[0] == pytest.approx(before.seconds[0] / math.e, rel=0.02)
+    assert next_day.combining_exponent == pytest.approx(PRIOR, abs=0.05)
+
+
 def test_an_age_that_never_moved_tells_nothing() -> None:
     """Held at one age from the start, what another would save is taken to be the usual."""
     curve = Curve()

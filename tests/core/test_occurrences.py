@@ -10,7 +10,6 @@ from tests.bench import Bench
 from tests.factory import SAVED, held, sample
 from tuner.core.occurrences import (
     CALM_SECONDS,
-    HABIT_SECONDS,
     WARM_UP_SECONDS,
     Occurrence,
     Occurrences,
@@ -149,20 +148,21 @@ def test_several_are_told_apart() -> None:
 
 
 def test_statements_that_never_rest_are_a_part_of_the_load() -> None:
-    """A load that truncates a table every 40 s is learned in the end; the habit is over when it rests."""
+    """A load that truncates a table every 40 s is learned after ten minutes; ten of rest end the habit."""
     watch = Watch()
-    count = 0
-    for _ in range(25):
-        count += 1
+    for count in range(1, 17):
         watch.see(40, drop_statements=count)
+    assert not watch.learns
+    watch.see(40, drop_statements=17)
 
     assert watch.learns
-    assert "habit" in watch.events[-1].message
+    assert "habit after 10 minutes" in watch.events[-1].message
     said = len(watch.said)
-    watch.see(200, drop_statements=count + 1)
+    watch.see(550, drop_statements=17)
+    watch.see(drop_statements=18)
     assert len(watch.said) == said
-    watch.see(int(HABIT_SECONDS), drop_statements=count + 1)
-    watch.see(drop_statements=count + 2)
+    watch.see(600, drop_statements=18)
+    watch.see(drop_statements=19)
     assert watch.said[said:] == ["begin_drop"]
 
 
