@@ -22,7 +22,6 @@ SHARE = 0.6
 NEAR = 0.04
 NEAR_SECONDS = 30.0
 GROWTH = 1.5
-PARK_LIMIT = 60.0
 PROGRESS = 300.0
 
 Row = dict[str, Any]
