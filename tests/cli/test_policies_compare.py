@@ -55,6 +55,18 @@ def test_the_table_has_every_policy_with_its_ratio(tmp_path: Path, scenario: str
     assert len((directory / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == 4
 
 
+def test_no_configuration_counts(tmp_path: Path, scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs have the default [loop] whatever the environment says; --help says so, and what tries another."""
+    words = ("--compare", "--scenario", scenario, "--policy", "fixed", "--seeds", "1", "--output")
+    before = compare(*words, str(tmp_path / "before"))
+    monkeypatch.setenv("INNOBRIM_LOOP_FIXED_IO_CAPACITY_MAX", "300")
+    after = compare(*words, str(tmp_path / "after"))
+    said = " ".join(compare("--help").stdout.split())
+
+    assert after.stdout.splitlines()[:3] == before.stdout.splitlines()[:3]
+    assert "every run has the default [loop], and innobrim simulate --config tries yours" in said
+
+
 def test_a_settling_time_has_its_band_under_the_table(tmp_path: Path, scenario: str) -> None:
     """Where an age can settle, the table says within what of what it stays, and that the claim differs."""
     words = ("--policy", "fixed", "--seeds", "1", "--output", str(tmp_path / "out"))

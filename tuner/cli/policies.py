@@ -109,7 +109,8 @@ def policies(
     """List the decision laws, or compare them on the simulated server, with bounds on every ratio.
 
     The list has what each does, when to use it, and the constants that it decides by. A comparison writes
-    nothing to any server. Exit 0: all that was asked for is there. Exit 4: --time was up before; the last
+    nothing to any server and reads no configuration: every run has the default [loop], and innobrim simulate
+    --config tries yours. Exit 0: all that was asked for is there. Exit 4: --time was up before; the last
     line is the command that goes on.
     """
     if not compare and resume is None:
