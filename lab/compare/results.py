@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lab.compare.notes import notes_of
 from lab.compare.summary import Group, group, table_csv
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ def groups_of(asked: Asked, comparison: Comparison, runner: Runner) -> list[Grou
     found: list[Group] = []
     for scenario in asked.scenarios:
         searched = comparison.found.get(scenario.name)
+        rows = judged_rows(asked, comparison, runner, scenario)
         notes = [*asked.recorded.get(scenario.name, ()), *(searched.notes if searched is not None else ())]
-        one = group(scenario.name, judged_rows(asked, comparison, runner, scenario), notes=notes)
+        one = group(scenario.name, rows, notes=[*notes_of(rows), *notes])
         found += [] if one is None else [one]
     return found
 

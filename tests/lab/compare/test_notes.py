@@ -1,0 +1,38 @@
+"""What is said under a comparison's table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lab.compare.notes import notes_of
+
+
+def row(contender: str = "cascade", **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
+    """Return a row as far as notes look at it."""
+    return {
+        "contender": contender,
+        "seed": 1,
+        "seconds": 7200,
+        "changes": 20,
+        "changes_in_hour": 15,
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seconds": 600, "changes": 15}, "of the whole run, 600 s, scaled to an hour; max_changes_per_hour"),
+        ({"changes": 130, "changes_in_hour": 60}, "= 60 counts those of one hour, which were 60 at most"),
+        ({}, ""),
+    ],
+    ids=["a short run", "more than the budget", "neither"],
+)
+def test_a_rate_of_changes_is_not_taken_for_a_broken_budget(changed: dict[str, Any], said: str) -> None:
+    """Where changes/h can exceed the hourly budget it says what it counts, and what the budget does."""
+    found = [note for note in notes_of({"cascade": [row(**changed)]}) if note.startswith("changes/h: ")]
+
+    assert len(found) == bool(said)
+    assert all(said in note for note in found)
