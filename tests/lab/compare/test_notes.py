@@ -36,3 +36,24 @@ def test_a_rate_of_changes_is_not_taken_for_a_broken_budget(changed: dict[str, A
 
     assert len(found) == bool(said)
     assert all(said in note for note in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "seconds", "said"),
+    [
+        (("cascade", "bayes"), 7200, "bayes: a trial takes hours, so that none or hardly one has ended"),
+        (("bayes", "bayes-low-water"), 2400, "bayes and bayes-low-water: a trial takes hours"),
+        (("cascade", "bayes"), 86_400, ""),
+        (("cascade", "pid"), 2400, ""),
+    ],
+    ids=["two hours", "both", "a day", "no trials"],
+)
+def test_a_policy_with_trials_is_not_judged_by_runs_without_one(
+    names: tuple[str, ...], seconds: int, said: str
+) -> None:
+    """Where runs end before a trial does, it says that the row is no verdict, and how long would be right."""
+    rows = {name: [row(name, seconds=seconds)] for name in names}
+    found = [note for note in notes_of(rows) if "a trial takes hours" in note]
+
+    assert len(found) == bool(said)
+    assert all(note.startswith(said) and "6 h or more" in note for note in found)
