@@ -1,32 +1,53 @@
-"""What is to be known of a scenario's table, so that nobody reads more out of it than is in it; pure."""
+"""What is to be known of a scenario's table, so that nobody reads more out of it than is in it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lab.compare.summary import HOUR, METRICS, value_of
+from lab.decides import in_place_of, why
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from lab.compare.task import Row
+    from lab.scenarios.schema import Scenario
+    from tuner.settings import PolicyName
 
 CHANGES = next(metric for metric in METRICS if metric.name == "changes_per_hour")
 
-OPTIMISED = ("bayes", "bayes-low-water")
+OPTIMISED: tuple[PolicyName, ...] = ("bayes", "bayes-low-water")
 TRIAL_SECONDS = 6 * HOUR
 """In a shorter run hardly one trial ends, of up to 33 blocks of five minutes or more each."""
 
 
-def notes_of(rows_by_contender: Mapping[str, Sequence[Row]]) -> tuple[str, ...]:
+def notes_of(scenario: Scenario, rows_by_contender: Mapping[str, Sequence[Row]]) -> tuple[str, ...]:
     """Return what is to be known, a line each.
 
     Args:
-        rows_by_contender: of one scenario, the reference first.
+        scenario: what the runs were of.
+        rows_by_contender: its rows, those of the reference first.
     """
     rows = [row for found in rows_by_contender.values() for row in found]
-    return (*_changes(rows), *_trials(rows)) if rows else ()
+    return (*_decided(scenario, rows), *_changes(rows), *_trials(scenario, rows)) if rows else ()
+
+
+def _decided(scenario: Scenario, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield which law decides in place of which policies, so that their rows are the same."""
+    asked: list[PolicyName] = list(dict.fromkeys(row["contender"] for row in rows if row["kind"] == "policy"))
+    places: dict[str, list[str]] = {}
+    for name in asked:
+        if other := in_place_of(name, scenario):
+            places.setdefault(other, []).append(name)
+    for other, names in places.items():
+        same = ", with the same rows" if len(names) > 1 or other in asked else ""
+        yield f"{other} decides in place of {_listed(names)}{same}: {why(scenario)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names in a row, as people have it."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _changes(rows: Sequence[Row]) -> Iterator[str]:
@@ -41,12 +62,13 @@ def _changes(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _trials(rows: Sequence[Row]) -> Iterator[str]:
+def _trials(scenario: Scenario, rows: Sequence[Row]) -> Iterator[str]:
     """Yield that a policy with trials had no time for them, where its row may look like a verdict."""
-    optimised = [name for name in OPTIMISED if any(row["contender"] == name for row in rows)]
+    there = {row["contender"] for row in rows}
+    optimised = [name for name in OPTIMISED if name in there and not in_place_of(name, scenario)]
     if optimised and rows[0]["seconds"] < TRIAL_SECONDS:
         yield (
-            f"{' and '.join(optimised)}: a trial takes hours, so that none or hardly one has ended within "
+            f"{_listed(optimised)}: a trial takes hours, so that none or hardly one has ended within "
             f"{rows[0]['seconds']} s: no verdict on what trials are worth; that takes "
             f"{TRIAL_SECONDS / HOUR:g} h or more, better days"
         )

@@ -36,6 +36,16 @@ def test_the_table_says_what_the_loop_was_up_to(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("flavour", "said"), [("mariadb-11.8", " (pace decides in its place)"), ("mysql-9.7", "")]
+)
+def test_the_title_says_which_law_decides(tmp_path: Path, flavour: str, said: str) -> None:
+    """Where another law than the one asked for decides, the first line names it."""
+    found = simulated("--scenario", scenario_file(tmp_path), "--policy", "pid", "--flavour", flavour)
+
+    assert found.stdout.startswith(f"short, policy pid{said}, {flavour}, seed 1: ")
+
+
 @pytest.mark.parametrize(("settling", "said"), [(100.0, "100 s\n"), (300.0, "that late"), (None, "never\n")])
 def test_an_age_that_swings_to_the_end_is_not_called_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settling: float | None, said: str

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
+from lab.decides import in_place_of
 from lab.scenarios.search import BestStatic
 from lab.simulate_result import NoStatic
 from tuner.cli.wording import counted, gain_text
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from lab.scenarios.search import Untouched
     from lab.simulate_optimiser import Optimised
     from lab.simulate_result import Result
+    from tuner.settings import PolicyName
 
 ROWS = (
     ("throughput", "throughput_mean", "commits/s"),
@@ -39,8 +41,10 @@ LATE = 2 / 3
 
 def print_table(result: Result, scenario: Scenario) -> None:
     """Print a result for people."""
+    other = in_place_of(cast("PolicyName", result.policy), scenario)
+    policy = f"{result.policy} ({other} decides in its place)" if other else result.policy
     click.echo(
-        f"{result.scenario}, policy {result.policy}, {result.flavour}, seed {result.seed}: "
+        f"{result.scenario}, policy {policy}, {result.flavour}, seed {result.seed}: "
         f"{result.seconds} s, counted from {result.measured_from} s"
     )
     if result.settings:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from lab.compare.notes import notes_of
+from lab.scenarios import Scenario, load_scenario
+
+if TYPE_CHECKING:
+    from lab.plant.flavour import FlavourName
+
+STEADY = load_scenario("steady-1200iops")
 
 
 def row(contender: str = "cascade", **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
     """Return a row as far as notes look at it."""
     return {
         "contender": contender,
+        "kind": "policy",
         "seed": 1,
         "seconds": 7200,
         "changes": 20,
@@ -32,7 +40,9 @@ def row(contender: str = "cascade", **changes: Any) -> dict[str, Any]:  # noqa: 
 )
 def test_a_rate_of_changes_is_not_taken_for_a_broken_budget(changed: dict[str, Any], said: str) -> None:
     """Where changes/h can exceed the hourly budget it says what it counts, and what the budget does."""
-    found = [note for note in notes_of({"cascade": [row(**changed)]}) if note.startswith("changes/h: ")]
+    found = [
+        note for note in notes_of(STEADY, {"cascade": [row(**changed)]}) if note.startswith("changes/h: ")
+    ]
 
     assert len(found) == bool(said)
     assert all(said in note for note in found)
@@ -53,7 +63,45 @@ def test_a_policy_with_trials_is_not_judged_by_runs_without_one(
 ) -> None:
     """Where runs end before a trial does, it says that the row is no verdict, and how long would be right."""
     rows = {name: [row(name, seconds=seconds)] for name in names}
-    found = [note for note in notes_of(rows) if "a trial takes hours" in note]
+    found = [note for note in notes_of(STEADY, rows) if "a trial takes hours" in note]
 
     assert len(found) == bool(said)
     assert all(note.startswith(said) and "6 h or more" in note for note in found)
+
+
+def on(flavour: FlavourName) -> Scenario:
+    """Return a scenario on such a server, as it comes."""
+    return replace(STEADY, server=replace(STEADY.server, flavour=flavour))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (
+            on("mariadb-11.8"),
+            "pace decides in place of cascade, pid and probe, with the same rows: no M moves the age below",
+        ),
+        (
+            on("mariadb-10.5"),
+            "cascade decides in place of pid and probe, with the same rows: the page cleaner falls asleep",
+        ),
+        (STEADY, ""),
+    ],
+    ids=["no authority", "sleeps", "each its own"],
+)
+def test_policies_that_do_not_decide_are_named(scenario: Scenario, said: str) -> None:
+    """Where one law decides for several policies, so that their rows are the same, that is said with why."""
+    names = ("cascade", "pid", "probe", "fixed", "bayes-low-water")
+    found = notes_of(scenario, {name: [row(name)] for name in names})
+    notes = [note for note in found if "decides in place of" in note]
+
+    assert len(notes) == bool(said)
+    assert all(note.startswith(said) for note in notes)
+
+
+def test_a_policy_that_does_not_decide_is_not_told_to_take_longer() -> None:
+    """Where no trial can begin whatever the length, nobody is sent away for longer runs."""
+    found = notes_of(on("mariadb-11.8"), {"bayes": [row("bayes", seconds=2400)]})
+
+    assert any(note.startswith("pace decides in place of bayes") for note in found)
+    assert not any("a trial takes hours" in note for note in found)
