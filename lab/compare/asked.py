@@ -40,6 +40,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
         other_seeds: seeds of the scenarios that have another number of them, by name.
         search_seconds: the best settings of a longer scenario are searched on its first so many seconds, and
             judged on all of it; None: searched on all of it.
+        sources: where scenarios came from, by their names; none of one made from a journal.
     """
 
     policies: tuple[PolicyName, ...]
@@ -50,6 +51,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     recorded: dict[str, tuple[str, ...]] = {}
     other_seeds: dict[str, int] = {}
     search_seconds: int | None = None
+    sources: dict[str, str] = {}
 
     def seeded(self, scenario: Scenario) -> list[Scenario]:
         """Return a scenario with each seed."""

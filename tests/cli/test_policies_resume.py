@@ -90,3 +90,33 @@ def test_rows_of_something_else_are_not_added_to(tmp_path: Path, options: tuple[
     assert found.exit_code == 2
     assert "holds rows already" in found.stderr
     assert rows.read_text(encoding="utf-8") == '{"schema": 1, "stage": "block"}\n'
+
+
+@pytest.mark.parametrize(
+    ("edited", "said"),
+    [
+        (SHORT.replace("200", "210"), "differs now"),
+        ("seconds = ", "differs now"),
+        (None, "is gone"),
+        (f"# a word more\n{SHORT}", ""),
+    ],
+    ids=["edited", "broken", "gone", "the same"],
+)
+def test_a_scenario_file_that_was_edited_does_not_count_and_is_said(
+    tmp_path: Path, options: tuple[str, ...], edited: str | None, said: str
+) -> None:
+    """Who edits the file and goes on is told in one line that the copy from the beginning counts."""
+    whole = compare(*options)
+    path = tmp_path / "short.toml"
+    if edited is None:
+        path.unlink()
+    else:
+        path.write_text(edited, encoding="utf-8")
+    again = compare("--resume", str(tmp_path / "out"))
+    lines = [line for line in again.stderr.splitlines() if "short.toml" in line]
+
+    assert (again.exit_code, again.stdout) == (0, whole.stdout)
+    assert len(lines) == bool(said)
+    assert all(
+        f"warning: {path}: {said}; what counts is the copy of short from when" in line for line in lines
+    )

@@ -20,6 +20,7 @@ from lab.compare.recorded import RecordedError, recorded
 from lab.compare.results import groups_of, write_table
 from lab.compare.revision import policies_revision
 from lab.compare.runner import Runner
+from lab.compare.sources import moved_on, source_of
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from tuner.cli.bar import Bar
@@ -89,6 +90,8 @@ def go_on(context: click.Context, directory: Path, *, limit: float | None, jobs:
         usage(str(error))
     except HeldError as error:
         fail(str(error), NO)
+    for line in moved_on(asked):
+        warn(line)
     old = sum(row.get("policies") not in ("", policies_revision()) for row in ledger.rows)
     if old:
         verb = (
@@ -103,10 +106,13 @@ def go_on(context: click.Context, directory: Path, *, limit: float | None, jobs:
 def _asked(wanted: Wanted) -> Asked:
     """Return what is asked for; exit 2 where a scenario or a journal is wrong."""
     scenarios: list[Scenario] = []
+    sources: dict[str, str] = {}
     notes: dict[str, tuple[str, ...]] = {}
     try:
         if wanted.scenarios:
             scenarios += [load_scenario(name) for name in wanted.scenarios]
+            found_at = zip(scenarios, wanted.scenarios, strict=True)
+            sources = {one.name: source_of(name) for one, name in found_at}
         elif wanted.trace is None:
             named = (load_scenario(name) for name in scenario_names())
             scenarios += [one for one in named if one.seconds <= LONGEST_UNNAMED]
@@ -131,6 +137,7 @@ def _asked(wanted: Wanted) -> Asked:
         oracle=wanted.oracle or wanted.clairvoyant,
         clairvoyant=wanted.clairvoyant,
         recorded=notes,
+        sources=sources,
     )
 
 
