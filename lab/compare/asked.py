@@ -149,7 +149,7 @@ def _asked(text: bytes) -> Asked:
 
 
 def _ledger(directory: Path, warned: Callable[[str], None]) -> Ledger:
-    """Return the finished rows; a line that is none is left out, so that its run is done again.
+    """Return the finished rows; a line that is none is left out, so that a run without another is done again.
 
     Raises:
         PlanError: they cannot be read.

@@ -111,7 +111,7 @@ def left_out(line: str) -> str:
     Args:
         line: its file, its number and what is wrong with it.
     """
-    return f"{line}; the line is left out, and its run is done again"
+    return f"{line}; the line is left out, and a run that has no other is done again"
 
 
 def fault(row: Row) -> str:

@@ -28,7 +28,7 @@ def compare(*words: str) -> Result:
 
 
 def test_a_bad_line_among_the_rows_costs_its_own_run(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """What is no row is named with file and line, its run is done again, and no other; nothing is removed."""
+    """What is no row is named with file and line, its run is done again, once; nothing is removed."""
     whole = compare(*options)
     rows = tmp_path / "out" / "rows.jsonl"
     first, second, third, last = rows.read_bytes().splitlines(keepends=True)
@@ -36,6 +36,7 @@ def test_a_bad_line_among_the_rows_costs_its_own_run(tmp_path: Path, options: tu
     damaged = first + b'{"key": \xff\n' + second[:50] + b"\n" + json.dumps(lacking).encode() + b"\n" + last
     rows.write_bytes(damaged)
     again = compare("--resume", str(tmp_path / "out"))
+    once_more = compare("--resume", str(tmp_path / "out"))
 
     for number, why in (
         (2, "not JSON"),
@@ -43,7 +44,10 @@ def test_a_bad_line_among_the_rows_costs_its_own_run(tmp_path: Path, options: tu
         (4, "no row: Object missing required field `outcome`"),
     ):
         assert f"warning: {rows}, line {number}: {why}" in again.stderr
-    assert again.stderr.count("the line is left out, and its run is done again") == 3
+    for found in (again, once_more):
+        assert found.stderr.count("the line is left out, and a run that has no other is done again") == 3
+        assert "its run is done again" not in found.stderr
+    assert "4 runs of 2 policies on 1 scenario, 0 to do" in once_more.stderr
     assert "4 runs of 2 policies on 1 scenario, 2 to do" in again.stderr
     assert (again.exit_code, again.stdout) == (0, whole.stdout)
     assert rows.read_bytes().startswith(damaged)
