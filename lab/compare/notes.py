@@ -21,16 +21,30 @@ OPTIMISED: tuple[PolicyName, ...] = ("bayes", "bayes-low-water")
 TRIAL_SECONDS = 6 * HOUR
 """In a shorter run hardly one trial ends, of up to 33 blocks of five minutes or more each."""
 
+NO_BOUNDS = "no bounds: they need two seeds or more, and with one nobody knows what is chance"
 
-def notes_of(scenario: Scenario, rows_by_contender: Mapping[str, Sequence[Row]]) -> tuple[str, ...]:
+
+def notes_of(
+    scenario: Scenario, rows_by_contender: Mapping[str, Sequence[Row]], *, recorded: bool = False
+) -> tuple[str, ...]:
     """Return what is to be known, a line each.
 
     Args:
         scenario: what the runs were of.
         rows_by_contender: its rows, those of the reference first.
+        recorded: it was made from a journal; its own notes say that it has one run each.
     """
-    rows = [row for found in rows_by_contender.values() for row in found]
-    return (*_decided(scenario, rows), *_changes(rows), *_trials(scenario, rows)) if rows else ()
+    there = [found for found in rows_by_contender.values() if found]
+    if not there:
+        return ()
+    rows = [row for found in there for row in found]
+    alone = len(there) > 1 and all(len(found) == 1 for found in there) and not recorded
+    return (
+        *_decided(scenario, rows),
+        *((NO_BOUNDS,) if alone else ()),
+        *_changes(rows),
+        *_trials(scenario, rows),
+    )
 
 
 def _decided(scenario: Scenario, rows: Sequence[Row]) -> Iterator[str]:

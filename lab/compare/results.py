@@ -26,7 +26,8 @@ def groups_of(asked: Asked, comparison: Comparison, runner: Runner) -> list[Grou
         searched = comparison.found.get(scenario.name)
         rows = judged_rows(asked, comparison, runner, scenario)
         notes = [*asked.recorded.get(scenario.name, ()), *(searched.notes if searched is not None else ())]
-        one = group(scenario.name, rows, notes=[*notes_of(scenario, rows), *notes])
+        notes = [*notes_of(scenario, rows, recorded=scenario.name in asked.recorded), *notes]
+        one = group(scenario.name, rows, notes=notes)
         found += [] if one is None else [one]
     return found
 

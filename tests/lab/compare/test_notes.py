@@ -105,3 +105,23 @@ def test_a_policy_that_does_not_decide_is_not_told_to_take_longer() -> None:
 
     assert any(note.startswith("pace decides in place of bayes") for note in found)
     assert not any("a trial takes hours" in note for note in found)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "names", "recorded", "said"),
+    [
+        (1, ("cascade", "fixed"), False, True),
+        (2, ("cascade", "fixed"), False, False),
+        (1, ("cascade",), False, False),
+        (1, ("cascade", "fixed"), True, False),
+    ],
+    ids=["one seed", "two seeds", "nothing beside it", "a journal, which says so itself"],
+)
+def test_a_ratio_without_bounds_says_what_they_need(
+    *, seeds: int, names: tuple[str, ...], recorded: bool, said: bool
+) -> None:
+    """With one seed there are ratios and no bounds, and a line says that two seeds are the fewest."""
+    rows = {name: [row(name, seed=seed) for seed in range(seeds)] for name in names}
+    found = notes_of(STEADY, rows, recorded=recorded)
+
+    assert any("two seeds or more" in note for note in found) is said
