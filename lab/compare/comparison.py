@@ -103,13 +103,26 @@ class Comparison:
             missing = [task for task in tasks if self._runner.row(task) is None]
             self._runner.stage("policies", seconds=sum(task.scenario.seconds for task in missing))
             self._runner.done(tasks)
-            for scenario in self._asked.scenarios if self._asked.oracle else ():
-                if "untouched" not in self._known.get(scenario.name, ()):
-                    self._statics(scenario)
         except TimeUpError as error:
             self.stopped = error
             return False
+        searched = [
+            one
+            for one in (self._asked.scenarios if self._asked.oracle else ())
+            if "untouched" not in self._known.get(one.name, ())
+        ]
+        for number, scenario in enumerate(searched):
+            try:
+                self._statics(scenario)
+            except TimeUpError as error:
+                self.stopped = TimeUpError(error.needs, self._left(searched[number:]))
+                return False
         return True
+
+    def _left(self, scenarios: Sequence[Scenario]) -> str:
+        """Return that nothing but the searches on these scenarios is left."""
+        what = "the search of best static" + (" and clairvoyant" if self._asked.clairvoyant else "")
+        return f"only {what} is left, on {', '.join(one.name for one in scenarios)}"
 
     def _statics(self, scenario: Scenario) -> None:
         """Search the best static setting and the best M of each piece, and judge them on all seeds."""

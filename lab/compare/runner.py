@@ -28,14 +28,14 @@ WORSE = 1.3
 
 
 class TimeUpError(Exception):
-    """The time is up; the message says how long another run may take.
+    """The time is up; the message says what is left, where only that is, and how long another run may take.
 
     Attributes:
-        needs: the same, in seconds.
+        needs: how long it may take, in seconds.
     """
 
-    def __init__(self, needs: float) -> None:
-        super().__init__(f"another run may take {_said(needs)}")
+    def __init__(self, needs: float, left: str = "") -> None:
+        super().__init__(f"{f'{left}; ' if left else ''}another run may take {_said(needs)}")
         self.needs = needs
 
 
@@ -146,4 +146,6 @@ class Runner:
 
 def _said(seconds: float) -> str:
     """Return a time in words."""
+    if seconds < 1.0:
+        return "less than 1 s"
     return f"{seconds:.0f} s" if seconds < 120.0 else f"{math.ceil(seconds / 60.0)} min"  # noqa: PLR2004 - reads better

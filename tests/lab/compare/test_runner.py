@@ -114,6 +114,25 @@ def test_a_comparison_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert all(0.0 <= one.share <= 1.0 for one in told)
 
 
+@pytest.mark.parametrize(
+    ("clairvoyant", "what"), [(False, "best static is"), (True, "best static and clairvoyant is")]
+)
+def test_where_only_the_search_is_left_that_is_said(tmp_path: Path, *, clairvoyant: bool, what: str) -> None:
+    """When the time is up after the policies it says what is left and where, and no run takes 0 s."""
+    other = replace(SHORT, name="other", seconds=210)
+    asked = Asked(("fixed",), (SHORT, other), 1, oracle=True, clairvoyant=clairvoyant)
+    rows = ledger(tmp_path)
+    with Runner(rows, jobs=1) as runner:
+        runner.done(Comparison(asked, runner).policy_tasks())
+    with Runner(rows, jobs=1, seconds=0.0) as runner:
+        cut = Comparison(asked, runner)
+        assert not cut.run()
+
+    assert str(cut.stopped) == (
+        f"only the search of {what} left, on short, other; another run may take less than 1 s"
+    )
+
+
 def test_the_clairvoyant_is_no_worse_than_the_best_static(tmp_path: Path) -> None:
     """On the seeds searched an M for each piece gives at least what one M for all gives."""
     disk = replace(
