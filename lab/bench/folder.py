@@ -91,7 +91,9 @@ def held(directory: Path, *, new: bool = False, asked: str = ASKED, what: str = 
         os.close(descriptor)
 
 
-def begin(directory: Path, asked: Struct, name: str = ASKED, *, opened: Ledger | None = None) -> Ledger:
+def begin(
+    directory: Path, asked: Struct, name: str = ASKED, *, opened: Ledger | None = None, what: str = "bench"
+) -> Ledger:
     """Make a directory, note in it what was asked for, and return its ledger.
 
     Args:
@@ -99,15 +101,15 @@ def begin(directory: Path, asked: Struct, name: str = ASKED, *, opened: Ledger |
         asked: what is to be gone on with.
         name: of the file with it.
         opened: rows that are there and count, whatever was asked for; without one there may be none.
+        what: a word for what is begun.
 
     Raises:
-        PlanError: it holds other rows already, or cannot be written.
+        PlanError: it holds other rows already, or what was asked for before, or cannot be written.
     """
     others = (directory / ROWS).exists() and not (opened is not None and opened.rows)
     if others or (directory / name).exists():
-        raise PlanError(
-            f"{directory}: holds rows already; go on with --resume {directory}, or name another --output"
-        )
+        why = "holds rows already" if others else f"a {what} was begun there"
+        raise PlanError(f"{directory}: {why}; go on with --resume {directory}, or name another --output")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         part = directory / f"{name}.part"

@@ -108,7 +108,7 @@ def begin(directory: Path, asked: Asked, warned: Callable[[str], None]) -> Ledge
         opened = _ledger(directory, strays.append)
         for one in strays if opened.rows else ():
             warned(one)
-    return folder.begin(directory, asked, ASKED, opened=opened)
+    return folder.begin(directory, asked, ASKED, opened=opened, what=WHAT)
 
 
 def go_on(directory: Path, warned: Callable[[str], None]) -> tuple[Asked, Ledger]:

@@ -84,6 +84,18 @@ def test_a_comparison_that_cannot_be_read_can_be_asked_for_again(
     assert (again.exit_code, again.stdout) == (0, whole.stdout)
 
 
+def test_a_comparison_without_a_row_is_said_to_be_begun(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Where no run has ended yet nobody is told of rows; with one, as before, they are what is in the way."""
+    compare(*options, "--time", "0.01s")
+    begun = compare(*options)
+    compare("--resume", str(tmp_path / "out"))
+    held = compare(*options)
+
+    assert (begun.exit_code, held.exit_code) == (2, 2)
+    assert f"{tmp_path / 'out'}: a comparison was begun there; go on with --resume" in begun.stderr
+    assert f"{tmp_path / 'out'}: holds rows already; go on with --resume" in held.stderr
+
+
 def test_rows_of_something_else_are_not_added_to(tmp_path: Path, options: tuple[str, ...]) -> None:
     """A directory with a bench's rows is refused, and they are as they were."""
     rows = tmp_path / "out" / "rows.jsonl"
