@@ -23,6 +23,11 @@ TRIAL_SECONDS = 6 * HOUR
 
 NO_BOUNDS = "no bounds: they need two seeds or more, and with one nobody knows what is chance"
 
+FIXED = (
+    f"fixed: M = {Settings().fixed_io_capacity_max}, as fixed_io_capacity_max is by default; "
+    "it is none that was searched for"
+)
+
 
 def notes_of(
     scenario: Scenario, rows_by_contender: Mapping[str, Sequence[Row]], *, recorded: bool = False
@@ -42,6 +47,7 @@ def notes_of(
     return (
         *_decided(scenario, rows),
         *((NO_BOUNDS,) if alone else ()),
+        *((FIXED,) if any(row["contender"] == "fixed" for row in rows) else ()),
         *_changes(rows),
         *_trials(scenario, rows),
     )

@@ -125,3 +125,12 @@ def test_a_ratio_without_bounds_says_what_they_need(
     found = notes_of(STEADY, rows, recorded=recorded)
 
     assert any("two seeds or more" in note for note in found) is said
+
+
+def test_the_row_fixed_says_which_m_it_is() -> None:
+    """Where fixed takes part its M is named, and where it does not there is no word about it."""
+    there = notes_of(STEADY, {"cascade": [row()], "fixed": [row("fixed")]})
+    absent = notes_of(STEADY, {"cascade": [row()], "pid": [row("pid")]})
+
+    assert any(note.startswith("fixed: M = 2000, as fixed_io_capacity_max is by default") for note in there)
+    assert not any(note.startswith("fixed") for note in absent)
