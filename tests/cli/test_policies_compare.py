@@ -197,8 +197,11 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
             "--scenario step-up: is there twice",
         ),
         (("--compare", "--trace", "/nowhere/journal.db"), "/nowhere/journal.db"),
-        (("--compare", "--seeds", "0"), "'0': write a number from 1 to 1000"),
-        (("--compare", "--seeds", "=2"), "'=2': write a number from 1 to 1000, or one for a scenario: daily"),
+        (("--compare", "--seeds", "0"), "'0': write a whole number from 1 to 1000"),
+        (
+            ("--compare", "--seeds", "=2"),
+            "'=2': write a whole number from 1 to 1000, or one for a scenario: daily",
+        ),
         (("--compare", "--trace", "a.db", "--trace", "b.db"), "--trace a.db, --trace b.db: only one journal"),
         (("--compare", "--scenario", "burst", "--seeds", "brust=2"), "--seeds brust=…: no such scenario in"),
         (("--compare", "--run", "3"), "--run 3: goes with --trace JOURNAL"),

@@ -16,7 +16,7 @@ from tuner.advice import broken_budgets, expected_effect, statements
 from tuner.authority import pages_dirtied
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
-from tuner.cli.options import configuration, fail, real_server, server_options
+from tuner.cli.options import WholeNumber, configuration, fail, real_server, server_options
 from tuner.cli.saying import say, say_json
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
@@ -74,7 +74,7 @@ class Watched:
 @click.command()
 @server_options
 @click.option(
-    "--seconds", type=click.IntRange(15, 86_400), default=60, show_default=True, help="How long to watch."
+    "--seconds", type=WholeNumber(15, 86_400), default=60, show_default=True, help="How long to watch."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
 def advise(config_path: str | None, *, seconds: int, as_json: bool, **server_flags: object) -> None:

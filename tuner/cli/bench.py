@@ -34,7 +34,7 @@ from tuner.cli.bench_server import (
 )
 from tuner.cli.ended import exit_code, like_ctrl_c
 from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
-from tuner.cli.options import fail, usage
+from tuner.cli.options import WholeNumber, fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
 from tuner.cli.quantities import Duration
 from tuner.cli.saying import say as print_lines
@@ -87,7 +87,7 @@ WEEK = 7 * 86_400
 @click.option(
     "--time", "limit", type=Duration(WEEK), metavar="55m", help="Begin no row that would end later."
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Decides the order; default: drawn.")
+@click.option("--seed", type=WholeNumber(0), help="Decides the order; default: drawn.")
 @click.option("--plan", "only_plan", is_flag=True, help="Only print what would be run, and for how long.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 @click.pass_context

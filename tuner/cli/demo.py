@@ -18,7 +18,7 @@ from lab.servers.choose import Family, choose
 from lab.servers.dsn import parse_dsn
 from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.exits import NO, UNREACHABLE
-from tuner.cli.options import fail, usage
+from tuner.cli.options import WholeNumber, fail, usage
 from tuner.cli.saying import say
 from tuner.cli.serve import make_api
 from tuner.cli.taken import port_taken
@@ -58,10 +58,8 @@ DEFAULT_SECONDS = {"real": 240, "simulated": 60}
     help="A server of your own; it is WRITTEN to, and restored at the end.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before writing to the server named by --dsn.")
-@click.option("--seconds", type=click.IntRange(60, 86_400), help="How long, in real seconds.")
-@click.option(
-    "--port", type=click.IntRange(1, 65_535), default=8633, show_default=True, help="Port of the API."
-)
+@click.option("--seconds", type=WholeNumber(60, 86_400), help="How long, in real seconds.")
+@click.option("--port", type=WholeNumber(1, 65_535), default=8633, show_default=True, help="Port of the API.")
 def demo(kind: str, *, dsn: str | None, yes: bool, seconds: int | None, port: int) -> None:
     """Show the loop at work: half a minute of the default setting, then InnoBrim, then both side by side.
 

@@ -139,6 +139,23 @@ class PolicyChoice(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+class WholeNumber(click.IntRange):
+    """A whole number from a lowest one on; another value is refused with what would be right."""
+
+    def __init__(self, lowest: int, highest: int | None = None) -> None:
+        """Take the bounds, both allowed."""
+        super().__init__(min=lowest, max=highest)
+        self._bounds = f"from {lowest:,}" + ("" if highest is None else f" to {highest:,}")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's signature
+        """Return the number."""
+        try:
+            number: int = super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{str(value)!r} must be a whole number {self._bounds}", param, ctx)
+        return number
+
+
 def warn(message: str) -> None:
     """Say on standard error what a person should know, and go on."""
     say(f"warning: {message}", err=True)

@@ -9,7 +9,7 @@ import click
 
 from api.views import Policies, policies_of
 from policies.catalogue import About
-from tuner.cli.options import PolicyChoice, usage
+from tuner.cli.options import PolicyChoice, WholeNumber, usage
 from tuner.cli.quantities import Duration, Seeds
 from tuner.cli.saying import say_json
 from tuner.config.checks import missing_extra, unusable_extra
@@ -48,7 +48,7 @@ ALONE = frozenset({"as_json", "compare", "resume"})
     metavar="JOURNAL",
     help="A recorded journal: its load and its device's limit, alone or beside --scenario.",
 )
-@click.option("--run", type=int, help="Number of the run in that journal; default: the newest.")
+@click.option("--run", type=WholeNumber(1), help="Number of the run in that journal; default: the newest.")
 @click.option(
     "--seeds",
     multiple=True,
@@ -81,7 +81,7 @@ ALONE = frozenset({"as_json", "compare", "resume"})
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1, 256),
+    type=WholeNumber(1, 256),
     default=min(2, os.cpu_count() or 1),
     show_default=True,
     help="Processes.",

@@ -85,7 +85,7 @@ class Seeds(click.ParamType[tuple[str, int]]):
             or not 1 <= int(number) <= MOST_SEEDS
         ):
             self.fail(
-                f"{value!r}: write a number from 1 to {MOST_SEEDS}, or one for a scenario: daily=5",
+                f"{value!r}: write a whole number from 1 to {MOST_SEEDS}, or one for a scenario: daily=5",
                 param,
                 ctx,
             )

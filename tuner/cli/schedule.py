@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from tuner.cli.errors import answering
-from tuner.cli.options import configuration
+from tuner.cli.options import WholeNumber, configuration
 from tuner.cli.saying import say, say_json
 from tuner.cli.schedule_listing import Pair, Plan, Planned
 from tuner.cli.schedule_plan import planned
@@ -31,7 +31,7 @@ NO_FILE = "no configuration file was read: there is no {}; name another one with
 @click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML).")
 @click.option(
     "--days",
-    type=click.IntRange(1, MOST_DAYS),
+    type=WholeNumber(1, MOST_DAYS),
     default=DAYS,
     show_default=True,
     help="How many days to look ahead.",

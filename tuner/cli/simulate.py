@@ -14,7 +14,7 @@ from lab.simulate_result import Result
 from tuner.cli.bar import Bar
 from tuner.cli.ended import exit_code, like_ctrl_c
 from tuner.cli.exits import NO
-from tuner.cli.options import PolicyChoice, fail, warn
+from tuner.cli.options import PolicyChoice, WholeNumber, fail, warn
 from tuner.cli.saying import say, say_json
 from tuner.cli.simulate_table import print_table
 from tuner.cli.wording import duration
@@ -77,12 +77,10 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
     type=click.Choice(FLAVOURS),
     help="Which server is simulated, all else as the scenario says; default: the scenario's.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), help="Decides every random number; default: the scenario's."
-)
+@click.option("--seed", type=WholeNumber(0), help="Decides every random number; default: the scenario's.")
 @click.option(
     "--seconds",
-    type=click.IntRange(60, 2_678_400),
+    type=WholeNumber(60, 2_678_400),
     help="Length in simulated seconds; default: the scenario's. A day takes about half a minute.",
 )
 @click.option(
