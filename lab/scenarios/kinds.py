@@ -60,9 +60,14 @@ def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint has no type
         return Kind(hint, listed=False, words=f"one of {', '.join(choices)}", choices=choices)
     if isinstance(hint, type) and issubclass(hint, Struct):
         return Kind(hint, listed=False, words="a table with keys of its own")
-    limits = [f"{word} {bounds[name]:,.15g}" for word, name in BOUNDS if name in bounds]
+    limits = [f"{word} {_number(bounds[name])}" for word, name in BOUNDS if name in bounds]
     words = WORDS[hint] + (NOT_EMPTY if hint is str and bounds.get("min_length") else "")
     return Kind(hint, listed=False, words=" ".join([words, *limits]))
+
+
+def _number(limit: float) -> str:
+    """Return a limit, a whole one with all its digits."""
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:,.15g}"
 
 
 def _limits(note: object) -> dict[str, float]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SHORTEST_WINDOW = 60
 """Seconds that must at least be counted."""
 
+HIGHEST_SEED = 10**18
+"""Of a scenario file and of ``--seed``."""
+
 LARGEST_COMMIT = 0.1
 """Largest share of the redo log that one commit may write: a few larger ones fill it, whatever is flushed."""
 
@@ -46,7 +49,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     description: str
     seconds: Annotated[int, Meta(ge=SHORTEST_WINDOW, le=2_678_400)]
     measured_from: Annotated[int, Meta(ge=0)]
-    seed: Annotated[int, Meta(ge=0)] = 1
+    seed: Annotated[int, Meta(ge=0, le=HIGHEST_SEED)] = 1
     fit: str = ""
     server: ServerParameters = msgspec.field(default_factory=ServerParameters)
     disk: DiskParameters = msgspec.field(default_factory=DiskParameters)

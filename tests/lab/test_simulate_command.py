@@ -46,6 +46,16 @@ def test_the_title_says_which_law_decides(tmp_path: Path, flavour: str, said: st
     assert found.stdout.startswith(f"short, policy pid{said}, {flavour}, seed 1: ")
 
 
+@pytest.mark.parametrize(("seed", "code"), [(10**18, 0), (10**18 + 1, 2), (-1, 2)])
+def test_a_seed_is_taken_by_the_option_and_in_a_file_alike(tmp_path: Path, seed: int, code: int) -> None:
+    """What --seed takes, seed in a file takes, and what one refuses the other does, with the same limit."""
+    as_option = simulated("--scenario", scenario_file(tmp_path), "--policy", "fixed", f"--seed={seed}")
+    as_key = simulated("--scenario", scenario_file(tmp_path, f"seed = {seed}{SHORT}"), "--policy", "fixed")
+
+    assert (as_option.exit_code, as_key.exit_code) == (code, code)
+    assert all("1,000,000,000,000,000,000" in one.output for one in (as_option, as_key) if code)
+
+
 @pytest.mark.parametrize(("settling", "said"), [(100.0, "100 s\n"), (300.0, "that late"), (None, "never\n")])
 def test_an_age_that_swings_to_the_end_is_not_called_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settling: float | None, said: str

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
+from lab.scenarios.schema import HIGHEST_SEED
 from lab.simulate import FLAVOURS, SimulateError, resized, shortened
 from lab.simulate import simulate as run_simulation
 from lab.simulate_result import Result
@@ -77,7 +78,11 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
     type=click.Choice(FLAVOURS),
     help="Which server is simulated, all else as the scenario says; default: the scenario's.",
 )
-@click.option("--seed", type=WholeNumber(0), help="Decides every random number; default: the scenario's.")
+@click.option(
+    "--seed",
+    type=WholeNumber(0, HIGHEST_SEED),
+    help="Decides every random number, as seed in a scenario's file; default: the scenario's.",
+)
 @click.option(
     "--seconds",
     type=WholeNumber(60, 2_678_400),
