@@ -80,6 +80,16 @@ def test_the_scenarios_can_be_listed() -> None:
     assert all(line.endswith(load_scenario(line.split()[0]).description) for line in lines)
 
 
+def test_the_list_is_there_for_machines() -> None:
+    """--list --json prints one array with name and description of each, in either order of the two."""
+    found = [json.loads(simulated(*words).stdout) for words in (("--list", "--json"), ("--json", "--list"))]
+
+    assert found[0] == found[1]
+    assert found[0] == [
+        {"name": name, "description": load_scenario(name).description} for name in scenario_names()
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

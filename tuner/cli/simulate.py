@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from tuner.records import TickRecord
 
 
-def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
-    """Print the named scenarios, and do nothing else."""
-    if not wanted or context.resilient_parsing:
+def _list(*, as_json: bool) -> None:
+    """Print the named scenarios."""
+    found = [{"name": name, "description": load_scenario(name).description} for name in scenario_names()]
+    if as_json:
+        say_json(found)
         return
-    names = scenario_names()
-    width = max(len(name) for name in names)
-    for name in names:
-        click.echo(f"{name:<{width}}  {load_scenario(name).description}")
-    context.exit()
+    width = max(len(one["name"]) for one in found)
+    for one in found:
+        click.echo(f"{one['name']:<{width}}  {one['description']}")
 
 
 @click.command(
@@ -55,10 +55,8 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
 )
 @click.option(
     "--list",
+    "only_list",
     is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_list,
     help="Print the named scenarios with a line about each, and end.",
 )
 @click.option(
@@ -99,10 +97,11 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # 
     metavar="FILE.svg",
     help="Draw the policy's run into this file, in place of what is there.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; with --list an array.")
 def simulate(
     scenario_name: str | None,
     *,
+    only_list: bool,
     policy: str | None,
     config_path: str | None,
     flavour: FlavourName | None,
@@ -117,6 +116,9 @@ def simulate(
     Nothing is written but the plot, where one is asked for. docs/simulate.md says what the simulated server
     is good for.
     """
+    if only_list:
+        _list(as_json=as_json)
+        return
     if scenario_name is None:
         raise click.UsageError(
             "which scenario? --scenario NAME or --scenario FILE.toml; --list prints the names"
