@@ -35,7 +35,8 @@ def in_words(message: str, top: type, *beside: str) -> str:
     else:
         types = "|".join(_TYPES)
         what = re.sub(rf"(?<=[` ])({types})(?=[` ])", lambda word: _TYPES[word[1]], what)
-    what = what[:1].lower() + what[1:]
+    if not what[:2].isupper():  # as in JSON
+        what = what[:1].lower() + what[1:]
     return f"{path}: {what}" if path else what
 
 

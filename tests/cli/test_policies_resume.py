@@ -57,9 +57,10 @@ def test_a_bad_line_among_the_rows_costs_its_own_run(tmp_path: Path, options: tu
     ("before", "after", "why"),
     [
         ('"seeds": 2', '"seeds": 2, "pol', "input data was truncated"),
+        ('"seeds": 2', '"seeds": 2, pol', "comparison.json: JSON is malformed: "),
         ('"fixed"', '"magic"', "policies[1]: invalid enum value 'magic'; one of cascade, bayes, "),
     ],
-    ids=["truncated", "a policy of another version"],
+    ids=["truncated", "malformed", "a policy of another version"],
 )
 def test_a_comparison_that_cannot_be_read_can_be_asked_for_again(
     tmp_path: Path, options: tuple[str, ...], before: str, after: str, why: str
