@@ -203,7 +203,14 @@ def test_a_recorded_load_is_one_more_scenario(tmp_path: Path) -> None:
             "'=2': write a whole number from 1 to 1000, or one for a scenario: daily",
         ),
         (("--compare", "--trace", "a.db", "--trace", "b.db"), "--trace a.db, --trace b.db: only one journal"),
-        (("--compare", "--scenario", "burst", "--seeds", "brust=2"), "--seeds brust=…: no such scenario in"),
+        (
+            ("--compare", "--scenario", "burst", "--seeds", "brust=2"),
+            "--seeds brust=…: no such scenario in this comparison; the only one is burst",
+        ),
+        (
+            ("--compare", "--scenario", "burst", "--scenario", "batch", "--seeds", "brust=2"),
+            "no such scenario in this comparison; there are burst, batch",
+        ),
         (("--compare", "--run", "3"), "--run 3: goes with --trace JOURNAL"),
         (("--compare", "--time", "soon"), "'soon' is no duration"),
         (("--resume", "/nowhere"), "/nowhere: no comparison's directory: it has no comparison.json"),

@@ -241,7 +241,7 @@ def test_options_that_do_not_fit_are_refused(bench: Path, state: Path, tmp_path:
 
     assert "names a run of one journal" in report(bench, "--run", 1).output
     assert "rows of a bench have a page of their own" in report(bench, state).output
-    assert "no run 9; there are 1 to 1" in report(state, "--run", 9, "--output", tmp_path / "x.html").output
+    assert "no run 9; the only one is 1" in report(state, "--run", 9, "--output", tmp_path / "x.html").output
     assert "that is what the page is made of" in report(bench, "--output", rows).output
     assert rows.read_bytes() == before
     assert "no such file" in report(bench, "--output", tmp_path / "no" / "x.html").output

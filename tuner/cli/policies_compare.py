@@ -128,7 +128,8 @@ def _asked(wanted: Wanted) -> Asked:
     if twice := sorted({name for name in called if called.count(name) > 1}):
         usage(f"--scenario {', '.join(twice)}: is there twice; every scenario needs a name of its own")
     if unknown := [name for name in wanted.seeds if name and name not in called]:
-        usage(f"--seeds {unknown[0]}=…: no such scenario in this comparison; there are {', '.join(called)}")
+        there = f"there are {', '.join(called)}" if len(called) > 1 else f"the only one is {called[0]}"
+        usage(f"--seeds {unknown[0]}=…: no such scenario in this comparison; {there}")
     return Asked(
         policies=_reference_first(_policies(wanted.policies)),
         scenarios=tuple(scenarios),

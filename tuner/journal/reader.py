@@ -223,7 +223,11 @@ def _choose(path: Path, journal: ReadOnlyJournal, run: int | None) -> tuple[Any,
     rows = journal.rows("SELECT * FROM runs WHERE run = ?", (run,))
     if not rows:
         ((first, last),) = journal.rows("SELECT min(run), max(run) FROM runs")
-        there = "no run was started in it yet" if first is None else f"there are {first} to {last}"
+        there = f"there are {first} to {last}"
+        if first is None:
+            there = "no run was started in it yet"
+        elif first == last:
+            there = f"the only one is {first}"
         raise JournalError(f"{path}: no run {run}; {there}")
     return rows[0]
 
