@@ -51,10 +51,13 @@ HOLDS = {
     HoldCode.PAUSED: ("a person asked, with `pause` or `park`", "`innobrim resume`"),
     HoldCode.NOT_WRITER: (
         (
-            "another daemon has the writer lock, the server is `read_only` or `super_read_only`, or three "
-            "writes in a row were refused"
+            "another daemon has the writer lock, the server is `read_only` or `super_read_only`, no M is "
+            "within both the limits and the procedure's bounds, or three writes in a row were refused"
         ),
-        "the other one's end; `read_only` OFF, or `allow_read_only_writes`; after refusals `innobrim resume`",
+        (
+            "the other one's end; `read_only` OFF, or `allow_read_only_writes`; other limits or bounds; "
+            "after refusals `innobrim resume`"
+        ),
     ),
     HoldCode.PRIVILEGE_LOST: (
         "the server refused a write for want of a privilege",
