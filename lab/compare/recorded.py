@@ -1,8 +1,10 @@
 """A recorded journal as a scenario: its load and its device's limit, as far as they were seen.
 
-Changes that fall evenly on H pages, n of them in the age, leave ``D = H * (1 - exp(-u))`` dirty, with
-``u = n / H``, and the share of changes that make another page dirty is ``exp(-u)``. So the combining exponent
-that was seen is u, and H and the changes of a transaction follow from the pages dirty and newly dirtied.
+Of changes that fall evenly on H pages, D of them dirty, the share ``1 - D / H`` makes another page dirty.
+So the pages newly dirtied for a byte of redo fall with D along a straight line, which is nought at H and at
+D = 0 has the changes for a byte of redo. Where D hardly moved in the journal no line can be told, and the
+combining exponent that the daemon had seen stands in: at rest the age has u changes for each of the H pages,
+``D / H = u / (1 + u)``, and that is the exponent.
 """
 
 from __future__ import annotations
@@ -38,9 +40,12 @@ LONGEST_GAP = 60.0
 SHORTEST = 300.0
 """Seconds of readings that a comparison needs at least."""
 
-LEAST_COMBINING, MOST_COMBINING = 0.05, 1.5
 LEAST_FRESH = 0.05
 """Share of the changes that make another page dirty is taken to be this at least."""
+
+LEAST_COMBINING, MOST_COMBINING = 0.05, 1.0 - LEAST_FRESH
+TELLING = 10.0
+"""Standard errors that the line's slope is away from none at least; with less it is not believed."""
 
 STRANGE = 8.0
 """A transaction's redo is believed to be up to so many times the mean, and so many times less."""
@@ -117,7 +122,7 @@ def recorded(items: Iterable[Run | Snapshot | TickRecord], *, name: str) -> Reco
     )
     if min(whole.redo, whole.commits, whole.dirtied, whole.dirty) <= 0.0:
         raise RecordedError(f"{name}: next to nothing was written in it")
-    combining = next(
+    seen = next(
         (one.estimate.combining_exponent for one in reversed(records) if one.estimate is not None), 0.5
     )
     server = _simulated(facts, readings[0], name)
@@ -128,7 +133,7 @@ def recorded(items: Iterable[Run | Snapshot | TickRecord], *, name: str) -> Reco
         measured_from=_counted_from(seconds, server.redo_capacity, whole),
         server=server,
         disk=_disk(bins, server),
-        load=_load(bins, whole, min(MOST_COMBINING, max(LEAST_COMBINING, combining))),
+        load=_load(bins, whole, _pages_touched(bins, whole, seen)),
     )
     limited = any(one.limited for one in bins)
     return Recorded(scenario, (OFFERED, NO_DICE) if limited else (OFFERED, NO_DICE, UNLIMITED))
@@ -186,10 +191,30 @@ def _counted_from(seconds: float, redo_capacity: int, whole: _Bin) -> int:
     return int(min(seconds - SHORTEST_WINDOW, seconds / 3.0, 2.0 * residence))
 
 
-def _load(bins: list[_Bin], whole: _Bin, combining: float) -> LoadParameters:
+def _pages_touched(bins: list[_Bin], whole: _Bin, seen: float) -> float:
+    """Return the pages that the load changes, from what was dirty and newly dirtied.
+
+    Args:
+        bins: the journal.
+        whole: all of it.
+        seen: the combining exponent that the daemon had seen.
+    """
+    mean = sum(one.dirty * one.redo for one in bins) / whole.redo
+    density = whole.dirtied / whole.redo
+    spread = sum(one.redo * (one.dirty - mean) ** 2 for one in bins)
+    slope = sum((one.dirtied - density * one.redo) * (one.dirty - mean) for one in bins) / max(spread, 1e-9)
+    off = [one.dirtied - (density + slope * (one.dirty - mean)) * one.redo for one in bins]
+    scatter = sum(away**2 / one.redo for away, one in zip(off, bins, strict=True) if one.redo > 0.0)
+    error = math.sqrt(scatter / (max(1, len(bins) - 2) * max(spread, 1e-9)))
+    if -slope > TELLING * error:
+        seen = whole.dirty / (mean - density / slope)
+    return whole.dirty / min(MOST_COMBINING, max(LEAST_COMBINING, seen))
+
+
+def _load(bins: list[_Bin], whole: _Bin, pages: float) -> LoadParameters:
     """Return transactions at the recorded redo rate that make as many new pages dirty."""
-    pages = whole.dirty / (1.0 - math.exp(-combining))
-    touches = whole.dirtied / whole.commits * math.exp(combining)
+    fresh = sum(one.redo * max(LEAST_FRESH, 1.0 - one.dirty / pages) for one in bins) / whole.redo
+    touches = whole.dirtied / whole.commits / fresh
     mean = whole.redo / whole.commits
     changes: list[LoadChange] = []
     at, most = 0.0, 0.0

@@ -10,12 +10,13 @@ from lab.compare.recorded import UNLIMITED, Recorded, RecordedError, recorded
 from lab.plant.clock import SimClock
 from lab.plant.parameters import LoadChange, LoadParameters
 from lab.plant.server import SimulatedServer
-from lab.scenarios import Scenario
+from lab.scenarios import Scenario, load_scenario
+from lab.scenarios.static import run_pair
 from lab.simulate_loop import run_policy
 from tests.factory import FACTS
 from tuner.core.window import all_flushed
 from tuner.journal.tables import Run
-from tuner.records import Sample, TickRecord
+from tuner.records import Capacity, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 SETTINGS = Settings(mode=Mode.ACTIVE, policy="fixed", fixed_io_capacity_max=600)
@@ -60,6 +61,21 @@ def test_a_recorded_load_writes_the_same_redo_and_pages_again() -> None:
         (redo, pages), (redo_again, pages_again) = rates(before, start, end), rates(again, start, end)
         assert redo_again == pytest.approx(redo, rel=0.01)
         assert pages_again == pytest.approx(pages, rel=0.1)
+
+
+def test_what_another_age_costs_is_foretold_from_a_journal_at_the_brim() -> None:
+    """Recorded while the age is held high, the load writes as many pages at low ages as it really would."""
+    scenario = load_scenario("open-70")
+    records: list[TickRecord] = []
+    run_policy(scenario, Settings(mode=Mode.ACTIVE), publish=records.append)
+    again = made_of(records, scenario).scenario
+
+    assert records[-1].estimate is not None
+    assert records[-1].estimate.age_ratio > 0.8
+    for pair in (Capacity(10_000, 20_000), Capacity(500, 1000), Capacity(200, 400)):
+        truth, foretold = run_pair(scenario, pair), run_pair(again, pair)
+        assert foretold.pages_per_commit == pytest.approx(truth.pages_per_commit, rel=0.05)
+        assert foretold.age_ratio_mean == pytest.approx(truth.age_ratio_mean, rel=0.1)
 
 
 def test_a_device_at_its_limit_is_simulated_with_it() -> None:
