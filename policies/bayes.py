@@ -87,7 +87,8 @@ class Bayes:
     def _evidence(self, context: Context) -> list[Trial]:
         """Return the trials under a load like this that are young enough, oldest first.
 
-        By the clock of the newest one: a trial that a wrong clock put far ahead makes none of the others old.
+        By the clock of the newest one: where a wrong clock put that one far ahead, the others count as old
+        until a trial ends by the right one.
         """
         newest = self._log[-1].at if self._log else 0.0
         return [

@@ -223,6 +223,18 @@ def test_an_emergency_in_a_tried_block_ends_the_trial_at_once() -> None:
     assert bench.state.mark.rest_until > 1000.0 + bench.server.now + 3000.0
 
 
+def test_what_a_suggestion_moved_is_followed_once_also_beside_a_trial() -> None:
+    """A set-point that was moved just before a trial begins is not followed anew at every tick of it."""
+    bench = begun(beside())
+    moved = replace(bench.state.trials, moved_from=0.8)
+    bench.state = replace(bench.state, trials=moved)
+
+    bench.turn()
+
+    assert bench.state.mark.running is not None
+    assert bench.state.trials.moved_from == 0.0
+
+
 def test_somebody_elses_mark_makes_the_loop_yield() -> None:
     """A mark that is not what we wrote last is a foreign change: held, left as it is, and theirs."""
     bench = trying(beside())

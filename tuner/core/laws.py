@@ -15,11 +15,6 @@ from tuner.core.state import State
 from tuner.core.window import Window
 from tuner.records import Event, Sample
 
-CATCHES_UP = (
-    "the page cleaner flushes all that was dirty when the age was at the flush limit, M pages a second"
-)
-"""What is said while it does."""
-
 ASLEEP_SECONDS = 3.0
 """A page cleaner that is awake flushes once a second; one that the device holds up may take longer."""
 

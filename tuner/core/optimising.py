@@ -63,6 +63,7 @@ def follow(
         if slice_.at is not None:
             state = replace(state, trials=Trials(evidence=slice_.evidence))
         return state, []
+    slice_ = replace(slice_, moved_from=0.0)  # what was moved at this tick was followed at it
     if state.mark.running is not None:  # the law is another one in every second block, and the evidence stays
         slice_, events = trials.barred(
             slice_, "a trial of the low-water mark is under way", now=now, wall=wall
