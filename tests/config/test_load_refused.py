@@ -291,3 +291,17 @@ def test_an_empty_name_of_a_file_is_named_as_the_option() -> None:
         load_config("", environ={}, flags={})
 
     assert caught.value.problems == ("--config is empty: give it the path of a TOML file",)
+
+
+def test_a_directory_that_may_not_be_entered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may not look into the default file's directory is told so, and not that all is as by default."""
+
+    def deny(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", deny)
+    monkeypatch.setattr(Path, "read_text", deny)
+    with pytest.raises(
+        ConfigError, match=r"none\.toml: permission denied; it must be readable by the account"
+    ):
+        load_config(None, environ={}, flags={})

@@ -5,12 +5,9 @@ Everything wrong is reported at once, each with its source, the value and what w
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from pathlib import Path
 from typing import Any
 
 from tuner.config.checks import contradictions
@@ -34,11 +31,11 @@ from tuner.config.keys import (
 )
 from tuner.config.schedule import read_schedule
 from tuner.config.schema import Config, ScheduleTable
+from tuner.config.tomlfile import file_of, read_toml
 from tuner.systemd import watchdog_seconds
 
-__all__ = ["DEFAULT_PATH", "ConfigError", "file_of", "load_config"]
+__all__ = ["ConfigError", "load_config"]
 
-DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
 PASSWORD_PLACES = (
     "put the password into a MySQL option file (server.defaults_file), a systemd credential named "
     f"mysql-password, or {PASSWORD_VARIABLE}"
@@ -105,7 +102,7 @@ def load_config(
     """Return the configuration in force.
 
     Args:
-        path: TOML file; None reads ``DEFAULT_PATH`` where it exists.
+        path: TOML file; None reads the one at its default path, where there is one.
         environ: environment; an empty ``INNOBRIM_*`` variable counts as absent, and "none"
             empties an optional key that the file sets.
         flags: dotted key to value, None where the flag was not given.
@@ -132,11 +129,6 @@ def load_config(
     for note in gathered.notes:
         noted(note)
     return config
-
-
-def file_of(path: str | None) -> str | None:
-    """Return the file that is read: the one given, else ``DEFAULT_PATH`` where it exists; None for none."""
-    return DEFAULT_PATH if path is None and Path(DEFAULT_PATH).exists() else path
 
 
 def _build(gathered: _Gathered) -> Config:
@@ -172,46 +164,8 @@ def _one_address(gathered: _Gathered) -> None:
         gathered.problems.append(f"{both}: two ways to one server; leave out the socket, or host and port")
 
 
-def _read_toml(path: str) -> dict[str, Any]:
-    if not path:
-        raise ConfigError(["--config is empty: give it the path of a TOML file"])
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise ConfigError([f"{path}: no such file; give --config the path of a TOML file"]) from error
-    except PermissionError as error:
-        raise ConfigError(
-            [f"{path}: permission denied; it must be readable by the account that runs this command"]
-        ) from error
-    except IsADirectoryError as error:
-        raise ConfigError([f"{path}: a directory; give --config the path of a TOML file in it"]) from error
-    except OSError as error:
-        raise ConfigError(
-            [f"{path}: cannot be read: {error.strerror}; give --config the path of a TOML file"]
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: not UTF-8 at byte {error.start}"]) from error
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError([f"{path}: not TOML: {error}{_start_of_line(text, str(error))}"]) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise ConfigError([f"{path}: not TOML that can be used: {error}"]) from error
-
-
-def _start_of_line(text: str, said: str) -> str:
-    """Quote the line that is meant as far as its key: the value may be a secret."""
-    place = re.search(r"at line (\d+)", said)
-    line = text.split("\n")[int(place[1]) - 1] if place else text.rstrip().rpartition("\n")[2]
-    key, equals, _ = line.partition("=")
-    if not equals:
-        return ""
-    twice = " is there already" if "overwrite" in said else ""
-    return f': "{key.strip()} = …"{twice}'
-
-
 def _take_file(gathered: _Gathered, path: str) -> None:
-    for section, table in _read_toml(path).items():
+    for section, table in read_toml(path).items():
         if isinstance(table, dict) and section in SECTIONS:
             for name, value in table.items():
                 _take_from_table(gathered, path, f"{section}.{name}", value)

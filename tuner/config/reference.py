@@ -16,9 +16,9 @@ from tuner.config.checks import (
     STATEMENTS_OF_THE_FACTS,
 )
 from tuner.config.keys import KEYS, PASSWORD_VARIABLE, SCHEDULE_KEYS, SECTION_TYPES, Key
-from tuner.config.load import DEFAULT_PATH
 from tuner.config.schedule import REQUIRED
 from tuner.config.schema import ScheduleTable
+from tuner.config.tomlfile import DEFAULT_PATH
 
 COMMAND = "python -m tuner.config.reference > docs/configuration.md"
 
