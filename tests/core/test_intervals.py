@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import ACTIVE, SAVED
 from tuner.core.sawtooth import SPAN_SECONDS
+from tuner.records import DecisionKind
 
 SELDOM = replace(ACTIVE, stale_seconds=25.0, emergency_seconds=20.0)
 JITTER = (0.0, 0.03, -0.02, 0.01, -0.03)
@@ -40,3 +41,21 @@ def test_the_teeth_of_the_checkpoint_age_are_watched_at_every_interval(interval:
         bench.turn(seconds=interval + next(late))
 
     assert bench.state.sawtooth.calm_seconds > SPAN_SECONDS
+
+
+@pytest.mark.parametrize("away", [15, 18, 20])
+def test_an_outage_is_no_interval(away: int) -> None:
+    """No rate spans the seconds without a reading, and no calm: the park that is owed goes by the load."""
+    bench = Bench(ACTIVE).in_control()
+    bench.turns(400)
+    bench.server.down, bench.server.redo_rate = "gone", 3e4
+    bench.turns(away)
+    bench.server.down, bench.server.redo_rate = "", 2e6
+    back = bench.turn()
+    parked = bench.turn()
+
+    assert back.estimate is None
+    assert parked.estimate is not None
+    assert parked.estimate.redo_rate == pytest.approx(2e6, rel=0.05)
+    assert parked.decision.kind is DecisionKind.PARK
+    assert bench.state.sawtooth.calm_seconds <= 1.0

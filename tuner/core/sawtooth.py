@@ -25,8 +25,8 @@ LEAST = 0.9
 """Share of the time between two checkpoints that is reckoned with at least: readings a second apart miss
 the tip of a tooth."""
 
-LONGEST_GAP = 21.0
-"""Readings farther apart than this are another time's, seconds: twice the longest interval, and a little."""
+LONGEST_GAP = 10.5
+"""Readings farther apart than this are another time's, seconds: the longest interval, and a little."""
 
 
 class Sawtooth(Struct, frozen=True):

@@ -18,9 +18,8 @@ RATE_SECONDS = 10.0
 WARM_SECONDS = RATE_SECONDS - 1.0
 """Readings so far apart are enough for them."""
 
-SELDOM_SECONDS = 21.0
-"""Two of the longest intervals between ticks, and a little: so far back a reading is kept where none of the
-last ten seconds would do without it."""
+LONGEST_INTERVAL = 10.5
+"""The longest interval between ticks, and a little. Readings farther apart are no neighbours, seconds."""
 
 LEAST_SECONDS = 0.5
 """Two readings nearer to each other say nothing of a rate."""
@@ -102,9 +101,9 @@ def extend(window: Window, sample: Sample, *, newly_dirtied: float, most: float 
     kept = next(
         (place for place, one in enumerate(window) if one.at > point.at - WINDOW_SECONDS), len(window)
     )
-    short = kept == len(window) or window[kept].at > point.at - WARM_SECONDS
-    if kept and short and window[kept - 1].at > point.at - SELDOM_SECONDS:
-        kept -= 1
+    if 0 < kept < len(window) and window[kept].at > point.at - WARM_SECONDS:
+        seldom = window[kept].at - window[kept - 1].at <= LONGEST_INTERVAL
+        kept -= 1 if seldom else 0  # the rates would not be known without it
     return (*window[kept:], point)
 
 
