@@ -81,6 +81,10 @@ def test_bounds_beside_the_limits_are_a_problem() -> None:
     assert found.outcome == "problem"
     assert "the limits are 100 to 600, and the procedure takes 1000 to 8000" in found.message
     assert "innobrim setup-sql" in found.fix
+    assert (
+        said(guarded(Bounds(1000, 8000, 4000)), may=True, settings=Settings(max_io_capacity_max=600)).outcome
+        == "problem"
+    )
 
 
 def test_check_proves_the_procedure_by_a_write_through_it() -> None:

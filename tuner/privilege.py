@@ -26,6 +26,8 @@ def way_of_writing(sample: Sample, facts: Facts, settings: Settings, *, may: boo
         return _without(facts, may=may)
     found = f"C and M are set through {SET_GLOBAL}, which takes {facts.procedure}"
     everything = "whoever has the password can set every global variable"
+    if why := contradiction(settings, facts):
+        return Line("privilege", "problem", why, f"set other limits, or {MADE_ANEW_WIDER}")
     if may:
         return Line(
             "privilege",
@@ -34,8 +36,6 @@ def way_of_writing(sample: Sample, facts: Facts, settings: Settings, *, may: boo
             "take it away, as an administrator",
             (revoke(facts.write_privilege, facts.named_account),),
         )
-    if why := contradiction(settings, facts):
-        return Line("privilege", "problem", why, f"set other limits, or {MADE_ANEW_WIDER}")
     refused = _refused(sample, facts, settings)
     if refused is not None:
         return Line("privilege", "warning", f"{found}: {refused[0]}", refused[1])

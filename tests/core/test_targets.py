@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, command
-from tuner.core.limits import allowed
+from tuner.core.limits import allowed, contradiction
 from tuner.records import Bounds, Capacity, Facts, HoldCode, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -64,6 +64,48 @@ def test_limits_that_leave_no_m_hold_the_loop() -> None:
     assert hold.reason == "no M is allowed: the limits are 100 to 600, and the procedure takes 1000 to 8000"
     assert not server.applied
     assert allowed(bench.state.settings, bench.state.facts)[1] <= 600
+
+
+def test_the_originals_come_back_also_where_the_limits_leave_no_m() -> None:
+    """A file that contradicts the procedure holds the loop, and not the way back, which no limit binds."""
+    server = FakeServer()
+    server.told = {"procedure": Bounds(150, 20_000, 10_000)}
+    bench = Bench(Settings(mode=Mode.ACTIVE), server).in_control()
+    bench.turns(100)
+    ours = server.capacity
+    bench.turn(command("settings", settings=Settings(mode=Mode.ACTIVE, max_io_capacity_max=120)))
+    bench.turns(10)
+    held = server.capacity
+    parked = bench.turn(command("park"))
+    asked = bench.turn(command("restore"))
+    bench.turns(300)
+
+    assert held == ours
+    assert not parked.acknowledgements[0].accepted
+    assert "the limits are 100 to 120, and the procedure takes 150" in parked.acknowledgements[0].message
+    assert asked.acknowledgements[0].accepted, asked.acknowledgements[0].message
+    assert server.capacity == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("ratio", "procedure", "said"),
+    [
+        (10, None, "the limits are 100 to 600, and C is at least 100, so that M is at least 1000"),
+        (
+            10,
+            Bounds(100, 20_000, 10_000),
+            "the procedure takes 100 to 20000, and C is at least 100, so that M is at least 1000",
+        ),
+        (None, Bounds(1000, 8000, 4000), "the limits are 100 to 600, and the procedure takes 1000 to 8000"),
+        (None, Bounds(100, 20_000, 10_000), ""),
+    ],
+)
+def test_what_leaves_no_m_is_named(ratio: int | None, procedure: Bounds | None, said: str) -> None:
+    """Of limits, procedure, ratio and the server's minimum those are named that contradict each other."""
+    found = contradiction(Settings(max_io_capacity_max=600, ratio=ratio), replace(FACTS, procedure=procedure))
+
+    assert found.endswith(said)
+    assert bool(found) is bool(said)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tuner.core import guards, leaving
 from tuner.core.floor import floor
-from tuner.core.holds import CANNOT_WRITE
+from tuner.core.holds import given_back
 from tuner.core.limits import bounds
 from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
@@ -43,8 +43,7 @@ def decide(
     if state.park_owed is not None:
         return leaving.park(state, state.park_owed, sample, holds, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
-    refused = any(hold.code in CANNOT_WRITE for hold in holds)
-    if state.mode is Mode.ACTIVE and state.restoring and not refused:
+    if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
         return leaving.restore(state, sample, now=now)
     return _carry_out(state, wanted, current, found, holds, now=now)
 

@@ -54,7 +54,7 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
             hold(HoldCode.INERT, inert, inert_end(state, sample))
         if sample.resizing:
             hold(HoldCode.RESIZING, "a redo capacity change is under way", "the server, when it is done")
-        bars = not_writer(state, sample)
+        bars = (*not_writer(state, sample), *_no_room(state))
         if bars and (latches.refused is None or latches.refused.code is not HoldCode.NOT_WRITER):
             hold(
                 HoldCode.NOT_WRITER,
@@ -75,16 +75,26 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
     if state.facts.managed:
         refused = f"{state.facts.managed} takes no SET GLOBAL of innodb_io_capacity"
         bars.append((refused, "nothing: it is for the provider's own way, which innobrim advise prints"))
-    if why := contradiction(state.settings, state.facts):
-        bars.append(
-            (why, "other limits in the configuration, or a procedure made anew by innobrim setup-sql")
-        )
     variable = read_only(state, sample)
     if variable:
         whose = "ours" if state.writes.own == sample.capacity else "not ours"
         left = f"{variable} is ON; left at {sample.capacity}, {whose}"
         bars.append((left, "read_only OFF, or loop.allow_read_only_writes"))
     return tuple(bars)
+
+
+def _no_room(state: State) -> tuple[tuple[str, str], ...]:
+    """Return why no M may be set at all, with what clears it; the originals may be, which no limit binds."""
+    why = contradiction(state.settings, state.facts)
+    if not why:
+        return ()
+    return ((why, "other limits in the configuration, or a procedure made anew by innobrim setup-sql"),)
+
+
+def given_back(state: State, sample: Sample) -> bool:
+    """Tell whether the originals may be written back where somebody asked for it."""
+    refused = state.latches.refused
+    return not not_writer(state, sample) and (refused is None or refused.code not in CANNOT_WRITE)
 
 
 def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
@@ -101,7 +111,7 @@ def unparkable(state: State, sample: Sample | None) -> tuple[str, ...]:
         if hold is not None and hold.code in NEVER_PARKED
     ]
     if sample is not None:
-        return (*found, *(reason for reason, _ in not_writer(state, sample)))
+        return (*found, *(reason for reason, _ in (*not_writer(state, sample), *_no_room(state))))
     old = [hold.reason for hold in state.holds if hold.code is HoldCode.NOT_WRITER]
     return tuple(dict.fromkeys([*found, *old]))
 

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from tuner.core import latency, parking
 from tuner.core.holds import NEVER_PARKED, not_writer
+from tuner.core.limits import contradiction
 from tuner.core.mark import owed
 from tuner.core.outcome import kept, written
 from tuner.core.plan import Steps, plan
@@ -30,8 +31,9 @@ def park(
     base = kept(state, current, "park", why)
     codes = {hold.code for hold in holds}
     asked = owed.kind is ParkFor.PERSON
-    if not_writer(state, sample) or (codes & NEVER_PARKED and not asked):
-        return state, replace(base, detail=f"{why}; the values in force are not ours to change")
+    beside = contradiction(state.settings, state.facts)
+    if beside or not_writer(state, sample) or (codes & NEVER_PARKED and not asked):
+        return state, replace(base, detail=f"{why}; {beside or 'the values in force are not ours to change'}")
     if not asked and state.writes.own != current:
         return state, replace(base, detail=f"{why}; nothing of ours is in force")
     if owed.kind in PARKED_BEFORE and codes:

@@ -28,12 +28,14 @@ def contradiction(settings: Settings, facts: Facts) -> str:
     if highest // ratio * ratio >= lowest:
         return ""
     multiple = "" if settings.ratio is None else f" that is a multiple of ratio {ratio}"
-    ours = f"{settings.min_io_capacity_max} to {settings.max_io_capacity_max}"
+    asked = [f"the limits are {settings.min_io_capacity_max} to {settings.max_io_capacity_max}"]
     bounds = facts.procedure
-    theirs = f"C is at least {facts.capacity_minimum}"
     if bounds is not None:
-        theirs = f"the procedure takes {bounds.lowest_io_capacity_max} to {bounds.highest_io_capacity_max}"
-    return f"no M{multiple} is allowed: the limits are {ours}, and {theirs}"
+        taken = f"{bounds.lowest_io_capacity_max} to {bounds.highest_io_capacity_max}"
+        asked.append(f"the procedure takes {taken}")
+    if (least := facts.capacity_minimum * ratio) > highest:
+        asked.append(f"C is at least {facts.capacity_minimum}, so that M is at least {least}")
+    return f"no M{multiple} is allowed: {', and '.join(asked)}"
 
 
 def _both(settings: Settings, facts: Facts) -> tuple[int, int]:

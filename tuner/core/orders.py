@@ -9,7 +9,7 @@ from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.drain import begun, refusal
 from tuner.core.latency import Pace
-from tuner.core.limits import bounds
+from tuner.core.limits import bounds, contradiction
 from tuner.core.plan import near
 from tuner.core.standing import waiting, why_advisory
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
@@ -160,7 +160,7 @@ def _called_off(state: State, under_way: Drain, why: str) -> State:
 
 def park(state: State, asked: Asked) -> Outcome:
     """Leave a safe setting behind, then keep hands off."""
-    why = cannot_write(state, asked)
+    why = cannot_write(state, asked) or contradiction(state.settings, state.facts)
     if why:
         return refused(state, why)
     pair = state.park_target
