@@ -37,8 +37,20 @@ def moved_on(asked: Asked) -> Iterator[str]:
         except ScenarioError:
             same = False
         if not same:
-            there = source in scenario_names() or Path(source).exists()
             yield (
-                f"{source}: {'differs now' if there else 'is gone'}; what counts is the copy of "
+                f"{source}: {_state_of(source)}; what counts is the copy of "
                 f"{scenario.name} from when this comparison was begun"
             )
+
+
+def _state_of(source: str) -> str:
+    """Return what became of a scenario that is not what it was."""
+    if source in scenario_names():
+        return "differs now"
+    try:
+        Path(source).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return "is gone"
+    except OSError as error:
+        return f"cannot be read now, {error.strerror}"
+    return "differs now"

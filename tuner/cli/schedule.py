@@ -38,7 +38,7 @@ NO_FILE = "no configuration file was read: there is no {}; name another one with
 )
 @click.option(
     "--limit",
-    type=click.IntRange(1),
+    type=WholeNumber(1),
     metavar="N",
     help=f"How many coming windows to list at most.  [default: {LINES}, or {OBJECTS} with --json]",
 )

@@ -20,9 +20,12 @@ def file_of(path: str | None) -> str | None:
     if path is not None:
         return path
     try:
-        return DEFAULT_PATH if Path(DEFAULT_PATH).exists() else None
-    except PermissionError:
-        return DEFAULT_PATH
+        Path(DEFAULT_PATH).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        pass
+    return DEFAULT_PATH
 
 
 def read_toml(path: str) -> dict[str, Any]:
