@@ -172,7 +172,7 @@ def _baseline(loop: Settings, said: _Said) -> Iterator[str]:
 
 
 def _no_whole_ratio(loop: Settings, said: _Said) -> Iterator[str]:
-    """Say where no M between the limits is a whole multiple of the ratio."""
+    """Say where no M between the limits is a whole multiple of the ratio, of a C that a server takes."""
     lowest, highest, ratio = loop.min_io_capacity_max, loop.max_io_capacity_max, loop.ratio or 1
     below = highest // ratio * ratio
     if lowest <= highest < CAPACITY_MINIMUM * ratio:
