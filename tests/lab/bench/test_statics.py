@@ -58,6 +58,17 @@ def test_a_row_that_flushed_in_sync_never_wins() -> None:
     assert statics.best([bad, good]) is good
 
 
+@pytest.mark.parametrize("moves", [{"disk": {"alternate_iops": 800}}, {"load": {"course": "daily"}}])
+def test_a_low_p1_of_what_moves_by_itself_rules_nothing_out(moves: Row) -> None:
+    """Seconds on a slowed disk, or at night, are no fault of the setting; sync flushing still is one."""
+    slow, synced = row(500, edge=400.0), row(300, edge=400.0)
+    slow["figures"]["commits_p1"] = 100.0
+    assert statics.best([slow, synced]) is None, "where nothing moves, it is uneven"
+    for one in (slow, synced):
+        one["conditions"] |= moves
+    assert statics.best([slow, synced]) is slow
+
+
 def test_under_an_offered_rate_the_fewest_pages_per_commit_win() -> None:
     """Throughput is given there; what counts is what it costs."""
     dear, cheap = row(900, edge=400.0, rate=1000), row(420, edge=400.0, rate=1000)  # both serve it
