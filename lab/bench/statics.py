@@ -22,8 +22,8 @@ AIM = 0.93
 FINE = 0.95
 """Two values nearer to each other than this are not told apart."""
 
-NEAR = 1.0 + (1.0 - FINE) / 2.0
-"""So much farther away than one fine step, a neighbour is one still."""
+FINE_MOVING = 0.85
+"""The same where load or disk moves: no single M is right for all of it, so no narrow window is to be found."""
 
 SERVED = 0.98
 """What share of an offered rate has to be served: a Poisson rate of some minutes varies by less."""
@@ -68,12 +68,13 @@ def steady(row: Row) -> bool:
 def kept(row: Row) -> bool:
     """Return whether a row is steady and stayed inside the alarm cap and the budgets that ours keeps.
 
-    A budget that the row does not say enough of, as its dirty pages are not known, does not judge it.
+    Where load or disk moves, the cap does not judge: ours goes beyond it then, too, before it has followed. Nor
+    does a budget that the row does not say enough of, as its dirty pages are not known.
     """
     figures = row["figures"]
     return (
         steady(row)
-        and bool(figures["checkpoint_ratio_max"] <= OURS.max_checkpoint_age_ratio)
+        and (moving(row) or bool(figures["checkpoint_ratio_max"] <= OURS.max_checkpoint_age_ratio))
         and (figures.get("recovery_seconds_predicted") or 0.0) <= OURS.max_recovery_seconds
         and (figures.get("shutdown_seconds_predicted") or 0.0) <= OURS.max_shutdown_seconds
     )
@@ -129,11 +130,12 @@ def untried(rows: Sequence[Row]) -> int | None:
 
     Downwards in coarse steps until a row is not acceptable, or to the lowest M there is; then the middle, on
     logarithms, between the lowest acceptable value and the highest unacceptable one below it until they are
-    ``FINE`` apart; then the sides of the winner until it beats a neighbour on both.
+    ``FINE`` apart, or ``FINE_MOVING``; then the sides of the winner until it beats a neighbour on both.
 
     Args:
         rows: what was tried, at least one.
     """
+    fine = FINE_MOVING if any(map(moving, rows)) else FINE
     bad = sorted(int(row["io_capacity_max"]) for row in rows if too_low(row))
     good = sorted(int(row["io_capacity_max"]) for row in rows if not too_low(row))
     if not good:
@@ -141,13 +143,13 @@ def untried(rows: Sequence[Row]) -> int | None:
     below = [value for value in bad if value < good[0]]
     if not below:
         lower = max(LOWEST, _even(good[0] * _step(rows, good[0])))
-        if lower / good[0] < FINE:
+        if lower / good[0] < fine:
             return lower
-    elif below[-1] / good[0] < FINE:
+    elif below[-1] / good[0] < fine:
         middle = _even(math.sqrt(below[-1] * good[0]))
         if below[-1] < middle < good[0]:
             return middle
-    return _beside(rows)
+    return _beside(rows, fine)
 
 
 def _step(rows: Sequence[Row], value: int) -> float:
@@ -157,17 +159,18 @@ def _step(rows: Sequence[Row], value: int) -> float:
     return min(LEAST_STEP, max(MOST_STEP, by_law))
 
 
-def _beside(rows: Sequence[Row]) -> int | None:
-    """Return a value beside the winner, None where both sides of it are known."""
+def _beside(rows: Sequence[Row], fine: float) -> int | None:
+    """Return a value one fine step beside the winner, None where both sides of it are known."""
     winner = best(rows)
     if winner is None:
         return None
     place = int(winner["io_capacity_max"])
     tried = [int(row["io_capacity_max"]) for row in rows]
-    above, below = _even(place / FINE), _even(place * FINE)
-    if not any(place < value <= above * NEAR for value in tried):
+    above, below = _even(place / fine), _even(place * fine)
+    near = 1.0 + (1.0 - fine) / 2.0  # so much farther away than one fine step, a neighbour is one still
+    if not any(place < value <= above * near for value in tried):
         return above
-    if below >= LOWEST and not any(below / NEAR <= value < place for value in tried):
+    if below >= LOWEST and not any(below / near <= value < place for value in tried):
         return below
     return None
 

@@ -69,6 +69,15 @@ def test_a_low_p1_of_what_moves_by_itself_rules_nothing_out(moves: Row) -> None:
     assert statics.best([slow, synced]) is slow
 
 
+def test_where_the_disk_moves_the_rival_may_go_beyond_the_alarm_cap() -> None:
+    """Ours is beyond it until it has followed a disk that slows down, so the setting that it is to beat may be."""
+    fast, slow = row(420, edge=400.0), row(900, edge=400.0)
+    fast["figures"]["checkpoint_ratio_max"] = 0.83
+    assert statics.best([fast, slow]) is slow
+    fast["conditions"]["disk"] = slow["conditions"]["disk"] = {"alternate_iops": 800}
+    assert statics.best([fast, slow]) is fast
+
+
 def test_under_an_offered_rate_the_fewest_pages_per_commit_win() -> None:
     """Throughput is given there; what counts is what it costs."""
     dear, cheap = row(900, edge=400.0, rate=1000), row(420, edge=400.0, rate=1000)  # both serve it
