@@ -193,8 +193,8 @@ class Stand:
             return self._why_not_high_checkpoint()
         if contender.kind == "best static" and statics.best(self._bench.rows(self._plan, "search")) is None:
             return (
-                "no static setting kept the rules: no sync flushing, a load served, the budgets for recovery and"
-                " shutdown, and where load and disk do not move an even p1 and the alarm cap"
+                "no static setting kept the rules: no sync flushing, a load served, the budgets for recovery"
+                " and shutdown, and where load and disk do not move an even p1 and the alarm cap"
             )
         return ""
 

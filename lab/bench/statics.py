@@ -23,7 +23,7 @@ FINE = 0.95
 """Two values nearer to each other than this are not told apart."""
 
 FINE_MOVING = 0.85
-"""The same where load or disk moves: no single M is right for all of it, so no narrow window is to be found."""
+"""The same where load or disk moves: no single M is right for all of it, and no narrow window to be found."""
 
 SERVED = 0.98
 """What share of an offered rate has to be served: a Poisson rate of some minutes varies by less."""
@@ -68,8 +68,8 @@ def steady(row: Row) -> bool:
 def kept(row: Row) -> bool:
     """Return whether a row is steady and stayed inside the alarm cap and the budgets that ours keeps.
 
-    Where load or disk moves, the cap does not judge: ours goes beyond it then, too, before it has followed. Nor
-    does a budget that the row does not say enough of, as its dirty pages are not known.
+    Where load or disk moves, the cap does not judge: ours goes beyond it then, too, before it has followed.
+    Nor does a budget that the row does not say enough of, as its dirty pages are not known.
     """
     figures = row["figures"]
     return (

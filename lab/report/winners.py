@@ -28,7 +28,8 @@ class BestStatic(Struct, frozen=True):
     """The winners of a search; None where no setting keeps the rules.
 
     Attributes:
-        best: under all constraints: no sync flushing, an even p1, alarm cap, recovery and shutdown budget.
+        best: under all constraints: no sync flushing, recovery and shutdown budget, and where neither load
+            nor disk moves an even p1 and the alarm cap.
         without_cap: without budgets and alarm cap.
         unconstrained: without any.
         untried: the M that the search still had to try when it ended, pages/s; None where it was complete.
@@ -56,8 +57,9 @@ def winner_sentences(search: Sequence[Row]) -> list[str]:
     found = best_static(search)
     if found is None:
         return []
+    moves = any(statics.moving(_plain(row)) for row in search if "load" in row.conditions)
     parts = (
-        (found.best, "with the alarm cap and all budgets"),
+        (found.best, "with all budgets" if moves else "with the alarm cap and all budgets"),
         (found.without_cap, "without cap and budgets"),
         (found.unconstrained, "without any constraint"),
     )

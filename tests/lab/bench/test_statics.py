@@ -70,7 +70,7 @@ def test_a_low_p1_of_what_moves_by_itself_rules_nothing_out(moves: Row) -> None:
 
 
 def test_where_the_disk_moves_the_rival_may_go_beyond_the_alarm_cap() -> None:
-    """Ours is beyond it until it has followed a disk that slows down, so the setting that it is to beat may be."""
+    """Ours is beyond it until it has followed a disk that slows down, so its rival may be."""
     fast, slow = row(420, edge=400.0), row(900, edge=400.0)
     fast["figures"]["checkpoint_ratio_max"] = 0.83
     assert statics.best([fast, slow]) is slow

@@ -53,6 +53,15 @@ def test_the_winners_without_budgets_and_without_any_rule_are_printed_beside() -
     ]
 
 
+def test_the_alarm_cap_is_not_said_to_be_kept_where_it_was_not_asked_for() -> None:
+    """On a disk whose limit alternates a setting beyond the cap may win, and the sentence names no cap."""
+    rows = [searched(400, 2650.0, checkpoint_ratio_max=0.83), searched(300, 2600.0, sync_pages=9)]
+    for one in rows:
+        one["conditions"] = one["conditions"] | {"disk": {"write_iops": 2400, "alternate_iops": 800}}
+    (sentence, *_) = winner_sentences(rows_of(rows))
+    assert "200/400 (2\u202f650 commits/s, 0.160 pages per commit) with all budgets;" in sentence
+
+
 def test_a_search_that_ended_early_says_what_it_did_not_try() -> None:
     """Nobody takes the best of what was tried for the best there is."""
     whole = [searched(value, commits) for value, commits in ((100, 2000.0), (104, 2100.0), (108, 2050.0))]
