@@ -149,7 +149,9 @@ class Stand:
     def _setting(self, contender: Contender) -> tuple[Capacity | None, float | None]:
         """Return what a contender sets C and M to, and the age ratio that the search saw it come to."""
         if contender.kind == "best static":
-            row = statics.best(self._bench.rows(self._plan, "search"))
+            search = self._bench.rows(self._plan, "search")
+            begun = [row for row in self._bench.rows(self._plan, "block") if row["kind"] == contender.kind]
+            row = begun[0] if begun else statics.best(search)  # all blocks run with the same one
             if row is None:
                 return self._site.default, None
             return (
@@ -194,7 +196,7 @@ class Stand:
         if contender.kind == "best static" and statics.best(self._bench.rows(self._plan, "search")) is None:
             return (
                 "no static setting kept the rules: no sync flushing, a load served, the budgets for recovery"
-                " and shutdown, and where load and disk do not move an even p1 and the alarm cap"
+                " and shutdown, and on a disk that does not alternate an even p1 and the alarm cap"
             )
         return ""
 

@@ -22,8 +22,8 @@ AIM = 0.93
 FINE = 0.95
 """Two values nearer to each other than this are not told apart."""
 
-FINE_MOVING = 0.85
-"""The same where load or disk moves: no single M is right for all of it, and no narrow window to be found."""
+FINE_ALTERNATING = 0.85
+"""The same on a disk whose limit alternates: no single M is right for both, and there is no narrow window."""
 
 SERVED = 0.98
 """What share of an offered rate has to be served: a Poisson rate of some minutes varies by less."""
@@ -47,34 +47,32 @@ def served(row: Row) -> bool:
     return commits > 0.0 and commits >= wanted
 
 
-def moving(row: Row) -> bool:
-    """Return whether the load or the limit of the disk moved, so that commits/s differ with any setting."""
-    conditions = row["conditions"]
-    alternates = conditions.get("disk", {}).get("alternate_iops") is not None
-    return alternates or conditions["load"].get("course", "steady") != "steady"
+def alternating(row: Row) -> bool:
+    """Return whether the limit of the disk alternated, so that commits/s and age vary with any setting."""
+    return row["conditions"].get("disk", {}).get("alternate_iops") is not None
 
 
 def steady(row: Row) -> bool:
     """Return whether a row served its load, without sync flushing and evenly.
 
-    Even is a p1 of half the median or more; where load or disk moved, p1 is that of their slow part and says
-    nothing of the flushing.
+    Even is a p1 of half the median or more; where the limit of the disk alternated, p1 is that of the slow
+    part and says nothing of the flushing.
     """
     figures = row["figures"]
-    even = moving(row) or figures["commits_p1"] >= 0.5 * figures["commits_median"]
+    even = alternating(row) or figures["commits_p1"] >= 0.5 * figures["commits_median"]
     return bool(served(row) and figures["sync_pages"] == 0 and even)
 
 
 def kept(row: Row) -> bool:
     """Return whether a row is steady and stayed inside the alarm cap and the budgets that ours keeps.
 
-    Where load or disk moves, the cap does not judge: ours goes beyond it then, too, before it has followed.
+    On a disk whose limit alternates the cap does not judge: ours goes beyond it, too, until it has followed.
     Nor does a budget that the row does not say enough of, as its dirty pages are not known.
     """
     figures = row["figures"]
     return (
         steady(row)
-        and (moving(row) or bool(figures["checkpoint_ratio_max"] <= OURS.max_checkpoint_age_ratio))
+        and (alternating(row) or bool(figures["checkpoint_ratio_max"] <= OURS.max_checkpoint_age_ratio))
         and (figures.get("recovery_seconds_predicted") or 0.0) <= OURS.max_recovery_seconds
         and (figures.get("shutdown_seconds_predicted") or 0.0) <= OURS.max_shutdown_seconds
     )
@@ -130,12 +128,12 @@ def untried(rows: Sequence[Row]) -> int | None:
 
     Downwards in coarse steps until a row is not acceptable, or to the lowest M there is; then the middle, on
     logarithms, between the lowest acceptable value and the highest unacceptable one below it until they are
-    ``FINE`` apart, or ``FINE_MOVING``; then the sides of the winner until it beats a neighbour on both.
+    ``FINE`` apart, or ``FINE_ALTERNATING``; then the sides of the winner until it beats a neighbour on both.
 
     Args:
         rows: what was tried, at least one.
     """
-    fine = FINE_MOVING if any(map(moving, rows)) else FINE
+    fine = FINE_ALTERNATING if any(map(alternating, rows)) else FINE
     bad = sorted(int(row["io_capacity_max"]) for row in rows if too_low(row))
     good = sorted(int(row["io_capacity_max"]) for row in rows if not too_low(row))
     if not good:
@@ -143,7 +141,7 @@ def untried(rows: Sequence[Row]) -> int | None:
     below = [value for value in bad if value < good[0]]
     if not below:
         lower = max(LOWEST, _even(good[0] * _step(rows, good[0])))
-        if lower / good[0] < fine:
+        if lower / good[0] < FINE:
             return lower
     elif below[-1] / good[0] < fine:
         middle = _even(math.sqrt(below[-1] * good[0]))

@@ -28,8 +28,8 @@ class BestStatic(Struct, frozen=True):
     """The winners of a search; None where no setting keeps the rules.
 
     Attributes:
-        best: under all constraints: no sync flushing, recovery and shutdown budget, and where neither load
-            nor disk moves an even p1 and the alarm cap.
+        best: under all constraints: no sync flushing, recovery and shutdown budget, and where the disk
+            does not alternate an even p1 and the alarm cap.
         without_cap: without budgets and alarm cap.
         unconstrained: without any.
         untried: the M that the search still had to try when it ended, pages/s; None where it was complete.
@@ -57,10 +57,10 @@ def winner_sentences(search: Sequence[Row]) -> list[str]:
     found = best_static(search)
     if found is None:
         return []
-    moves = any(statics.moving(_plain(row)) for row in search if "load" in row.conditions)
+    capped = not any(statics.alternating(_plain(row)) for row in search)
     parts = (
-        (found.best, "with all budgets" if moves else "with the alarm cap and all budgets"),
-        (found.without_cap, "without cap and budgets"),
+        (found.best, "with the alarm cap and all budgets" if capped else "with all budgets"),
+        (found.without_cap, "without cap and budgets" if capped else "without budgets"),
         (found.unconstrained, "without any constraint"),
     )
     sentence = "Best static setting: " + "; ".join(f"{_said(one)} {rules}" for one, rules in parts) + "."

@@ -170,6 +170,22 @@ def test_blocks_that_have_begun_keep_their_best_static_setting(tmp_path: Path, s
     assert len({row["io_capacity_max"] for row in ledger.rows if row["contender"] == "best static"}) == 1
 
 
+@pytest.mark.usefixtures("work")
+def test_a_better_setting_that_was_found_later_does_not_mix_into_the_blocks(
+    tmp_path: Path, said: list[str]
+) -> None:
+    """Blocks of two different settings would make one contender of them."""
+    plan = Plan(contenders=("best-static",), blocks=2)
+    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    assert bench(plan, ledger, said).run()
+    first = ledger.rows[-1]["io_capacity_max"]
+    del ledger.rows[-1]
+    other = next(row for row in ledger.rows if row["stage"] == "search" and row["io_capacity_max"] > first)
+    other["figures"]["commits_mean"] *= 10.0
+    assert bench(plan, ledger, said).run()
+    assert ledger.rows[-1]["io_capacity_max"] == first
+
+
 def test_recovery_and_shutdown_are_timed_in_turns(tmp_path: Path, work: Work, said: list[str]) -> None:
     """Odd blocks end in a crash, even ones in a shutdown, for every contender; a search ends in neither."""
     plan = Plan(contenders=("default", "best-static"), blocks=2, crash=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lab.bench import statics
 
 Row = dict[str, Any]
+ALTERNATING: Row = {"disk": {"alternate_iops": 800}}
 
 
 def row(value: int, *, edge: float, rate: int = 0) -> Row:
@@ -58,14 +59,13 @@ def test_a_row_that_flushed_in_sync_never_wins() -> None:
     assert statics.best([bad, good]) is good
 
 
-@pytest.mark.parametrize("moves", [{"disk": {"alternate_iops": 800}}, {"load": {"course": "daily"}}])
-def test_a_low_p1_of_what_moves_by_itself_rules_nothing_out(moves: Row) -> None:
-    """Seconds on a slowed disk, or at night, are no fault of the setting; sync flushing still is one."""
+def test_a_low_p1_of_a_disk_that_alternates_rules_nothing_out() -> None:
+    """Seconds on a slowed disk are no fault of the setting; sync flushing still is one."""
     slow, synced = row(500, edge=400.0), row(300, edge=400.0)
     slow["figures"]["commits_p1"] = 100.0
     assert statics.best([slow, synced]) is None, "where nothing moves, it is uneven"
     for one in (slow, synced):
-        one["conditions"] |= moves
+        one["conditions"] |= ALTERNATING
     assert statics.best([slow, synced]) is slow
 
 
@@ -74,8 +74,23 @@ def test_where_the_disk_moves_the_rival_may_go_beyond_the_alarm_cap() -> None:
     fast, slow = row(420, edge=400.0), row(900, edge=400.0)
     fast["figures"]["checkpoint_ratio_max"] = 0.83
     assert statics.best([fast, slow]) is slow
-    fast["conditions"]["disk"] = slow["conditions"]["disk"] = {"alternate_iops": 800}
+    for one in (fast, slow):
+        one["conditions"] |= ALTERNATING
     assert statics.best([fast, slow]) is fast
+
+
+@given(edge=st.floats(150.0, 3000.0), factor=st.floats(0.6, 8.0))
+def test_on_an_alternating_disk_the_search_comes_within_a_sixth_of_the_edge(
+    edge: float, factor: float
+) -> None:
+    """It takes fewer of the long rows there, and still goes down until a row is not acceptable."""
+    rows: list[Row] = []
+    while (value := statics.following(rows, max(200, 2 * round(edge * factor / 2)))) is not None:
+        rows.append(row(value, edge=edge))
+        rows[-1]["conditions"] |= ALTERNATING
+    winner = statics.best(rows)
+    assert winner is not None
+    assert edge <= winner["io_capacity_max"] <= edge / statics.FINE_ALTERNATING + 4
 
 
 def test_under_an_offered_rate_the_fewest_pages_per_commit_win() -> None:

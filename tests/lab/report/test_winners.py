@@ -60,6 +60,7 @@ def test_the_alarm_cap_is_not_said_to_be_kept_where_it_was_not_asked_for() -> No
         one["conditions"] = one["conditions"] | {"disk": {"write_iops": 2400, "alternate_iops": 800}}
     (sentence, *_) = winner_sentences(rows_of(rows))
     assert "200/400 (2\u202f650 commits/s, 0.160 pages per commit) with all budgets;" in sentence
+    assert "without budgets;" in sentence
 
 
 def test_a_search_that_ended_early_says_what_it_did_not_try() -> None:
