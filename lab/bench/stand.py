@@ -147,11 +147,11 @@ class Stand:
         return pair, known[-1] if known else expected
 
     def _setting(self, contender: Contender) -> tuple[Capacity | None, float | None]:
-        """Return what a contender sets C and M to, and the age ratio that the search saw it come to."""
+        """Return what a contender sets C and M to, and the age ratio that it was seen to come to."""
         if contender.kind == "best static":
-            search = self._bench.rows(self._plan, "search")
             begun = [row for row in self._bench.rows(self._plan, "block") if row["kind"] == contender.kind]
-            row = begun[0] if begun else statics.best(search)  # all blocks run with the same one
+            # all blocks run with the same one
+            row = begun[0] if begun else statics.best(self._bench.rows(self._plan, "search"))
             if row is None:
                 return self._site.default, None
             return (

@@ -133,7 +133,7 @@ def untried(rows: Sequence[Row]) -> int | None:
     Args:
         rows: what was tried, at least one.
     """
-    fine = FINE_ALTERNATING if any(map(alternating, rows)) else FINE
+    fine = FINE_ALTERNATING if alternating(rows[0]) else FINE
     bad = sorted(int(row["io_capacity_max"]) for row in rows if too_low(row))
     good = sorted(int(row["io_capacity_max"]) for row in rows if not too_low(row))
     if not good:

@@ -31,7 +31,7 @@ def table(found: Sequence[Group]) -> list[str]:
         lines.append(" " * width + "".join(f"{title:>15}" for title, _, _ in COLUMNS))
         for one in group.contenders:
             lines.append(one.name.ljust(width) + "".join(_cells(one.figures)))
-        lines += ["", *verdict_sentences(group), *winner_sentences(group.search), *lacking(group)]
+        lines += ["", *verdict_sentences(group), *winner_sentences(group.search, group.rows), *lacking(group)]
     return [*lines, ""]
 
 

@@ -52,21 +52,25 @@ def best_static(search: Sequence[Row]) -> BestStatic | None:
     return BestStatic(best, without_cap, unconstrained, statics.untried(rows) if rows else None)
 
 
-def winner_sentences(search: Sequence[Row]) -> list[str]:
-    """Return in words who won a search, and who would without the constraints."""
+def winner_sentences(search: Sequence[Row], blocks: Sequence[Row] = ()) -> list[str]:
+    """Return in words who won a search, who would without the constraints, and what else blocks ran with."""
     found = best_static(search)
     if found is None:
         return []
-    capped = not any(statics.alternating(_plain(row)) for row in search)
+    capped = not statics.alternating(_plain(search[0]))
     parts = (
         (found.best, "with the alarm cap and all budgets" if capped else "with all budgets"),
         (found.without_cap, "without cap and budgets" if capped else "without budgets"),
         (found.unconstrained, "without any constraint"),
     )
-    sentence = "Best static setting: " + "; ".join(f"{_said(one)} {rules}" for one, rules in parts) + "."
-    if found.untried is None:
-        return [sentence]
-    return [sentence, f"Its search ended early: M = {found.untried} was still to try, and may be better."]
+    said = ["Best static setting: " + "; ".join(f"{_said(one)} {rules}" for one, rules in parts) + "."]
+    if found.untried is not None:
+        said.append(f"Its search ended early: M = {found.untried} was still to try, and may be better.")
+    ran = next((row for row in blocks if row.kind == "best static"), None)
+    if ran and found.best and ran.io_capacity_max != found.best.io_capacity_max:
+        pair = f"{ran.io_capacity}/{ran.io_capacity_max}"
+        said.append(f"The blocks ran with {pair}, the best found when they began.")
+    return said
 
 
 def _said(one: Winner | None) -> str:

@@ -9,7 +9,7 @@ from lab.report.figures import UNKNOWN, plain, written
 from lab.report.markdown import bullets, table
 from lab.report.rows import FILE_NAME, Row
 from lab.report.summary import Contender, Group, against
-from lab.report.winners import best_static, winner_sentences
+from lab.report.winners import winner_sentences
 from lab.report.words import (
     conditions_said,
     conditions_short,
@@ -216,15 +216,5 @@ def _search(group: Group) -> Iterable[str]:
     if group.search:
         tried = sorted({row.io_capacity_max or 0 for row in group.search}, reverse=True)
         yield f"the best static setting was searched for among M = {', '.join(map(str, tried))}"
-        yield from winner_sentences(group.search)[: None if group.rows else 1]  # it goes on before the blocks
-        yield from _ran_with(group)
-
-
-def _ran_with(group: Group) -> Iterable[str]:
-    """Say with which static setting the blocks ran where the search found a better one after they began."""
-    found = best_static(group.search)
-    ran = {(row.io_capacity, row.io_capacity_max) for row in group.rows if row.kind == "best static"}
-    if found is None or found.best is None or (found.best.io_capacity, found.best.io_capacity_max) in ran:
-        return
-    for io_capacity, io_capacity_max in sorted(ran, key=str):
-        yield f"the blocks ran with {io_capacity}/{io_capacity_max}, the best found when they began"
+        said = winner_sentences(group.search, group.rows)
+        yield from said if group.rows else said[:1]  # the search goes on before the blocks

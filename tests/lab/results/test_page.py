@@ -217,10 +217,10 @@ def test_the_search_says_what_it_tried_and_what_would_win_without_rules(tmp_path
     assert "150/300 (2\u202f100 commits/s, 0.160 pages per commit) without any constraint." in document
     assert "ended early: M = 354 was still to try" in document
     assert "ended early" not in text(tmp_path, tried)
-    assert "the blocks ran with" not in document
+    assert "The blocks ran with" not in document
 
     better = [one | {"io_capacity": 215, "io_capacity_max": 430} for one in tried[1:2]]
-    assert "the blocks ran with 210/420, the best found when they began" in text(
+    assert "The blocks ran with 210/420, the best found when they began" in text(
         tmp_path, [tried[0], *better, *blocks(THREE)]
     )
 
