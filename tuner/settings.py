@@ -76,23 +76,19 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = 0.78
     max_recovery_seconds: Annotated[
-        float,
+        Annotated[float, Meta(ge=1.0, le=86_400.0)] | None,
         Meta(
-            ge=1.0,
-            le=86_400.0,
             description="longest crash recovery that the set-point may lead to, as estimated from redo and "
-            "dirty pages",
+            "dirty pages; leave out to have it predicted and shown, and the set-point left alone"
         ),
-    ] = 300.0
+    ] = None
     max_shutdown_seconds: Annotated[
-        float,
+        Annotated[float, Meta(ge=1.0, le=86_400.0)] | None,
         Meta(
-            ge=1.0,
-            le=86_400.0,
             description="longest flushing at shutdown that the set-point may lead to, as estimated from "
-            "dirty pages",
+            "dirty pages; leave out to have it predicted and shown, and the set-point left alone"
         ),
-    ] = 300.0
+    ] = None
     max_replica_set_point: Annotated[
         float,
         Meta(ge=0.2, le=1.0, description="highest set-point on a replica, which may have to take over soon"),

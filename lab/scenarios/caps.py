@@ -44,8 +44,8 @@ def caps_of(settings: Settings, scenario: Scenario) -> Caps:
     rate = slowest_flush(scenario.disk, scenario.server.in_force.doublewrite_pages)
     return Caps(
         checkpoint_age=settings.max_checkpoint_age_ratio,
-        recovery_seconds=settings.max_recovery_seconds,
-        pages_dirty=settings.max_shutdown_seconds * rate,
+        recovery_seconds=math.inf if settings.max_recovery_seconds is None else settings.max_recovery_seconds,
+        pages_dirty=math.inf if settings.max_shutdown_seconds is None else settings.max_shutdown_seconds * rate,
     )
 
 

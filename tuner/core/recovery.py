@@ -29,7 +29,8 @@ SCAN_RATE = 100.0 * 1024 * 1024
 """Redo read and parsed, by one thread, bytes/s: what a modest volume streams."""
 
 READ_RATE = 1000.0
-"""Pages read and applied, pages/s: a random read each, on a volume of little more IOPS."""
+"""Pages read and applied, pages/s: a random read each, on a volume of little more IOPS. A device that was seen
+to write more pages than that is taken to read as many."""
 
 FLUSH_RATE = 500.0
 """Pages flushed at shutdown where nothing is known yet, pages/s: modest for a volume of 1000 IOPS,
@@ -40,6 +41,9 @@ SLOWEST_FLUSH_RATE = 100.0
 
 FASTEST_MEMORY_SECONDS = 6 * 3600.0
 DENSITY_SECONDS = 60.0
+
+LEAST_GROWTH = 0.1
+"""Dirty pages are taken to grow at least with this power of the age, however well the load combines."""
 
 LONGEST_UNSEEN = 60.0
 """A server out of sight for longer before it started again may have written much meanwhile, seconds."""
@@ -58,6 +62,7 @@ class Recovery(Struct, frozen=True):
         factor: crash recoveries measured over what the priors predicted, averaged.
         measured_on: server version of these recoveries; empty before the first.
         pages_per_byte: dirty pages per byte of modified age, mean of the last minute.
+        seen_at: modified age that this was seen at, mean of the last minute, bytes.
         fastest: highest flush rate since the device was the limit, fading, pages/s.
         limited: the flush rate when the device was the limit last, pages/s; 0 before the first time.
         awaited: what a recovery of which the duration is not known yet was predicted to take
@@ -68,6 +73,7 @@ class Recovery(Struct, frozen=True):
     factor: float = 1.0
     measured_on: str = ""
     pages_per_byte: float = 0.0
+    seen_at: float = 0.0
     fastest: float = 0.0
     limited: float = 0.0
     awaited: float | None = None
@@ -82,13 +88,15 @@ class Recovery(Struct, frozen=True):
             limited: D when the device was the limit last, pages/s; 0 before the first time.
             elapsed: seconds since the last reading.
         """
-        density = sample.pages_dirty / max(sample.modified_age, FLUSH_ORDER_LAG)
+        age = max(sample.modified_age, FLUSH_ORDER_LAG)
+        density = sample.pages_dirty / age
         weight = min(1.0, elapsed / DENSITY_SECONDS) if self.pages_per_byte > 0.0 else 1.0
         fading = self.fastest * math.exp(-elapsed / FASTEST_MEMORY_SECONDS)
         kept = fading if limited == self.limited else 0.0
         return replace(
             self,
             pages_per_byte=self.pages_per_byte + weight * (density - self.pages_per_byte),
+            seen_at=self.seen_at + weight * (age - self.seen_at),
             fastest=max(flush_rate, kept),
             limited=limited,
         )
@@ -99,24 +107,38 @@ class Recovery(Struct, frozen=True):
 
     def recovery_of(self, checkpoint_age: int, modified_age: int, pages_dirty: int) -> float:
         """Return how long InnoDB would recover from such ages, bytes, and dirty pages."""
-        return self.factor * (START_SECONDS + _work_seconds(checkpoint_age, modified_age, pages_dirty))
+        return self.factor * (START_SECONDS + self._work_seconds(checkpoint_age, modified_age, pages_dirty))
 
     @property
     def start_seconds(self) -> float:
         """Return what a recovery takes without any redo and dirty page."""
         return self.factor * START_SECONDS
 
-    def recovery_at(self, checkpoint_age: float) -> float:
-        """Return how long a recovery takes from such an age, bytes, at the pages per byte of now."""
-        return self.factor * (START_SECONDS + checkpoint_age * self._seconds_per_byte)
+    def pages_at(self, age: float, combining_exponent: float) -> float:
+        """Return the dirty pages at another age: ``age ** (1 - b)``, as changes fall on pages dirty already.
 
-    def age_recovered_in(self, seconds: float) -> float:
-        """Return the checkpoint age, bytes, which takes so long to recover: ``recovery_at`` turned round."""
-        return (seconds / self.factor - START_SECONDS) / self._seconds_per_byte
+        Args:
+            age: bytes.
+            combining_exponent: b, 0 to 1.
+        """
+        if age <= 0.0 or self.seen_at <= 0.0:
+            return max(0.0, age) * self.pages_per_byte
+        growth = max(LEAST_GROWTH, 1.0 - combining_exponent)
+        return self.pages_per_byte * self.seen_at * math.pow(age / self.seen_at, growth)
+
+    def recovery_at(self, checkpoint_age: float, combining_exponent: float) -> float:
+        """Return how long a recovery takes from such an age, bytes, with the pages that are dirty there."""
+        pages = self.pages_at(checkpoint_age, combining_exponent)
+        return self.factor * (START_SECONDS + checkpoint_age / SCAN_RATE + pages / self.read_rate)
+
+    def shutdown_at(self, age: float, combining_exponent: float) -> float:
+        """Return how long a shutdown flushes from such an age, bytes."""
+        return self.pages_at(age, combining_exponent) / self.flush_rate
 
     @property
-    def _seconds_per_byte(self) -> float:
-        return 1.0 / SCAN_RATE + self.pages_per_byte / READ_RATE
+    def read_rate(self) -> float:
+        """Return the pages/s that a recovery reads: what the device was seen to write, the prior at least."""
+        return max(READ_RATE, self.fastest)
 
     def shutdown_seconds(self, sample: Sample) -> float:
         """Return how long InnoDB would flush if mysqld were shut down now."""
@@ -137,7 +159,7 @@ class Recovery(Struct, frozen=True):
         """
         if unseen > LONGEST_UNSEEN:
             return replace(self, awaited=None, pages_per_byte=0.0)
-        work = _work_seconds(sample.checkpoint_age, sample.modified_age, sample.pages_dirty)
+        work = self._work_seconds(sample.checkpoint_age, sample.modified_age, sample.pages_dirty)
         return replace(
             self, awaited=START_SECONDS + work, share=work / (START_SECONDS + work), pages_per_byte=0.0
         )
@@ -161,9 +183,8 @@ class Recovery(Struct, frozen=True):
         """Tell whether a factor that was kept can be true."""
         return math.isfinite(self.factor) and LEAST_FACTOR <= self.factor <= MOST_FACTOR
 
-
-def _work_seconds(checkpoint_age: int, modified_age: int, pages_dirty: int) -> float:
-    """Return what redo and pages add to a recovery with a factor of 1."""
-    share = checkpoint_age / max(modified_age, FLUSH_ORDER_LAG)
-    pages = pages_dirty * max(1.0, share)
-    return checkpoint_age / SCAN_RATE + pages / READ_RATE
+    def _work_seconds(self, checkpoint_age: int, modified_age: int, pages_dirty: int) -> float:
+        """Return what redo and pages add to a recovery with a factor of 1."""
+        share = checkpoint_age / max(modified_age, FLUSH_ORDER_LAG)
+        pages = pages_dirty * max(1.0, share)
+        return checkpoint_age / SCAN_RATE + pages / self.read_rate

@@ -11,11 +11,13 @@ from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio, 
 from policies.types import Suggestion
 from tuner.core import budgets, caution, optimising, parking, scheduled
 from tuner.core.announced import update
+from tuner.core.baseline import resting_ratio
 from tuner.core.budgets import Budget
 from tuner.core.degraded import MARGIN
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.mark import arrival
+from tuner.core.plan import gain
 from tuner.core.role import role_of
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.state import State
@@ -43,8 +45,11 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     state = replace(state, sawtooth=_sawtooth(state, sample))
     headroom = headroom_of(state, sample, found)
     settings = scheduled.settings_of(state.settings, state.schedule)
-    standing = budgets.look(state.estimator.recovery, headroom, settings, sample, whose=whose)
     law = law_of(state)
+    beside = baseline_ratio(state, sample, found)
+    standing = budgets.look(
+        state.estimator.recovery, headroom, settings, sample, baseline=beside, whose=whose
+    )
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)
     preferred = _preferred(wish, headroom, standing, whose, degraded=sample.degraded, suggestion=suggestion)
@@ -117,14 +122,26 @@ def _preferred(
     """
     if wish is not None and wish[1] == "person":
         return wish
+    ratios = {name: one.bound for name, one in standing.items() if one.bound is not None}
     if wish is not None:
-        theirs = [(max(LOWEST, standing[name].ratio), name) for name in whose if name in standing]
-        return min([wish, *theirs])
-    ratios = {name: one.ratio for name, one in standing.items()}
+        return min([wish, *((max(LOWEST, ratios[name]), name) for name in whose if name in ratios)])
     if suggestion is not None:
         return suggested_ratio(headroom, ratios, suggestion)
     derived = highest_ratio(headroom, ratios)
     return (max(LOWEST, derived[0] - MARGIN), "degraded") if degraded else derived
+
+
+def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
+    """Return the age ratio at which the settings that the server was found with come to rest."""
+    pair = sample.capacity if state.originals is None else state.originals.capacity
+    return resting_ratio(
+        law_of(state),
+        state.estimator.load,
+        gain=gain(pair),
+        redo_rate=state.estimator.trends.rate_mean,
+        flush_rate=found.flush_rate,
+        response=found.flush_response,
+    )
 
 
 def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
