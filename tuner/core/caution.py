@@ -17,21 +17,6 @@ from tuner.core.tail import CAPPED_SHARE
 from tuner.core.trends import AUTHORITY_LOST
 from tuner.records import Estimate, Event, Sample
 
-DIRTY_MARGIN = 0.9
-"""Share of innodb_max_dirty_pages_pct that the dirty pages stay under; at the limit the server flushes
-at innodb_io_capacity whatever the age (``af_get_pct_for_dirty``)."""
-
-DIRTY_BEGINS, DIRTY_ENDS = 0.7, 0.6
-"""Share of that where the dirty pages begin and cease to bound the age. They grow less than the age does, by
-write combining: a line from far below meets the limit at a fraction of the age that reaches it."""
-
-DIRTY_TELLS = 0.8
-"""Share of the age that they allow from which on few of them end the bound. Where it has brought the age far
-below, few are no reason to let it rise to where they were too many."""
-
-LEAST_RATIO = 0.05
-"""Age ratio below which dirty pages are not put down to the age."""
-
 LRU_SHARE = 2.0
 LRU_FLOOR = 50.0
 """The LRU does the flushing when it writes so many times the flush list's pages, and this many a second."""
@@ -46,7 +31,7 @@ LRU_SECONDS = 60.0
 LRU_LEAVES = 0.5
 """Age ratio below which nothing is amiss while the LRU does the flushing; above it M matters nevertheless."""
 
-SLIDING = frozenset({"dirty_pages", "lru", "free_pages"})
+SLIDING = frozenset({"lru", "free_pages"})
 """Bounds that are followed as they are: smooth already, and steps would swing with what they bring about."""
 
 LRU_BEGINS = 0.2
@@ -80,7 +65,6 @@ class Caution(Struct, frozen=True):
         waits: waits for a free page counted by then.
         pressure: how hard these press, 0 to 1.
         lru_share: share of the LRU in the pages flushed, averaged.
-        dirty_per_ratio: percentage of dirty pages at an age ratio of 1, averaged; 0 far from their limit.
         device: the device gives less than the flush law asks for, and it matters.
         redo: another consumer holds redo.
         lru: the LRU does the flushing, and the age is low.
@@ -90,7 +74,6 @@ class Caution(Struct, frozen=True):
     waits: int = 0
     pressure: float = 0.0
     lru_share: float = 0.0
-    dirty_per_ratio: float = 0.0
     device: Spell = Spell()
     redo: Spell = Spell()
     lru: Spell = Spell()
@@ -107,7 +90,13 @@ class Caution(Struct, frozen=True):
 
 
 def update(
-    state: Caution, sample: Sample, found: Estimate, *, set_point: float | None, now: float, wall: float
+    state: Caution,
+    sample: Sample,
+    found: Estimate,
+    *,
+    set_point: float | None,
+    now: float,
+    wall: float,
 ) -> tuple[Caution, list[Event]]:
     """Take one reading in; say what begins and what ends.
 
@@ -127,7 +116,6 @@ def update(
         waits=sample.free_page_waits,
         pressure=_pressure(state, sample, elapsed),
         lru_share=_toward(state.lru_share, _lru_share(found), elapsed),
-        dirty_per_ratio=_dirty(state, sample, elapsed),
         device=_device(state.device, sample, found, set_point, now=now),
         redo=_redo(state.redo, sample, now=now),
         lru=_lru(state.lru, found, now=now),
@@ -138,8 +126,6 @@ def update(
 def bounds(state: Caution, sample: Sample) -> dict[str, float]:
     """Return the age ratios that the guards allow at most, by name; only of those that ask for any less."""
     allowed: dict[str, float] = {}
-    if state.dirty_per_ratio > 0.0:
-        allowed["dirty_pages"] = _dirty_bound(state, sample)
     slid = (state.lru_share - LRU_BEGINS) / (LRU_HOLDS - LRU_BEGINS)
     if slid > 0.0:
         allowed["lru"] = _slide(slid)
@@ -174,22 +160,6 @@ def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
         return faded
     rate = new / elapsed
     return faded + (1.0 - faded) * min(1.0, elapsed / PRESSURE_RISES) * rate / (rate + WAITS_HALF)
-
-
-def _dirty(state: Caution, sample: Sample, elapsed: float) -> float:
-    share = 100.0 * sample.pages_dirty / max(1, sample.pages_total)
-    per_ratio = share / max(LEAST_RATIO, sample.age_ratio)
-    if state.dirty_per_ratio <= 0.0:
-        return per_ratio if share >= DIRTY_BEGINS * DIRTY_MARGIN * sample.dirty_limit else 0.0
-    tells = sample.age_ratio >= DIRTY_TELLS * min(1.0, max(LOWEST, _dirty_bound(state, sample)))
-    if tells and share < DIRTY_ENDS * DIRTY_MARGIN * sample.dirty_limit:
-        return 0.0
-    return _toward(state.dirty_per_ratio, per_ratio, elapsed)
-
-
-def _dirty_bound(state: Caution, sample: Sample) -> float:
-    """Return the age ratio with as many dirty pages as the server's limit leaves, along a straight line."""
-    return DIRTY_MARGIN * sample.dirty_limit / state.dirty_per_ratio
 
 
 def _device(spell: Spell, sample: Sample, found: Estimate, set_point: float | None, *, now: float) -> Spell:

@@ -150,7 +150,12 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         elif seen.telling >= gate.NEEDED and not sample.degraded and not state.facts_due:
             seen = replace(seen, proven=state.facts.version)
         careful, warned = caution.update(
-            state.caution, sample, found, set_point=state.set_point, now=now, wall=wall
+            state.caution,
+            sample,
+            found,
+            set_point=state.set_point,
+            now=now,
+            wall=wall,
         )
         state = replace(state, gate=seen, caution=careful)
         state, bounded = follow_targets(state, sample, now=now, wall=wall)
