@@ -115,13 +115,12 @@ CATALOGUE: tuple[About, ...] = (
     ),
     About(
         name="pace",
-        does="keeps M at what the load needs with room, and lowers it patiently",
+        does="raises M where all of it is flushed and the age grows nevertheless, and leaves it alone otherwise",
         use="taken by itself on servers whose age M does not move, such as MariaDB's defaults",
         constants=(
-            Constant("AIM", pace.AIM, "", "M over the highest demand after a change"),
-            Constant("LEAST", pace.LEAST, "", "M over the demand below which it is raised"),
-            Constant("MOST", pace.MOST, "", "M over the demand above which it is lowered, in time"),
-            Constant("PATIENCE_SECONDS", pace.PATIENCE_SECONDS, "s", "how long M has to be so far above"),
+            Constant("AIM", pace.AIM, "", "M after a raise over M before"),
+            Constant("FULL", pace.FULL, "", "share of M from which on all of it is flushed"),
+            Constant("FULL_SECONDS", pace.FULL_SECONDS, "s", "how long that has to last"),
         ),
         by_itself=True,
     ),

@@ -47,7 +47,6 @@ class FlushLaw:
         remedy: what would give M authority, for people; empty where it has it.
         stops_early: a batch goes no further than the pages of the next second's redo, whatever is asked for.
         beyond: why M may bring no age back from the flush limit on, for people; empty where it does.
-        asleep_below: age ratio below which the server flushes next to nothing.
         lists_written: the server counts pages as dirty for a time after they were written as neighbours.
         sleeps: when M moves no age although it has authority, for people; empty where there is no such time.
         highest: age ratio that a set-point stays at or below; a person's may be higher.
@@ -65,7 +64,6 @@ class FlushLaw:
     remedy: str = ""
     stops_early: bool = False
     beyond: str = ""
-    asleep_below: float = 0.0
     lists_written: bool = False
     sleeps: str = ""
     highest: float = 1.0
@@ -231,7 +229,6 @@ SOFT_LIMIT = replace(
     authority=False,
     beyond="",
     remedy="SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it",
-    asleep_below=0.9,
 )
 """MariaDB 10.5.9, 10.5.24, 10.6.17, 10.11.7, 11.x of February 2024 and later, with
 ``innodb_max_dirty_pages_pct_lwm`` = 0, its default.
@@ -245,7 +242,6 @@ between the two.
 AGE_BLIND = replace(
     SOFT_LIMIT,
     name="age-blind",
-    asleep_below=0.0,
     remedy="MariaDB 10.5.24, 10.6.17, 10.11.7, 11.4.1 and later with innodb_max_dirty_pages_pct_lwm = 0.001 "
     "let M move it",
 )

@@ -78,7 +78,7 @@ def make_policy(
         return Fixed(fixed_io_capacity_max)
     law = LAWS[flush_law]
     if not law.authority:
-        return Pace(law.asleep_below)
+        return Pace()
     if name == "probe" and not law.sleeps:
         return Probe()
     if name == "pid" and not law.sleeps:
