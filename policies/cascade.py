@@ -153,6 +153,20 @@ class Cascade:
             state, wrote_at=state.at, landing=state.landing and not landed, shift=0.0, saving=saving
         )
 
+    def resumed(self, state: CascadeState, now: float) -> CascadeState:
+        """Return a state that was put aside, as it goes on at a later time; its averages stay."""
+        return replace(
+            state,
+            at=now,
+            wrote_at=now,
+            landed_at=None if state.landed_at is None else now,
+            landing=False,
+            land_from=now + SETTLED_SECONDS,
+            mean_error=0.0,
+            calm=Calm(),
+            saving=replace(state.saving, at=now),
+        )
+
     def _follow_aim(
         self, state: CascadeState, equilibrium: Equilibrium, situation: Situation
     ) -> tuple[CascadeState, Equilibrium]:

@@ -26,3 +26,6 @@ class Fixed:
 
     def wrote(self, state: None, io_capacity_max: int) -> None:
         """Forget what was written."""
+
+    def resumed(self, state: None, now: float) -> None:
+        """Remember nothing."""

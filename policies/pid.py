@@ -72,3 +72,7 @@ class Pid:
     def wrote(self, state: PidState, io_capacity_max: int) -> PidState:  # noqa: ARG002 - the protocol's
         """Keep the state: the next period starts from what is in force anyway."""
         return state
+
+    def resumed(self, state: PidState, now: float) -> PidState:  # noqa: ARG002 - the protocol's
+        """Return the state in which the next period begins anew."""
+        return PidState()

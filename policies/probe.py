@@ -153,6 +153,10 @@ class Probe:
         fresh = _fresh(state, io_capacity_max, at)
         return replace(fresh, first=None, raised_at=at) if raised else fresh
 
+    def resumed(self, state: ProbeState, now: float) -> ProbeState:  # noqa: ARG002 - the protocol's
+        """Return the state as it is."""
+        return state
+
     def _too_high(self, state: ProbeState, situation: Situation) -> tuple[ProbeState, Proposal]:
         """Raise M, again and again until the age falls; the wave begins anew afterwards."""
         state = replace(_begun(state, situation), first=None)

@@ -16,7 +16,14 @@ LOWEST = 0.30
 """No load, budget or guard asks for less: below it the server's law needs five times the demand and more."""
 
 NOISE = 0.03
-"""What the age ratio wanders around the set-point in the steady state."""
+"""What the age ratio wanders around the set-point."""
+
+STEADY_NOISE = 0.01
+"""The same under a load that has been steady for long."""
+
+STEADY_SECONDS = 8.0
+"""Under such a load the set-point may be above ``HIGHEST`` as long as the sync point stays so much farther away
+than what makes an emergency."""
 
 LEAST_MARGIN_SHARE = 0.5
 """Share of that which stays free whatever an optimiser suggests."""
@@ -59,6 +66,8 @@ class Headroom(NamedTuple):
         sawtooth_seconds: time between two checkpoints that is reckoned with.
         sync_stalls: writers wait from the sync point on.
         combining_exponent: b over the ages of the last hours; what a higher age saves.
+        emergency_seconds: time to the sync point that makes an emergency.
+        steady: the load has been steady for long.
     """
 
     flush_limit: float
@@ -72,6 +81,21 @@ class Headroom(NamedTuple):
     sawtooth_seconds: float = SAWTOOTH_SECONDS
     sync_stalls: bool = False
     combining_exponent: float = 0.5
+    emergency_seconds: float = 8.0
+    steady: bool = False
+
+    @property
+    def noise(self) -> float:
+        """Return what is left free below headroom and alarm for the age to wander, as an age ratio."""
+        return STEADY_NOISE if self.steady else NOISE
+
+    @property
+    def highest(self) -> float:
+        """Return the highest age ratio that is ever derived."""
+        if not self.steady or self.sync_stalls:
+            return HIGHEST
+        seconds = self.emergency_seconds + STEADY_SECONDS
+        return max(HIGHEST, (self.sync_point - seconds * self.redo_rate) / self.flush_limit - self.noise)
 
     @property
     def highest_lag(self) -> float:
@@ -85,24 +109,26 @@ class Headroom(NamedTuple):
         return seconds * self.redo_rate
 
 
-def bounds_of(headroom: Headroom, budgets: Mapping[str, float], *, noise: float = NOISE) -> dict[str, float]:
+def bounds_of(headroom: Headroom, budgets: Mapping[str, float], *, noise: float | None = None) -> dict[str, float]:
     """Return every bound by name, as age ratios.
 
     Args:
         headroom: what load, server and alarm leave.
         budgets: further bounds by name, as age ratios.
-        noise: what is left free below headroom and alarm for the age to wander, as an age ratio.
+        noise: what is left free below headroom and alarm for the age to wander, as an age ratio; None: as the
+            load wants it.
     """
+    noise = headroom.noise if noise is None else noise
     room = headroom.sync_point - headroom.burst_bytes - headroom.reaction_bytes
     burst = room / headroom.flush_limit
     alarm = (
         headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.highest_lag
     ) / headroom.flush_limit
-    return {"headroom": burst - noise, "alarm": alarm - noise, "highest": HIGHEST, **budgets}
+    return {"headroom": burst - noise, "alarm": alarm - noise, "highest": headroom.highest, **budgets}
 
 
 def highest_ratio(
-    headroom: Headroom, budgets: Mapping[str, float], *, noise: float = NOISE
+    headroom: Headroom, budgets: Mapping[str, float], *, noise: float | None = None
 ) -> tuple[float, str]:
     """Return the highest age ratio that all bounds allow, and which of them decided; as ``bounds_of``."""
     bounds = bounds_of(headroom, budgets, noise=noise)
@@ -121,7 +147,7 @@ def suggested_ratio(
     It may use a part of what is left free for the age to wander, hold less than the bounds allow, or more
     than is reckoned to be worth it; headroom, alarm and budgets themselves it cannot pass.
     """
-    noise = NOISE * max(LEAST_MARGIN_SHARE, suggestion.margin_share)
+    noise = headroom.noise * max(LEAST_MARGIN_SHARE, suggestion.margin_share)
     bound = min(bounds_of(headroom, budgets, noise=noise).values())
     derived, _ = highest_ratio(headroom, budgets, noise=noise)
     return max(LOWEST, min(bound, derived + suggestion.offset)), "optimiser"

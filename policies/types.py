@@ -132,6 +132,10 @@ class Policy(Protocol[StateT]):
         """Tell the law which M really went into force, so that it cannot wind up."""
         ...
 
+    def resumed(self, state: StateT, now: float) -> StateT:
+        """Return a state that was put aside, as it goes on at a later time; its averages stay."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Context:

@@ -17,12 +17,15 @@ from tuner.core.plan import plan
 from tuner.core.state import State
 from tuner.core.targets import home_of
 from tuner.core.trends import AUTHORITY_LOST
-from tuner.core.wishes import Wanted, policy_of, wanted_now
+from tuner.core.wishes import Wanted, policy_of, relieved, wanted_now
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode
 
 UNPAID_SECONDS = 60.0
 """A park that is owed on leaving active mode waits so long for a reading, then it is given up."""
+
+TOO_LOW_SECONDS = 300.0
+"""How long the policy goes no lower than a little above an M that an emergency found too low."""
 
 BARS = frozenset({"advisory", "held"})
 """Why nothing is written whatever is wanted."""
@@ -77,21 +80,54 @@ def _carry_out(
     if why is not None:
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
-    counts = wanted.kind in {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.DRAIN}
-    pays = wanted.kind is DecisionKind.SET and state.returning is None
+    raised_from = state.writes.raised_from
+    back = 0 < raised_from <= target.io_capacity_max < current.io_capacity_max
+    counts = wanted.kind in {DecisionKind.DRAIN, DecisionKind.RELIEF} or (
+        wanted.kind is DecisionKind.SET and not back
+    )
+    pays = counts and wanted.kind is not DecisionKind.DRAIN and state.returning is None
+    if back and wanted.kind is DecisionKind.SET:
+        base = replace(base, reason="way_back")
     state = written(state, target, now=now, counts=counts, pays=pays)
+    state = _after_emergency(state, wanted, current, target, now=now)
     if wanted.kind is DecisionKind.EMERGENCY:
         state = replace(state, override=None)
-    if wanted.kind is DecisionKind.SET and state.returning is None:
+    if wanted.relief is not None:
+        state = relieved(state, wanted.relief, current, found, now=now)
+    if wanted.kind in {DecisionKind.SET, DecisionKind.RELIEF} and state.returning is None:
         state = replace(state, policy=policy_of(state).wrote(state.policy, target.io_capacity_max))
     return state, replace(base, kind=wanted.kind, target=target, steps=plan(current, target))
+
+
+def _after_emergency(
+    state: State, wanted: Wanted, current: Capacity, target: Capacity, *, now: float
+) -> State:
+    """Note where an emergency came from, and that an M of ours was too low; forget the first once M is back."""
+    writes = state.writes
+    before = writes.raised_from
+    if wanted.kind is DecisionKind.EMERGENCY:
+        low = current.io_capacity_max
+        if before == 0 and writes.own == current:
+            writes = replace(writes, too_low=low, too_low_until=now + TOO_LOW_SECONDS)
+        return replace(state, writes=replace(writes, raised_from=before or low))
+    on_its_way = guards.back_to(before) < target.io_capacity_max < current.io_capacity_max
+    kept = before if wanted.kind is DecisionKind.SET and on_its_way else 0
+    if wanted.kind is DecisionKind.RELIEF:
+        writes = replace(writes, too_low=0)
+    return replace(state, writes=replace(writes, raised_from=kept))
+
+
+def _too_low(state: State, *, now: float) -> int:
+    writes = state.writes
+    return round(guards.AGAIN * writes.too_low) if now < writes.too_low_until else 0
 
 
 def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float) -> guards.Wish:
     wish = guards.Wish(kind=wanted.kind, io_capacity_max=wanted.io_capacity_max)
     lowest, highest = bounds(state)
     in_force = current.io_capacity_max
-    least = min(floor(state, in_force), in_force) if wanted.kind is DecisionKind.SET else 0
+    floors = (floor(state, in_force), _too_low(state, now=now))
+    least = min(max(floors), in_force) if wanted.kind is DecisionKind.SET else 0
     context = guards.Context(
         now=now,
         settings=state.settings,
@@ -105,6 +141,8 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         demand=found.demand,
         home=home_of(state, current),
         floor=least,
+        raised_from=state.writes.raised_from,
+        reserved=state.relief.reserved(now=now),
     )
     return guards.guard(wish, context)
 

@@ -14,10 +14,10 @@ from tuner.core.state import State
 FLOOR = 200
 """M that the policy does not go below before the load has shown to be calm, pages/s."""
 
-CALM_SECONDS = 900.0
+CALM_SECONDS = 180.0
 """How long it has to be watched for that, without a surge in the last hours."""
 
-HIGHEST = 0.85
+HIGHEST = 0.93
 """Age ratio that an M below the floor leads to at most: it leaves a surge twice the time that 0.93 does."""
 
 BURSTS = 0.01

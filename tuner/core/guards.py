@@ -18,6 +18,14 @@ from tuner.settings import Settings
 
 HOUR = 3600.0
 DEVICE_MARGIN = 1.2
+LOAD_MARGIN = 0.95
+EMERGENCY_FACTOR = 2.0
+"""Where the device gives all that is asked for, an emergency may ask for so many times what it was seen to give."""
+AGAIN = 1.15
+"""M that a way back from an emergency ends at, over the M that was too low then."""
+
+ROUNDING = 0.05
+
 RESERVE = 0.05
 """Share of the hourly budget that is kept for raises."""
 
@@ -40,6 +48,8 @@ class Context(Struct, frozen=True):
         sustained_capacity: D, pages/s; None when the device was never the limit.
         demand: P, pages/s.
         home: C that the server was set to, which C stays near, pages/s.
+        reserved: changes of an hour that are kept for reliefs of the device.
+        raised_from: M before the emergency that made the one in force, pages/s; 0 where none did.
         floor: lowest M that this load lets the policy choose, part of ``lowest``, pages/s; 0 for any.
     """
 
@@ -55,6 +65,12 @@ class Context(Struct, frozen=True):
     demand: float = 0.0
     home: int = 0
     floor: int = 0
+    raised_from: int = 0
+    reserved: int = 0
+
+    def is_way_back(self, io_capacity_max: float) -> bool:
+        """Tell whether an M is on the way back from an emergency, to no less than it was before."""
+        return 0 < self.raised_from <= io_capacity_max < self.current.io_capacity_max
 
 
 class Wish(Struct, frozen=True):
@@ -93,22 +109,40 @@ def limits(wish: Wish, context: Context) -> Wish:
 
 
 def authority(wish: Wish, context: Context) -> Wish:
-    """Ask for no more than the device gives: beyond it a higher M moves nothing and would only wind up."""
-    if context.sustained_capacity is None or context.authority >= AUTHORITY_LOST:
+    """Leave the load its share of the device: an M that asks for all that it gives starves the commits."""
+    if context.sustained_capacity is None:
         return wish
-    ceiling = max(float(context.current.io_capacity_max), DEVICE_MARGIN * context.sustained_capacity)
+    share = LOAD_MARGIN
+    ceiling = max(float(context.current.io_capacity_max), share * context.sustained_capacity)
     return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
 
 
 def need(wish: Wish, context: Context) -> Wish:
-    """Bound an emergency like ``authority``, but not below the demand: D may have been misjudged."""
-    least = min(wish.io_capacity_max, context.demand)
-    bounded = authority(wish, context)
-    return bounded if bounded.io_capacity_max >= least else wish.changed("authority", least)
+    """Bound an emergency by what the device was seen to give, which may have been misjudged by half."""
+    if context.sustained_capacity is None:
+        return wish
+    known = max(float(context.current.io_capacity_max), DEVICE_MARGIN * context.sustained_capacity)
+    ceiling = known if context.authority < AUTHORITY_LOST else EMERGENCY_FACTOR * known
+    return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
+
+
+def back_to(raised_from: int) -> float:
+    """Return the M up to which a way back from an emergency is one, pages/s; whole ratios round it."""
+    return AGAIN * raised_from * (1.0 + ROUNDING)
+
+
+def way_back(wish: Wish, context: Context) -> Wish:
+    """Let a way back from an emergency end a little above where that began: there M was too low."""
+    back = AGAIN * context.raised_from
+    if 0 < back < context.current.io_capacity_max and wish.io_capacity_max < back:
+        return wish.changed("way_back", back)
+    return wish
 
 
 def step(wish: Wish, context: Context) -> Wish:
     """Move M by no more than the step factor in one write."""
+    if context.is_way_back(wish.io_capacity_max):
+        return wish
     factor, current = context.settings.step_factor, context.current.io_capacity_max
     bounded = min(current * factor, max(current / factor, wish.io_capacity_max))
     return wish if bounded == wish.io_capacity_max else wish.changed("step", bounded)
@@ -170,9 +204,15 @@ def budget(wish: Wish, context: Context) -> Wish:
     So a budget that runs out does so with an M that is too high for the load, which is dear, and not with one
     that is too low for what comes next.
     """
+    if context.is_way_back(wish.io_capacity_max):
+        return wish
     most, spent = context.settings.max_changes_per_hour, context.changes
     if spent >= most:
         return wish.stopped("budget", f"{spent} changes in the last hour, all that the budget allows")
+    if context.reserved and spent >= most - context.reserved:
+        return wish.stopped(
+            "reserve", f"{spent} of {most} changes in the last hour: the rest is for a slow disk"
+        )
     if spent >= most - int(RESERVE * most) and wish.io_capacity_max < context.current.io_capacity_max:
         return wish.stopped("reserve", f"{spent} of {most} changes in the last hour: the rest is for raises")
     return wish
@@ -199,8 +239,9 @@ def spacing(wish: Wish, context: Context) -> Wish:
 Guard = Callable[[Wish, Context], Wish]
 
 TABLE: dict[DecisionKind, tuple[Guard, ...]] = {
-    DecisionKind.SET: (limits, authority, step, ratio, dead_band, dwell, budget),
+    DecisionKind.SET: (limits, authority, way_back, step, ratio, dead_band, dwell, budget),
     DecisionKind.EMERGENCY: (limits, need, ratio, raises, spacing),
+    DecisionKind.RELIEF: (limits, ratio),
     DecisionKind.OVERRIDE: (limits, ratio),
 }
 TABLE[DecisionKind.DRAIN] = TABLE[DecisionKind.SET]

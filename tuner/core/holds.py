@@ -155,9 +155,7 @@ def inert_end(state: State, sample: Sample) -> str:
         return "the server itself, when that changes"
     if not sample.redo_enabled:
         return "ALTER INSTANCE ENABLE INNODB REDO_LOG"
-    if not sample.adaptive_flushing:
-        return "SET GLOBAL innodb_adaptive_flushing = ON"
-    return "the server itself, when it has free pages again"
+    return "SET GLOBAL innodb_adaptive_flushing = ON"
 
 
 def inert_reason(state: State, sample: Sample) -> str:
@@ -168,9 +166,4 @@ def inert_reason(state: State, sample: Sample) -> str:
         return "redo logging is disabled (ALTER INSTANCE DISABLE INNODB REDO_LOG)"
     if not sample.adaptive_flushing:
         return "innodb_adaptive_flushing is OFF: the flush law ignores the age"
-    if state.caution.lru.on:
-        return (
-            "the buffer pool is short of free pages: LRU flushing does the writing, "
-            "which C and M do not limit"
-        )
     return ""

@@ -15,9 +15,11 @@ from tuner.core.latency import Pace
 from tuner.core.mark import Mark
 from tuner.core.occurrences import Occurrences
 from tuner.core.purse import Purse
+from tuner.core.relief import Relief
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.trends import MeanRates, Trends
 from tuner.core.trialstate import Trials
+from tuner.core.unanswered import Unanswered
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
 from tuner.settings import Mode, Settings
 
@@ -98,6 +100,9 @@ class Writes(Struct, frozen=True):
         counted: times of the writes of the last hour that count for the budget.
         purse: what the policy's own changes are paid from.
         failures: writes that failed in a row.
+        raised_from: M before the emergency that made the one in force; 0 where none did.
+        too_low: an M of ours that an emergency found too low; 0 where none is remembered.
+        too_low_until: how long that is remembered, monotonic seconds.
         adjusted: the pair last asked for where the server made another one of it; None otherwise.
     """
 
@@ -111,6 +116,9 @@ class Writes(Struct, frozen=True):
     counted: tuple[float, ...] = ()
     purse: Purse = Purse()
     failures: int = 0
+    raised_from: int = 0
+    too_low: int = 0
+    too_low_until: float = 0.0
     adjusted: Capacity | None = None
 
 
@@ -205,6 +213,8 @@ class State(Struct, frozen=True):
     caution: Caution = Caution()
     announced: Announced = Announced()
     sawtooth: Sawtooth = Sawtooth()
+    relief: Relief = Relief()
+    unanswered: Unanswered = Unanswered()
     writes: Writes = Writes()
     originals: Originals | None = None
     elsewhere: tuple[Elsewhere, ...] = ()

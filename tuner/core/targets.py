@@ -157,13 +157,15 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         sync_point=sample.sync_point,
         redo_capacity=sample.redo_capacity,
         checkpoint_lag=found.checkpoint_lag,
-        redo_rate=max(state.estimator.trends.rate_mean, resting),
+        redo_rate=max(state.estimator.trends.rate_mean, resting, state.relief.rate(now=sample.monotonic)),
         burst_bytes=found.burst_bytes,
         max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         flush_order_lag=state.facts.flush_order_lag,
         sawtooth_seconds=state.sawtooth.seconds(state.facts.sawtooth_seconds),
         sync_stalls=state.facts.sync_stalls and sample.sync_point > sample.flush_limit,
         combining_exponent=state.estimator.load.curve.combining_exponent,
+        emergency_seconds=state.settings.emergency_seconds,
+        steady=state.estimator.trends.steady,
     )
 
 

@@ -19,6 +19,12 @@ NEED_SECONDS = 120.0
 FORGOTTEN = 4.0
 """What the device kept up is forgotten when it may be so many times as much by now."""
 
+STEADY = 0.05
+"""Relative deviation of R below which a load is steady."""
+
+STEADY_SECONDS = 600.0
+"""How long it has to be so."""
+
 AUTHORITY_LOST = 0.85
 """Below this share of the pages asked for, the device is the limit."""
 
@@ -84,6 +90,7 @@ class Trends(Struct, frozen=True):
         bursts: redo beyond the device.
         checkpoint_seconds: longest time between two checkpoints, fading.
         need_share: mean of two minutes of what the server counts as due for its age, over F.
+        calm_seconds: since when R has hardly deviated from its mean, seconds.
     """
 
     rate_seconds: float = 0.0
@@ -94,6 +101,7 @@ class Trends(Struct, frozen=True):
     bursts: Bursts = Bursts()
     checkpoint_seconds: float = 0.0
     need_share: float = 1.0
+    calm_seconds: float = 0.0
 
     def follow(self, seen: Seen, window: Window) -> Trends:
         """Return the trends with one reading more."""
@@ -109,6 +117,7 @@ class Trends(Struct, frozen=True):
             bursts=_bursts(self.bursts, seen, sustained),
             checkpoint_seconds=_between_checkpoints(self.checkpoint_seconds, seen, window),
             need_share=self._need(seen),
+            calm_seconds=self.calm_seconds + seen.elapsed if self.burstiness < STEADY else 0.0,
         )
 
     def _need(self, seen: Seen) -> float:
@@ -119,6 +128,11 @@ class Trends(Struct, frozen=True):
     def restarted(self) -> Trends:
         """Return what a restart of mysqld leaves of it."""
         return replace(self, bursts=self.bursts.interrupted(), sustained=None)
+
+    @property
+    def steady(self) -> bool:
+        """Tell whether the load has been steady for long."""
+        return self.calm_seconds >= STEADY_SECONDS
 
     @property
     def burstiness(self) -> float:

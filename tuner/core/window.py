@@ -202,6 +202,12 @@ def neighbours(window: Window) -> float:
     return beside / max(1, own) if beside > 0 else 0.0
 
 
+def authority_since(window: Window, seconds: float) -> float:
+    """Return pages flushed per page asked for over the last seconds."""
+    old = since(window, seconds)
+    return authority(tuple(point for point in window if point.at >= old.at))
+
+
 def authority(window: Window) -> float:
     """Return pages flushed per page asked for; 1 when next to nothing was asked.
 

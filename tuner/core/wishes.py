@@ -9,14 +9,19 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import draincourse, emergency, optimising, scheduled
+from tuner.core import draincourse, emergency, optimising, relief, scheduled
 from tuner.core.ages import said
 from tuner.core.drainreach import aim_of
-from tuner.core.laws import asleep, catches_up, unmoved
+from tuner.core.laws import asleep, catches_up, law_of, unmoved
 from tuner.core.plan import gain
 from tuner.core.state import Drain, Return, State
+from tuner.core.trends import AUTHORITY_LOST
+from tuner.core.unanswered import Unanswered
 from tuner.core.window import flushed_share, idled, warm
-from tuner.records import DecisionKind, Estimate, Sample
+from tuner.records import Capacity, DecisionKind, Estimate, Sample
+
+UNRELIEVED = frozenset({"fixed", "probe"})
+"""Policies whose M is a person's."""
 
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
@@ -47,6 +52,7 @@ class Wanted(Struct, frozen=True):
         detail: the same in words.
         source: emergency, person, schedule or policy.
         terms: the law's named parts.
+        relief: the relief of the device that this begins or ends; None where it does neither.
     """
 
     kind: DecisionKind
@@ -55,6 +61,7 @@ class Wanted(Struct, frozen=True):
     detail: str
     source: str
     terms: dict[str, float] = {}
+    relief: relief.Change | None = None
 
 
 def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, Wanted]:
@@ -63,10 +70,11 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
     situation = _situation(state, sample, found, now=now)
     memory = policy.start() if state.policy is None else state.policy
     memory, proposal = policy.propose(memory, situation)
-    state = replace(state, policy=memory)
+    state = replace(state, policy=memory, unanswered=_answered(state, sample, found, now=now))
     raised = _emergency(state, sample, found)
     if raised is not None:
-        return state, raised
+        back = relief.by_emergency(state.relief, state.estimator.window, sample, now=now)
+        return state, raised if back is None else _relieves(back, raised.detail, raised.terms)
     if state.override is not None and now < state.override.ends:
         override = state.override
         return state, Wanted(
@@ -89,11 +97,21 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         return state, _drained(state, state.drain, sample, found, now=now)
     if state.returning is not None:
         proposal = _back(state, state.returning, situation, sample, found)
-    return state, _policys(state, proposal, situation, sample, found)
+    if state.unanswered.until is not None and state.returning is None:
+        return state, _rests(state, sample, found, state.unanswered.until, now=now)
+    change = _relief_change(state, sample, found, now=now)
+    if change is not None and change.io_capacity_max <= 0.0:
+        state, change = relieved(state, change, sample.capacity, found, now=now), None
+    return state, _policys(state, proposal, situation, sample, found, change)
 
 
 def _policys(
-    state: State, proposal: Proposal, situation: Situation, sample: Sample, found: Estimate
+    state: State,
+    proposal: Proposal,
+    situation: Situation,
+    sample: Sample,
+    found: Estimate,
+    relieved: relief.Change | None,
 ) -> Wanted:
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
@@ -106,20 +124,12 @@ def _policys(
     why = _idle(state, sample, found) or _catching_up(state, found, up=up)
     if why:
         return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
+    if relieved is not None:
+        return _relieves(relieved, where, proposal.terms)
     if not proposal.act:
-        reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
-        reason = reason if law.authority else "no_authority"
-        reason = "saving" if proposal.saves else reason
-        return Wanted(
-            DecisionKind.KEEP,
-            proposal.io_capacity_max,
-            reason,
-            f"{where}: {_course(state, situation)}",
-            "policy",
-            proposal.terms,
-        )
+        return _left_alone(state, proposal, situation, found, where)
     who = policy_of(state).name if state.returning is None else "the way back from a drain"
-    if not up and _fades(found):
+    if not up and _fades(found) and found.authority >= AUTHORITY_LOST:
         return Wanted(
             DecisionKind.KEEP,
             sample.io_capacity_max,
@@ -136,6 +146,90 @@ def _policys(
         f"{who} wants M at {proposal.io_capacity_max:.0f}",
         source="policy",
         terms=proposal.terms,
+    )
+
+
+def _answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Unanswered:
+    """Return what is known of how the age answers to M, with this reading."""
+    counts = (
+        law_of(state).authority
+        and state.settings.policy not in UNRELIEVED
+        and warm(state.estimator.window)
+        and scheduled.learns(state, sample.monotonic)
+        and not (state.holds or state.drain or state.returning or state.override)
+        and state.writes.raised_from == 0
+        and not _idle(state, sample, found)
+    )
+    return state.unanswered.follow(
+        sample,
+        found,
+        set_point=state.set_point if state.set_point is not None else 0.5,
+        lru_share=state.caution.lru_share,
+        lru_rules=state.caution.lru.on,
+        counts=counts,
+        now=now,
+    )
+
+
+def _rests(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wanted:
+    """Return the rest of M while the age does not answer to it."""
+    best = state.unanswered.best or sample.io_capacity_max
+    why = f"{state.unanswered.why}: M rests at the best that was seen, and is tried again in {until - now:.0f} s"
+    kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
+    return Wanted(kind, float(best), "unanswered", f"age ratio {found.age_ratio:.3f}, {why}", "policy")
+
+
+def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wanted:
+    """Return the wish that begins or ends a relief of the device."""
+    return Wanted(
+        kind=DecisionKind.RELIEF,
+        io_capacity_max=change.io_capacity_max,
+        reason="relief" if change.begins else "relief_over",
+        detail=f"{where}: {change.detail}",
+        source="policy",
+        terms=terms,
+        relief=change,
+    )
+
+
+def _relief_change(state: State, sample: Sample, found: Estimate, *, now: float) -> relief.Change | None:
+    """Return the change of M that begins or ends a relief of the device; None where there is none."""
+    if not LAWS[state.facts.flush_law].authority or state.settings.policy in UNRELIEVED:
+        return None
+    if state.returning is not None:
+        return None
+    return relief.called_for(
+        state.relief,
+        state.estimator.window,
+        sample,
+        found,
+        set_point=state.set_point if state.set_point is not None else 0.5,
+        last_write=state.writes.last,
+        now=now,
+    )
+
+
+def relieved(state: State, change: relief.Change, current: Capacity, found: Estimate, *, now: float) -> State:
+    """Return the state with a relief begun or ended."""
+    known, memory = relief.switched(
+        state.relief, change, policy_of(state), state.policy, current, found, now=now
+    )
+    return replace(state, relief=known, policy=memory)
+
+
+def _left_alone(
+    state: State, proposal: Proposal, situation: Situation, found: Estimate, where: str
+) -> Wanted:
+    """Return that the policy is content with the M in force, and why."""
+    reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
+    reason = reason if LAWS[state.facts.flush_law].authority else "no_authority"
+    return Wanted(
+        DecisionKind.KEEP,
+        proposal.io_capacity_max,
+        "saving" if proposal.saves else reason,
+        f"{where}: {_course(state, situation)}",
+        "policy",
+        proposal.terms,
     )
 
 
@@ -239,7 +333,7 @@ def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         authority=found.authority,
         io_capacity_max=gain(sample.capacity),
         sustained_capacity=found.sustained_capacity,
-        learns=scheduled.learns(state, sample.monotonic),
+        learns=scheduled.learns(state, sample.monotonic) and state.writes.raised_from == 0,
         row_rate=found.row_rate,
         hold_gain=optimising.hold_gain(state, sample),
         moved_from=state.trials.moved_from,

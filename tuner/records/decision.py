@@ -45,6 +45,7 @@ class DecisionKind(StrEnum):
     KEEP = "keep"
     SET = "set"
     EMERGENCY = "emergency"
+    RELIEF = "relief"
     OVERRIDE = "override"
     DRAIN = "drain"
     PARK = "park"

@@ -1,0 +1,224 @@
+"""What is done at once when the device gives less than was asked for: the load's writes come first.
+
+A flush batch and the commits share the device's queue. Where the device becomes slower, M still asks for what it
+gave before; the batch takes most of the queue, commits starve, and R falls with them. That looks like a load that
+goes away, and is the opposite. So M goes to half of what is flushed, at once, as long as the sync point leaves the
+time for that. When R is back where it was, so is the device, and M goes back to what it was before. What the policy
+knows of the load is kept apart for the two: a disk that is slow now and then is two disks, each with an M of its
+own, and from the second time on both are known.
+
+A relief that is over within seconds was none of the device: then M stays where the policy wants it, and the next
+relief waits, twice as long each time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from policies.types import Policy
+from tuner.core.plan import gain
+from tuner.core.trends import AUTHORITY_LOST
+from tuner.core.window import Window, authority_since, list_rate_since, redo_rate_since
+from tuner.records import Capacity, Estimate, Sample
+
+STARVED = 0.6
+"""R of the last three seconds below this share of R of the last ten: the commits starve."""
+
+SHARE = 0.5
+"""M after the first relief, share of the pages that the device gave."""
+
+ROOM_SECONDS = 10.0
+"""With less time to the sync point there is no room for it."""
+
+RETURNED = 0.8
+"""R of the last three seconds from which on the device is back, share of R before it was relieved."""
+
+ABOVE = 0.03
+"""Age ratio above the set-point up to which there is room for it."""
+
+FAST_SECONDS = 3.0
+
+SPACING_SECONDS = 5.0
+"""Between a write and the next relief or its end: the readings have to show the former."""
+
+SHORTEST_SECONDS = 30.0
+"""A relief that is over earlier was none of the device."""
+
+FIRST_WAIT_SECONDS = 60.0
+LONGEST_WAIT_SECONDS = 3600.0
+"""After such a one the next waits at least, and at most."""
+
+MOST_AN_HOUR = 20
+"""Reliefs, each with its end: two thirds of the changes that an hour is allowed by default."""
+
+RECURS = 2
+"""Reliefs within an hour from which on the next one is reckoned with."""
+
+HOUR = 3600.0
+
+KEPT_SECONDS = 3600.0
+"""A device that has been slow for so long is no slow one any more: it is the device."""
+
+
+class Relief(Struct, frozen=True):
+    """What is remembered of a device that gives less now and then.
+
+    Attributes:
+        since: when it was relieved, monotonic seconds; None while it is not.
+        before: M that was in force before, pages/s.
+        rate_before: R then, bytes/s.
+        slow: M that was in force when the device came back last; 0 before the first time.
+        other: what the policy knew of the other device; None before the first time.
+        moments: times of the reliefs of the last hour.
+        wait: how long the next one waits after one that was none of the device, seconds; 0 for not at all.
+    """
+
+    since: float | None = None
+    before: int = 0
+    rate_before: float = 0.0
+    slow: int = 0
+    other: Any = None
+    moments: tuple[float, ...] = ()
+    wait: float = 0.0
+
+    def reserved(self, *, now: float) -> int:
+        """Return the changes that an hour keeps for reliefs and their ends, once the device has needed one."""
+        return 2 * (MOST_AN_HOUR - self._recent(now=now)) if self._recurs(now=now) else 0
+
+    def rate(self, *, now: float) -> float:
+        """Return the R that the load goes back to when the device does, bytes/s; 0 where none is known."""
+        return self.rate_before if self._recurs(now=now) else 0.0
+
+    def _recurs(self, *, now: float) -> bool:
+        return self._recent(now=now) >= RECURS
+
+    def _recent(self, *, now: float) -> int:
+        return sum(now - at < HOUR for at in self.moments)
+
+
+class Change(Struct, frozen=True):
+    """An M that begins or ends a relief.
+
+    Attributes:
+        io_capacity_max: pages/s; 0 where the relief ends without a write.
+        detail: why, in words.
+        begins: it begins one.
+    """
+
+    io_capacity_max: float
+    detail: str
+    begins: bool
+
+
+def called_for(
+    relief: Relief,
+    window: Window,
+    sample: Sample,
+    found: Estimate,
+    *,
+    set_point: float,
+    last_write: float | None,
+    now: float,
+) -> Change | None:
+    """Return the change of M that begins or ends a relief; None where neither is called for.
+
+    Args:
+        relief: what is remembered.
+        window: the readings of the last seconds.
+        sample: the newest.
+        found: its estimate.
+        set_point: f; above it the age has to come down, and the load waits for that.
+        last_write: monotonic time of the last write, seconds; None before the first.
+        now: likewise.
+    """
+    if last_write is not None and now - last_write < SPACING_SECONDS:
+        return None
+    if relief.since is not None:
+        return _end(relief, sample, found.redo_rate_now, now=now)
+    left = found.seconds_to_sync
+    given = authority_since(window, FAST_SECONDS)
+    starved = given < AUTHORITY_LOST and found.redo_rate_now < STARVED * found.redo_rate
+    if (
+        found.age_ratio > set_point + ABOVE
+        or not starved
+        or (left is not None and left <= ROOM_SECONDS)
+        or _waits(relief, now=now)
+    ):
+        return None
+    flushed = list_rate_since(window, FAST_SECONDS)
+    wanted = min(SHARE * flushed, gain(sample.capacity)) if relief.slow == 0 else float(relief.slow)
+    if not 0.0 < wanted < gain(sample.capacity):
+        return None
+    return Change(
+        io_capacity_max=wanted,
+        detail=f"the device gives {given:.0%} of the pages that are asked for, and the load starves",
+        begins=True,
+    )
+
+
+def by_emergency(relief: Relief, window: Window, sample: Sample, *, now: float) -> Change | None:
+    """Return the end of a relief in place of an emergency that the device's return brings about; None for none.
+
+    Args:
+        relief: what is remembered.
+        window: the readings of the last seconds.
+        sample: the newest.
+        now: monotonic time, seconds.
+    """
+    change = _end(relief, sample, redo_rate_since(window, 1.0), now=now)
+    if change is None or change.io_capacity_max <= 0.0:
+        return None
+    return change
+
+
+def _end(relief: Relief, sample: Sample, redo_rate: float, *, now: float) -> Change | None:
+    if relief.since is None or redo_rate < RETURNED * relief.rate_before:
+        return None
+    flapped = now - relief.since < SHORTEST_SECONDS
+    wanted = 0.0 if flapped or relief.before <= gain(sample.capacity) else float(relief.before)
+    return Change(io_capacity_max=wanted, detail="the device gives what it gave before", begins=False)
+
+
+def _waits(relief: Relief, *, now: float) -> bool:
+    recent = [at for at in relief.moments if now - at < HOUR]
+    return len(recent) >= MOST_AN_HOUR or (bool(recent) and now - recent[-1] < relief.wait)
+
+
+def switched(
+    relief: Relief,
+    change: Change,
+    policy: Policy[Any],
+    memory: Any,
+    current: Capacity,
+    found: Estimate,
+    *,
+    now: float,
+) -> tuple[Relief, Any]:
+    """Return what is remembered from a change on, and what the policy knows of the device that is there now."""
+    other = policy.start() if relief.other is None else policy.resumed(relief.other, now)
+    if change.begins:
+        moments = (*(at for at in relief.moments if now - at < HOUR), now)
+        begun = replace(
+            relief,
+            since=now,
+            before=current.io_capacity_max,
+            rate_before=found.redo_rate,
+            other=memory,
+            moments=moments,
+        )
+        return begun, other
+    flapped = relief.since is None or now - relief.since < SHORTEST_SECONDS
+    if flapped:
+        wait = min(LONGEST_WAIT_SECONDS, max(FIRST_WAIT_SECONDS, 2.0 * relief.wait))
+        return replace(relief, since=None, other=None, slow=0, wait=wait), other
+    return replace(relief, since=None, other=memory, slow=current.io_capacity_max, wait=0.0), other
+
+
+def followed(relief: Relief, *, now: float) -> Relief:
+    """Return it as time goes on: what has been slow for an hour is what the device is."""
+    if relief.since is not None and now - relief.since > KEPT_SECONDS:
+        return Relief(moments=relief.moments)
+    return relief

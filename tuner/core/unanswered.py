@@ -1,0 +1,211 @@
+"""An age that does not answer to M: noticed, left alone, and looked at again ever more seldom.
+
+By the flush law the age grows with ``R * (1 - F / P)``. Where something else than the flush list's pages decides, such
+as LRU flushing, it does not, and a loop that goes on moving M moves it for nothing, often by a lot. So what the law
+foretells is held against what the age does. Where they differ twice in a row M goes to the best setting that was seen
+meanwhile, the one that the server was found with among them, and rests there; then it is tried again, each time after
+twice as long.
+"""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.core.plan import gain
+from tuner.records import Estimate, Sample
+
+TELLING = 0.1
+"""Foretold move of the age that is held against what it does, share of the flush limit."""
+
+ANSWER = 0.3
+"""Share of it that the age has to move by at least."""
+
+CLEAR = 0.2
+"""F this share below P foretells that the age grows."""
+
+FAR = 0.2
+"""So far below the set-point an age that does not grow is judged: nearer to it is where it comes to rest."""
+
+MISSES = 2
+"""Unanswered moves in a row after which M rests."""
+
+FIRST_REST_SECONDS = 1200.0
+LONGEST_REST_SECONDS = 4 * 3600.0
+
+SHOWN_SECONDS = 20.0
+"""Time after a change of M, to one that is not near, from which on rows and waits are put down to it."""
+
+KEPT = 16
+"""Settings that are remembered at most."""
+
+LEAST_SECONDS = 30.0
+"""A setting that was seen for less says nothing."""
+
+MEMORY_SECONDS = 1800.0
+WIDTH = 0.2
+"""Settings nearer to each other than this, in ln M, are one."""
+
+AS_MANY = 0.03
+"""Rows fewer by less than this share are as many; then it counts how even they come, and then the waits for free
+pages."""
+
+LRU_DECIDES = 0.2
+"""Share of the LRU in the pages flushed from which on it is what decides."""
+
+
+class Seen(Struct, frozen=True):
+    """What one setting came to, averaged.
+
+    Attributes:
+        io_capacity_max: pages/s.
+        seconds: time that the means stand for.
+        rows: row changes/s.
+        unrest: how far R of three seconds is from that of ten, as a share of it.
+        waits: waits for a free page, 1/s.
+    """
+
+    io_capacity_max: int
+    seconds: float = 0.0
+    rows: float = 0.0
+    unrest: float = 0.0
+    waits: float = 0.0
+
+
+class Unanswered(Struct, frozen=True):
+    """What is remembered.
+
+    Attributes:
+        at: time of the last reading, monotonic seconds; None before the first.
+        waits: waits for a free page counted by then.
+        began: modified age when the move that is looked at began, bytes.
+        foretold: what it should have moved by since, bytes.
+        misses: unanswered moves in a row.
+        anchor: M that the one in force is near to, pages/s.
+        anchored_at: since when, monotonic seconds.
+        seen: settings and what they came to.
+        until: end of the rest, monotonic seconds; None while there is none.
+        rest: how long the last rest was, seconds.
+        why: what decides in place of M, in words.
+    """
+
+    at: float | None = None
+    waits: int = 0
+    began: float = 0.0
+    foretold: float = 0.0
+    misses: int = 0
+    anchor: int = 0
+    anchored_at: float = 0.0
+    seen: tuple[Seen, ...] = ()
+    until: float | None = None
+    rest: float = 0.0
+    why: str = ""
+
+    def follow(
+        self,
+        sample: Sample,
+        found: Estimate,
+        *,
+        set_point: float,
+        lru_share: float,
+        lru_rules: bool,
+        counts: bool,
+        now: float,
+    ) -> Unanswered:
+        """Return it with one reading more.
+
+        Args:
+            sample: the reading.
+            found: its estimate.
+            set_point: f in force.
+            lru_rules: LRU flushing does nearly all of the writing.
+            lru_share: share of the LRU in the pages flushed, mean of minutes.
+            counts: M is the policy's own choice, and the load goes on as it is.
+            now: monotonic time, seconds.
+        """
+        elapsed = 0.0 if self.at is None else min(10.0, max(0.0, now - self.at))
+        new_waits = max(0, sample.free_page_waits - self.waits) / elapsed if elapsed > 0.0 else 0.0
+        state = replace(self, at=now, waits=sample.free_page_waits)
+        if not counts:
+            return replace(state, began=found.modified_age, foretold=0.0)
+        m = gain(sample.capacity)
+        if self.anchor == 0 or abs(math.log(m / self.anchor)) > WIDTH:
+            state = replace(state, anchor=m, anchored_at=now)
+        if now - state.anchored_at >= SHOWN_SECONDS:
+            state = replace(state, seen=_with(self.seen, sample, found, new_waits, elapsed))
+        if state.until is not None:
+            return (
+                state
+                if now < state.until
+                else replace(state, until=None, misses=MISSES - 1, foretold=0.0, began=found.modified_age)
+            )
+        return state._judge(
+            sample, found, elapsed, set_point=set_point, lru_share=lru_share, lru_rules=lru_rules, now=now
+        )
+
+    def _judge(
+        self,
+        sample: Sample,
+        found: Estimate,
+        elapsed: float,
+        *,
+        set_point: float,
+        lru_share: float,
+        lru_rules: bool,
+        now: float,
+    ) -> Unanswered:
+        balance = 1.0 - found.flush_rate / found.demand if found.demand > 0.0 else 0.0
+        if balance < CLEAR or found.age_ratio > set_point - FAR:
+            return replace(self, began=found.modified_age, foretold=0.0, misses=0)
+        foretold = self.foretold + found.redo_rate * balance * elapsed
+        if not lru_rules and foretold < TELLING * sample.flush_limit:
+            return replace(self, foretold=foretold)
+        moved = found.modified_age - self.began
+        fresh = replace(self, began=found.modified_age, foretold=0.0)
+        if not lru_rules and moved >= ANSWER * foretold:
+            return replace(fresh, misses=0, rest=0.0)
+        if not lru_rules and self.misses + 1 < MISSES:
+            return replace(fresh, misses=self.misses + 1)
+        rest = min(LONGEST_REST_SECONDS, max(FIRST_REST_SECONDS, 2.0 * self.rest))
+        return replace(fresh, misses=0, until=now + rest, rest=rest, why=_why(lru_share))
+
+    @property
+    def best(self) -> int | None:
+        """Return the M of the best setting that was seen, pages/s; None where none was seen for long enough."""
+        known = [one for one in self.seen if one.seconds >= LEAST_SECONDS]
+        if not known:
+            return None
+        most = max(one.rows for one in known)
+        good = [one for one in known if one.rows >= (1.0 - AS_MANY) * most]
+        return min(good, key=lambda one: (round(one.unrest, 1), one.waits)).io_capacity_max
+
+
+def _unrest(found: Estimate) -> float:
+    return abs(found.redo_rate_now / found.redo_rate - 1.0) if found.redo_rate > 0.0 else 0.0
+
+
+def _why(lru_share: float) -> str:
+    if lru_share >= LRU_DECIDES:
+        return "the buffer pool is short of free pages, and LRU flushing decides the age"
+    return "the age does not move as the flush law foretells, and something else than M decides it"
+
+
+def _with(
+    seen: tuple[Seen, ...], sample: Sample, found: Estimate, waits: float, elapsed: float
+) -> tuple[Seen, ...]:
+    """Return the settings with ``elapsed`` seconds more of the one in force."""
+    now = gain(sample.capacity)
+    near = [one for one in seen if abs(math.log(one.io_capacity_max / now)) < WIDTH]
+    known = min(near, key=lambda one: abs(math.log(one.io_capacity_max / now))) if near else Seen(now)
+    seconds = min(MEMORY_SECONDS, known.seconds + elapsed)
+    weight = elapsed / seconds if seconds > 0.0 else 1.0
+    fresh = replace(
+        known,
+        seconds=seconds,
+        rows=known.rows + weight * (found.row_rate - known.rows),
+        unrest=known.unrest + weight * (_unrest(found) - known.unrest),
+        waits=known.waits + weight * (waits - known.waits),
+    )
+    return (*(one for one in seen if one is not known), fresh)[-KEPT:]
