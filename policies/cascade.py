@@ -36,6 +36,9 @@ from policies.unrest import Unrest
 CALM = 1.5
 """A load that moves the age by itself widens the band to so many of its standard deviations."""
 
+STEADY_BAND = 0.01
+"""Error that is left alone under a load that has been steady for long."""
+
 STIRRING = 1.0
 """Relative unrest of the age ratio per relative unrest of R / b: the age averages what R does."""
 
@@ -63,6 +66,9 @@ HOLD_GAIN = 0.5
 
 MISSED = 3.0
 """A landing so many times farther off than one write takes out is made again, and not crept up to."""
+
+STEADY_GAIN = 0.9
+"""The same under a load that has been steady for long."""
 
 TRIM_GAIN = 0.8
 """Share of what is left that is taken out then: a mean of minutes is no noise."""
@@ -266,14 +272,16 @@ class Cascade:
             return Proposal(rest if situation.error_ahead <= ARRIVED else max(rest, current), terms)
         if abs(state.shift) > WORTH_SHIFT:
             return Proposal(current * math.exp(state.shift), terms | {"shift": state.shift})
-        band = max(BAND, CALM * unrest)
-        lasting = abs(mean) > band and error * mean > 0 and abs(error) > BAND
+        least = STEADY_BAND if situation.steady else BAND
+        band = max(least, CALM * unrest)
+        lasting = abs(mean) > band and error * mean > 0 and abs(error) > least
         act = lasting and since >= settling
         if not act:
             trim = self._move(situation, TRIM_GAIN, state.calm.error(situation.set_point, settling, band))
             if abs(trim) > WORTH_SHIFT:
                 return Proposal(current * math.exp(trim), terms | {"move": trim})
-        move = self._missed(state, situation, self._move(situation, HOLD_GAIN, mean))
+        share = STEADY_GAIN if situation.steady else HOLD_GAIN
+        move = self._missed(state, situation, self._move(situation, share, mean))
         return Proposal(current * math.exp(move), terms | {"move": move}, act=act)
 
     def _move(self, situation: Situation, share: float, error: float) -> float:

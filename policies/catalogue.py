@@ -115,7 +115,7 @@ CATALOGUE: tuple[About, ...] = (
     ),
     About(
         name="pace",
-        does="raises M where all of it is flushed and the age grows nevertheless, and leaves it alone otherwise",
+        does="raises M where all of it is flushed and the age grows nevertheless, and lowers it never",
         use="taken by itself on servers whose age M does not move, such as MariaDB's defaults",
         constants=(
             Constant("AIM", pace.AIM, "", "M after a raise over M before"),

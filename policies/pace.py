@@ -1,11 +1,12 @@
-"""The law for servers on which M does not move the age: it raises an M that is too low, and leaves any other alone.
+"""The law for servers on which M does not move the age: it raises an M that is too low, and leaves any other
+alone.
 
 There the server flushes next to nothing below the flush limit, and up to M pages a second beyond it, as
 fast as it can where that is not enough (MariaDB with ``innodb_max_dirty_pages_pct_lwm`` = 0;
-storage/innobase: mtr/mtr0mtr.cc ``log_close``, buf/buf0flu.cc ``buf_flush_page_cleaner``). Below the demand the age
-goes on growing, to where writers wait. Above it no M is lowered: a page cleaner that is done soon sleeps again, and
-the pages that many commits change meanwhile are written once. With a lower M it may never get to its low-water mark,
-and write each of them again and again.
+storage/innobase: mtr/mtr0mtr.cc ``log_close``, buf/buf0flu.cc ``buf_flush_page_cleaner``). Below the demand
+the age goes on growing, to where writers wait. Above it no M is lowered: a page cleaner that is done soon
+sleeps again, and the pages that many commits change meanwhile are written once. With a lower M it may never
+get to its low-water mark, and write each of them again and again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class Pace:
         since = situation.now if state.full_since is None else state.full_since
         lasted = situation.now - since
         act = lasted >= FULL_SECONDS
-        return PaceState(since), Proposal(AIM * current if act else current, {"full_seconds": lasted}, act=act)
+        return PaceState(since), Proposal(
+            AIM * current if act else current, {"full_seconds": lasted}, act=act
+        )
 
     def wrote(self, state: PaceState, io_capacity_max: int) -> PaceState:  # noqa: ARG002 - the protocol's
         """Wait anew."""

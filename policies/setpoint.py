@@ -22,8 +22,8 @@ STEADY_NOISE = 0.01
 """The same under a load that has been steady for long."""
 
 STEADY_SECONDS = 8.0
-"""Under such a load the set-point may be above ``HIGHEST`` as long as the sync point stays so much farther away
-than what makes an emergency."""
+"""Under such a load the set-point may be above ``HIGHEST`` as long as the sync point stays so much farther
+away than what makes an emergency."""
 
 LEAST_MARGIN_SHARE = 0.5
 """Share of that which stays free whatever an optimiser suggests."""
@@ -109,7 +109,9 @@ class Headroom(NamedTuple):
         return seconds * self.redo_rate
 
 
-def bounds_of(headroom: Headroom, budgets: Mapping[str, float], *, noise: float | None = None) -> dict[str, float]:
+def bounds_of(
+    headroom: Headroom, budgets: Mapping[str, float], *, noise: float | None = None
+) -> dict[str, float]:
     """Return every bound by name, as age ratios.
 
     Args:
@@ -124,7 +126,12 @@ def bounds_of(headroom: Headroom, budgets: Mapping[str, float], *, noise: float 
     alarm = (
         headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.highest_lag
     ) / headroom.flush_limit
-    return {"headroom": burst - noise, "alarm": alarm - noise, "highest": headroom.highest, **budgets}
+    return {
+        "headroom": burst - noise,
+        "alarm": alarm - (0.0 if headroom.steady else noise),
+        "highest": headroom.highest,
+        **budgets,
+    }
 
 
 def highest_ratio(

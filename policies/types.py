@@ -43,6 +43,7 @@ class Situation(NamedTuple):
         hold_gain: factor on the law's own gain while holding, for laws that have one.
         moved_from: set-point before this tick where it was moved on purpose, to be followed at once; else 0.
         saving: changes are scarce: only those are to be made that are worth one.
+        steady: the load has been steady for long, so that a small error is one.
     """
 
     now: float
@@ -68,6 +69,7 @@ class Situation(NamedTuple):
     hold_gain: float = 1.0
     moved_from: float = 0.0
     saving: bool = False
+    steady: bool = False
 
     @property
     def age_ratio(self) -> float:

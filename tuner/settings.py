@@ -74,7 +74,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             description="highest checkpoint age the set-point may lead to, as a share of the redo capacity; "
             "PMM alarms at 0.80",
         ),
-    ] = 0.78
+    ] = 0.79
     max_recovery_seconds: Annotated[
         Annotated[float, Meta(ge=1.0, le=86_400.0)] | None,
         Meta(

@@ -1,8 +1,9 @@
 """What recovery and shutdown may take, where a person says so: how each budget stands, and what it bounds.
 
-A budget bounds the set-point where that can keep it. It never asks for less than the age at which the settings
-that the server was found with come to rest: those kept it no better. And where not even the lowest set-point
-keeps it, holding the age low would cost page writes for nothing: then it is said what would keep it.
+A budget bounds the set-point where that can keep it. It never asks for less than the age at which the
+settings that the server was found with come to rest: those kept it no better. And where not even the lowest
+set-point keeps it, holding the age low would cost page writes for nothing: then it is said what would keep
+it.
 """
 
 from __future__ import annotations

@@ -188,10 +188,16 @@ class Bursts(Struct, frozen=True):
         seen = known.seen + elapsed
         return replace(known, excess=excess, largest=largest, recent=recent, seen=seen, at=wall)
 
-    def expected(self, wall: float) -> float:
-        """Return the redo to keep free for the load's bursts at a Unix time, bytes."""
+    def expected(self, wall: float, *, steady: bool = False) -> float:
+        """Return the redo to keep free for the load's bursts, bytes.
+
+        Args:
+            wall: Unix time, seconds.
+            steady: the load has been steady for long: what the last hours saw, such as the filling of a
+                server that was just started, is over.
+        """
         soon = {hour_of_week(wall), hour_of_week(wall + LEAD_SECONDS)}
-        return max(self.recent, *(self.week.expected(hour) for hour in soon))
+        return max(0.0 if steady else self.recent, *(self.week.expected(hour) for hour in soon))
 
     def interrupted(self) -> Bursts:
         """Return what a restart of mysqld leaves: the burst under way is over."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import guards, leaving
+from tuner.core.circumstances import policy_of, relieved
 from tuner.core.floor import floor
 from tuner.core.holds import given_back
 from tuner.core.limits import bounds
@@ -17,7 +18,7 @@ from tuner.core.plan import plan
 from tuner.core.state import State
 from tuner.core.targets import home_of
 from tuner.core.trends import AUTHORITY_LOST
-from tuner.core.wishes import Wanted, policy_of, relieved, wanted_now
+from tuner.core.wishes import Wanted, wanted_now
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode
 
@@ -102,7 +103,7 @@ def _carry_out(
 def _after_emergency(
     state: State, wanted: Wanted, current: Capacity, target: Capacity, *, now: float
 ) -> State:
-    """Note where an emergency came from, and that an M of ours was too low; forget the first once M is back."""
+    """Note where an emergency came from, and that an M of ours was too low, until M is back."""
     writes = state.writes
     before = writes.raised_from
     if wanted.kind is DecisionKind.EMERGENCY:

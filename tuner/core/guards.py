@@ -20,7 +20,8 @@ HOUR = 3600.0
 DEVICE_MARGIN = 1.2
 LOAD_MARGIN = 0.95
 EMERGENCY_FACTOR = 2.0
-"""Where the device gives all that is asked for, an emergency may ask for so many times what it was seen to give."""
+"""Where the device gives all that is asked for, an emergency may ask for so many times what it was seen to
+give."""
 AGAIN = 1.15
 """M that a way back from an emergency ends at, over the M that was too low then."""
 

@@ -29,8 +29,8 @@ SCAN_RATE = 100.0 * 1024 * 1024
 """Redo read and parsed, by one thread, bytes/s: what a modest volume streams."""
 
 READ_RATE = 1000.0
-"""Pages read and applied, pages/s: a random read each, on a volume of little more IOPS. A device that was seen
-to write more pages than that is taken to read as many."""
+"""Pages read and applied, pages/s: a random read each, on a volume of little more IOPS. A device that was
+seen to write more pages than that is taken to read as many."""
 
 FLUSH_RATE = 500.0
 """Pages flushed at shutdown where nothing is known yet, pages/s: modest for a volume of 1000 IOPS,

@@ -1,19 +1,19 @@
 """What is done at once when the device gives less than was asked for: the load's writes come first.
 
-A flush batch and the commits share the device's queue. Where the device becomes slower, M still asks for what it
-gave before; the batch takes most of the queue, commits starve, and R falls with them. That looks like a load that
-goes away, and is the opposite. So M goes to half of what is flushed, at once, as long as the sync point leaves the
-time for that. When R is back where it was, so is the device, and M goes back to what it was before. What the policy
-knows of the load is kept apart for the two: a disk that is slow now and then is two disks, each with an M of its
-own, and from the second time on both are known.
+A flush batch and the commits share the device's queue. Where the device becomes slower, M still asks for what
+it gave before; the batch takes most of the queue, commits starve, and R falls with them. That looks like a
+load that goes away, and is the opposite. So M goes to half of what is flushed, at once, as long as the sync
+point leaves the time for that. When R is back where it was, so is the device, and M goes back to what it was
+before. What the policy knows of the load is kept apart for the two: a disk that is slow now and then is two
+disks, each with an M of its own, and from the second time on both are known.
 
-A relief that is over within seconds was none of the device: then M stays where the policy wants it, and the next
-relief waits, twice as long each time.
+A relief that is over within seconds was none of the device: then M stays where the policy wants it, and the
+next relief waits, twice as long each time.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +23,8 @@ from tuner.core.plan import gain
 from tuner.core.trends import AUTHORITY_LOST
 from tuner.core.window import Window, authority_since, list_rate_since, redo_rate_since
 from tuner.records import Capacity, Estimate, Sample
+
+T = TypeVar("T")
 
 STARVED = 0.6
 """R of the last three seconds below this share of R of the last ten: the commits starve."""
@@ -85,11 +87,13 @@ class Relief(Struct, frozen=True):
     wait: float = 0.0
 
     def reserved(self, *, now: float) -> int:
-        """Return the changes that an hour keeps for reliefs and their ends, once the device has needed one."""
+        """Return the changes that an hour keeps for reliefs and their ends, once the device has needed
+        one.
+        """
         return 2 * (MOST_AN_HOUR - self._recent(now=now)) if self._recurs(now=now) else 0
 
     def rate(self, *, now: float) -> float:
-        """Return the R that the load goes back to when the device does, bytes/s; 0 where none is known."""
+        """Return the R that the load goes back to when the device does, bytes/s; 0 for unknown."""
         return self.rate_before if self._recurs(now=now) else 0.0
 
     def _recurs(self, *, now: float) -> bool:
@@ -160,7 +164,7 @@ def called_for(
 
 
 def by_emergency(relief: Relief, window: Window, sample: Sample, *, now: float) -> Change | None:
-    """Return the end of a relief in place of an emergency that the device's return brings about; None for none.
+    """Return the end of a relief in place of an emergency that the device's return brings about.
 
     Args:
         relief: what is remembered.
@@ -190,21 +194,33 @@ def _waits(relief: Relief, *, now: float) -> bool:
 def switched(
     relief: Relief,
     change: Change,
-    policy: Policy[Any],
-    memory: Any,
+    policy: Policy[T],
+    memory: T,
+    *,
     current: Capacity,
     found: Estimate,
-    *,
+    settled: int,
     now: float,
-) -> tuple[Relief, Any]:
-    """Return what is remembered from a change on, and what the policy knows of the device that is there now."""
+) -> tuple[Relief, T]:
+    """Return what is remembered from a change on, and what the policy knows of the device that is there now.
+
+    Args:
+        relief: what was remembered.
+        change: begins or ends a relief.
+        policy: the law.
+        memory: what it knows.
+        current: the pair in force.
+        found: the estimate.
+        settled: M before an emergency that made the one in force, pages/s; 0 where none did.
+        now: monotonic time, seconds.
+    """
     other = policy.start() if relief.other is None else policy.resumed(relief.other, now)
     if change.begins:
         moments = (*(at for at in relief.moments if now - at < HOUR), now)
         begun = replace(
             relief,
             since=now,
-            before=current.io_capacity_max,
+            before=settled or current.io_capacity_max,
             rate_before=found.redo_rate,
             other=memory,
             moments=moments,
@@ -214,7 +230,7 @@ def switched(
     if flapped:
         wait = min(LONGEST_WAIT_SECONDS, max(FIRST_WAIT_SECONDS, 2.0 * relief.wait))
         return replace(relief, since=None, other=None, slow=0, wait=wait), other
-    return replace(relief, since=None, other=memory, slow=current.io_capacity_max, wait=0.0), other
+    return replace(relief, since=None, other=memory, slow=settled or current.io_capacity_max, wait=0.0), other
 
 
 def followed(relief: Relief, *, now: float) -> Relief:

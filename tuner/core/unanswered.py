@@ -1,15 +1,16 @@
 """An age that does not answer to M: noticed, left alone, and looked at again ever more seldom.
 
-By the flush law the age grows with ``R * (1 - F / P)``. Where something else than the flush list's pages decides, such
-as LRU flushing, it does not, and a loop that goes on moving M moves it for nothing, often by a lot. So what the law
-foretells is held against what the age does. Where they differ twice in a row M goes to the best setting that was seen
-meanwhile, the one that the server was found with among them, and rests there; then it is tried again, each time after
-twice as long.
+By the flush law the age grows with ``R * (1 - F / P)``. Where something else than the flush list's pages
+decides, such as LRU flushing, it does not, and a loop that goes on moving M moves it for nothing, often by a
+lot. So what the law foretells is held against what the age does. Where they differ twice in a row M goes to
+the best setting that was seen meanwhile, the one that the server was found with among them, and rests there;
+then it is tried again, each time after twice as long.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,8 +50,11 @@ WIDTH = 0.2
 """Settings nearer to each other than this, in ln M, are one."""
 
 AS_MANY = 0.03
-"""Rows fewer by less than this share are as many; then it counts how even they come, and then the waits for free
-pages."""
+"""Rows fewer by less than this share are as many; then it counts how even they come, and then the waits for
+free pages."""
+
+LONGEST_GAP = 10.0
+"""Between two readings no more time than this counts, seconds."""
 
 LRU_DECIDES = 0.2
 """Share of the LRU in the pages flushed from which on it is what decides."""
@@ -103,83 +107,86 @@ class Unanswered(Struct, frozen=True):
     rest: float = 0.0
     why: str = ""
 
-    def follow(
-        self,
-        sample: Sample,
-        found: Estimate,
-        *,
-        set_point: float,
-        lru_share: float,
-        lru_rules: bool,
-        counts: bool,
-        now: float,
-    ) -> Unanswered:
-        """Return it with one reading more.
-
-        Args:
-            sample: the reading.
-            found: its estimate.
-            set_point: f in force.
-            lru_rules: LRU flushing does nearly all of the writing.
-            lru_share: share of the LRU in the pages flushed, mean of minutes.
-            counts: M is the policy's own choice, and the load goes on as it is.
-            now: monotonic time, seconds.
-        """
-        elapsed = 0.0 if self.at is None else min(10.0, max(0.0, now - self.at))
-        new_waits = max(0, sample.free_page_waits - self.waits) / elapsed if elapsed > 0.0 else 0.0
-        state = replace(self, at=now, waits=sample.free_page_waits)
-        if not counts:
-            return replace(state, began=found.modified_age, foretold=0.0)
-        m = gain(sample.capacity)
-        if self.anchor == 0 or abs(math.log(m / self.anchor)) > WIDTH:
-            state = replace(state, anchor=m, anchored_at=now)
-        if now - state.anchored_at >= SHOWN_SECONDS:
-            state = replace(state, seen=_with(self.seen, sample, found, new_waits, elapsed))
-        if state.until is not None:
-            return (
-                state
-                if now < state.until
-                else replace(state, until=None, misses=MISSES - 1, foretold=0.0, began=found.modified_age)
-            )
-        return state._judge(
-            sample, found, elapsed, set_point=set_point, lru_share=lru_share, lru_rules=lru_rules, now=now
-        )
-
-    def _judge(
-        self,
-        sample: Sample,
-        found: Estimate,
-        elapsed: float,
-        *,
-        set_point: float,
-        lru_share: float,
-        lru_rules: bool,
-        now: float,
-    ) -> Unanswered:
-        balance = 1.0 - found.flush_rate / found.demand if found.demand > 0.0 else 0.0
-        if balance < CLEAR or found.age_ratio > set_point - FAR:
-            return replace(self, began=found.modified_age, foretold=0.0, misses=0)
-        foretold = self.foretold + found.redo_rate * balance * elapsed
-        if not lru_rules and foretold < TELLING * sample.flush_limit:
-            return replace(self, foretold=foretold)
-        moved = found.modified_age - self.began
-        fresh = replace(self, began=found.modified_age, foretold=0.0)
-        if not lru_rules and moved >= ANSWER * foretold:
-            return replace(fresh, misses=0, rest=0.0)
-        if not lru_rules and self.misses + 1 < MISSES:
-            return replace(fresh, misses=self.misses + 1)
-        rest = min(LONGEST_REST_SECONDS, max(FIRST_REST_SECONDS, 2.0 * self.rest))
-        return replace(fresh, misses=0, until=now + rest, rest=rest, why=_why(lru_share))
-
     @property
     def best(self) -> int | None:
-        """Return the M of the best setting that was seen, pages/s; None where none was seen for long enough."""
+        """Return the M of the best setting that was seen, pages/s; None where none was seen long enough."""
         known = [one for one in self.seen if one.seconds >= LEAST_SECONDS]
         if not known:
             return None
         most = max(one.rows for one in known)
         good = [one for one in known if one.rows >= (1.0 - AS_MANY) * most]
         return min(good, key=lambda one: (round(one.unrest, 1), one.waits)).io_capacity_max
+
+
+class Circumstances(NamedTuple):
+    """What the loop knows beside reading and estimate.
+
+    Attributes:
+        set_point: f in force.
+        lru_share: share of the LRU in the pages flushed, mean of minutes.
+        lru_rules: LRU flushing does nearly all of the writing.
+        counts: M is the policy's own choice, and the load goes on as it is.
+    """
+
+    set_point: float
+    lru_share: float
+    lru_rules: bool
+    counts: bool
+
+
+def follow(
+    state: Unanswered, sample: Sample, found: Estimate, beside: Circumstances, *, now: float
+) -> Unanswered:
+    """Return what is remembered with one reading more.
+
+    Args:
+        state: what was remembered.
+        sample: the reading.
+        found: its estimate.
+        beside: what the loop knows besides.
+        now: monotonic time, seconds.
+    """
+    elapsed = 0.0 if state.at is None else min(LONGEST_GAP, max(0.0, now - state.at))
+    waits = max(0, sample.free_page_waits - state.waits) / elapsed if elapsed > 0.0 else 0.0
+    state = replace(state, at=now, waits=sample.free_page_waits)
+    if not beside.counts:
+        return replace(state, began=found.modified_age, foretold=0.0)
+    m = gain(sample.capacity)
+    if state.anchor == 0 or abs(math.log(m / state.anchor)) > WIDTH:
+        state = replace(state, anchor=m, anchored_at=now)
+    if now - state.anchored_at >= SHOWN_SECONDS:
+        state = replace(state, seen=_with(state.seen, m, found, waits, elapsed))
+    if state.until is None:
+        return _judged(state, sample, found, beside, elapsed, now=now)
+    if now < state.until:
+        return state
+    return replace(state, until=None, misses=MISSES - 1, foretold=0.0, began=found.modified_age)
+
+
+def _judged(
+    state: Unanswered,
+    sample: Sample,
+    found: Estimate,
+    beside: Circumstances,
+    elapsed: float,
+    *,
+    now: float,
+) -> Unanswered:
+    """Return it after holding what the law foretells against what the age does."""
+    balance = 1.0 - found.flush_rate / found.demand if found.demand > 0.0 else 0.0
+    fresh = replace(state, began=found.modified_age, foretold=0.0)
+    if balance < CLEAR or found.age_ratio > beside.set_point - FAR:
+        return replace(fresh, misses=0)
+    foretold = state.foretold + found.redo_rate * balance * elapsed
+    if not beside.lru_rules:
+        if foretold < TELLING * sample.flush_limit:
+            return replace(state, foretold=foretold)
+        if found.modified_age - state.began >= ANSWER * foretold:
+            return replace(fresh, misses=0, rest=0.0)
+        if state.misses + 1 < MISSES:
+            return replace(fresh, misses=state.misses + 1)
+    rest = min(LONGEST_REST_SECONDS, max(FIRST_REST_SECONDS, 2.0 * state.rest))
+    return replace(fresh, misses=0, until=now + rest, rest=rest, why=_why(beside.lru_share))
 
 
 def _unrest(found: Estimate) -> float:
@@ -193,12 +200,12 @@ def _why(lru_share: float) -> str:
 
 
 def _with(
-    seen: tuple[Seen, ...], sample: Sample, found: Estimate, waits: float, elapsed: float
+    seen: tuple[Seen, ...], io_capacity_max: int, found: Estimate, waits: float, elapsed: float
 ) -> tuple[Seen, ...]:
     """Return the settings with ``elapsed`` seconds more of the one in force."""
-    now = gain(sample.capacity)
-    near = [one for one in seen if abs(math.log(one.io_capacity_max / now)) < WIDTH]
-    known = min(near, key=lambda one: abs(math.log(one.io_capacity_max / now))) if near else Seen(now)
+    away = [(abs(math.log(one.io_capacity_max / io_capacity_max)), place) for place, one in enumerate(seen)]
+    nearest = min(away, default=(WIDTH, -1))
+    known = seen[nearest[1]] if nearest[0] < WIDTH else Seen(io_capacity_max)
     seconds = min(MEMORY_SECONDS, known.seconds + elapsed)
     weight = elapsed / seconds if seconds > 0.0 else 1.0
     fresh = replace(

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.registry import LAWS, make_policy
-from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import draincourse, emergency, optimising, relief, scheduled
+from policies.registry import LAWS
+from policies.types import Proposal, Situation
+from tuner.core import draincourse, emergency, relief
 from tuner.core.ages import said
+from tuner.core.circumstances import answered, idle, policy_of, relief_change, relieved, situation_of
 from tuner.core.drainreach import aim_of
-from tuner.core.laws import asleep, catches_up, law_of, unmoved
-from tuner.core.plan import gain
+from tuner.core.laws import asleep, catches_up, unmoved
 from tuner.core.state import Drain, Return, State
 from tuner.core.trends import AUTHORITY_LOST
-from tuner.core.unanswered import Unanswered
-from tuner.core.window import flushed_share, idled, warm
-from tuner.records import Capacity, DecisionKind, Estimate, Sample
-
-UNRELIEVED = frozenset({"fixed", "probe"})
-"""Policies whose M is a person's."""
+from tuner.core.window import idled, warm
+from tuner.records import DecisionKind, Estimate, Sample
 
 FADING = 0.5
 """A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
@@ -37,9 +31,6 @@ _FADING = "the load is going away, and M stays for its return"
 
 ON_COURSE = 0.05
 """Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
-
-IDLE_HOURS = 2.0
-"""Below one flush limit of redo in this time there is nothing to tune."""
 
 
 class Wanted(Struct, frozen=True):
@@ -67,10 +58,10 @@ class Wanted(Struct, frozen=True):
 def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, Wanted]:
     """Ask in the order of precedence; the policy is always asked, so that its state goes on."""
     policy = policy_of(state)
-    situation = _situation(state, sample, found, now=now)
+    situation = situation_of(state, sample, found, now=now)
     memory = policy.start() if state.policy is None else state.policy
     memory, proposal = policy.propose(memory, situation)
-    state = replace(state, policy=memory, unanswered=_answered(state, sample, found, now=now))
+    state = replace(state, policy=memory, unanswered=answered(state, sample, found, now=now))
     raised = _emergency(state, sample, found)
     if raised is not None:
         back = relief.by_emergency(state.relief, state.estimator.window, sample, now=now)
@@ -99,10 +90,10 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
         proposal = _back(state, state.returning, situation, sample, found)
     if state.unanswered.until is not None and state.returning is None:
         return state, _rests(state, sample, found, state.unanswered.until, now=now)
-    change = _relief_change(state, sample, found, now=now)
+    change = relief_change(state, sample, found, now=now)
     if change is not None and change.io_capacity_max <= 0.0:
         state, change = relieved(state, change, sample.capacity, found, now=now), None
-    return state, _policys(state, proposal, situation, sample, found, change)
+    return state, _policys(state, proposal, situation, sample, found, change=change)
 
 
 def _policys(
@@ -111,7 +102,8 @@ def _policys(
     situation: Situation,
     sample: Sample,
     found: Estimate,
-    relieved: relief.Change | None,
+    *,
+    change: relief.Change | None,
 ) -> Wanted:
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
@@ -121,13 +113,13 @@ def _policys(
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
     up = proposal.io_capacity_max > situation.io_capacity_max
-    why = _idle(state, sample, found) or _catching_up(state, found, up=up)
+    why = idle(state, sample, found) or _catching_up(state, found, up=up)
     if why:
         return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
-    if relieved is not None:
-        return _relieves(relieved, where, proposal.terms)
+    if change is not None:
+        return _relieves(change, where, proposal.terms)
     if not proposal.act:
-        return _left_alone(state, proposal, situation, found, where)
+        return _left_alone(state, proposal, situation, where)
     who = policy_of(state).name if state.returning is None else "the way back from a drain"
     if not up and _fades(found) and found.authority >= AUTHORITY_LOST:
         return Wanted(
@@ -149,32 +141,11 @@ def _policys(
     )
 
 
-def _answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Unanswered:
-    """Return what is known of how the age answers to M, with this reading."""
-    counts = (
-        law_of(state).authority
-        and state.settings.policy not in UNRELIEVED
-        and warm(state.estimator.window)
-        and scheduled.learns(state, sample.monotonic)
-        and not (state.holds or state.drain or state.returning or state.override)
-        and state.writes.raised_from == 0
-        and not _idle(state, sample, found)
-    )
-    return state.unanswered.follow(
-        sample,
-        found,
-        set_point=state.set_point if state.set_point is not None else 0.5,
-        lru_share=state.caution.lru_share,
-        lru_rules=state.caution.lru.on,
-        counts=counts,
-        now=now,
-    )
-
-
 def _rests(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wanted:
     """Return the rest of M while the age does not answer to it."""
     best = state.unanswered.best or sample.io_capacity_max
-    why = f"{state.unanswered.why}: M rests at the best that was seen, and is tried again in {until - now:.0f} s"
+    left = until - now
+    why = f"{state.unanswered.why}: M rests at the best that was seen, and is tried again in {left:.0f} s"
     kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
     return Wanted(kind, float(best), "unanswered", f"age ratio {found.age_ratio:.3f}, {why}", "policy")
 
@@ -192,34 +163,7 @@ def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wan
     )
 
 
-def _relief_change(state: State, sample: Sample, found: Estimate, *, now: float) -> relief.Change | None:
-    """Return the change of M that begins or ends a relief of the device; None where there is none."""
-    if not LAWS[state.facts.flush_law].authority or state.settings.policy in UNRELIEVED:
-        return None
-    if state.returning is not None:
-        return None
-    return relief.called_for(
-        state.relief,
-        state.estimator.window,
-        sample,
-        found,
-        set_point=state.set_point if state.set_point is not None else 0.5,
-        last_write=state.writes.last,
-        now=now,
-    )
-
-
-def relieved(state: State, change: relief.Change, current: Capacity, found: Estimate, *, now: float) -> State:
-    """Return the state with a relief begun or ended."""
-    known, memory = relief.switched(
-        state.relief, change, policy_of(state), state.policy, current, found, now=now
-    )
-    return replace(state, relief=known, policy=memory)
-
-
-def _left_alone(
-    state: State, proposal: Proposal, situation: Situation, found: Estimate, where: str
-) -> Wanted:
+def _left_alone(state: State, proposal: Proposal, situation: Situation, where: str) -> Wanted:
     """Return that the policy is content with the M in force, and why."""
     reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
     reason = reason if LAWS[state.facts.flush_law].authority else "no_authority"
@@ -237,16 +181,6 @@ def _saves(state: State, *, now: float) -> str:
     """Return that the policy saves its changes, and how many there are, in words."""
     budget = state.settings.max_changes_per_hour
     return f"saves its changes, {state.writes.purse.left(now=now, budget=budget)} at hand: rests at one M"
-
-
-def _idle(state: State, sample: Sample, found: Estimate) -> str:
-    """Return why there is nothing to tune just now; empty where there is."""
-    sleeps = asleep(state)
-    if sleeps:
-        return sleeps
-    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
-        return state.occurrences.silences(sample.monotonic) or "next to no redo is written"
-    return state.occurrences.silences(sample.monotonic)
 
 
 def _catching_up(state: State, found: Estimate, *, up: bool) -> str:
@@ -276,7 +210,7 @@ def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, no
     )
     down = course.io_capacity_max < sample.io_capacity_max
     fades = _fades(found) or idled(state.estimator.window)
-    why = _idle(state, sample, found) or (_FADING if fades else "")
+    why = idle(state, sample, found) or (_FADING if fades else "")
     stays = bool(asleep(state)) or (bool(why) and down)
     left = state.settings.max_changes_per_hour * (1.0 - KEPT_CHANGES) - len(state.writes.counted)
     act = course.act and not stays and (wanted.reached is None or left > 0.0)
@@ -308,39 +242,6 @@ def _course(state: State, situation: Situation) -> str:
     return "on its way there" if ahead < off - ON_COURSE else "off, and left alone for now"
 
 
-def _situation(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
-    set_point = state.set_point if state.set_point is not None else 0.5
-    ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
-    span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
-    stops_early = LAWS[state.facts.flush_law].stops_early
-    share = flushed_share(state.estimator.window) if stops_early else 1.0
-    return Situation(
-        now=now,
-        age=found.modified_age,
-        flush_limit=float(sample.flush_limit),
-        sync_point=float(sample.sync_point),
-        set_point=set_point,
-        redo_rate=found.redo_rate,
-        age_slope=found.age_slope,
-        demand=found.demand,
-        horizon=ahead,
-        age_ahead=state.estimator.tail.age_ahead(sample, found, ahead, flushed_share=share),
-        pages_due=state.estimator.tail.pages_ahead(sample, span),
-        combining_exponent=found.combining_exponent,
-        new_density=found.new_density,
-        flush_response=found.flush_response,
-        flush_rate=found.flush_rate,
-        authority=found.authority,
-        io_capacity_max=gain(sample.capacity),
-        sustained_capacity=found.sustained_capacity,
-        learns=scheduled.learns(state, sample.monotonic) and state.writes.raised_from == 0,
-        row_rate=found.row_rate,
-        hold_gain=optimising.hold_gain(state, sample),
-        moved_from=state.trials.moved_from,
-        saving=state.writes.purse.saves(now=now, budget=state.settings.max_changes_per_hour),
-    )
-
-
 def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
     raised = emergency.called_for(state, sample, found)
     if raised is None:
@@ -352,15 +253,4 @@ def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
         detail=raised.detail,
         source="emergency",
         terms={"seconds_left": raised.seconds_left, "flush_rate_wanted": raised.io_capacity_max},
-    )
-
-
-def policy_of(state: State) -> Policy[Any]:
-    """Return the decision law that the settings name."""
-    settings = state.settings
-    return make_policy(
-        settings.policy,
-        flush_law=state.facts.flush_law,
-        fixed_io_capacity_max=settings.fixed_io_capacity_max,
-        need_share=state.estimator.trends.need_share,
     )
