@@ -1,5 +1,4 @@
-"""The law for servers on which M does not move the age: it raises an M that is too low, and leaves any other
-alone.
+"""The law for servers on which M does not move the age: it raises an M that is too low, and nothing else.
 
 There the server flushes next to nothing below the flush limit, and up to M pages a second beyond it, as
 fast as it can where that is not enough (MariaDB with ``innodb_max_dirty_pages_pct_lwm`` = 0;

@@ -87,9 +87,7 @@ class Relief(Struct, frozen=True):
     wait: float = 0.0
 
     def reserved(self, *, now: float) -> int:
-        """Return the changes that an hour keeps for reliefs and their ends, once the device has needed
-        one.
-        """
+        """Return the changes that an hour keeps for reliefs and their ends, once there have been some."""
         return 2 * (MOST_AN_HOUR - self._recent(now=now)) if self._recurs(now=now) else 0
 
     def rate(self, *, now: float) -> float:
