@@ -17,7 +17,17 @@ from lab.report.summary import LEFT_OUT, Contender, Group, groups
 BENCH = Path("docs/results/bench")
 """Where they lie in a checkout."""
 
-SUITES = ("contenders", "disks", "ladder", "open", "alternating", "nothing-to-gain", "seeds", "claims")
+SUITES = (
+    "contenders",
+    "disks",
+    "ladder",
+    "open",
+    "alternating",
+    "nothing-to-gain",
+    "seeds",
+    "claims",
+    "restless",
+)
 """What is published, in the order of the page; ``quick`` and ``smoke`` are for a first look."""
 
 KINDS = ("default", "static", "folk", "sync", "high_checkpoint", "best static", "policy")
