@@ -45,7 +45,9 @@ def caps_of(settings: Settings, scenario: Scenario) -> Caps:
     return Caps(
         checkpoint_age=settings.max_checkpoint_age_ratio,
         recovery_seconds=math.inf if settings.max_recovery_seconds is None else settings.max_recovery_seconds,
-        pages_dirty=math.inf if settings.max_shutdown_seconds is None else settings.max_shutdown_seconds * rate,
+        pages_dirty=math.inf
+        if settings.max_shutdown_seconds is None
+        else settings.max_shutdown_seconds * rate,
     )
 
 

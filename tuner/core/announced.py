@@ -31,11 +31,13 @@ class Announced(Struct, frozen=True):
         deciding: bounds said to decide, each with the time when it last did, seconds.
         asked: the set-point that was asked for by then, None where nobody did, and the budgets.
         exceeded: for each budget whether it is said not to be kept.
+        unkept: of those that are, what would keep them, in words, as of the last reading.
     """
 
     deciding: tuple[tuple[str, float], ...] = ()
     asked: tuple[float | None, ...] = ()
     exceeded: tuple[tuple[str, Spell], ...] = ()
+    unkept: tuple[str, ...] = ()
 
 
 def update(
@@ -65,15 +67,18 @@ def update(
     wanted = None if wished is None else wished[0]
     asked = (wanted, *(one.allowed for one in budgets.values()))
     before = dict(state.exceeded) if state.asked == asked else {}
-    aim = LOWEST if wanted is None else wanted
+    unkept: list[str] = []
     after: list[tuple[str, Spell]] = []
     for name, one in budgets.items():
         was = before.get(name, Spell())
+        aim = max(LOWEST, one.baseline) if wanted is None else wanted
         spell = _see(was, one, age_ratio=age_ratio, aim=aim, now=now)
-        if spell.on and not was.on:
-            events.append(_exceeded(name, one, wished=wished, set_point=set_point, wall=wall))
+        if spell.on:
+            event = _exceeded(name, one, wished=wished, set_point=set_point, wall=wall)
+            unkept += [event.message] if wished is not None or not one.kept else []
+            events += [] if was.on else [event]
         after.append((name, spell))
-    return Announced(deciding, asked, exceeded=tuple(after)), events
+    return Announced(deciding, asked, exceeded=tuple(after), unkept=tuple(unkept)), events
 
 
 def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Spell:
@@ -113,10 +118,11 @@ def _exceeded(
     name: str, budget: Budget, *, wished: tuple[float, str] | None, set_point: float, wall: float
 ) -> Event:
     """Return the event that says of a budget that it is not kept, by how much, and what would be right."""
-    key, now, least = KEYS[name], budget.figures(name), budget.right(name)
+    key, now, least = KEYS[name], budget.figures(name), budget.right(name, set_point=set_point)
     if wished is None:
-        message = f"{key} cannot be kept: {now}; {least}"
-        return Event(wall=wall, code="budget_out_of_reach", message=message)
+        how = "cannot be kept" if not budget.in_reach else "is not kept"
+        code = "budget_not_kept" if budget.in_reach else "budget_out_of_reach"
+        return Event(wall=wall, code=code, message=f"{key} {how}: {now}; {least}")
     ratio, who = wished
     whose = "" if who == "person" else f" of {who}"
     in_force = "" if set_point == ratio else f" ({set_point:.2f} in force)"

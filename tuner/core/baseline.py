@@ -20,8 +20,8 @@ def resting_ratio(
 ) -> float:
     """Return the age ratio at which the age rests with a fixed M, by the law and by write combining.
 
-    At rest as many pages are flushed as become dirty: ``gain / law.resting_gain(x) = rho(x) * R(x)``, of which
-    the left side rises with x and the right one falls.
+    At rest as many pages are flushed as become dirty: ``gain / law.resting_gain(x) = rho(x) * R(x)``, of
+    which the left side rises with x and the right one falls.
 
     Args:
         law: the server's.

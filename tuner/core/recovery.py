@@ -29,8 +29,8 @@ SCAN_RATE = 100.0 * 1024 * 1024
 """Redo read and parsed, by one thread, bytes/s: what a modest volume streams."""
 
 READ_RATE = 1000.0
-"""Pages read and applied, pages/s: a random read each, on a volume of little more IOPS. A device that was seen
-to write more pages than that is taken to read as many."""
+"""Pages read and applied, pages/s: a random read each, on a volume of little more IOPS. A device that was
+seen to write more pages than that is taken to read as many."""
 
 FLUSH_RATE = 500.0
 """Pages flushed at shutdown where nothing is known yet, pages/s: modest for a volume of 1000 IOPS,
@@ -108,11 +108,6 @@ class Recovery(Struct, frozen=True):
     def recovery_of(self, checkpoint_age: int, modified_age: int, pages_dirty: int) -> float:
         """Return how long InnoDB would recover from such ages, bytes, and dirty pages."""
         return self.factor * (START_SECONDS + self._work_seconds(checkpoint_age, modified_age, pages_dirty))
-
-    @property
-    def start_seconds(self) -> float:
-        """Return what a recovery takes without any redo and dirty page."""
-        return self.factor * START_SECONDS
 
     def pages_at(self, age: float, combining_exponent: float) -> float:
         """Return the dirty pages at another age: ``age ** (1 - b)``, as changes fall on pages dirty already.

@@ -14,6 +14,7 @@ from tuner.core.announced import update
 from tuner.core.baseline import resting_ratio
 from tuner.core.budgets import Budget
 from tuner.core.degraded import MARGIN
+from tuner.core.durations import foreseen
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.mark import arrival
@@ -48,7 +49,13 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     law = law_of(state)
     beside = baseline_ratio(state, sample, found)
     standing = budgets.look(
-        state.estimator.recovery, headroom, settings, sample, baseline=beside, whose=whose
+        state.estimator.recovery,
+        headroom,
+        settings,
+        sample,
+        baseline=beside,
+        authority=law.authority,
+        whose=whose,
     )
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)
@@ -75,8 +82,10 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         now=now,
         wall=wall,
     )
+    recovery = state.estimator.recovery
     state = replace(
         state,
+        estimate=foreseen(found, recovery, headroom, set_point=set_point, baseline=beside),
         park_target=_park_target(state, sample, found),
         set_point=set_point,
         set_point_source=f"{whose[source]}: {source}" if source in whose else source,
@@ -132,11 +141,16 @@ def _preferred(
 
 
 def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
-    """Return the age ratio at which the settings that the server was found with come to rest."""
+    """Return the age ratio at which the settings that the server was found with rest; 0 for unknown."""
+    law, load = law_of(state), state.estimator.load
+    if not law.authority:
+        return 1.0
+    if load.combining.weight <= 0.0:
+        return 0.0
     pair = sample.capacity if state.originals is None else state.originals.capacity
     return resting_ratio(
-        law_of(state),
-        state.estimator.load,
+        law,
+        load,
         gain=gain(pair),
         redo_rate=state.estimator.trends.rate_mean,
         flush_rate=found.flush_rate,

@@ -261,3 +261,4 @@ class TickRecord(Struct, frozen=True):
     schedule: tuple[Window, ...] = ()
     optimiser: OptimiserProgress | None = None
     overlay: Overlay | None = None
+    unkept: tuple[str, ...] = ()
