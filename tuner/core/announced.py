@@ -20,6 +20,9 @@ OVER_SECONDS = 30.0
 BUDGET_SECONDS = 300.0
 """What is said about a budget on the way to the set-point has been so for as long, and so has its end."""
 
+FAR = 2.0
+"""A budget that is exceeded, and so many times too small for the lowest set-point, needs no five minutes."""
+
 SOON = 10.0
 """The same once the age is where the set-point wants it, or lower: it will not become less by itself."""
 
@@ -84,13 +87,14 @@ def update(
 def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Spell:
     """Return whether a budget cannot be kept, after one more reading."""
     there = budget.exceeded and age_ratio <= aim + NOISE
+    far = budget.exceeded and not budget.in_reach and budget.least > FAR * budget.allowed
     telling = age_ratio >= LOWEST - NOISE
     limit = min(aim, age_ratio + NOISE)
     return spell.see(
-        begins=(there and budget.ratio < aim) or (telling and budget.ratio < limit),
+        begins=far or (there and budget.ratio < aim) or (telling and budget.ratio < limit),
         ends=telling and budget.ratio >= limit + STEP,
         now=now,
-        seconds=SOON if there and not spell.on else BUDGET_SECONDS,
+        seconds=SOON if (there or far) and not spell.on else BUDGET_SECONDS,
     )
 
 
