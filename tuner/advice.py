@@ -120,9 +120,8 @@ def broken_budgets(found: Mapping[str, Budget], *, set_point: float) -> Finding 
     broken = {name: one for name, one in found.items() if not one.kept}
     if not broken:
         return None
-    out = any(not one.in_reach for one in broken.values())
     return Finding(
-        id="budget-out-of-reach" if out else "budget-not-kept",
+        id="budget-out-of-reach",
         severity="warning",
         title=f"{' and '.join(KEYS[name] for name in broken)} cannot be kept",
         reason="; ".join(one.figures(name) for name, one in broken.items()),

@@ -72,7 +72,7 @@ def test_a_budget_below_what_is_set_lowers_no_static_value_further() -> None:
     found = advised(Capacity(300, 600), max_recovery_seconds=20.0)
 
     assert "max_recovery_seconds = 20 is not kept by it" in found["static-io-capacity"].reason
-    assert "the baseline settings rest at an age ratio of 0." in found["budget-not-kept"].fix
+    assert "the baseline settings rest at an age ratio of 0." in found["budget-out-of-reach"].fix
 
 
 def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(

@@ -50,7 +50,8 @@ def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str
         reading,
         baseline=baseline_ratio(after, reading, found),
     )
-    ratios = {name: one.bound for name, one in standing.items() if one.bound is not None}
+    dropped = {name for name, spell in after.announced.dropped if spell.on}
+    ratios = {name: one.bound for name, one in standing.items() if name not in dropped}
     set_points = [one.set_point for one in windows if one.set_point is not None]
     if not set_points:
         return ratios

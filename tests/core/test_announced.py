@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.announced import OVER_SECONDS, SAID, Announced, update
+from tuner.core.announced import OVER_SECONDS, SAID, Announced, drop, update
 from tuner.core.budgets import Budget
 
 
@@ -98,6 +98,25 @@ def test_a_budget_below_the_baseline_is_said_not_to_be_kept_once() -> None:
     said = budget.right("recovery", set_point=0.7)
     assert "max_recovery_seconds = 13 or more is kept there" in said
     assert "set_point = 0.5 keeps this one, at about 1.2 times the page writes" in said
+
+
+def test_a_budget_at_the_edge_of_reach_does_not_take_turns() -> None:
+    """One that wavers around what the lowest set-point keeps bounds on; dropped, it counts again far inside."""
+
+    def dropped(leasts: list[float]) -> list[bool]:
+        state, seen = Announced(), []
+        for second, least in enumerate(leasts):
+            ratio = 0.4 if least <= 10.0 else 0.2
+            one = Budget(ratio, predicted=14.0, allowed=10.0, least=least)
+            state = drop(state, {"recovery": one}, now=float(second))
+            seen.append(dict(state.dropped)["recovery"].on)
+        return seen
+
+    assert not any(dropped([10.5, 9.5] * 500))
+    assert dropped([10.5] * 400)[-1]
+    assert dropped([25.0])[0], "far out of reach is dropped at once"
+    assert all(dropped([25.0, *([9.5] * 1000)]))
+    assert not dropped([25.0, *([7.5] * 400)])[-1]
 
 
 def test_where_no_m_moves_the_age_no_set_point_is_advised() -> None:

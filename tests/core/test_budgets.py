@@ -113,13 +113,14 @@ def budget(allowed: float, *, baseline: float = 0.0) -> Budget:
 def test_a_budget_never_asks_for_less_than_the_baseline_nor_for_what_nothing_keeps(
     allowed: float, baseline: float
 ) -> None:
-    """It bounds at its own age or at the baseline's, whichever is higher; out of reach it bounds nothing."""
+    """It bounds at its own age or at the baseline's, whichever is higher; kept is what bounds at its own."""
     found = budget(allowed, baseline=baseline)
 
-    assert (found.bound is None) == (allowed < found.least) == (not found.in_reach)
-    if found.bound is not None:
-        assert found.bound == max(found.ratio, baseline) >= LOWEST
-    assert found.kept == (found.bound is not None and found.bound == found.ratio)
+    assert found.in_reach == (allowed >= found.least) == (found.ratio >= LOWEST)
+    assert found.bound == max(found.ratio, baseline)
+    assert found.kept == (found.in_reach and found.bound == found.ratio)
+    assert not (found.far and found.in_reach)
+    assert not (found.near and not found.in_reach)
 
 
 def test_no_budget_that_nobody_set_stands() -> None:

@@ -207,7 +207,7 @@ def _times(records: list[TickRecord], last: Estimate, settings: Settings) -> Fin
 
 def _aim(standing: dict[str, Budget]) -> tuple[float, str]:
     """Return the age ratio that a static value is to hold, and which budgets lower it or are not kept."""
-    bounds = {name: one.bound for name, one in standing.items() if one.bound is not None}
+    bounds = {name: one.bound for name, one in standing.items() if one.in_reach}
     held = min([PARKED_RATIO, *bounds.values()])
     said = [
         f"{KEYS[name]} = {one.allowed:g} {'allows no more' if one.kept else 'is not kept by it'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP
 from tuner.core.budgets import KEYS, Budget
@@ -20,9 +21,6 @@ OVER_SECONDS = 30.0
 BUDGET_SECONDS = 300.0
 """What is said about a budget on the way to the set-point has been so for as long, and so has its end."""
 
-FAR = 2.0
-"""A budget that is exceeded, and so many times too small for the lowest set-point, needs no five minutes."""
-
 SOON = 10.0
 """The same once the age is where the set-point wants it, or lower: it will not become less by itself."""
 
@@ -35,12 +33,14 @@ class Announced(Struct, frozen=True):
         asked: the set-point that was asked for by then, None where nobody did, and the budgets.
         exceeded: for each budget whether it is said not to be kept.
         unkept: of those that are, what would keep them, in words, as of the last reading.
+        dropped: for each budget whether the lowest set-point does not keep it, so that it bounds nothing.
     """
 
     deciding: tuple[tuple[str, float], ...] = ()
     asked: tuple[float | None, ...] = ()
     exceeded: tuple[tuple[str, Spell], ...] = ()
     unkept: tuple[str, ...] = ()
+    dropped: tuple[tuple[str, Spell], ...] = ()
 
 
 def update(
@@ -81,13 +81,40 @@ def update(
             unkept += [event.message] if wished is not None or not one.kept else []
             events += [] if was.on else [event]
         after.append((name, spell))
-    return Announced(deciding, asked, exceeded=tuple(after), unkept=tuple(unkept)), events
+    told = Announced(deciding, asked, exceeded=tuple(after), unkept=tuple(unkept), dropped=state.dropped)
+    return told, events
+
+
+def drop(state: Announced, budgets: Mapping[str, Budget], *, now: float) -> Announced:
+    """Return which budgets bound nothing: those that no set-point keeps, for minutes or by far.
+
+    Args:
+        state: what was so before.
+        budgets: how each budget stands.
+        now: monotonic time, seconds.
+    """
+    if not budgets and not state.dropped:
+        return state
+    before = dict(state.dropped)
+    after = [
+        (
+            name,
+            before.get(name, Spell()).see(
+                begins=not one.in_reach,
+                ends=one.near,
+                now=now,
+                seconds=0.0 if one.far and not before.get(name, Spell()).on else BUDGET_SECONDS,
+            ),
+        )
+        for name, one in budgets.items()
+    ]
+    return replace(state, dropped=tuple(after))
 
 
 def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Spell:
     """Return whether a budget cannot be kept, after one more reading."""
     there = budget.exceeded and age_ratio <= aim + NOISE
-    far = budget.exceeded and not budget.in_reach and budget.least > FAR * budget.allowed
+    far = budget.exceeded and budget.far
     telling = age_ratio >= LOWEST - NOISE
     limit = min(aim, age_ratio + NOISE)
     return spell.see(

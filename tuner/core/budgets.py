@@ -34,6 +34,12 @@ FARTHEST = 16.0
 
 HALVINGS = 40
 
+FAR, NEAR = 2.0, 0.8
+"""What the lowest set-point keeps, over the budget: from where it is dropped at once, and may count again.
+
+A prediction for the lowest set-point is another one from a high age than from there: a budget between the two
+would take turns."""
+
 WORTH_SAYING = 1.05
 """So many times the page writes are told."""
 
@@ -77,14 +83,24 @@ class Budget(Struct, frozen=True):
         return self.ratio >= LOWEST
 
     @property
+    def far(self) -> bool:
+        """Tell whether it is so far from what the lowest set-point keeps that no look twice is needed."""
+        return not self.in_reach and self.least > FAR * self.allowed
+
+    @property
+    def near(self) -> bool:
+        """Tell whether it is in reach by so much that what was dropped may count again."""
+        return self.least <= NEAR * self.allowed
+
+    @property
     def kept(self) -> bool:
         """Tell whether the set-point that it bounds keeps it."""
         return self.in_reach and self.ratio >= self.baseline
 
     @property
-    def bound(self) -> float | None:
-        """Return the age ratio that it bounds the set-point to; None where no set-point keeps it."""
-        return max(self.ratio, self.baseline) if self.in_reach else None
+    def bound(self) -> float:
+        """Return the age ratio that it bounds the set-point to as long as it is not dropped."""
+        return max(self.ratio, self.baseline)
 
     def figures(self, name: str) -> str:
         """Return what would take how long, and how long it may, in words."""

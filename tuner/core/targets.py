@@ -10,9 +10,8 @@ from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio, suggested_ratio
 from policies.types import Suggestion
 from tuner.core import budgets, caution, optimising, parking, scheduled
-from tuner.core.announced import update
+from tuner.core.announced import drop, update
 from tuner.core.baseline import resting_ratio
-from tuner.core.budgets import Budget
 from tuner.core.degraded import MARGIN
 from tuner.core.durations import foreseen
 from tuner.core.laws import law_of
@@ -57,9 +56,14 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         authority=law.authority,
         whose=whose,
     )
+    state = replace(state, announced=drop(state.announced, standing, now=now))
+    dropped = frozenset(name for name, spell in state.announced.dropped if spell.on)
+    bounds_by_budgets = {name: one.bound for name, one in standing.items() if name not in dropped}
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)
-    preferred = _preferred(wish, headroom, standing, whose, degraded=sample.degraded, suggestion=suggestion)
+    preferred = _preferred(
+        wish, headroom, bounds_by_budgets, whose, degraded=sample.degraded, suggestion=suggestion
+    )
     derived = preferred if wish is not None or preferred[0] <= law.highest else (law.highest, "flush_law")
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
     wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
@@ -110,7 +114,7 @@ def _wished(settings: Settings, asking: Mapping[str, Window]) -> tuple[float, st
 def _preferred(
     wish: tuple[float, str] | None,
     headroom: Headroom,
-    standing: Mapping[str, Budget],
+    ratios: Mapping[str, float],
     whose: Mapping[str, str],
     *,
     degraded: bool,
@@ -124,14 +128,13 @@ def _preferred(
     Args:
         wish: what a person or the schedule asks for, and who.
         headroom: what load, server and alarm leave.
-        standing: the budgets in force.
+        ratios: the age ratios that the budgets in force bound it to.
         whose: which of them are the schedule's.
         degraded: the counters are off.
         suggestion: an optimiser's, which comes after all of these; None for none.
     """
     if wish is not None and wish[1] == "person":
         return wish
-    ratios = {name: one.bound for name, one in standing.items() if one.bound is not None}
     if wish is not None:
         return min([wish, *((max(LOWEST, ratios[name]), name) for name in whose if name in ratios)])
     if suggestion is not None:
