@@ -101,7 +101,7 @@ def test_a_budget_below_the_baseline_is_said_not_to_be_kept_once() -> None:
 
 
 def test_a_budget_at_the_edge_of_reach_does_not_take_turns() -> None:
-    """One that wavers around what the lowest set-point keeps bounds on; dropped, it counts again far inside."""
+    """One that wavers around what the lowest set-point keeps bounds on; dropped, it stays so until far in."""
 
     def dropped(leasts: list[float]) -> list[bool]:
         state, seen = Announced(), []
