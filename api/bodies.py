@@ -54,7 +54,9 @@ class DrainBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Pages = Annotated[int, Meta(ge=100, le=4_000_000_000, description="pages/s")]
-Budget = Annotated[float, Meta(ge=1.0, le=86_400.0, description="seconds; not above the file's")]
+Budget = Annotated[
+    float, Meta(ge=1.0, le=86_400.0, description="seconds; not above the file's where it has one")
+]
 
 
 class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):

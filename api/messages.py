@@ -20,6 +20,10 @@ FIELDS = (
     "seconds_to_stall",
     "recovery_seconds",
     "shutdown_seconds",
+    "recovery_at_set_point",
+    "recovery_at_baseline",
+    "shutdown_at_set_point",
+    "shutdown_at_baseline",
 )
 """What a tick's message carries of the table of fields, besides the set-point."""
 

@@ -35,6 +35,10 @@ _RENAMED = {
     "began": "schedule_began_timestamp",
     "ends": "schedule_ends_timestamp",
     "shutdown_seconds": "predicted_shutdown",
+    "recovery_at_set_point": "predicted_recovery_at_set_point",
+    "recovery_at_baseline": "predicted_recovery_at_baseline",
+    "shutdown_at_set_point": "predicted_shutdown_at_set_point",
+    "shutdown_at_baseline": "predicted_shutdown_at_baseline",
 }
 """Fields whose name would read badly with the unit behind it."""
 
@@ -161,9 +165,11 @@ STATE_METRICS: dict[str, StateMetric] = {
     "innobrim_original_io_capacity_pages_per_second": _gauge("C before the first write"),
     "innobrim_original_io_capacity_max_pages_per_second": _gauge("M before the first write"),
     "innobrim_recovery_budget_seconds": _gauge(
-        "longest crash recovery allowed, the schedule's word included"
+        "longest crash recovery allowed, the schedule's word included; none where nobody set it"
     ),
-    "innobrim_shutdown_budget_seconds": _gauge("longest shutdown allowed, the schedule's word included"),
+    "innobrim_shutdown_budget_seconds": _gauge(
+        "longest shutdown allowed, the schedule's word included; none where nobody set it"
+    ),
     "innobrim_override_ends_timestamp_seconds": _gauge("when the override ends, Unix time; none without one"),
     "innobrim_drain_target_bytes": _gauge("checkpoint age that a drain goes to; none without one"),
     "innobrim_optimiser_up": _gauge("0 while the optimiser's process is dead; none where it is off"),

@@ -170,8 +170,10 @@ def _settings(settings: Settings, record: TickRecord, facts: Facts | None) -> It
     yield _info("innobrim_policy_info", policy=settings.policy)
     yield _one("innobrim_changes_last_hour_limit", settings.max_changes_per_hour)
     budgets = settings_of(settings, record.schedule)
-    yield _one("innobrim_recovery_budget_seconds", budgets.max_recovery_seconds)
-    yield _one("innobrim_shutdown_budget_seconds", budgets.max_shutdown_seconds)
+    if budgets.max_recovery_seconds is not None:
+        yield _one("innobrim_recovery_budget_seconds", budgets.max_recovery_seconds)
+    if budgets.max_shutdown_seconds is not None:
+        yield _one("innobrim_shutdown_budget_seconds", budgets.max_shutdown_seconds)
     if facts is not None:
         lowest, highest = allowed(settings, facts)
         yield _one("innobrim_lowest_io_capacity_max_pages_per_second", lowest)

@@ -73,7 +73,7 @@ class Status(Struct, frozen=True):
     limits: Limits | None
     budgets: Annotated[
         dict[Literal["recovery", "shutdown"], BudgetInForce] | None,
-        Meta(description="crash recovery and shutdown, were they now; none without an estimate"),
+        Meta(description="crash recovery and shutdown from three ages; none without an estimate"),
     ]
     override: OverrideInForce | None
     drain: DrainInForce | None
@@ -107,6 +107,10 @@ class Status(Struct, frozen=True):
     park: Annotated[
         Capacity | None, Meta(description="about what a park would write now; none where unknown")
     ] = None
+    unkept: Annotated[
+        tuple[str, ...],
+        Meta(description="budgets that are not kept, with what would keep each and what that costs"),
+    ] = ()
     overlay: Annotated[
         OverlayInForce | None, Meta(description="settings that a person changed; none where nobody did")
     ] = None
@@ -193,4 +197,5 @@ def status_of(
         without=without_of(record, facts),
         park=parked_of(record, facts, settings),
         overlay=overlay_of(record),
+        unkept=record.unkept,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -251,7 +252,7 @@ def test_a_read_only_server_is_not_written_to(server: Odd, variable: str) -> Non
 
 
 def test_a_budget_that_cannot_be_kept_is_a_warning_with_one_that_can(server: Odd) -> None:
-    """Before a daemon runs, a budget out of reach is named with its figures; the defaults are fine."""
+    """Before a daemon runs, a budget out of reach is named with its figures; without any all is fine."""
     server.changed_sample = {"pages_dirty": 8_000}
     tight = Settings(max_recovery_seconds=1.0, max_shutdown_seconds=1.0)
     fine, found = line(look(server), "budgets"), line(look(server, settings=tight), "budgets")
@@ -261,3 +262,37 @@ def test_a_budget_that_cannot_be_kept_is_a_warning_with_one_that_can(server: Odd
     assert "s now, and max_shutdown_seconds is 1" in found.message
     needed = {key: float(found.fix.split(f"{key} = ")[1].split()[0]) for key in BUDGETS}
     assert line(look(server, settings=Settings(**needed)), "budgets").outcome == "ok"
+
+
+def test_without_a_budget_both_are_said_and_a_long_one_is_a_warning_alone(server: Odd) -> None:
+    """Both ages that one reading tells are there; what takes long warns and stands in nothing's way."""
+    server.changed_sample = {"pages_dirty": 8_000}
+    fine = line(look(server), "budgets")
+    server.changed_sample = {"pages_dirty": 900_000}
+    report = look(server)
+    long = line(report, "budgets")
+
+    assert fine.outcome == "ok"
+    assert re.match(
+        r"no budget is set, by one reading: crash recovery \d+ s now, \d+ s at the set-point", fine.message
+    )
+    assert long.outcome == "warning"
+    assert "crash recovery and shutdown would take long, and no budget is set" in long.message
+    assert report.controllable
+    bound = line(
+        look(server, settings=Settings(max_recovery_seconds=5000.0, max_shutdown_seconds=5000.0)), "budgets"
+    )
+    assert bound.outcome == "ok"
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_the_former_default_written_out_is_said_to_be_kept_once(server: Odd, name: str) -> None:
+    """Who has 300 in the file keeps it, and hears in one line that it can go; nobody else does."""
+    former = [
+        one for one in look(server, settings=Settings(**{name: 300.0})).lines if one.name == "former_defaults"
+    ]
+
+    assert [one.outcome for one in former] == ["ok"]
+    assert former[0].message.startswith(f"{name} = 300 is kept as your budget")
+    for settings in (Settings(), Settings(**{name: 301.0})):
+        assert "former_defaults" not in [one.name for one in look(server, settings=settings).lines]

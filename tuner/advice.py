@@ -14,8 +14,10 @@ from tuner.authority import (
     written_as_they_come,
 )
 from tuner.board import Board
-from tuner.core.budgets import KEYS, Budget
+from tuner.core.budgets import KEYS, SHORT, WARN_SECONDS, Budget, Name
+from tuner.core.durations import Durations, durations_of
 from tuner.core.plan import Steps, near, plan
+from tuner.core.scheduled import settings_of
 from tuner.findings import Finding
 from tuner.managed import in_its_way, sets_in
 from tuner.records import (
@@ -61,6 +63,8 @@ def advise(
         if wish is not None:
             found.append(wish)
         found += _noticed(sample, estimate, settings, facts)
+        times = durations(durations_of(estimate), settings_of(settings, record.schedule))
+        found += [times] if times.severity == "warning" else []
         dirtied = pages_dirtied(estimate) if dirtied is None else dirtied
         found += written_as_they_come(sample, estimate, facts, dirtied=dirtied)
     found += [
@@ -106,9 +110,14 @@ def counters_off(facts: Facts) -> Finding:
     )
 
 
-def broken_budgets(found: Mapping[str, Budget]) -> Finding | None:
-    """Return the finding for budgets that are exceeded and that no set-point keeps; None without any."""
-    broken = {name: one for name, one in found.items() if one.exceeded and not one.in_reach}
+def broken_budgets(found: Mapping[str, Budget], *, set_point: float) -> Finding | None:
+    """Return the finding for budgets that no set-point keeps, or none above the baseline's; else None.
+
+    Args:
+        found: how each budget stands.
+        set_point: the age ratio that is held in their place.
+    """
+    broken = {name: one for name, one in found.items() if not one.kept}
     if not broken:
         return None
     return Finding(
@@ -116,8 +125,34 @@ def broken_budgets(found: Mapping[str, Budget]) -> Finding | None:
         severity="warning",
         title=f"{' and '.join(KEYS[name] for name in broken)} cannot be kept",
         reason="; ".join(one.figures(name) for name, one in broken.items()),
-        effect="the age is held at the lowest set-point, which costs page writes and does not suffice",
-        fix="; ".join(one.right(name) for name, one in broken.items()),
+        effect="a budget that is not kept lowers the set-point no further: page writes for nothing",
+        fix="; ".join(one.right(name, set_point=set_point) for name, one in broken.items()),
+    )
+
+
+def durations(found: Mapping[Name, Durations], settings: Settings, *, seen: str = "") -> Finding:
+    """Return the finding that says what both would take from the ages known; a warning where that is long.
+
+    Args:
+        found: what each would take, by name.
+        settings: of the loop; a budget that is set has lines of its own.
+        seen: by what, in words.
+    """
+    allowed = {name: getattr(settings, KEYS[name]) for name in found}
+    long = [name for name, one in found.items() if one.long(allowed[name])]
+    return Finding(
+        id="recovery-and-shutdown",
+        severity="warning" if long else "info",
+        title=f"{' and '.join(SHORT[name] for name in long)} would take long, and no budget is set"
+        if long
+        else "what a crash recovery and a shutdown would take",
+        reason="; ".join(f"{SHORT[name]} {one.said()}" for name, one in found.items())
+        + seen
+        + (f"; longer than {WARN_SECONDS:g} s is called long" if long else ""),
+        fix=f"where that is too long: {' and '.join(KEYS[name] for name in long)} bounds it where a lower "
+        "set-point can, and less redo capacity shortens it; both cost page writes"
+        if long
+        else "",
     )
 
 

@@ -12,7 +12,7 @@ from tuner.advice import counters_off
 from tuner.authority import without_authority
 from tuner.consent import low_water_mark
 from tuner.managed import way_of
-from tuner.preconditions import PROBES, Line, read_only_variables, untested
+from tuner.preconditions import PROBES, Line, former_defaults, read_only_variables, untested
 from tuner.privilege import way_of_writing
 from tuner.records import SET_GLOBAL, Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError, Unreachable
@@ -101,6 +101,7 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
         lines += untested("not looked at: there is no sample")
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample, facts, settings) for probe in PROBES]
+    lines += former_defaults(settings)
     lines += low_water_mark(sample, facts, settings)
     held = "" if settings.allow_read_only_writes else read_only_variables(sample)
     may = None if facts.managed else server.may_write()

@@ -8,13 +8,15 @@ from typing import Literal
 from msgspec import Struct
 
 from policies.registry import LAWS
-from tuner.advice import broken_budgets, statements
+from tuner.advice import broken_budgets, durations, statements
 from tuner.authority import while_asleep, without_authority
 from tuner.core.ages import said
-from tuner.core.budgets import at_first_sight
+from tuner.core.budgets import KEYS, at_first_sight
+from tuner.core.durations import at_first_sight as durations_at_first_sight
+from tuner.core.durations import set_point_at_first_sight
 from tuner.core.plan import near
 from tuner.records import CAPACITY_MINIMUM, Facts, Sample
-from tuner.settings import Settings
+from tuner.settings import Settings, as_formerly
 
 Outcome = Literal["ok", "warning", "problem", "untested"]
 
@@ -166,11 +168,25 @@ def ratio(sample: Sample, _facts: Facts, settings: Settings) -> Line:
 
 
 def budgets(sample: Sample, _facts: Facts, settings: Settings) -> Line:
-    """Say whether the budgets can be kept, by one reading."""
-    broken = broken_budgets(at_first_sight(sample, settings))
-    if broken is None:
-        return Line("budgets", "ok", "recovery and shutdown budgets can be kept, by one reading")
-    return Line("budgets", "warning", f"{broken.title}, by one reading: {broken.reason}", broken.fix)
+    """Say what recovery and shutdown would take, and whether budgets can be kept, by one reading."""
+    standing = at_first_sight(sample, settings)
+    times = durations(durations_at_first_sight(sample, settings), settings)
+    broken = broken_budgets(standing, set_point=set_point_at_first_sight(sample, settings))
+    if broken is not None:
+        found = f"{broken.title}, by one reading: {broken.reason}; {times.reason}"
+        return Line("budgets", "warning", found, broken.fix)
+    if times.severity == "warning":
+        return Line("budgets", "warning", f"{times.title}, by one reading: {times.reason}", times.fix)
+    kept = (
+        "no budget is set" if not standing else f"{' and '.join(KEYS[name] for name in standing)} can be kept"
+    )
+    return Line("budgets", "ok", f"{kept}, by one reading: {times.reason}")
+
+
+def former_defaults(settings: Settings) -> tuple[Line, ...]:
+    """Return the line on budgets written out as the default was before; none without any."""
+    said_of_them = as_formerly(settings)
+    return (Line("former_defaults", "ok", said_of_them),) if said_of_them else ()
 
 
 PROBES: tuple[Callable[[Sample, Facts, Settings], Line], ...] = (

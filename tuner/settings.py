@@ -30,6 +30,10 @@ FORMER_POLICY_NAMES: Mapping[str, PolicyName] = {"feedforward": "cascade"}
 """Names that a law had before, as configurations and recordings still have them."""
 
 
+FORMER_BUDGET_SECONDS = 300.0
+"""Both budgets before they had no default."""
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The part of the configuration that decisions depend on."""
 
@@ -127,6 +131,21 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             "to be set M first when raising and C first when lowering, or MySQL clips C to M"
         ),
     ] = None
+
+
+def as_formerly(settings: Settings) -> str:
+    """Return the line on budgets that are written out as the default was before; empty without any."""
+    names = [
+        name
+        for name in ("max_recovery_seconds", "max_shutdown_seconds")
+        if getattr(settings, name) == FORMER_BUDGET_SECONDS
+    ]
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)} = {FORMER_BUDGET_SECONDS:g} is kept as your budget; it was the default "
+        "before, and can be left out: then what it would take is shown, and the set-point is left alone"
+    )
 
 
 def present(settings: Settings) -> Settings:

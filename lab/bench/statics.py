@@ -73,9 +73,14 @@ def kept(row: Row) -> bool:
     return (
         steady(row)
         and (alternating(row) or bool(figures["checkpoint_ratio_max"] <= OURS.max_checkpoint_age_ratio))
-        and (figures.get("recovery_seconds_predicted") or 0.0) <= OURS.max_recovery_seconds
-        and (figures.get("shutdown_seconds_predicted") or 0.0) <= OURS.max_shutdown_seconds
+        and _within(figures.get("recovery_seconds_predicted"), OURS.max_recovery_seconds)
+        and _within(figures.get("shutdown_seconds_predicted"), OURS.max_shutdown_seconds)
     )
+
+
+def _within(predicted: float | None, allowed: float | None) -> bool:
+    """Return whether a prediction breaks no budget; one that is not known breaks none."""
+    return predicted is None or allowed is None or predicted <= allowed
 
 
 def too_low(row: Row) -> bool:

@@ -155,14 +155,31 @@ def test_whether_it_may_write_is_one_number() -> None:
 
 def test_limits_stand_beside_what_they_limit() -> None:
     """The budgets with the schedule's word in them, M's bounds and the changes of an hour, for alerts."""
-    settings = Settings(min_io_capacity_max=300, max_io_capacity_max=5_000, max_changes_per_hour=12)
+    settings = Settings(
+        min_io_capacity_max=300,
+        max_io_capacity_max=5_000,
+        max_changes_per_hour=12,
+        max_shutdown_seconds=90.0,
+    )
     found = scrape(published(record(1, schedule=(NIGHTLY,)), settings=settings))
 
     assert found["innobrim_lowest_io_capacity_max_pages_per_second", ""] == 300.0
     assert found["innobrim_highest_io_capacity_max_pages_per_second", ""] == 5_000.0
     assert found["innobrim_changes_last_hour_limit", ""] == 12.0
     assert found["innobrim_recovery_budget_seconds", ""] == 60.0
-    assert found["innobrim_shutdown_budget_seconds", ""] == settings.max_shutdown_seconds
+    assert found["innobrim_shutdown_budget_seconds", ""] == 90.0
+
+
+def test_a_budget_that_nobody_set_has_no_metric_and_the_predictions_have() -> None:
+    """What both would take is there for each age that is known; a budget only where there is one."""
+    known = estimate(recovery_seconds=30.0, recovery_at_set_point=45.0, shutdown_at_baseline=12.0)
+    found = scrape(published(record(1, estimate=known)))
+
+    assert not [name for name, _ in found if name.endswith("_budget_seconds")]
+    assert found["innobrim_predicted_recovery_seconds", ""] == 30.0
+    assert found["innobrim_predicted_recovery_at_set_point_seconds", ""] == 45.0
+    assert found["innobrim_predicted_shutdown_at_baseline_seconds", ""] == 12.0
+    assert ("innobrim_predicted_recovery_at_baseline_seconds", "") not in found
 
 
 def test_an_end_is_a_time_and_not_a_countdown() -> None:

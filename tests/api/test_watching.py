@@ -161,12 +161,24 @@ def test_blind_loop_is_live_and_not_ready(board: Board, case: str) -> None:
 
 def test_metrics_parse_without_duplicates(board: Board) -> None:
     """A scrape is valid, has every field once, with help, a base unit, and counters that end in _total."""
-    full = estimate(sustained_capacity=1200.0, seconds_to_sync=30.0, seconds_to_stall=90.0)
+    full = estimate(
+        sustained_capacity=1200.0,
+        seconds_to_sync=30.0,
+        seconds_to_stall=90.0,
+        recovery_at_set_point=40.0,
+        recovery_at_baseline=30.0,
+        shutdown_at_set_point=20.0,
+        shutdown_at_baseline=10.0,
+    )
     reading = sample(replica_lag=1.5, **COUNTED)
     drain = DrainProgress(64, 80, 700.0, "ann")
     made = record(1, reading=reading, estimate=full, override_ends=200.0, drain=drain)
     board.optimiser(OptimiserHealth(state="ready"))
-    board.publish(replace(made, schedule=(NIGHTLY,)), Settings(), FACTS)
+    board.publish(
+        replace(made, schedule=(NIGHTLY,)),
+        Settings(max_recovery_seconds=60.0, max_shutdown_seconds=60.0),
+        FACTS,
+    )
     text = get(application(board), "/metrics").text
 
     families = list(text_string_to_metric_families(text))

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tuner.cli.advise import Watched, _answer, static_value
+from tuner.core.load import COMBINING_PRIOR
 from tuner.findings import Finding
 from tuner.records import Capacity
 from tuner.settings import Settings
 
+FOUND = Capacity(1_000, 2_000)
+"""With these the age rests low."""
 
-def advised(**chosen: float) -> dict[str, Finding]:
+
+def server(found: Capacity) -> FakeServer:
+    """Return a server whose load combines writes as a load does that is not known yet."""
+    made = FakeServer(found)
+    made.combines = COMBINING_PRIOR
+    return made
+
+
+def advised(found: Capacity = FOUND, **chosen: float) -> dict[str, Finding]:
     """Return the advice by id after two minutes beside a loaded server with these settings."""
-    bench = Bench(Settings(**chosen), FakeServer(Capacity(225, 450)))  # type: ignore[arg-type] # numbers all
+    bench = Bench(Settings(**chosen), server(found))  # type: ignore[arg-type] # numbers all
     bench.turns(120)
     return {one.id: one for one in static_value(bench.records, bench.state)}
 
@@ -23,7 +36,7 @@ def settled(static: Finding) -> Bench:
     """Return a loop beside a server that has run with the static value for a quarter of an hour."""
     values = dict(line.removeprefix("SET GLOBAL ").split(" = ") for line in static.sql)
     m = int(values["innodb_io_capacity_max"])
-    bench = Bench(Settings(), FakeServer(Capacity(m // 2, m)))
+    bench = Bench(Settings(), server(Capacity(m // 2, m)))
     bench.turns(900)
     return bench
 
@@ -50,7 +63,34 @@ def test_a_budget_that_no_static_value_keeps_is_named_with_its_figures() -> None
 
     assert "max_recovery_seconds cannot be kept" in found["budget-out-of-reach"].title
     assert "s now, and max_recovery_seconds is 2.5" in found["budget-out-of-reach"].reason
-    assert "breaks a budget" in found["static-io-capacity"].reason
+    assert "max_recovery_seconds = 2.5 is not kept by it" in found["static-io-capacity"].reason
+    assert found["static-io-capacity"].sql == advised()["static-io-capacity"].sql
+
+
+def test_a_budget_below_what_is_set_lowers_no_static_value_further() -> None:
+    """Where the settings found hold a high age, advice says that they, too, keep the budget no better."""
+    found = advised(Capacity(300, 600), max_recovery_seconds=20.0)
+
+    assert "max_recovery_seconds = 20 is not kept by it" in found["static-io-capacity"].reason
+    assert "the baseline settings rest at an age ratio of 0." in found["budget-out-of-reach"].fix
+
+
+def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For the age now, at the set-point and with the settings found; none of it moves the static value."""
+    times, static = (advised()[name] for name in ("recovery-and-shutdown", "static-io-capacity"))
+    monkeypatch.setattr("tuner.core.durations.WARN_SECONDS", 5.0)
+    warned = advised()
+
+    for what in ("crash recovery", "shutdown"):
+        assert re.search(
+            rf"{what} \d+ s now, \d+ s at the set-point, \d+ s with the baseline settings", times.reason
+        )
+    assert (times.severity, times.fix) == ("info", "")
+    assert warned["recovery-and-shutdown"].severity == "warning"
+    assert "max_recovery_seconds" in warned["recovery-and-shutdown"].fix
+    assert warned["static-io-capacity"] == static
 
 
 @pytest.mark.parametrize(
@@ -67,7 +107,7 @@ def test_a_static_value_promises_what_the_law_gives(law: str, said: str) -> None
     bench = Bench(Settings(), FakeServer(Capacity(225, 450)))
     bench.turns(60)
     state = replace(bench.state, facts=replace(bench.state.facts, flush_law=law))
-    (static,) = static_value(bench.records, state)
+    static = static_value(bench.records, state)[0]
 
     assert said in static.reason
 

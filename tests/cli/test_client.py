@@ -20,7 +20,7 @@ from tuner.cli import waiting
 from tuner.cli.main import cli
 from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration
 from tuner.cli.wording import duration
-from tuner.records import ENABLE_COUNTERS, LONGEST_TTL, Capacity, Decision, DecisionKind
+from tuner.records import ENABLE_COUNTERS, LONGEST_TTL, Capacity, Decision, DecisionKind, Window
 
 Run = Callable[..., Result]
 
@@ -56,16 +56,42 @@ def test_status_for_machines_is_one_object(daemon: AnsweringLoop, run: Run) -> N
 
 def test_status_holds_what_is_predicted_against_its_limit(daemon: AnsweringLoop, run: Run) -> None:
     """Each prediction comes with what it may be, and whether it is more, for people and for machines."""
-    slow = estimate(recovery_seconds=400.0, shutdown_seconds=11.0)
-    daemon.template = replace(record(), estimate=slow)
-    daemon.publish()
-
-    assert "crash recovery 6m 40s of at most 300 s: EXCEEDED; shutdown 11 s of at most 300 s; " in (
-        run("status").output
+    slow = estimate(
+        recovery_seconds=400.0,
+        recovery_at_set_point=420.0,
+        recovery_at_baseline=350.0,
+        shutdown_seconds=11.0,
+        shutdown_at_set_point=301.0,
     )
-    assert json.loads(run("status", "--json").output)["budgets"] == {
-        "recovery": {"predicted": 400.0, "allowed": 300.0, "exceeded": True},
-        "shutdown": {"predicted": 11.0, "allowed": 300.0, "exceeded": False},
+    night = Window("night", 0.0, 1e12, max_recovery_seconds=300.0)
+    unkept = "max_recovery_seconds cannot be kept"
+    daemon.template = replace(record(), estimate=slow, schedule=(night,), unkept=(unkept,))
+    daemon.publish()
+    lines = [" ".join(one.split()) for one in run("status").output.splitlines()]
+
+    three = "6m 40s now, 7m at the set-point, 5m 50s with the baseline settings"
+    assert f"predicted crash recovery {three}; budget 300 s: EXCEEDED" in lines
+    assert "predicted shutdown 11 s now, 5m 1s at the set-point: LONG, and no budget is set" in lines
+    assert f"budget {unkept}" in lines
+    found = json.loads(run("status", "--json").output)
+    assert found["unkept"] == [unkept]
+    assert found["budgets"] == {
+        "recovery": {
+            "predicted": 400.0,
+            "at_set_point": 420.0,
+            "at_baseline": 350.0,
+            "allowed": 300.0,
+            "exceeded": True,
+            "long": False,
+        },
+        "shutdown": {
+            "predicted": 11.0,
+            "at_set_point": 301.0,
+            "at_baseline": None,
+            "allowed": None,
+            "exceeded": False,
+            "long": True,
+        },
     }
 
 

@@ -313,7 +313,7 @@ def test_a_simulated_server_in_motion(tmp_path: Path) -> None:
             with Virtual("watch", "--url", f"http://127.0.0.1:{port}", "--range", "1m") as terminal:
                 text = terminal.until(lambda text: "simulated 9.7" in text and "█" in text)
                 before = text.splitlines()[0]
-                terminal.until(lambda text: text.splitlines()[0] != before and "of at most 300 s" in text)
+                terminal.until(lambda text: text.splitlines()[0] != before and "at the set-point" in text)
                 terminal.press("q")
                 assert terminal.ended() == 0
         finally:

@@ -59,7 +59,9 @@ def test_a_small_terminal_has_all_that_matters() -> None:
 
 def test_words_and_figures_are_those_of_status() -> None:
     """What both show is the same in ``innobrim status`` and in the picture."""
-    said = dict(line.split(maxsplit=1) for line in table(status()).splitlines() if " " in line)
+    said: dict[str, str] = {}
+    for label, words in (line.split(maxsplit=1) for line in table(status()).splitlines() if " " in line):
+        said[label] = f"{said[label]}; {words}" if label in said else words
     lines = drawn(width=200, height=60)
 
     for label in ("decision", "io_capacity", "predicted", "changes"):

@@ -8,7 +8,7 @@ from policies.registry import LAWS
 from policies.setpoint import LOWEST, STEP
 from tuner.core import budgets, caution
 from tuner.core.state import State
-from tuner.core.targets import headroom_of
+from tuner.core.targets import baseline_ratio, headroom_of
 from tuner.records import Estimate, Sample
 
 
@@ -32,7 +32,10 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
 
 
 def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str, float]:
-    """Return the bounds by budgets and windows: a window's set-point before budgets of no window."""
+    """Return the bounds by budgets and windows: a window's set-point before budgets of no window.
+
+    None by a budget that no set-point keeps, and none below the age of the settings found.
+    """
     windows = after.schedule
     headroom = headroom_of(after, reading, found)
     asked = {
@@ -40,7 +43,15 @@ def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str
         for name, key in (("recovery", "max_recovery_seconds"), ("shutdown", "max_shutdown_seconds"))
     }
     changed = {f"max_{name}_seconds": min(values) for name, values in asked.items() if values}
-    ratios = budgets.ratios(after.estimator.recovery, headroom, replace(after.settings, **changed))
+    standing = budgets.look(
+        after.estimator.recovery,
+        headroom,
+        replace(after.settings, **changed),
+        reading,
+        baseline=baseline_ratio(after, reading, found),
+    )
+    dropped = {name for name, spell in after.announced.dropped if spell.on}
+    ratios = {name: one.bound for name, one in standing.items() if name not in dropped}
     set_points = [one.set_point for one in windows if one.set_point is not None]
     if not set_points:
         return ratios

@@ -41,8 +41,8 @@ def loop_settings(draw: st.DrawFn) -> Settings:
         park_slack=draw(st.floats(1.0, 3.0)),
         baseline=draw(st.sampled_from([None, "10000/20000"])),
         allow_read_only_writes=draw(st.sampled_from([False, False, True])),
-        max_recovery_seconds=draw(st.sampled_from([300.0, 300.0, 20.0, 2.0])),
-        max_shutdown_seconds=draw(st.sampled_from([300.0, 300.0, 20.0, 2.0])),
+        max_recovery_seconds=draw(st.sampled_from([None, 300.0, 20.0, 2.0])),
+        max_shutdown_seconds=draw(st.sampled_from([None, 300.0, 20.0, 2.0])),
         max_replica_set_point=draw(st.sampled_from([0.8, 0.25])),
     )
 

@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.setpoint import NOISE, Headroom
-from tests.factory import LIMITS, MEBIBYTE, REDO, A, sample
-from tuner.core.budgets import ratios
-from tuner.core.recovery import LEAST_FACTOR, MOST_FACTOR, START_SECONDS, Recovery
+from policies.setpoint import LOWEST, NOISE, Headroom
+from tests.factory import LIMITS, MEBIBYTE, REDO, A, estimate, sample
+from tuner.core.budgets import WARN_SECONDS, Budget, look, ratios
+from tuner.core.durations import Durations, foreseen, recovery_and_shutdown
+from tuner.core.recovery import (
+    LEAST_FACTOR,
+    MOST_FACTOR,
+    READ_RATE,
+    SCAN_RATE,
+    START_SECONDS,
+    Recovery,
+)
 from tuner.records import Sample
 from tuner.settings import Settings
 
@@ -40,36 +48,110 @@ def taught(reading: Sample, recovery: Recovery | None = None) -> Recovery:
     density=st.floats(1e-5, 1e-2),
     factor=st.floats(0.1, 10.0),
     budget=st.floats(30.0, 3000.0),
+    exponent=st.floats(0.0, 0.9),
 )
 def test_at_the_bound_the_budget_is_used_up_and_not_more(
-    density: float, factor: float, budget: float
+    density: float, factor: float, budget: float, exponent: float
 ) -> None:
     """Where the bound ends, noise and sawtooth included, recovery and shutdown take what they may take."""
     settings = Settings(max_recovery_seconds=budget, max_shutdown_seconds=budget)
     recovery = taught(at(0.5, density), Recovery(factor=factor))
-    found = ratios(recovery, HEADROOM, settings)
+    headroom = HEADROOM._replace(combining_exponent=exponent)
+    found = ratios(recovery, headroom, settings)
 
     for name, bound in found.items():
         if not 0.1 < bound + NOISE < 10.0:
             continue
-        there = at(bound + NOISE, density)
-        took = {
-            "recovery": recovery.recovery_seconds(there),
-            "shutdown": recovery.shutdown_seconds(there),
-        }[name]
-        assert took == pytest.approx(budget, rel=0.02)
+        took = dict(
+            zip(("recovery", "shutdown"), recovery_and_shutdown(recovery, headroom, bound), strict=True)
+        )
+        assert took[name] == pytest.approx(budget, rel=0.02)
 
 
-@given(low=st.floats(0.1, 0.5), up=st.floats(1.0, 2.0), exponent=st.floats(0.0, 1.0))
-def test_upwards_the_bound_errs_on_the_safe_side(low: float, up: float, exponent: float) -> None:
-    """Write combining makes the pages fewer than was reckoned from a lower age: the budget holds."""
+@given(low=st.floats(0.1, 0.9), other=st.floats(0.1, 0.9), exponent=st.floats(0.0, 0.9))
+def test_predictions_bend_with_write_combining(low: float, other: float, exponent: float) -> None:
+    """From a reading at one age, those for another are what such a load really has there, up and down."""
     density = 0.002
-    settings = Settings(max_recovery_seconds=60.0, max_shutdown_seconds=60.0)
-    from_below = ratios(taught(at(low, density)), HEADROOM, settings)
-    there = at(low * up, density * up**-exponent)
-    from_there = ratios(taught(there), HEADROOM, settings)
+    recovery = taught(at(low, density))
+    there = at(other, density * (other / low) ** -exponent, lag=0)
 
-    assert all(from_there[name] >= bound - 1e-3 for name, bound in from_below.items())
+    assert recovery.shutdown_at(other * A, exponent) == pytest.approx(
+        recovery.shutdown_seconds(there), rel=1e-3
+    )
+    assert recovery.recovery_at(other * A, exponent) == pytest.approx(
+        recovery.recovery_seconds(there), rel=1e-3
+    )
+
+
+@given(ratio=st.floats(0.1, 0.5), up=st.floats(1.01, 2.0), exponent=st.floats(0.0, 1.0))
+def test_predictions_grow_with_the_age_and_ever_less(ratio: float, up: float, exponent: float) -> None:
+    """A higher age never takes less, and never more than in proportion."""
+    recovery = taught(at(0.3, 0.002))
+    low, high = (recovery.shutdown_at(one * A, exponent) for one in (ratio, ratio * up))
+
+    assert low < high <= low * up * 1.000001
+
+
+def test_recovery_reads_as_fast_as_the_device_was_seen_to_write() -> None:
+    """A device that wrote ten times the prior's rate is taken to read as many pages; a slow one is not."""
+    slow, fast = taught(at(0.5, 0.01)), taught(at(0.5, 0.01))
+    fast = fast.see(at(0.5, 0.01), flush_rate=10_000.0, limited=300.0, elapsed=1.0)
+    redo = START_SECONDS + 0.5 * A / SCAN_RATE
+
+    assert slow.recovery_at(0.5 * A, 0.5) - redo == pytest.approx(0.005 * A / READ_RATE, rel=1e-3)
+    assert fast.recovery_at(0.5 * A, 0.5) - redo == pytest.approx(0.005 * A / 10_000.0, rel=1e-3)
+
+
+def budget(allowed: float, *, baseline: float = 0.0) -> Budget:
+    """Return how a recovery budget stands at half the flush limit."""
+    settings = Settings(max_recovery_seconds=allowed)
+    reading = at(0.5, 0.002)
+    return look(taught(reading), HEADROOM, settings, reading, baseline=baseline)["recovery"]
+
+
+@given(allowed=st.floats(1.0, 1000.0), baseline=st.floats(0.0, 1.2))
+def test_a_budget_never_asks_for_less_than_the_baseline_nor_for_what_nothing_keeps(
+    allowed: float, baseline: float
+) -> None:
+    """It bounds at its own age or at the baseline's, whichever is higher; kept is what bounds at its own."""
+    found = budget(allowed, baseline=baseline)
+
+    assert found.in_reach == (allowed >= found.least) == (found.ratio >= LOWEST)
+    assert found.bound == max(found.ratio, baseline)
+    assert found.kept == (found.in_reach and found.bound == found.ratio)
+    assert not (found.far and found.in_reach)
+    assert not (found.near and not found.in_reach)
+
+
+def test_no_budget_that_nobody_set_stands() -> None:
+    """Without one there is nothing to bound by, however long a recovery would take."""
+    reading = at(0.9, 1.0)
+
+    assert look(taught(reading), HEADROOM, Settings(), reading) == {}
+    assert ratios(taught(reading), HEADROOM, Settings()) == {}
+
+
+def test_the_baseline_is_reckoned_no_higher_than_where_the_server_flushes_by_itself() -> None:
+    """Past the sync point the age does not grow, whatever M; of one that is not known nothing is said."""
+    recovery = taught(at(0.5, 0.002))
+    beyond = foreseen(estimate(), recovery, HEADROOM, set_point=0.8, baseline=5.0)
+    there = foreseen(
+        estimate(), recovery, HEADROOM, set_point=0.8, baseline=HEADROOM.sync_point / HEADROOM.flush_limit
+    )
+    unknown = foreseen(estimate(), recovery, HEADROOM, set_point=0.8, baseline=0.0)
+
+    assert beyond == there
+    assert unknown.recovery_at_baseline is unknown.shutdown_at_baseline is None
+    assert unknown.recovery_at_set_point == there.recovery_at_set_point
+
+
+def test_long_is_said_of_what_nobody_bounds_and_changes_with_the_threshold_alone() -> None:
+    """From the warning's threshold on, for each of the three ages; a budget that is set has its own line."""
+    over = WARN_SECONDS + 1.0
+    for one in (Durations(over), Durations(1.0, over), Durations(1.0, 1.0, over)):
+        assert one.long(None)
+        assert not one.long(1000.0)
+    assert not Durations(WARN_SECONDS, WARN_SECONDS, WARN_SECONDS).long(None)
 
 
 def test_pages_flushed_since_the_checkpoint_are_read_too() -> None:
@@ -86,7 +168,8 @@ def test_a_server_with_nothing_to_recover_takes_its_start() -> None:
 
     assert Recovery().recovery_seconds(idle) == pytest.approx(START_SECONDS)
     assert Recovery().shutdown_seconds(idle) == 0.0
-    assert set(ratios(taught(idle), HEADROOM, Settings())) == {"recovery"}
+    both = Settings(max_recovery_seconds=60.0, max_shutdown_seconds=60.0)
+    assert set(ratios(taught(idle), HEADROOM, both)) == {"recovery"}
 
 
 def test_a_few_pages_of_a_young_age_are_not_blown_up() -> None:

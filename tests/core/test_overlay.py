@@ -10,7 +10,7 @@ from tests.factory import ACTIVE, codes, command
 from tuner.records import Bounds, TickRecord
 from tuner.settings import Mode, Settings
 
-FILE = replace(ACTIVE, max_io_capacity_max=20_000, min_io_capacity_max=200)
+FILE = replace(ACTIVE, max_io_capacity_max=20_000, min_io_capacity_max=200, max_recovery_seconds=200.0)
 
 
 def answer(record: TickRecord) -> tuple[bool, str]:
@@ -44,7 +44,7 @@ def test_a_change_is_said_old_to_new_with_who_and_how_long(loop: Bench) -> None:
     [
         ({"max_io_capacity_max": 20_001}, "above the file's 20000, and may be lower only"),
         ({"min_io_capacity_max": 199}, "below the file's 200, and may be higher only"),
-        ({"max_recovery_seconds": 301}, "above the file's 300"),
+        ({"max_recovery_seconds": 201}, "above the file's 200"),
         ({"dwell_seconds": 9}, "below the file's 10"),
         ({"max_changes_per_hour": 61}, "above the file's 60"),
         ({"set_point": 1.5}, "set_point"),
@@ -97,6 +97,18 @@ def test_one_value_goes_back_and_all_do(loop: Bench) -> None:
     assert "overlay_cancelled" in codes(rest)
     assert loop.state.settings == FILE
     assert answer(loop.turn(command("cancel_overlay")))[0] is False
+
+
+def test_a_budget_may_be_set_where_the_file_has_none(loop: Bench) -> None:
+    """No budget is laxer than any: the overlay's counts until it goes, and the change is said in words."""
+    put = loop.turn(command("overlay", overlay={"max_shutdown_seconds": 5000}))
+    kept = loop.state.settings.max_shutdown_seconds
+    gone = loop.turn(command("cancel_overlay"))
+
+    assert answer(put)[1].startswith("max_shutdown_seconds none → 5000; until it is cancelled")
+    assert kept == 5000.0
+    assert answer(gone)[1].startswith("max_shutdown_seconds 5000 → none")
+    assert loop.state.settings.max_shutdown_seconds is None
 
 
 def test_a_reload_keeps_what_the_new_file_allows(loop: Bench) -> None:

@@ -84,10 +84,14 @@ def _holds() -> Iterable[str]:
 def _budgets() -> Iterable[str]:
     hints = get_type_hints(Settings, include_extras=True)
     rows = [
-        (f"`loop.{name}`", f"{getattr(Settings(), name):g}", _description(hints[name])) for name in BUDGETS
+        (f"`loop.{name}`", _shown(getattr(Settings(), name)), _description(hints[name])) for name in BUDGETS
     ]
     yield from _table("## Budgets and limits", ("key", "default", "meaning"), rows)
     yield ""
+
+
+def _shown(default: float | None) -> str:
+    return "left out" if default is None else f"{default:g}"
 
 
 def _writable() -> Iterable[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from msgspec.structs import replace
 
@@ -108,8 +110,15 @@ def test_the_shutdown_budget_is_of_the_rate_that_the_disk_really_has(limit: str)
     scenario = replace(SHORT, disk=disk)
 
     assert slowest_flush(disk, 128) == pytest.approx(flushed, rel=0.03)
-    seconds = Settings().max_shutdown_seconds
-    assert caps_of(Settings(), scenario).pages_dirty == pytest.approx(seconds * flushed, rel=0.03)
+    budget = Settings(max_shutdown_seconds=300.0)
+    assert caps_of(budget, scenario).pages_dirty == pytest.approx(300.0 * flushed, rel=0.03)
+
+
+def test_what_nobody_set_caps_no_static_setting() -> None:
+    """A static setting may take as long to recover and to shut down as the policy may, which is any time."""
+    caps = caps_of(Settings(), SHORT)
+
+    assert (caps.recovery_seconds, caps.pages_dirty) == (math.inf, math.inf)
 
 
 def test_at_an_offered_load_the_fewest_pages_win() -> None:

@@ -12,7 +12,7 @@ import msgspec
 from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
 from tuner.advice import advise as advise_on
-from tuner.advice import broken_budgets, expected_effect, statements
+from tuner.advice import broken_budgets, durations, expected_effect, statements
 from tuner.authority import pages_dirtied
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
@@ -21,18 +21,19 @@ from tuner.cli.saying import say, say_json
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.budgets import KEYS, Budget, look
+from tuner.core.durations import durations_of
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.parking import PARKED_RATIO, parked
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.core.targets import headroom_of
+from tuner.core.targets import baseline_ratio, headroom_of
 from tuner.findings import Finding
 from tuner.loop import drive
 from tuner.managed import in_its_way
-from tuner.records import Command, Missed, Sample, TickRecord
+from tuner.records import Command, Estimate, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
-from tuner.settings import Mode
+from tuner.settings import Mode, Settings
 
 PROGRESS_TICKS = 10
 
@@ -123,7 +124,10 @@ def _answer(watched: Watched, *, as_json: bool) -> None:
     facts = watched.state.facts
     dirtied = max(pages_dirtied(one.estimate) for one in watched.records if one.estimate is not None)
     found = advise_on(last, facts, watched.state.settings, dirtied=dirtied)
-    found += [in_its_way(one, facts.managed) for one in static_value(watched.records, watched.state)]
+    static = static_value(watched.records, watched.state)
+    ids = {one.id for one in static}
+    found = [one for one in found if one.id not in ids]
+    found += [in_its_way(one, facts.managed) for one in static]
     if as_json:
         say_json({"advice": found, "seconds": len(watched.records)})
     else:
@@ -135,9 +139,9 @@ def _answer(watched: Watched, *, as_json: bool) -> None:
 
 
 def static_value(records: list[TickRecord], state: State) -> list[Finding]:
-    """Return the one M that suits the window seen, its busiest seconds included, inside the budgets.
+    """Return the one M that suits the window seen, its busiest seconds included, inside budgets that are set.
 
-    Where none is, the M of the lowest set-point, and which budget it breaks; nothing without load.
+    With it which budget is not kept, and what recovery and shutdown would take; nothing without load.
     """
     demands = [r.estimate.demand for r in records if r.estimate is not None and r.estimate.redo_rate > 0]
     last = next((r for r in reversed(records) if r.estimate is not None), None)
@@ -149,9 +153,16 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     now = last.estimate
     busiest = max(1.0, max(demands) / max(1.0, now.demand))
     lowest, highest = bounds(state)
-    standing = look(state.estimator.recovery, headroom_of(state, sample, now), state.settings, sample)
-    held, why = _aim(standing)
     law = law_of(state)
+    standing = look(
+        state.estimator.recovery,
+        headroom_of(state, sample, now),
+        state.settings,
+        sample,
+        baseline=baseline_ratio(state, sample, now),
+        authority=law.authority,
+    )
+    held, why = _aim(standing)
     rests, effect = f"holds about {held:.0%} of the flush limit", expected_effect(now, held)
     if law.sleeps:
         rests += " while the page cleaner is awake"
@@ -179,19 +190,31 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
         fix="for a server that is not to be controlled; put it into my.cnf as well",
         sql=statements(sample.capacity, pair),
     )
-    broken = broken_budgets(standing)
-    return [static] if broken is None else [broken, static]
+    broken = broken_budgets(standing, set_point=held)
+    return [*([] if broken is None else [broken]), static, _times(records, now, state.settings)]
+
+
+def _times(records: list[TickRecord], last: Estimate, settings: Settings) -> Finding:
+    """Return what recovery and shutdown would take, that of now at its longest in the time seen."""
+    seen = [one.estimate for one in records if one.estimate is not None]
+    longest = msgspec.structs.replace(
+        last,
+        recovery_seconds=max(one.recovery_seconds for one in seen),
+        shutdown_seconds=max(one.shutdown_seconds for one in seen),
+    )
+    return durations(durations_of(longest), settings, seen=f"; of now the longest in {len(records)} s")
 
 
 def _aim(standing: dict[str, Budget]) -> tuple[float, str]:
-    """Return the age ratio that a static value is to hold, and why where it is less than a parked one's."""
-    name = min(standing, key=lambda one: standing[one].ratio)
-    found = standing[name]
-    if found.ratio >= PARKED_RATIO:
-        return PARKED_RATIO, ""
-    if found.in_reach:
-        return found.ratio, f"; {KEYS[name]} = {found.allowed:g} allows no more"
-    return LOWEST, f"; breaks a budget: {found.right(name)}, and it is {found.allowed:g}"
+    """Return the age ratio that a static value is to hold, and which budgets lower it or are not kept."""
+    bounds = {name: one.bound for name, one in standing.items() if one.in_reach}
+    held = min([PARKED_RATIO, *bounds.values()])
+    said = [
+        f"{KEYS[name]} = {one.allowed:g} {'allows no more' if one.kept else 'is not kept by it'}"
+        for name, one in standing.items()
+        if not one.kept or one.bound == held
+    ]
+    return max(LOWEST, held), "".join(f"; {one}" for one in said)
 
 
 def show(finding: Finding) -> None:

@@ -29,7 +29,7 @@ from tuner.daemon import Daemon
 from tuner.logs import configure_logs, get_logger
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
-from tuner.settings import LOW_WATER_POLICY, Mode
+from tuner.settings import LOW_WATER_POLICY, Mode, as_formerly
 from tuner.systemd import Notifier
 from tuner.version import program_version
 
@@ -138,6 +138,8 @@ def run(
         state_directory=str(directory),
         api=_addresses(config),
     )
+    if former := as_formerly(config.loop):
+        log.info(former)
     try:
         daemon.run()
     except PortTaken as error:

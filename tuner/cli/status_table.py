@@ -22,7 +22,7 @@ from tuner.cli.wording import (
     overlay_text,
     override_text,
     pair_text,
-    predicted_text,
+    predicted_texts,
     restore_text,
     set_point_text,
     stamp,
@@ -167,7 +167,10 @@ def _measured(status: Status) -> Iterator[tuple[str, str]]:
     yield "pages/s", rates if _unsteered(status) else f"{rates}; authority {found.authority:.2f}"
     sync, stall = _left(found.seconds_to_sync), _left(found.seconds_to_stall)
     yield "time to", f"sync flushing {sync}; stall {stall}; at this slope"
-    yield "predicted", predicted_text(status, found)
+    for text in predicted_texts(status, found):
+        yield "predicted", text
+    for text in status.unkept:
+        yield "budget", text
 
 
 def _unsteered(status: Status) -> bool:

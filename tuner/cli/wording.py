@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from api.budgets import BudgetInForce
 from api.in_force import HoldInForce, OverlayInForce, OverrideInForce
@@ -14,6 +15,8 @@ from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.advice import expected_effect
 from tuner.core.ages import said
+from tuner.core.budgets import SHORT
+from tuner.core.durations import Durations, durations_of
 from tuner.core.laws import without_authority
 from tuner.records import Capacity, Decision, Estimate, InUse, LowWaterProgress
 from tuner.records.window import said as said_effect
@@ -145,13 +148,13 @@ def changes_text(status: Status) -> str:
     return f"{status.changes_last_hour} in the last hour; {left} of {status.changes_allowed} left"
 
 
-def predicted_text(status: Status, found: Estimate) -> str:
-    """Return what a crash, a shutdown and a burst would take now, and what they may."""
+def predicted_texts(status: Status, found: Estimate) -> Iterator[str]:
+    """Yield what a crash recovery and a shutdown would take from three ages, and may; then a burst."""
     budgets = status.budgets or {}
-    recovery = _against(found.recovery_seconds, budgets.get("recovery"))
-    shutdown = _against(found.shutdown_seconds, budgets.get("shutdown"))
-    burst = "" if status.burst is None else f"; {burst_text(status.burst)}"
-    return f"crash recovery {recovery}; shutdown {shutdown}{burst}"
+    for name, one in durations_of(found).items():
+        yield f"{SHORT[name]} {_against(one, budgets.get(name))}"
+    if status.burst is not None:
+        yield burst_text(status.burst)
 
 
 def burst_text(burst: Burst) -> str:
@@ -179,12 +182,14 @@ def originals_text(status: Status) -> str:
     return "originals not noted yet" if status.mode is Mode.ACTIVE else "the server's own, not InnoBrim's"
 
 
-def _against(seconds: float, budget: BudgetInForce | None) -> str:
-    """Return a prediction, the limit set for it, and whether it is beyond that."""
+def _against(one: Durations, budget: BudgetInForce | None) -> str:
+    """Return predictions from three ages, the limit set, and whether the one of now is beyond that."""
+    text = one.said(duration)
     if budget is None:
-        return duration(seconds)
-    beyond = ": EXCEEDED" if budget.exceeded else ""
-    return f"{duration(seconds)} of at most {budget.allowed:g} s{beyond}"
+        return text
+    if budget.allowed is not None:
+        return f"{text}; budget {budget.allowed:g} s{': EXCEEDED' if budget.exceeded else ''}"
+    return f"{text}: LONG, and no budget is set" if budget.long else text
 
 
 def mib(count: float) -> str:

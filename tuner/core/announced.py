@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP
 from tuner.core.budgets import KEYS, Budget
@@ -31,11 +32,15 @@ class Announced(Struct, frozen=True):
         deciding: bounds said to decide, each with the time when it last did, seconds.
         asked: the set-point that was asked for by then, None where nobody did, and the budgets.
         exceeded: for each budget whether it is said not to be kept.
+        unkept: of those that are, what would keep them, in words, as of the last reading.
+        dropped: for each budget whether the lowest set-point does not keep it, so that it bounds nothing.
     """
 
     deciding: tuple[tuple[str, float], ...] = ()
     asked: tuple[float | None, ...] = ()
     exceeded: tuple[tuple[str, Spell], ...] = ()
+    unkept: tuple[str, ...] = ()
+    dropped: tuple[tuple[str, Spell], ...] = ()
 
 
 def update(
@@ -65,27 +70,58 @@ def update(
     wanted = None if wished is None else wished[0]
     asked = (wanted, *(one.allowed for one in budgets.values()))
     before = dict(state.exceeded) if state.asked == asked else {}
-    aim = LOWEST if wanted is None else wanted
+    unkept: list[str] = []
     after: list[tuple[str, Spell]] = []
     for name, one in budgets.items():
         was = before.get(name, Spell())
+        aim = max(LOWEST, one.baseline) if wanted is None else wanted
         spell = _see(was, one, age_ratio=age_ratio, aim=aim, now=now)
-        if spell.on and not was.on:
-            events.append(_exceeded(name, one, wished=wished, set_point=set_point, wall=wall))
+        if spell.on:
+            event = _exceeded(name, one, wished=wished, set_point=set_point, wall=wall)
+            unkept += [event.message] if wished is not None or not one.kept else []
+            events += [] if was.on else [event]
         after.append((name, spell))
-    return Announced(deciding, asked, exceeded=tuple(after)), events
+    told = Announced(deciding, asked, exceeded=tuple(after), unkept=tuple(unkept), dropped=state.dropped)
+    return told, events
+
+
+def drop(state: Announced, budgets: Mapping[str, Budget], *, now: float) -> Announced:
+    """Return which budgets bound nothing: those that no set-point keeps, for minutes or by far.
+
+    Args:
+        state: what was so before.
+        budgets: how each budget stands.
+        now: monotonic time, seconds.
+    """
+    if not budgets and not state.dropped:
+        return state
+    before = dict(state.dropped)
+    after = [
+        (
+            name,
+            before.get(name, Spell()).see(
+                begins=not one.in_reach,
+                ends=one.near,
+                now=now,
+                seconds=0.0 if one.far and not before.get(name, Spell()).on else BUDGET_SECONDS,
+            ),
+        )
+        for name, one in budgets.items()
+    ]
+    return replace(state, dropped=tuple(after))
 
 
 def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Spell:
     """Return whether a budget cannot be kept, after one more reading."""
     there = budget.exceeded and age_ratio <= aim + NOISE
+    far = budget.exceeded and budget.far
     telling = age_ratio >= LOWEST - NOISE
     limit = min(aim, age_ratio + NOISE)
     return spell.see(
-        begins=(there and budget.ratio < aim) or (telling and budget.ratio < limit),
+        begins=far or (there and budget.ratio < aim) or (telling and budget.ratio < limit),
         ends=telling and budget.ratio >= limit + STEP,
         now=now,
-        seconds=SOON if there and not spell.on else BUDGET_SECONDS,
+        seconds=SOON if (there or far) and not spell.on else BUDGET_SECONDS,
     )
 
 
@@ -113,10 +149,11 @@ def _exceeded(
     name: str, budget: Budget, *, wished: tuple[float, str] | None, set_point: float, wall: float
 ) -> Event:
     """Return the event that says of a budget that it is not kept, by how much, and what would be right."""
-    key, now, least = KEYS[name], budget.figures(name), budget.right(name)
+    key, now, least = KEYS[name], budget.figures(name), budget.right(name, set_point=set_point)
     if wished is None:
-        message = f"{key} cannot be kept: {now}; {least}"
-        return Event(wall=wall, code="budget_out_of_reach", message=message)
+        how = "cannot be kept" if not budget.in_reach else "is not kept"
+        code = "budget_not_kept" if budget.in_reach else "budget_out_of_reach"
+        return Event(wall=wall, code=code, message=f"{key} {how}: {now}; {least}")
     ratio, who = wished
     whose = "" if who == "person" else f" of {who}"
     in_force = "" if set_point == ratio else f" ({set_point:.2f} in force)"

@@ -2,8 +2,7 @@
 
 A budget bounds the set-point where that can keep it. It never asks for less than the age at which the
 settings that the server was found with come to rest: those kept it no better. And where not even the lowest
-set-point keeps it, holding the age low would cost page writes for nothing: then it is said what would keep
-it.
+set-point keeps it, holding the age low would cost page writes for nothing: it is said what would keep it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Literal
 
 from msgspec import Struct
 
@@ -19,17 +19,32 @@ from tuner.core.recovery import Recovery
 from tuner.records import Sample
 from tuner.settings import Settings
 
+Name = Literal["recovery", "shutdown"]
+
 WHAT = {"recovery": "a crash recovery", "shutdown": "a shutdown"}
+SHORT = {"recovery": "crash recovery", "shutdown": "shutdown"}
 KEYS = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds"}
-"""What a budget is for, and its key."""
+"""What a budget is for, in a sentence and in a list, and its key."""
 
 WARN_SECONDS = 300.0
-"""What a prediction is called long by where nobody set a budget, seconds."""
+"""What a prediction is called long from where nobody set a budget, seconds. It warns and moves nothing."""
 
 FARTHEST = 16.0
 """Highest age ratio that is looked at."""
 
 HALVINGS = 40
+
+FAR, NEAR = 2.0, 0.8
+"""What the lowest set-point keeps, over the budget: from where it is dropped at once, and may count again.
+
+A prediction for the lowest set-point is another one from a high age than from there: a budget between the two
+would take turns."""
+
+WORTH_SAYING = 1.05
+"""So many times the page writes are told."""
+
+LEAST_SHARE = 0.01
+"""A smaller share of the redo capacity is nobody's advice."""
 
 
 class Budget(Struct, frozen=True):
@@ -40,8 +55,10 @@ class Budget(Struct, frozen=True):
         predicted: what recovery or shutdown would take now.
         allowed: what it may take.
         least: the smallest budget that the lowest set-point keeps.
-        baseline: age ratio at which the settings that the server was found with come to rest.
-        start: what it takes without any redo and dirty page.
+        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
+        there: what it takes at that age.
+        exponent: b, by which a lower age costs page writes.
+        authority: M moves the age.
         whose: the window of the schedule that allows so much; empty where the settings do.
     """
 
@@ -50,7 +67,9 @@ class Budget(Struct, frozen=True):
     allowed: float
     least: float
     baseline: float = 0.0
-    start: float = 0.0
+    there: float = 0.0
+    exponent: float = 0.5
+    authority: bool = True
     whose: str = ""
 
     @property
@@ -64,19 +83,65 @@ class Budget(Struct, frozen=True):
         return self.ratio >= LOWEST
 
     @property
-    def bound(self) -> float | None:
-        """Return the age ratio that it bounds the set-point to; None where no set-point keeps it."""
-        return max(self.ratio, self.baseline) if self.in_reach else None
+    def far(self) -> bool:
+        """Tell whether it is so far from what the lowest set-point keeps that no look twice is needed."""
+        return not self.in_reach and self.least > FAR * self.allowed
+
+    @property
+    def near(self) -> bool:
+        """Tell whether it is in reach by so much that what was dropped may count again."""
+        return self.least <= NEAR * self.allowed
+
+    @property
+    def kept(self) -> bool:
+        """Tell whether the set-point that it bounds keeps it."""
+        return self.in_reach and self.ratio >= self.baseline
+
+    @property
+    def bound(self) -> float:
+        """Return the age ratio that it bounds the set-point to as long as it is not dropped."""
+        return max(self.ratio, self.baseline)
 
     def figures(self, name: str) -> str:
         """Return what would take how long, and how long it may, in words."""
         by = f" ({self.whose})" if self.whose else ""
         return f"{WHAT[name]} would take {self.predicted:.0f} s now, and {KEYS[name]} is {self.allowed:g}{by}"
 
-    def right(self, name: str) -> str:
-        """Return what would let the lowest set-point keep the budget, in words."""
-        needs = f"the lowest set-point, {LOWEST:.2f}, needs {KEYS[name]} = {math.ceil(self.least)} or more"
-        return f"{needs}, or less redo capacity" if self.allowed > self.start else needs
+    def right(self, name: str, *, set_point: float) -> str:
+        """Return what would keep a budget that is not kept, and what that costs, in words.
+
+        Args:
+            name: recovery or shutdown.
+            set_point: the age ratio that is held in its place, whose page writes the costs are told in.
+        """
+        if not self.authority:
+            needs = f"no innodb_io_capacity_max moves the age here, which keeps {KEYS[name]} = "
+            return f"{needs}{math.ceil(self.there)} or more{self._less_redo(set_point, set_point)}"
+        if not self.in_reach:
+            needs = (
+                f"the lowest set-point, {LOWEST:.2f}, keeps {KEYS[name]} = {math.ceil(self.least)} or more"
+            )
+            return f"{needs}{self._cost(LOWEST, set_point)}{self._less_redo(LOWEST, set_point)}"
+        needs = (
+            f"the baseline settings rest at an age ratio of {self.baseline:.2f}, and no budget asks for less"
+        )
+        needs += f": {KEYS[name]} = {math.ceil(self.there)} or more is kept there"
+        held = math.floor(100.0 * self.ratio) / 100.0
+        return f"{needs}, and set_point = {max(LOWEST, held):g} keeps this one{self._cost(held, set_point)}"
+
+    def _less_redo(self, held: float, set_point: float) -> str:
+        """Return how much less redo capacity keeps it where an age ratio is held; empty where none does."""
+        share = (self.ratio + NOISE) / (held + NOISE)
+        if share < LEAST_SHARE:
+            return ""
+        cost = self._cost(self.ratio + NOISE, set_point)
+        return f"; at most {100.0 * share:.0f} % of this redo capacity keeps this one{cost}"
+
+    def _cost(self, ratio: float, set_point: float) -> str:
+        """Return what an age as low as this ratio of today's flush limit costs; empty for next to nothing."""
+        times = (set_point / max(LEAST_SHARE, ratio)) ** self.exponent
+        told = f", at about {times:.1f} times the page writes of the set-point {set_point:.2f}"
+        return told if times >= WORTH_SAYING else ""
 
 
 def look(
@@ -86,6 +151,7 @@ def look(
     sample: Sample,
     *,
     baseline: float = 0.0,
+    authority: bool = True,
     whose: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Budget]:
     """Return how each budget that is set stands, by name; the shutdown's only where dirty pages were seen.
@@ -95,12 +161,14 @@ def look(
         headroom: flush limit, lag of the checkpoint, write combining.
         settings: the budgets.
         sample: the newest reading.
-        baseline: age ratio at which the settings that the server was found with come to rest.
+        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
+        authority: M moves the age.
         whose: the windows of the schedule that some of them come from, by name.
     """
     allowed = ratios(recovery, headroom, settings)
     lowest = (LOWEST + NOISE) * headroom.flush_limit
     exponent = headroom.combining_exponent
+    rests = (baseline + NOISE) * headroom.flush_limit
     found = {}
     if "recovery" in allowed and settings.max_recovery_seconds is not None:
         found["recovery"] = Budget(
@@ -109,7 +177,9 @@ def look(
             allowed=settings.max_recovery_seconds,
             least=recovery.recovery_at(lowest + headroom.highest_lag, exponent),
             baseline=baseline,
-            start=recovery.start_seconds,
+            there=recovery.recovery_at(rests + headroom.highest_lag, exponent),
+            exponent=exponent,
+            authority=authority,
             whose=whose.get("recovery", ""),
         )
     if "shutdown" in allowed and settings.max_shutdown_seconds is not None:
@@ -119,13 +189,22 @@ def look(
             allowed=settings.max_shutdown_seconds,
             least=recovery.shutdown_at(lowest, exponent),
             baseline=baseline,
+            there=recovery.shutdown_at(rests, exponent),
+            exponent=exponent,
+            authority=authority,
             whose=whose.get("shutdown", ""),
         )
     return found
 
 
 def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
-    """Return how each budget stands by one reading and the priors alone."""
+    """Return how each budget that is set stands by one reading and the priors alone."""
+    recovery, headroom = by_priors(sample, settings)
+    return look(recovery, headroom, settings, sample)
+
+
+def by_priors(sample: Sample, settings: Settings) -> tuple[Recovery, Headroom]:
+    """Return what one reading says of recovery and headroom."""
     recovery = Recovery().see(sample, flush_rate=0.0, limited=0.0, elapsed=0.0)
     headroom = Headroom(
         flush_limit=sample.flush_limit,
@@ -136,7 +215,7 @@ def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
         burst_bytes=0.0,
         max_checkpoint_age_ratio=settings.max_checkpoint_age_ratio,
     )
-    return look(recovery, headroom, settings, sample)
+    return recovery, headroom
 
 
 def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[str, float]:

@@ -63,7 +63,7 @@ class Load(Struct, frozen=True):
         return min(1.0, max(0.0, -self.combining.slope(prior=-COMBINING_PRIOR, spread=COMBINING_SPREAD)))
 
     def density_at(self, ratio: float) -> float:
-        """Return the pages newly dirtied per redo byte at an age ratio; 0 before any reading."""
+        """Return the pages newly dirtied per redo byte at an age ratio, from the mean of late; 0 for none."""
         if self.combining.weight <= 0.0 or ratio <= 0.0:
             return 0.0
         away = math.log(ratio) - self.combining.mean_x

@@ -29,7 +29,7 @@ AT_MOST = frozenset(
         "max_shutdown_seconds",
     }
 )
-"""May be lowered below the file's."""
+"""May be lowered below the file's; a budget may be set where the file has none."""
 
 NAMES = frozenset({"set_point"}) | AT_LEAST | AT_MOST
 ENDS = "until it is cancelled or the daemon ends; a restart goes back to the file"
@@ -117,7 +117,7 @@ def laid_over(base: Settings, values: Mapping[str, float], facts: Facts) -> Sett
         )
     for name, value in values.items():
         limit = getattr(base, name)
-        if name in AT_MOST and value > limit:
+        if name in AT_MOST and limit is not None and value > limit:
             raise ValueError(f"{name} {value:g} is above the file's {limit:g}, and may be lower only")
         if name in AT_LEAST and value < limit:
             raise ValueError(f"{name} {value:g} is below the file's {limit:g}, and may be higher only")
@@ -153,10 +153,12 @@ def _said(before: Settings, after: Settings, base: Settings) -> str:
     for name in sorted(NAMES):
         old, new, file = getattr(before, name), getattr(after, name), getattr(base, name)
         if old != new:
-            third = f" (the file has {_shown(file)})" if file not in {old, new} else ""
-            parts.append(f"{name} {_shown(old)} → {_shown(new)}{third}")
+            third = f" (the file has {_shown(name, file)})" if file not in {old, new} else ""
+            parts.append(f"{name} {_shown(name, old)} → {_shown(name, new)}{third}")
     return ", ".join(parts)
 
 
-def _shown(value: float | None) -> str:
-    return "derived" if value is None else f"{value:.10g}"
+def _shown(name: str, value: float | None) -> str:
+    if value is None:
+        return "derived" if name == "set_point" else "none"
+    return f"{value:.10g}"

@@ -109,11 +109,6 @@ class Recovery(Struct, frozen=True):
         """Return how long InnoDB would recover from such ages, bytes, and dirty pages."""
         return self.factor * (START_SECONDS + self._work_seconds(checkpoint_age, modified_age, pages_dirty))
 
-    @property
-    def start_seconds(self) -> float:
-        """Return what a recovery takes without any redo and dirty page."""
-        return self.factor * START_SECONDS
-
     def pages_at(self, age: float, combining_exponent: float) -> float:
         """Return the dirty pages at another age: ``age ** (1 - b)``, as changes fall on pages dirty already.
 

@@ -175,6 +175,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         schedule=state.schedule,
         optimiser=optimising.progress(state, now=now),
         overlay=state.overlay,
+        unkept=state.announced.unkept if sample is not None else (),
     )
 
 

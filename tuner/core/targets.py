@@ -10,10 +10,10 @@ from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio, suggested_ratio
 from policies.types import Suggestion
 from tuner.core import budgets, caution, optimising, parking, scheduled
-from tuner.core.announced import update
+from tuner.core.announced import drop, update
 from tuner.core.baseline import resting_ratio
-from tuner.core.budgets import Budget
 from tuner.core.degraded import MARGIN
+from tuner.core.durations import foreseen
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.mark import arrival
@@ -48,11 +48,22 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     law = law_of(state)
     beside = baseline_ratio(state, sample, found)
     standing = budgets.look(
-        state.estimator.recovery, headroom, settings, sample, baseline=beside, whose=whose
+        state.estimator.recovery,
+        headroom,
+        settings,
+        sample,
+        baseline=beside,
+        authority=law.authority,
+        whose=whose,
     )
+    state = replace(state, announced=drop(state.announced, standing, now=now))
+    dropped = frozenset(name for name, spell in state.announced.dropped if spell.on)
+    bounds_by_budgets = {name: one.bound for name, one in standing.items() if name not in dropped}
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)
-    preferred = _preferred(wish, headroom, standing, whose, degraded=sample.degraded, suggestion=suggestion)
+    preferred = _preferred(
+        wish, headroom, bounds_by_budgets, whose, degraded=sample.degraded, suggestion=suggestion
+    )
     derived = preferred if wish is not None or preferred[0] <= law.highest else (law.highest, "flush_law")
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
     wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
@@ -75,8 +86,10 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         now=now,
         wall=wall,
     )
+    recovery = state.estimator.recovery
     state = replace(
         state,
+        estimate=foreseen(found, recovery, headroom, set_point=set_point, baseline=beside),
         park_target=_park_target(state, sample, found),
         set_point=set_point,
         set_point_source=f"{whose[source]}: {source}" if source in whose else source,
@@ -101,7 +114,7 @@ def _wished(settings: Settings, asking: Mapping[str, Window]) -> tuple[float, st
 def _preferred(
     wish: tuple[float, str] | None,
     headroom: Headroom,
-    standing: Mapping[str, Budget],
+    ratios: Mapping[str, float],
     whose: Mapping[str, str],
     *,
     degraded: bool,
@@ -115,14 +128,13 @@ def _preferred(
     Args:
         wish: what a person or the schedule asks for, and who.
         headroom: what load, server and alarm leave.
-        standing: the budgets in force.
+        ratios: the age ratios that the budgets in force bound it to.
         whose: which of them are the schedule's.
         degraded: the counters are off.
         suggestion: an optimiser's, which comes after all of these; None for none.
     """
     if wish is not None and wish[1] == "person":
         return wish
-    ratios = {name: one.bound for name, one in standing.items() if one.bound is not None}
     if wish is not None:
         return min([wish, *((max(LOWEST, ratios[name]), name) for name in whose if name in ratios)])
     if suggestion is not None:
@@ -132,11 +144,16 @@ def _preferred(
 
 
 def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
-    """Return the age ratio at which the settings that the server was found with come to rest."""
+    """Return the age ratio at which the settings that the server was found with rest; 0 for unknown."""
+    law, load = law_of(state), state.estimator.load
+    if not law.authority:
+        return 1.0
+    if load.combining.weight <= 0.0:
+        return 0.0
     pair = sample.capacity if state.originals is None else state.originals.capacity
     return resting_ratio(
-        law_of(state),
-        state.estimator.load,
+        law,
+        load,
         gain=gain(pair),
         redo_rate=state.estimator.trends.rate_mean,
         flush_rate=found.flush_rate,

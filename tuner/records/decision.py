@@ -262,3 +262,4 @@ class TickRecord(Struct, frozen=True):
     schedule: tuple[Window, ...] = ()
     optimiser: OptimiserProgress | None = None
     overlay: Overlay | None = None
+    unkept: tuple[str, ...] = ()

@@ -61,3 +61,25 @@ class Estimate(Struct, frozen=True):
     shutdown_seconds: Annotated[
         float, field("flushing of all dirty pages, were mysqld shut down now", "seconds", "gauge")
     ] = 0.0
+    recovery_at_set_point: Annotated[
+        float | None, field("longest crash recovery with the age at the set-point", "seconds", "gauge")
+    ] = None
+    recovery_at_baseline: Annotated[
+        float | None,
+        field(
+            "longest crash recovery with the age where the settings that the server was found with hold it",
+            "seconds",
+            "gauge",
+        ),
+    ] = None
+    shutdown_at_set_point: Annotated[
+        float | None, field("flushing at shutdown with the age at the set-point", "seconds", "gauge")
+    ] = None
+    shutdown_at_baseline: Annotated[
+        float | None,
+        field(
+            "flushing at shutdown with the age where the settings that the server was found with hold it",
+            "seconds",
+            "gauge",
+        ),
+    ] = None

@@ -80,11 +80,12 @@ export function without(status, link, effect) {
 // What else a person has to know: settings that somebody changed, the schedule's word, what is not seen or kept.
 export function besides(status) {
   if (!status) return [];
-  const { overlay, schedule, degraded, journal, drain_ended: drained } = status;
+  const { overlay, schedule, degraded, journal, unkept, drain_ended: drained } = status;
   const listed = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(", ");
   return [
     overlay && `Settings changed by ${overlay.who} at ${moment(overlay.since)}: ${listed(overlay.values)}; until cancelled, or the daemon ends.`,
     ...schedule.map((one) => `Schedule ${one.name} until ${moment(one.ends)}: ${listed(one.effects)}${one.waits ? `; its drain waits: ${one.waits}` : ""}.`),
+    ...(unkept ?? []).map(sentence),
     degraded && "InnoDB's counters are off: the ages are the checkpoint's, and sync flushing is not seen.",
     journal && `The journal cannot be written: ${journal}; ticks wait in memory.`,
     drained && `Drain ended ${drained}`,
@@ -94,15 +95,20 @@ export function besides(status) {
 // How far from trouble: name, value, what it is held against, and whether that is beyond what is allowed.
 export function tiles(status) {
   const found = status?.estimate, limits = status?.limits, budgets = status?.budgets, burst = status?.burst;
-  const against = (budget) => (budget ? `${duration(budget.allowed)} allowed` : "");
+  const against = (budget) => (!budget ? "" : [
+    budget.at_set_point != null && `${duration(budget.at_set_point)} at the set-point`,
+    budget.at_baseline != null && `${duration(budget.at_baseline)} with the baseline settings`,
+    budget.allowed != null ? `${duration(budget.allowed)} allowed` : "no budget",
+  ].filter(Boolean).join(", "));
+  const beyond = (budget) => Boolean(budget?.exceeded || budget?.long);
   const left = (seconds) => (seconds == null ? "not in sight" : duration(seconds));
   const share = found && limits ? found.checkpoint_age / limits.stall_point : null;
   const near = found?.seconds_to_stall != null && found.seconds_to_stall < 60;
   return [
     { name: "Uncheckpointed", value: percent(share), note: limits ? `${bytes(found?.checkpoint_age)} of ${bytes(limits.stall_point)} max` : "", bad: share > 0.95 },
     { name: "Time to sync flushing", value: left(found?.seconds_to_sync), note: found?.seconds_to_stall == null ? "nor a stall, at this slope" : `stall ${duration(found.seconds_to_stall)}, at this slope`, bad: near },
-    { name: "Crash now", value: duration(found?.recovery_seconds), note: `recovery; ${against(budgets?.recovery)}`, bad: budgets?.recovery?.exceeded },
-    { name: "Shutdown now", value: duration(found?.shutdown_seconds), note: against(budgets?.shutdown), bad: budgets?.shutdown?.exceeded },
+    { name: "Crash now", value: duration(found?.recovery_seconds), note: `recovery; ${against(budgets?.recovery)}`, bad: beyond(budgets?.recovery) },
+    { name: "Shutdown now", value: duration(found?.shutdown_seconds), note: against(budgets?.shutdown), bad: beyond(budgets?.shutdown) },
     { name: "Burst absorbable", value: !burst ? DASH : burst.seconds == null ? "any" : duration(burst.seconds), note: burst ? `of ${burst.load} × this load` : "", bad: burst?.seconds != null && burst.seconds < 5 },
     { name: "Changes", value: status ? String(status.changes_last_hour) : DASH, note: status?.changes_allowed == null ? "in the last hour" : `of ${status.changes_allowed} in an hour` },
   ];

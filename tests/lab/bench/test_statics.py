@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.bench import statics
+from tuner.settings import Settings
 
 Row = dict[str, Any]
 STILL: Row = {"write_iops": 2400, "alternate_iops": None}
@@ -113,9 +114,13 @@ def test_a_rate_that_was_not_served_is_no_saving() -> None:
     assert statics.best([dead], statics.anything) is None
 
 
-def test_a_setting_outside_our_budgets_is_no_equal() -> None:
+def test_a_setting_outside_our_budgets_is_no_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     """What ours may not do for the sake of a recovery or shutdown, the best static setting may not either."""
     fast, slow = row(420, edge=400.0), row(900, edge=400.0)
+    fast["figures"] |= {"recovery_seconds_predicted": 9e9, "shutdown_seconds_predicted": 9e9}
+    assert statics.best([fast, slow]) is fast, "by default ours may, too"
+    fast["figures"] |= {"recovery_seconds_predicted": 1.0, "shutdown_seconds_predicted": 1.0}
+    monkeypatch.setattr(statics, "OURS", Settings(max_recovery_seconds=300.0, max_shutdown_seconds=300.0))
     for name in ("recovery_seconds_predicted", "shutdown_seconds_predicted"):
         fast["figures"] |= {name: 301.0}
         slow["figures"] |= {name: 299.0}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from lab.bench import statics
 from lab.report.exports import bench_summary
 from lab.report.page import build
 from lab.report.rows import rows_of
@@ -12,6 +15,7 @@ from lab.report.table import table
 from lab.report.winners import winner_sentences
 from tests.lab.report.factory import row
 from tests.lab.report.reading import Page
+from tuner.settings import Settings
 
 
 def searched(value: int, commits: float, **figures: float) -> dict[str, Any]:
@@ -38,6 +42,12 @@ SAID = (
     "200/400 (2\u202f650 commits/s, 0.160 pages per commit) without cap and budgets; "
     "100/200 (2\u202f900 commits/s, 0.160 pages per commit) without any constraint."
 )
+
+
+@pytest.fixture(autouse=True)
+def budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give ours budgets, which it has none of by default."""
+    monkeypatch.setattr(statics, "OURS", Settings(max_recovery_seconds=300.0, max_shutdown_seconds=300.0))
 
 
 def test_the_winners_without_budgets_and_without_any_rule_are_printed_beside() -> None:

@@ -18,13 +18,13 @@ from tuner.cli.wording import (
     law_text,
     overlay_text,
     override_text,
-    predicted_text,
+    predicted_texts,
     restore_text,
     to_write,
     window_text,
 )
 
-LINES = {"hold": 4, "advisory": 3, "predicted": 2, "flush law": 2}
+LINES = {"hold": 4, "advisory": 3, "predicted": 4, "budget": 2, "flush law": 2}
 """What may take more than one line, and how many: why nothing is written, and what ends that, is not cut."""
 
 Fact = tuple[str, str, str]
@@ -73,6 +73,15 @@ def _under_way(status: Status) -> Iterator[Fact]:
 
 def _figures(status: Status) -> Iterator[Fact]:
     if status.estimate is not None:
-        exceeded = any(one.exceeded for one in (status.budgets or {}).values())
-        yield "predicted", predicted_text(status, status.estimate), BAD if exceeded else ""
+        budgets = (status.budgets or {}).values()
+        style = (
+            BAD
+            if any(one.exceeded for one in budgets)
+            else CAREFUL
+            if any(one.long for one in budgets)
+            else ""
+        )
+        yield "predicted", "; ".join(predicted_texts(status, status.estimate)), style
+        for text in status.unkept:
+            yield "budget", text, CAREFUL
     yield "changes", changes_text(status), ""

@@ -21,7 +21,7 @@ WORDS = (
     ("C and M", "innodb_io_capacity and innodb_io_capacity_max, pages per second"),
     ("pages/s", "flushed by age, from the LRU tail, and by sync flushing (red)"),
     ("without it", "the same load with the values from before the first write"),
-    ("predicted", "were it now: crash recovery, shutdown; how long a burst may last"),
+    ("predicted", "how long recovery and shutdown take, and a burst may last"),
     ("changes", "writes of C and M in the last hour, and how many more it may have"),
 )
 STEER = (
