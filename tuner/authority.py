@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.flushlaw import LEGACY, MARIADB, SOFT_LIMIT
-from policies.pace import LEAST
 from policies.registry import LAWS
 from tuner.findings import Finding
 from tuner.records import Estimate, Facts, Sample
@@ -18,7 +17,7 @@ SET_IT = (
     "set it to 0.001, also in my.cnf for the next start; the flush law is verified anew before anything "
     "is written"
 )
-ALL_IT_DOES = f"active mode only sees to it that M is at least {LEAST:g} times the page demand"
+ALL_IT_DOES = "active mode only raises an M that is flushed in full while the age grows beyond the flush limit"
 LIGHT = (
     "it costs page writes where fewer than C pages a second become dirty: the server then writes them out as "
     "they come, each again and again, so leave it at 0 there"

@@ -56,6 +56,11 @@ def run_pair(scenario: Scenario, wanted: Capacity, beat: Beat = lambda _: None) 
     return run_course(scenario, ((0.0, wanted),), beat)
 
 
+def trace_pair(scenario: Scenario, wanted: Capacity) -> Trace:
+    """Return every reading of a scenario with one C and M, set in its first second."""
+    return _trace(scenario, ((0.0, wanted),))
+
+
 def run_course(
     scenario: Scenario, course: Sequence[tuple[float, Capacity]], beat: Beat = lambda _: None
 ) -> Outcome:
@@ -66,6 +71,12 @@ def run_course(
         course: seconds after the start, rising, and C and M from then on, pages/s; the first at 0.
         beat: called with the simulated seconds since the last call, at its end too.
     """
+    return _trace(scenario, course, beat).outcome(scenario.measured_from)
+
+
+def _trace(
+    scenario: Scenario, course: Sequence[tuple[float, Capacity]], beat: Beat = lambda _: None
+) -> Trace:
     clock = SimClock()
     server = SimulatedServer(scenario.plant, clock, seed=scenario.seed)
     trace = Trace(scenario.measured_from)
@@ -87,4 +98,4 @@ def run_course(
             server.read()
             beat(float(BEAT_SECONDS))
     beat(float(scenario.seconds % BEAT_SECONDS))
-    return trace.outcome(scenario.measured_from)
+    return trace

@@ -177,17 +177,9 @@ class Trace:
         Raises:
             ValueError: fewer than two readings from there on.
         """
-        start = self._moment[0] + measured_from
-        first = next((i for i, moment in enumerate(self._moment) if moment >= start), len(self))
-        last = len(self) - 1
-        if last - first < 1:
-            raise ValueError(
-                f"{max(0, last - first + 1)} readings from second {measured_from:g} on; two are needed"
-            )
+        first, last = self._counted(measured_from)
         commits, sync, moment = self._commits, self._sync, self._moment
-        rates = [
-            (commits[i] - commits[i - 1]) / (moment[i] - moment[i - 1]) for i in range(first + 1, last + 1)
-        ]
+        rates = self._rates(first, last)
         done = commits[last] - commits[first]
         ratios = self._age_ratio[first + 1 :]
         before = moment[first] - moment[0]
@@ -209,6 +201,34 @@ class Trace:
             latency_p99=latencies.percentile(99),
             redo_rate_before=(self._lsn[first] - self._lsn[0]) / before if before > 0.0 else 0.0,
         )
+
+    def rates(self, measured_from: float) -> list[float]:
+        """Return the commits/s between each two readings from a moment on.
+
+        Args:
+            measured_from: seconds after the first reading.
+
+        Raises:
+            ValueError: fewer than two readings from there on.
+        """
+        return self._rates(*self._counted(measured_from))
+
+    def _rates(self, first: int, last: int) -> list[float]:
+        commits, moment = self._commits, self._moment
+        return [
+            (commits[i] - commits[i - 1]) / (moment[i] - moment[i - 1]) for i in range(first + 1, last + 1)
+        ]
+
+    def _counted(self, measured_from: float) -> tuple[int, int]:
+        """Return the places of the first reading that counts and of the last."""
+        start = self._moment[0] + measured_from
+        first = next((i for i, moment in enumerate(self._moment) if moment >= start), len(self))
+        last = len(self) - 1
+        if last - first < 1:
+            raise ValueError(
+                f"{max(0, last - first + 1)} readings from second {measured_from:g} on; two are needed"
+            )
+        return first, last
 
     def settling(self, within: float = SETTLED_WITHIN) -> float | None:
         """Return the seconds after which the age ratio stays where it ends, None when it never does.
