@@ -1,6 +1,6 @@
 # make demo      see the loop at work within two minutes; installs nothing outside .venv
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing
-# make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|all, RESUME=1 goes on where
+# make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|no-harm|all, RESUME=1 goes on where
 #                it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it;
 #                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well
 # make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
@@ -43,7 +43,7 @@ lint: setup
 test: servers lint
 	$(BIN)/pytest --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
-prove: setup $(if $(filter policies,$(PART)),,servers)
+prove: setup $(if $(filter policies no-harm,$(PART)),,servers)
 	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(if $(RESUME),--resume) $(ARGS)
 
 results: setup

@@ -17,6 +17,7 @@ from lab.prove import (
     hold,
     load,
     load_page,
+    noharm,
     policies,
     recovery,
     report,
@@ -39,7 +40,7 @@ RESULTS = Path("docs/results")
 TRIAL = policies.ROWS / "trial"
 """Where a trial of the policies writes its page and lines, apart from what is published."""
 
-PARTS = ("hold", "surge", "recovery", "soak", "load", "bench", "policies")
+PARTS = ("hold", "surge", "recovery", "soak", "load", "bench", "policies", "no-harm")
 OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
 
 
@@ -105,12 +106,10 @@ def main(
                 _bench(results, image, SUITES if suite is None else (suite,))
             elif name == "policies":
                 _policies(TRIAL if trial else results, suite, trial=trial)
+            elif name == "soak":
+                _soak(Ledger(results / "soak.jsonl", resume=resume), image, minutes, seed)
             elif name is not None:
-                ledger = Ledger(results / f"{name}.jsonl", resume=resume)
-                if name == "soak":
-                    _soak(ledger, image, minutes, seed)
-                else:
-                    _run(name, ledger, image, trial=trial)
+                _run(name, results, image, resume=resume, trial=trial)
     except (LabServerError, PlanError, HeldError, ReportError) as error:
         raise click.ClickException(str(error)) from error
     finally:
@@ -118,7 +117,11 @@ def main(
             click.echo(f"wrote {write(results)}")
 
 
-def _run(part: str, ledger: Ledger, image: str, *, trial: bool) -> None:
+def _run(part: str, results: Path, image: str, *, resume: bool, trial: bool) -> None:
+    if part == "no-harm":
+        noharm.run(results, told=click.echo)
+        return
+    ledger = Ledger(results / f"{part}.jsonl", resume=resume)
     if part == "hold":
         hold.run(ledger, image)
     elif part == "surge":
