@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -40,12 +39,6 @@ SAWTOOTH_SECONDS = 8.0
 
 MySQL 5.6 to 9.7 under load; of other servers the facts say it.
 """
-
-WORTH = 0.005
-"""Share of the pages flushed that a higher age must save to be worth its risk."""
-
-NOT_WORTH = 0.95
-"""Only below this share of the highest age allowed does what is worth it make a difference."""
 
 STEP = 0.015
 """A set-point moves only by more than this, so that it causes no writes by itself."""
@@ -140,9 +133,6 @@ def highest_ratio(
     """Return the highest age ratio that all bounds allow, and which of them decided; as ``bounds_of``."""
     bounds = bounds_of(headroom, budgets, noise=noise)
     name = min(bounds, key=bounds.__getitem__)
-    worth = worth_holding(bounds[name], headroom.combining_exponent)
-    if LOWEST < worth < bounds[name]:
-        return worth, "worth"
     return max(LOWEST, bounds[name]), name
 
 
@@ -158,22 +148,6 @@ def suggested_ratio(
     bound = min(bounds_of(headroom, budgets, noise=noise).values())
     derived, _ = highest_ratio(headroom, budgets, noise=noise)
     return max(LOWEST, min(bound, derived + suggestion.offset)), "optimiser"
-
-
-def worth_holding(highest: float, combining_exponent: float) -> float:
-    """Return the lowest age ratio at which as good as all is saved that the highest one saves.
-
-    With P proportional to age ** -b, the age ratio f flushes ``(highest / f) ** b`` times the pages: where b
-    is near 0, as every change falls on a page of its own, the brim saves nothing and costs recovery time.
-
-    Args:
-        highest: age ratio that all bounds allow.
-        combining_exponent: b, 0 to 1.
-    """
-    if highest <= LOWEST:
-        return highest
-    kept = math.exp(math.log1p(-WORTH) / max(combining_exponent, 1e-6))
-    return max(LOWEST, highest * min(1.0, kept / NOT_WORTH))
 
 
 def guarded(

@@ -17,7 +17,9 @@ SET_IT = (
     "set it to 0.001, also in my.cnf for the next start; the flush law is verified anew before anything "
     "is written"
 )
-ALL_IT_DOES = "active mode only raises an M that is flushed in full while the age grows beyond the flush limit"
+ALL_IT_DOES = (
+    "active mode only raises an M that is flushed in full while the age grows beyond the flush limit"
+)
 LIGHT = (
     "it costs page writes where fewer than C pages a second become dirty: the server then writes them out as "
     "they come, each again and again, so leave it at 0 there"

@@ -31,13 +31,8 @@ LRU_SECONDS = 60.0
 LRU_LEAVES = 0.5
 """Age ratio below which nothing is amiss while the LRU does the flushing; above it M matters nevertheless."""
 
-SLIDING = frozenset({"lru", "free_pages"})
+SLIDING = frozenset({"free_pages"})
 """Bounds that are followed as they are: smooth already, and steps would swing with what they bring about."""
-
-LRU_BEGINS = 0.2
-LRU_HOLDS = LRU_SHARE / (1.0 + LRU_SHARE)
-"""Share of the LRU in the pages flushed where the set-point begins to slide, and where it is at its lowest,
-which is where the hold takes over."""
 
 WAITS_HALF = 5.0
 """Waits for a free page, 1/s, that press half as hard as any number of them."""
@@ -126,9 +121,6 @@ def update(
 def bounds(state: Caution, sample: Sample) -> dict[str, float]:
     """Return the age ratios that the guards allow at most, by name; only of those that ask for any less."""
     allowed: dict[str, float] = {}
-    slid = (state.lru_share - LRU_BEGINS) / (LRU_HOLDS - LRU_BEGINS)
-    if slid > 0.0:
-        allowed["lru"] = _slide(slid)
     if state.pressure > 0.0:
         allowed["free_pages"] = _slide(state.pressure)
     if state.redo.on:
