@@ -122,8 +122,17 @@ class SideBySide(LoadScopeScheduling):
         return waiting.get(Kind.ALONE) if self.nodes == [node] else None
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """Forget a worker that has ended; the last one is given what runs alone."""
-        crashed: str | None = super().remove_node(node)
+        """Forget a worker that has ended; others get what a crashed one leaves but for the test it was at.
+
+        Returns:
+            That test; None where the worker had nothing left.
+        """
+        units = self.assigned_work.pop(node)
+        crashed = next((test for tests in units.values() for test, done in tests.items() if not done), None)
+        for unit, tests in units.items():
+            left = {test: done for test, done in tests.items() if not done and test != crashed}
+            if left:
+                self.workqueue[unit] = left
         for one in self.nodes:
             self._reschedule(one)
         return crashed

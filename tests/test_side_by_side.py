@@ -40,8 +40,11 @@ class Worker:
         self.shutting_down = True
 
 
-def run(tests: list[str], workers: int) -> tuple[list[Worker], list[set[str]]]:
-    """Have workers run these tests, each one test in turn; return them, and what ran beside each other."""
+def run(tests: list[str], workers: int, crashes: str | None = None) -> tuple[list[Worker], list[set[str]]]:
+    """Have workers run these tests, each one test in turn; return them, and what ran beside each other.
+
+    The worker that comes to the test ``crashes`` dies of it, and another one stands in.
+    """
     config: Any = SimpleNamespace(
         getvalue=lambda _: [f"{workers}*popen"], option=SimpleNamespace(loadscopereorder=True)
     )
@@ -60,7 +63,14 @@ def run(tests: list[str], workers: int) -> tuple[list[Worker], list[set[str]]]:
                 done = node.queue.pop(0)
                 node.ran.append(tests[done])
                 turns[-1].add(tests[done])
-                scheduler.mark_test_complete(node, done)
+                if tests[done] != crashes:
+                    scheduler.mark_test_complete(node, done)
+                    continue
+                assert scheduler.remove_node(node) == crashes
+                nodes.append(Worker(len(nodes)))
+                scheduler.add_node(nodes[-1])
+                scheduler.add_node_collection(nodes[-1], tests)
+                scheduler.schedule()
             elif node.shutting_down:
                 scheduler.remove_node(node)
         assert len(turns) < 100, "no worker goes on"
@@ -81,6 +91,15 @@ def test_every_test_runs_once_and_a_measuring_one_alone(tests: list[str], worker
         assert len(turn) == 1 or not any(kind_of(name) is Kind.ALONE for name in turn)
     first = min((at for at, turn in enumerate(turns) if turn & set(MEASURING)), default=len(turns))
     assert not set().union(*turns[first:]) - set(MEASURING)
+
+
+@pytest.mark.parametrize("crashes", [PLAIN[0], PLAIN[4], SHARED[3], MEASURING[0]])
+def test_what_a_crashed_worker_leaves_is_run(crashes: str) -> None:
+    """The test that it died of is not tried for ever; what it had before it is run by others, once."""
+    tests = [*PLAIN, *OWNERS, *SHARED, *MEASURING]
+    nodes, _ = run(tests, 3, crashes)
+
+    assert sorted(name for node in nodes for name in node.ran) == sorted(tests)
 
 
 def test_a_unit_stays_on_one_worker() -> None:
