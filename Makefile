@@ -1,5 +1,7 @@
 # make demo      see the loop at work within two minutes; installs nothing outside .venv
-# make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing
+# make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing;
+#                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
+# make check     what needs neither server nor browser, side by side
 # make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|no-harm|all, RESUME=1 goes on where
 #                it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it;
 #                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well
@@ -14,10 +16,11 @@
 SHELL := /bin/bash
 PART ?= all
 ARGS ?=
+WORKERS ?= 4
 BIN := .venv/bin
 export PYTHON
 
-.PHONY: help setup demo servers lint test prove results deb image lock
+.PHONY: help setup demo servers lint check test prove results deb image lock
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -39,9 +42,13 @@ lint: setup
 	$(BIN)/mypy --explicit-package-bases tests/typing
 	$(BIN)/lint-imports
 
-# A second try for at most three tests, with what they said at first: docs/decisions/second-try.md.
+check: lint
+	$(BIN)/pytest -n $(WORKERS) -m "not real and not browser" $(ARGS)
+
+## Side by side: docs/decisions/side-by-side.md. A second try for at most three tests, with what they said at first:
+## docs/decisions/second-try.md.
 test: servers lint
-	$(BIN)/pytest --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
 prove: setup $(if $(filter policies no-harm,$(PART)),,servers)
 	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(if $(RESUME),--resume) $(ARGS)

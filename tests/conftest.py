@@ -16,7 +16,13 @@ settings.register_profile("innobrim", deadline=None, suppress_health_check=[Heal
 settings.load_profile("innobrim")
 """How fast a busy machine draws examples, and runs them, is no promise to a user."""
 
-pytest_plugins = ["tests.real.fixtures", "tests.real.small", "tests.real.families", "tests.browser.fixtures"]
+pytest_plugins = [
+    "tests.side_by_side",
+    "tests.real.fixtures",
+    "tests.real.small",
+    "tests.real.families",
+    "tests.browser.fixtures",
+]
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ PARTS: list[tuple[str, object, str, Callable[[Learned], object], object]] = [
 ]
 
 
-@pytest.mark.parametrize(("part", "value", "said", "got", "fresh"), PARTS, ids=str)
+@pytest.mark.parametrize(("part", "value", "said", "got", "fresh"), PARTS, ids=[part for part, *_ in PARTS])
 def test_a_part_that_cannot_be_read_is_forgotten_alone(
     part: str, value: object, said: str, got: Callable[[Learned], object], fresh: object
 ) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -24,6 +24,32 @@ _ROOT = Path(__file__).parents[2]
 _BUILD_LIMIT = 400.0
 
 FIGURES = pytest.StashKey[list[str]]()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Have a worker tell its figures to the process that prints them."""
+    told: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if told is not None:
+        told["figures"] = session.config.stash.get(FIGURES, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - xdist's own
+    """Take the figures of a worker that has ended."""
+    told: dict[str, Any] = getattr(node, "workeroutput", {})
+    node.config.stash.setdefault(FIGURES, []).extend(told.get("figures", ()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """End the load before a file of tests that do not ask for it, to which it would be a burden alone."""
+    yield
+    if (
+        isinstance(nextitem, pytest.Function)
+        and nextitem.path != item.path
+        and not {"work", "member_work"} & set(nextitem.fixturenames)
+    ):
+        Work.rest()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

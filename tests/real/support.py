@@ -49,6 +49,12 @@ class Work:
         self._load: Load | None = None
         self._run: SysbenchRun | None = None
 
+    @classmethod
+    def rest(cls) -> None:
+        """End whatever load is at work."""
+        if cls._busy is not None:
+            cls._busy.at(None)
+
     def at(self, load: Load | None) -> None:
         """Have this load at work, or none, on a limited disk; without load the disk is not limited."""
         if load is not None and Work._busy not in {self, None}:

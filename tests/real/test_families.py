@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 
 from lab.bench.sampler import Reading, Sampler
-from lab.servers.base import MEBIBYTE, LabServer
-from lab.servers.warm import age_ratio
+from lab.servers.base import LabServer
 from tests.faults.verdict import Verdict, judge
 from tests.faults.witness import Witness
-from tests.real.families import FAMILIES, FAMILY_LOAD, SHIPPED, SPEC, Family, filled
+from tests.real.families import SHIPPED, Family
 from tests.real.installation import Innobrim
 from tests.real.recording import error_of, reached
 from tests.real.support import Work, under_load, until
 from tuner.core.plan import MOST_RATIO
 from tuner.journal.reader import runs
-from tuner.records import Capacity, Sample, TickRecord
+from tuner.records import Sample, TickRecord
 from tuner.settings import Settings
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
@@ -132,82 +129,3 @@ def test_few_writes_whole_and_within_limits(short: Short) -> None:
         assert settings.min_io_capacity_max <= one.io_capacity_max <= settings.max_io_capacity_max
     assert short.verdict.records[-1].decision.reason == "park"
     assert short.verdict.left == targets[-1]
-
-
-REMEDY = "innodb_max_dirty_pages_pct_lwm = 0.001"
-TIGHT = Capacity(100, 200)
-"""Less than the demand at the flush limit of a redo log as small as this test's."""
-
-LEAST = 1.2
-"""M over the demand, at least."""
-
-RAISED_WITHIN = 90.0
-PACED = 25.0
-"""Seconds for which M is judged."""
-
-ANSWERED = 20.0
-"""Seconds after a raise until the demand's mean, of ten seconds, is that of a load that has answered it."""
-
-
-@pytest.fixture
-def unsteered() -> Iterator[tuple[LabServer, Work]]:
-    """Yield a MariaDB 11.8 on which no M moves the age, as it ships, with very small redo, and its load."""
-    with filled(FAMILIES["mariadb-11.8"], replace(SPEC, redo_capacity=16 * MEBIBYTE)) as server:
-        server.query("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0")
-        work = Work(server, FAMILY_LOAD)
-        yield server, work
-        work.at(None)
-
-
-def test_without_authority_it_says_so_and_keeps_m_above_the_demand(
-    unsteered: tuple[LabServer, Work], tmp_path: Path, figures: list[str]
-) -> None:
-    """As MariaDB ships, the loop says that no M moves the age, and what would let it; M is never short."""
-    server, work = unsteered
-    under_load(server, work, TIGHT)
-    until(lambda: age_ratio(server) > 1.02, 60.0, "an age beyond the flush limit: M below the demand")
-    Witness(server).watch()
-    with Innobrim(server, tmp_path) as daemon:
-        daemon.start("--active")
-        until(lambda: ample(daemon), RAISED_WITHIN, lambda: f"an M above the demand:\n{daemon.log()}")
-        first = time.time()
-        said = [daemon.command("advise", "--seconds", "15").stdout, daemon.command("status").stdout]
-        until(lambda: time.time() - first >= PACED, PACED + 10.0, "the end of the window")
-        last = time.time()
-        assert daemon.terminate().code == 0, daemon.log()
-    verdict = judge(server, daemon)
-    window = [one for one in verdict.records if first < one.tick.wall <= last]
-    readings = [one.tick.reading for one in window if isinstance(one.tick.reading, Sample)]
-    flushed = (pages_of(readings[-1]) - pages_of(readings[0])) / (readings[-1].wall - readings[0].wall)
-    lowest = min(one.io_capacity_max for one in readings)
-    ages = [one.age_ratio for one in readings]
-    figures.append(
-        f"without authority: from M = {TIGHT.io_capacity_max} to {lowest} or more at {flushed:.0f} pages/s,"
-        f" age ratio {min(ages):.2f} to {max(ages):.2f}, writes "
-        + ", ".join(
-            f"{one.decision.target.io_capacity_max} by {one.decision.source}"
-            for one in verdict.writes()
-            if one.decision.target
-        )
-    )
-    assert lowest >= LEAST * flushed
-    assert all(REMEDY in one for one in said), said
-    assert "no_authority" in {one.decision.reason for one in window}
-    assert all(REMEDY in one.decision.detail for one in window if one.decision.reason == "no_authority")
-    assert verdict.records[-1].decision.reason == "park"
-
-
-def ample(daemon: Innobrim) -> bool:
-    """Return whether M was raised, the load has answered, and M is far enough above the demand then."""
-    daemon.running()
-    raises = daemon.records("set", "emergency")
-    if not raises:
-        return False
-    newest = daemon.records()[-1]
-    answered = newest.tick.now - raises[-1].tick.now >= ANSWERED
-    return answered and newest.decision.terms.get("over_demand", 0.0) >= LEAST
-
-
-def pages_of(one: Sample) -> int:
-    """Return the pages flushed from the flush lists so far."""
-    return one.pages_adaptive + one.pages_sync + one.pages_background
