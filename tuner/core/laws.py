@@ -11,7 +11,9 @@ from policies.registry import LAWS, with_need
 from tuner.core import window as readings
 from tuner.core.gate import forget
 from tuner.core.mark import consented
+from tuner.core.relief import Relief
 from tuner.core.state import State
+from tuner.core.unanswered import Unanswered
 from tuner.core.window import Window
 from tuner.records import Event, Sample
 
@@ -57,6 +59,8 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
         facts=replace(state.facts, flush_law=name),
         gate=replace(forget(state.gate), proven=""),
         policy=None,
+        relief=Relief(),
+        unanswered=Unanswered(),
         set_point=None,
         drain=drain,
         returning=None,

@@ -8,9 +8,11 @@ from policies.registry import LAWS
 from tuner.core import caution, degraded, estimator, foreign, gate, laws, mark, occurrences, scheduled
 from tuner.core.learned import forgotten
 from tuner.core.recovery import Recovery
+from tuner.core.relief import Relief
 from tuner.core.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.state import Originals, State
 from tuner.core.targets import follow_targets
+from tuner.core.unanswered import Unanswered
 from tuner.records import Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
@@ -88,8 +90,9 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
         return state, [*events, *told]
     message = f"the server is {facts.version} now and was {known.version}"
     fresh = gate.GateState(proven=state.gate.proven)
-    policy = state.policy if facts.flush_law == known.flush_law else None
-    state = replace(state, gate=fresh, policy=policy)
+    state = replace(state, gate=fresh)
+    if facts.flush_law != known.flush_law:
+        state = replace(state, policy=None, relief=Relief(), unanswered=Unanswered())
     recovery = state.estimator.recovery
     state = replace(state, estimator=replace(state.estimator, recovery=Recovery()))
     if not recovery.measured_on:

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.limits import contradiction
+from tuner.core.relief import Relief
 from tuner.core.state import State
+from tuner.core.unanswered import Unanswered
 from tuner.records import Facts, Overlay
 from tuner.settings import Settings
 
@@ -74,7 +76,7 @@ def adopt(state: State, settings: Settings, *, configured: Settings | None, over
     """Return the state with other settings in force; what was derived from the old ones is derived anew."""
     before = state.settings
     if settings.policy != before.policy or settings.fixed_io_capacity_max != before.fixed_io_capacity_max:
-        state = replace(state, policy=None)
+        state = replace(state, policy=None, relief=Relief(), unanswered=Unanswered())
     return replace(
         state,
         settings=settings,

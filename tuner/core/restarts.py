@@ -7,8 +7,10 @@ from msgspec.structs import replace
 from tuner.core import caution, gate
 from tuner.core.announced import Announced
 from tuner.core.mark import forgotten, recalled
+from tuner.core.relief import Relief
 from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, State, Writes
+from tuner.core.unanswered import Unanswered
 from tuner.records import Event, Hold, HoldCode, Sample
 from tuner.settings import Mode
 
@@ -81,6 +83,8 @@ def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State
             ),
         ),
         caution=caution.Caution(),
+        relief=Relief(),
+        unanswered=Unanswered(),
         announced=Announced(),
         gate=gate.forget(state.gate),
         writes=Writes(last=state.writes.last, counted=state.writes.counted),

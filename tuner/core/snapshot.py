@@ -16,9 +16,13 @@ from tuner.settings import FORMER_POLICY_NAMES
 
 def encode_state(state: State) -> bytes:
     """Return the state in MessagePack; a policy's own state is stored by its field names."""
-    memory = state.policy
-    plain: Any = asdict(memory) if is_dataclass(memory) and not isinstance(memory, type) else None
-    return msgspec.msgpack.encode(replace(state, policy=plain))
+    relief = replace(state.relief, other=_plain(state.relief.other))
+    return msgspec.msgpack.encode(replace(state, policy=_plain(state.policy), relief=relief))
+
+
+def _plain(memory: Any) -> Any:
+    """Return a policy's own state by its field names; None for none."""
+    return asdict(memory) if is_dataclass(memory) and not isinstance(memory, type) else None
 
 
 def decode_state(blob: bytes) -> State:
@@ -32,7 +36,7 @@ def decode_state(blob: bytes) -> State:
         policy_name = raw["settings"]["policy"]
         raw["settings"]["policy"] = FORMER_POLICY_NAMES.get(policy_name, policy_name)
     state = msgspec.convert(raw, State)
-    if state.policy is None:
+    if state.policy is None and state.relief.other is None:
         return state
     policy = make_policy(
         state.settings.policy,
@@ -40,4 +44,9 @@ def decode_state(blob: bytes) -> State:
         fixed_io_capacity_max=state.settings.fixed_io_capacity_max,
     )
     fresh = policy.start()
-    return replace(state, policy=None if fresh is None else msgspec.convert(state.policy, type(fresh)))
+
+    def memory(plain: Any) -> Any:
+        return None if fresh is None or plain is None else msgspec.convert(plain, type(fresh))
+
+    relief = replace(state.relief, other=memory(state.relief.other))
+    return replace(state, policy=memory(state.policy), relief=relief)

@@ -61,10 +61,16 @@ def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> 
     situation = situation_of(state, sample, found, now=now)
     memory = policy.start() if state.policy is None else state.policy
     memory, proposal = policy.propose(memory, situation)
-    state = replace(state, policy=memory, unanswered=answered(state, sample, found, now=now))
+    state = replace(
+        state,
+        policy=memory,
+        relief=relief.followed(state.relief, now=now),
+        unanswered=answered(state, sample, found, now=now),
+    )
     raised = _emergency(state, sample, found)
     if raised is not None:
-        back = relief.by_emergency(state.relief, state.estimator.window, sample, now=now)
+        theirs = state.override is not None or state.drain is not None
+        back = None if theirs else relief.by_emergency(state.relief, state.estimator.window, sample, now=now)
         return state, raised if back is None else _relieves(back, raised.detail, raised.terms)
     if state.override is not None and now < state.override.ends:
         override = state.override
