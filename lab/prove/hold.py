@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lab.bench.daemon import Daemon
 from lab.prove.conditions import Bench, lift, say
 from lab.servers.base import LabServerError
+from tuner.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,7 @@ def _hold(bench: Bench, ledger: Ledger) -> None:
                 **bench.window(began, ended),
                 "share_within_band": round(inside(ratios, mean), 4),
                 "band": BAND,
+                "checkpoint_cap": Settings().max_checkpoint_age_ratio,
                 "ratios": [round(one, 3) for one in ratios],
                 "missed_readings": len(bench.sampler.missed()),
                 "daemon_resident_bytes": daemon.resident(),

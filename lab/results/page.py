@@ -21,13 +21,14 @@ from lab.report.words import (
 )
 from lab.results.beside import beside
 from lab.results.suites import BENCH, SUITES, Published, Variant, ordered, ours
-from tuner.settings import Settings
 
 COMMAND = "python -m lab.results"
 SHOWN = ("disk", "load", "server", "redo_capacity", "set")
 """Conditions that the short form has already."""
 
-CAP = Settings().max_checkpoint_age_ratio
+CAP = 0.78
+"""The alarm cap that the published rows were measured with; today's default is higher."""
+
 POOR = ("no difference shown", "loses", "worse, no bounds")
 INTRODUCTION = f"""\
 <!-- Generated: {COMMAND} -->

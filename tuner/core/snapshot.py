@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ def encode_state(state: State) -> bytes:
     return msgspec.msgpack.encode(replace(state, policy=_plain(state.policy), relief=relief))
 
 
-def _plain(memory: Any) -> Any:
+def _plain(memory: object) -> dict[str, object] | None:
     """Return a policy's own state by its field names; None for none."""
     return asdict(memory) if is_dataclass(memory) and not isinstance(memory, type) else None
 
@@ -45,7 +44,7 @@ def decode_state(blob: bytes) -> State:
     )
     fresh = policy.start()
 
-    def memory(plain: Any) -> Any:
+    def memory(plain: object) -> object:
         return None if fresh is None or plain is None else msgspec.convert(plain, type(fresh))
 
     relief = replace(state.relief, other=memory(state.relief.other))
