@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.bench import FakeServer
 from tests.core.beside import Beside
 from tests.core.bounded import within_bounds
+from tests.core.pacing import Pacing
 from tests.factory import FACTS
 from tuner.core import foreign
-from tuner.core.guards import HOUR
 from tuner.core.plan import MOST_RATIO, gain
 from tuner.core.state import State
 from tuner.records import (
@@ -22,7 +22,13 @@ from tuner.records import (
 )
 from tuner.settings import Mode, Settings
 
-PACED = {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.OVERRIDE, DecisionKind.DRAIN}
+PACED = {
+    DecisionKind.SET,
+    DecisionKind.EMERGENCY,
+    DecisionKind.RELIEF,
+    DecisionKind.OVERRIDE,
+    DecisionKind.DRAIN,
+}
 """What a hold, a stop or missing originals must keep from writing."""
 
 NEVER_PARKED = {
@@ -46,7 +52,7 @@ class Referee:
         restoring: a person asked for the originals.
         override_ends: until when a person's value holds.
         drain_ends: until when a person wants the age kept low.
-        writes: time and kind of every write on this server.
+        pacing: books about every write on this server, and what it uses up.
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
         beside: books about what goes on in the server beside its load.
@@ -58,7 +64,7 @@ class Referee:
         self.permit = ""
         self.restoring = False
         self.override_ends = self.drain_ends = float("-inf")
-        self.writes: list[tuple[float, DecisionKind]] = []
+        self.pacing = Pacing()
         self.tampered: Capacity | None = None
         self.role_owed = False
         self.beside = Beside()
@@ -81,7 +87,7 @@ class Referee:
             self.permit, self.tampered = "", None
             if "other_server" in codes and reading is not None:
                 self._moved(reading, after)
-                self.writes = []
+                self.pacing = Pacing()
             else:
                 self.saved = self.taken = False
         if "originals" in codes:
@@ -100,7 +106,7 @@ class Referee:
             assert reading is not None, "5: a write without a reading"
             self._may(before, record, after, reading, ours=ours)
             self._where(decision, reading.capacity, after.settings)
-            self.writes.append((tick.now, decision.kind))
+            self.pacing.note(decision, reading, tick.now)
         else:
             assert decision.kind is DecisionKind.KEEP
         if decision.reason in {"park", "restored"} and not after.park_owed:
@@ -209,7 +215,7 @@ class Referee:
             assert record.lifecycle is not Lifecycle.STOPPING, "8: a write that nobody will follow up"
             assert record.estimate is not None, "5: a decision without an estimate"
         if kind in {DecisionKind.SET, DecisionKind.DRAIN}:
-            self._paced(record, reading, after)
+            self.pacing.judge(record.decision, reading, after.settings, now)
             scheduled = any(one.drain and not one.drain_off for one in record.schedule)
             assert kind is DecisionKind.SET or scheduled or now < self.drain_ends, "a drain outlived its time"
         elif kind is DecisionKind.EMERGENCY:
@@ -217,6 +223,8 @@ class Referee:
             assert target is not None
             assert target.io_capacity_max >= reading.io_capacity_max, "an emergency never lowers M"
             assert gain(target) > gain(reading.capacity), "an emergency raises"
+        elif kind is DecisionKind.RELIEF:
+            self.pacing.relieves(record.decision, reading, after.settings, now)
         elif kind is DecisionKind.OVERRIDE:
             assert now < self.override_ends, "an override outlived its time"
         elif kind is DecisionKind.RESTORE:
@@ -238,25 +246,6 @@ class Referee:
             self.role_owed = False
         else:
             assert self.permit, "4: a park that nothing permits"
-
-    def _paced(self, record: TickRecord, reading: Sample, after: State) -> None:
-        """See that dwell, budget and step factor were kept."""
-        now, chosen, target = record.tick.now, after.settings, record.decision.target
-        assert target is not None
-        last = max((at for at, kind in self.writes if kind is not DecisionKind.PARK), default=float("-inf"))
-        assert now - last >= chosen.dwell_seconds, "3: dwell"
-        counted = [
-            at
-            for at, kind in self.writes
-            if kind in {DecisionKind.SET, DecisionKind.EMERGENCY, DecisionKind.DRAIN} and now - at < HOUR
-        ]
-        assert len(counted) < chosen.max_changes_per_hour, "3: budget"
-        old, new = reading.io_capacity_max, target.io_capacity_max
-        ratio = chosen.ratio or MOST_RATIO
-        factor, slack = chosen.step_factor, ratio / 2.0
-        back = chosen.max_io_capacity_max - ratio <= new < old
-        back = back or old < new <= chosen.min_io_capacity_max + ratio
-        assert back or old / factor - slack <= new <= old * factor + slack, "3: step"
 
     def _where(self, decision: Decision, old: Capacity, chosen: Settings) -> None:
         """See that every SET keeps C and M legal, inside the limits, and the gain between old and new."""
