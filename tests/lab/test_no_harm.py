@@ -63,6 +63,8 @@ class Played(NamedTuple):
         rates: its commits/s, second by second.
         set_points: its set-points of the last hour.
         changes: when it changed M or C beside emergencies and their way back, seconds.
+        unanswered: when M rested because the age does not answer to it, seconds.
+        reliefs: when a relief of the device began, seconds.
         untouched: the same server, left alone.
         untouched_rates: its commits/s, second by second.
     """
@@ -72,6 +74,8 @@ class Played(NamedTuple):
     rates: list[float]
     set_points: list[float]
     changes: list[float]
+    unanswered: list[float]
+    reliefs: list[float]
     untouched: Outcome
     untouched_rates: list[float]
 
@@ -92,6 +96,8 @@ def played(name: str) -> Played:
     scenario = load_scenario(name)
     trace = Trace(scenario.measured_from)
     changes: list[float] = []
+    unanswered: list[float] = []
+    reliefs: list[float] = []
     set_points: list[float] = []
 
     def note(record: TickRecord) -> None:
@@ -101,6 +107,10 @@ def played(name: str) -> Played:
         emergency = decision.kind is DecisionKind.EMERGENCY or decision.reason == "way_back"
         if decision.steps and not emergency:
             changes.append(record.tick.now)
+        if decision.reason == "unanswered":
+            unanswered.append(record.tick.now)
+        if decision.steps and decision.reason == "relief":
+            reliefs.append(record.tick.now)
         if decision.set_point is not None and record.tick.now > scenario.seconds - HOUR:
             set_points.append(decision.set_point)
 
@@ -112,6 +122,8 @@ def played(name: str) -> Played:
         rates=trace.rates(scenario.measured_from),
         set_points=set_points,
         changes=changes,
+        unanswered=unanswered,
+        reliefs=reliefs,
         untouched=alone.outcome(scenario.measured_from),
         untouched_rates=alone.rates(scenario.measured_from),
     )
@@ -159,6 +171,19 @@ def test_an_hour_has_no_more_changes_than_it_is_allowed(name: str) -> None:
     assert most_in_an_hour(played(name).changes) <= MOST_CHANGES
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_m_rests_as_unanswered_only_where_the_lru_rules(name: str) -> None:
+    """A pool short of free pages is noticed, and no age that M does move is ever given up."""
+    assert bool(played(name).unanswered) == (name == "h10-short-pool")
+
+
+def test_an_age_that_does_not_answer_costs_few_changes() -> None:
+    """Once it is noticed that M moves nothing, no hour has more than ten changes of it."""
+    found = played("h10-short-pool")
+
+    assert most_in_an_hour([at for at in found.changes if at >= found.unanswered[0]]) <= 10
+
+
 def test_a_wave_is_never_sync_flushed() -> None:
     """Where the untouched server sync-flushes nearly all the time, ours does so in no second."""
     found = played("wave")
@@ -204,6 +229,7 @@ def test_a_disk_that_is_slow_in_turns_starves_nobody() -> None:
     assert found.ours.throughput_mean >= 1.10 * ALTERNATING
     assert sum(one < SLOW_RATE for one in found.rates) <= 200
     assert found.ours.stall_seconds == 0.0
+    assert 1 <= most_in_an_hour(found.reliefs) <= 20
 
 
 @pytest.mark.parametrize("name", ["h17-mariadb-light", "h17-mariadb-light-real"])
