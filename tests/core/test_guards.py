@@ -49,15 +49,14 @@ def test_limits_bound_a_wish(wanted: float, bounded: float) -> None:
     assert (wish.io_capacity_max, wish.touched) == (bounded, ("limits",))
 
 
-def test_authority_keeps_a_wish_near_what_the_device_gives() -> None:
-    """Where the device is the limit M rises to a fifth above what it sustains, and is never pushed down."""
-    limited = {"authority": 0.5, "sustained_capacity": 1_500.0}
+def test_authority_leaves_the_load_its_share_of_the_device() -> None:
+    """M rises to 95 % of what the device was seen to give, and is never pushed down."""
+    known = {"sustained_capacity": 2_000.0}
 
-    assert guards.authority(Wish(DecisionKind.SET, 9e3), context(**limited)).io_capacity_max == 1_800.0
-    there = context(**limited | {"current": Capacity(2_000, 4_000)})
+    assert guards.authority(Wish(DecisionKind.SET, 9e3), context(**known)).io_capacity_max == 1_900.0
+    assert guards.authority(Wish(DecisionKind.SET, 1_500.0), context(**known)).touched == ()
+    there = context(**known | {"current": Capacity(2_000, 4_000)})
     assert guards.authority(Wish(DecisionKind.SET, 9e3), there).io_capacity_max == 4_000.0
-    unlimited = context(authority=0.9, sustained_capacity=1_500.0)
-    assert guards.authority(Wish(DecisionKind.SET, 9e3), unlimited).io_capacity_max == 9e3
     assert guards.authority(Wish(DecisionKind.SET, 9e3), context(authority=0.1)).io_capacity_max == 9e3
 
 
@@ -197,7 +196,17 @@ def test_limits_come_first_and_the_clock_last() -> None:
     """The table itself is the promise: limits before everything, cost of a write after what it would be."""
     names = {kind: [check.__name__ for check in row] for kind, row in TABLE.items()}
 
-    assert names[DecisionKind.SET] == ["limits", "authority", "step", "ratio", "dead_band", "dwell", "budget"]
+    assert names[DecisionKind.SET] == [
+        "limits",
+        "authority",
+        "way_back",
+        "step",
+        "ratio",
+        "dead_band",
+        "dwell",
+        "budget",
+    ]
+    assert names[DecisionKind.RELIEF] == ["limits", "ratio"]
     assert names[DecisionKind.EMERGENCY] == ["limits", "need", "ratio", "raises", "spacing"]
     assert names[DecisionKind.OVERRIDE] == ["limits", "ratio"]
     assert DecisionKind.RESTORE not in names

@@ -8,10 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import ACTIVE, FACTS, sample
-from tuner.core.caution import Caution
 from tuner.core.gate import GateState
 from tuner.core.holds import current_holds, inert_reason
-from tuner.core.spell import Spell
 from tuner.core.state import Latches, State
 from tuner.core.step import start
 from tuner.records import Hold, HoldCode
@@ -107,14 +105,6 @@ def test_a_mismatch_holds_with_what_was_predicted() -> None:
     (hold,) = current_holds(replace(READY, gate=gate), sample(), now=1000.0)
 
     assert "110 to 130" in hold.reason
-
-
-def test_lru_flushing_makes_the_knobs_inert() -> None:
-    """Where the buffer pool is short of pages and LRU flushing does the writing, C and M move nothing."""
-    short = replace(READY, caution=Caution(lru=Spell(on=True)))
-
-    assert "short of free pages" in inert_reason(short, sample())
-    assert inert_reason(READY, sample()) == ""
 
 
 def test_a_blocker_of_the_server_holds_for_good() -> None:

@@ -203,7 +203,7 @@ def test_a_server_that_comes_back_has_its_originals(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"resizing": True}, {"redo_enabled": False}, {"adaptive_flushing": False}, {"lru_rate": 9e4}],
+    [{"resizing": True}, {"redo_enabled": False}, {"adaptive_flushing": False}],
     ids=lambda change: next(iter(change)),
 )
 def test_a_hold_that_the_server_causes_parks_once(bench: Bench, change: dict[str, Any]) -> None:
@@ -219,7 +219,6 @@ def test_a_hold_that_the_server_causes_parks_once(bench: Bench, change: dict[str
         "resizing": False,
         "redo_enabled": True,
         "adaptive_flushing": True,
-        "lru_rate": 0.0,
     }.items():
         setattr(bench.server, name, value)
     bench.turns(80)

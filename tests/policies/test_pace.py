@@ -1,4 +1,4 @@
-"""The law for servers whose age rests at the flush limit whatever M: it raises an M that is too low, no more."""
+"""The law for servers whose age rests at the flush limit whatever M: it only raises an M that is too low."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_demand_far_above_m_is_met_step_by_step() -> None:
     ids=["M to spare", "below the flush limit", "the age rests", "asleep"],
 )
 def test_any_other_m_is_left_alone(flushed: float, ratio: float, slope: float) -> None:
-    """While M is not the limit, or the age is not beyond its own, nothing is written however long it lasts."""
+    """While M is not the limit, or the age is not beyond its own, nothing is written."""
     assert live([flushed] * 900, io_capacity_max=400, ratio=ratio, slope=slope) == []
 
 
@@ -71,7 +71,7 @@ def test_a_moment_of_respite_begins_the_time_anew() -> None:
     """A spurt of flushing at all of M that ends by itself is no proof that M is too low."""
     spurt = [1e6] * round(FULL_SECONDS - 1)
 
-    assert live((spurt + [100.0]) * 20, io_capacity_max=400) == []
+    assert live([*spurt, 100.0] * 20, io_capacity_max=400) == []
 
 
 @given(
@@ -81,7 +81,7 @@ def test_a_moment_of_respite_begins_the_time_anew() -> None:
     st.integers(200, 20_000),
 )
 def test_no_m_is_ever_lowered(course: list[tuple[float, float, float]], io_capacity_max: int) -> None:
-    """Whatever load and age do, M stays or rises: a page cleaner that is done soon sleeps, and writes less."""
+    """Whatever load and age do, M stays or rises: a page cleaner that is done soon sleeps."""
     state = LAW.start()
     for second, (rate, ratio, slope) in enumerate(course):
         shown = situation(
