@@ -10,13 +10,13 @@ from policies.setpoint import (
     HIGHEST,
     LOWEST,
     NOISE,
+    STEADY_NOISE,
+    STEADY_SECONDS,
     STEP,
-    WORTH,
     Headroom,
     follow,
     guarded,
     highest_ratio,
-    worth_holding,
 )
 
 MEBIBYTE = 1_048_576.0
@@ -101,7 +101,7 @@ def test_a_budget_bounds_it_like_load_and_alarm() -> None:
     assert highest_ratio(CALM, {"recovery": -3.0}) == (LOWEST, "recovery")
 
 
-GUARDS = st.dictionaries(st.sampled_from(["lru", "free_pages"]), st.floats(-1.0, 2.0))
+GUARDS = st.dictionaries(st.sampled_from(["redo_held", "free_pages"]), st.floats(-1.0, 2.0))
 
 
 @given(wanted=st.floats(0.2, 1.0), guards=GUARDS, cap=st.floats(0.2, 1.0))
@@ -157,24 +157,50 @@ def test_more_danger_never_raises_it(burst: float, rate: float, lag: float, cap:
         assert highest_ratio(with_(**(base | {name: base[name] + more})), {})[0] <= ratio
 
 
-def test_an_age_that_saves_nothing_is_not_held() -> None:
-    """Where a higher age saves no page, the set-point is far below what the bounds allow, and says why."""
-    ratio, why = highest_ratio(with_(combining_exponent=0.01), {})
-
-    assert why == "worth"
-    assert ratio < 0.7 * HIGHEST
-
-
-@pytest.mark.parametrize("exponent", [0.11, 0.3, 0.5, 1.0])
-def test_an_age_that_saves_pages_is_held(exponent: float) -> None:
-    """Where write combining makes the brim worth its risk, the bounds alone decide."""
+@pytest.mark.parametrize("exponent", [0.0, 0.01, 0.5, 1.0])
+def test_what_a_high_age_saves_lowers_no_set_point(exponent: float) -> None:
+    """Rows appended to new pages are held as high as the bounds allow, like all others."""
     assert highest_ratio(with_(combining_exponent=exponent), {}) == (HIGHEST, "highest")
 
 
-@given(st.floats(0.0, 1.0), st.floats(0.31, 0.93))
-def test_what_is_given_up_is_next_to_nothing(exponent: float, highest: float) -> None:
-    """At the age that is worth holding, at most half a percent more pages are flushed than at the highest."""
-    worth = worth_holding(highest, exponent)
+def test_a_load_that_has_been_steady_for_long_is_held_higher() -> None:
+    """Where the load hardly moves, next to nothing has to be kept free for the age to wander."""
+    moving = with_(burst_bytes=10 * MEBIBYTE)
+    steady = moving._replace(steady=True)
 
-    assert LOWEST <= worth <= highest
-    assert (highest / worth) ** exponent <= 1.0 / (1.0 - WORTH) + 1e-9
+    assert highest_ratio(moving, {})[1] == highest_ratio(steady, {})[1] == "headroom"
+    gained = highest_ratio(steady, {})[0] - highest_ratio(moving, {})[0]
+    assert gained == pytest.approx(NOISE - STEADY_NOISE)
+
+
+@given(
+    rate=st.floats(0.0, 1e8),
+    emergency=st.floats(1.0, 120.0),
+    beyond=st.floats(0.5, 1.2),
+    stalls=st.booleans(),
+)
+def test_a_steady_load_stays_seconds_away_from_an_emergency(
+    rate: float, emergency: float, beyond: float, *, stalls: bool
+) -> None:
+    """Above 0.93 only where the sync point stays eight seconds farther away than what makes an emergency."""
+    headroom = with_(
+        redo_rate=rate,
+        emergency_seconds=emergency,
+        sync_point=beyond * CALM.flush_limit,
+        sync_stalls=stalls,
+        steady=True,
+    )
+    ratio, _ = highest_ratio(headroom, {})
+    left = headroom.sync_point - ratio * headroom.flush_limit
+
+    assert ratio <= HIGHEST or (not stalls and left >= (emergency + STEADY_SECONDS) * rate - 1.0)
+
+
+def test_under_a_steady_load_the_alarm_is_the_limit_itself() -> None:
+    """The highest checkpoint age allowed is reached by a load that does not move, and not passed."""
+    steady = with_(max_checkpoint_age_ratio=0.60, checkpoint_lag=8 * MEBIBYTE, steady=True)
+    ratio, why = highest_ratio(steady, {})
+
+    assert why == "alarm"
+    peak = ratio * steady.flush_limit + steady.checkpoint_lag
+    assert peak == pytest.approx(0.60 * steady.redo_capacity)
