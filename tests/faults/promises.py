@@ -16,12 +16,14 @@ INVARIANTS = {
     ),
     3: (
         "No more changes than dwell and hourly budget allow, and none larger than the step factor. "
-        "Exempt: emergency raise, override, restore, park."
+        "Exempt: emergency raise, relief of a slow device and its end (20 begin in an hour at most), override, "
+        "restore, park. None of them but relief uses up the budget, and the way back from an emergency, to no less "
+        "than was in force before it, is bound by the dwell alone."
     ),
     4: (
         "Advisory mode writes nothing. A hold permits one park on entry, where the table of holds says so"
         " and the values in force are the daemon's own, and an explicit park or restore; no override, no "
-        "emergency raise."
+        "emergency raise, no relief."
     ),
     5: "Nothing is decided on a stale, reset, reversed or non-finite sample.",
     6: (
@@ -64,8 +66,8 @@ HOLDS = {
         "`innobrim resume`, after the `GRANT`, or the `innobrim setup-sql`, that the hold names",
     ),
     HoldCode.INERT: (
-        "C and M have no effect: redo disabled, adaptive flushing off, or LRU flushing does the writing",
-        "the statement that the hold names; for LRU flushing the server, when it has free pages again",
+        "C and M have no effect: redo disabled, or adaptive flushing off",
+        "the statement that the hold names",
     ),
     HoldCode.RESIZING: ("the redo capacity is being changed", "the server, when it is done"),
     HoldCode.MODEL_MISMATCH: (

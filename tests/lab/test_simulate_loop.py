@@ -139,7 +139,7 @@ def test_a_simulated_day_is_quick() -> None:
 
 def test_the_optimiser_runs_on_simulated_time() -> None:
     """With bayes a suggestion is asked for and answered at once; the same seed gives the same run."""
-    scenario = resized(load_scenario("steady-1200iops"), seed=3, seconds=1500)
+    scenario = resized(load_scenario("steady-1200iops"), seed=3, seconds=1100)
     runs: list[list[TickRecord]] = []
     for _ in range(2):
         records: list[TickRecord] = []

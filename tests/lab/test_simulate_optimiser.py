@@ -38,7 +38,7 @@ def tick(phase: OptimiserPhase, number: int, *said: tuple[str, str]) -> TickReco
 
 def test_the_table_and_the_object_say_what_the_optimiser_did() -> None:
     """A trial that is under way at the end is counted with its question; both forms say the same."""
-    words = ("--scenario", "steady-1200iops", "--seed", "3", "--seconds", "1500", "--policy", "bayes")
+    words = ("--scenario", "steady-1200iops", "--seed", "3", "--seconds", "1100", "--policy", "bayes")
     found = parsed_result(*words)["optimiser"]
 
     assert (found["questions"], found["begun"], found["under_way"], found["in_use"]) == (1, 1, 1, None)
