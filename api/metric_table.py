@@ -148,6 +148,9 @@ STATE_METRICS: dict[str, StateMetric] = {
     ),
     "innobrim_mode": _by("gauge", "1 for the mode in force", "mode", Mode),
     "innobrim_configured_mode": _by("gauge", "1 for the mode that the configuration asks for", "mode", Mode),
+    "innobrim_baseline_back": _gauge(
+        "1 while the baseline is back because the server did worse under InnoBrim's values"
+    ),
     "innobrim_may_write": _gauge("1 while the mode is active and nothing holds"),
     "innobrim_lifecycle": _by("gauge", "1 for the daemon's state", "state", Lifecycle),
     "innobrim_hold": _by("gauge", "1 for each reason that keeps the loop from writing", "code", HoldCode),

@@ -94,6 +94,7 @@ class _Source(Collector):
         yield _all_of("innobrim_decisions", tally.decisions)
         yield _all_of("innobrim_holds", tally.holds)
         yield _all_of("innobrim_api_refusals", self._refusals.counts)
+        yield _one("innobrim_baseline_back", float(tally.baseline_back))
         yield _one("innobrim_journal_up", float(not tally.journal))
         yield _one("innobrim_journal_lost_ticks", tally.lost)
         if tally.success:

@@ -11,6 +11,9 @@ from msgspec.structs import replace
 from tuner.histogram import Histogram
 from tuner.records import HoldCode, OptimiserHealth, Sample, TickRecord
 
+BASELINE_EVENTS = frozenset({"baseline_back", "baseline_left"})
+"""What begins and ends the baseline guard's word."""
+
 
 class Tally(Struct, frozen=True):
     """What has happened since the board was made.
@@ -34,6 +37,7 @@ class Tally(Struct, frozen=True):
         journal: why the journal cannot be written; empty while it can.
         lost: ticks that the journal will never have.
         optimiser: how the optimiser's process is.
+        baseline_back: the baseline is back because the server did worse under our values.
     """
 
     alive: float | None = None
@@ -53,6 +57,7 @@ class Tally(Struct, frozen=True):
     journal: str = ""
     lost: int = 0
     optimiser: OptimiserHealth = OptimiserHealth()
+    baseline_back: bool = False
 
     def after(self, record: TickRecord) -> Tally:
         """Return the tally with one more tick."""
@@ -83,4 +88,10 @@ class Tally(Struct, frozen=True):
             reading=self.reading if good is None else self.reading.after(good.read_seconds),
             setting=self.setting if receipt is None else self.setting.after(receipt.seconds),
             success=success,
+            baseline_back=self._baseline_back(record),
         )
+
+    def _baseline_back(self, record: TickRecord) -> bool:
+        """Tell by the events, of which the last counts, whether the baseline guard has given it back."""
+        told = [event.code for event in record.events if event.code in BASELINE_EVENTS]
+        return told[-1] == "baseline_back" if told else self.baseline_back

@@ -10,9 +10,10 @@ from tuner.core import optimising, orders, overlay, scheduled
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.holds import unparkable
 from tuner.core.mark import saved_name
+from tuner.core.modes import change_mode
 from tuner.core.standing import cut_short, waiting
-from tuner.core.state import OwedPark, ParkFor, State, Writes
-from tuner.records import Acknowledgement, Capacity, Event, HoldCode, Lifecycle
+from tuner.core.state import OwedPark, ParkFor, State
+from tuner.records import Acknowledgement, Capacity, Event, Lifecycle
 from tuner.settings import Mode
 
 
@@ -50,36 +51,6 @@ def _mode(state: State, asked: Asked) -> Outcome:
         f"mode {state.mode} → {mode}{still}",
         event="mode" if mode != state.mode else "",
     )
-
-
-def change_mode(state: State, mode: Mode, why: str) -> State:
-    """Return the state in another mode; what is owed on leaving active is owed here.
-
-    Args:
-        state: before.
-        mode: wanted.
-        why: whose word it is.
-    """
-    advisory = mode is Mode.ADVISORY
-    state = replace(state, advisory_until_said=advisory, why_advisory=why if advisory else "")
-    if mode is state.mode:
-        return state
-    if mode is Mode.ADVISORY:
-        held = any(hold.code is not HoldCode.STALE for hold in state.holds)
-        owed = None
-        if state.writes.own is not None and not held:
-            owed = OwedPark(ParkFor.LEAVING, "leaving active mode")
-        return replace(state, mode=mode, park_owed=owed, unpaid_since=None, override=None, restoring="")
-    before = state.writes
-    writes = Writes(
-        own=before.own,
-        left=before.left,
-        pending=before.pending,
-        before=before.before,
-        last=before.last,
-        counted=before.counted,
-    )
-    return replace(state, mode=mode, writes=writes, park_owed=None, lock_asked=False)
 
 
 def _settings(state: State, asked: Asked) -> Outcome:

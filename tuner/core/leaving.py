@@ -112,7 +112,10 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
 def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision]:
     """End a restore: the server is its operator's again."""
     given_back, held = replace(state.writes, own=None), waiting(state)
-    why = f"the originals were restored for {state.restoring}"
+    returned = state.noharm.returned
+    why = (
+        f"the originals were restored for {state.restoring}{'' if returned is None else f': {returned.why}'}"
+    )
     state = replace(state, restoring="", mode=Mode.ADVISORY, writes=given_back, originals=None)
     state = replace(state, advisory_until_said=True, why_advisory=why)
     still = f", still held ({held})" if held else ""

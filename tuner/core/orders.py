@@ -10,6 +10,7 @@ from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.drain import begun, refusal
 from tuner.core.latency import Pace
 from tuner.core.limits import bounds, contradiction
+from tuner.core.modes import change_mode
 from tuner.core.plan import near
 from tuner.core.standing import waiting, why_advisory
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
@@ -46,6 +47,10 @@ def resume(state: State, asked: Asked) -> Outcome:
     Without a reading the next one shows whether the values in force are still our own.
     """
     latches, cleared = state.latches, waiting(state)
+    if state.noharm.returned is not None:
+        state = change_mode(state, Mode.ACTIVE, "")
+        if not cleared and state.drain is None:
+            return Outcome(state, "resumed; InnoBrim's values are tried again", event="resumed")
     if not cleared and state.drain is None:
         nothing = "nothing to resume: not paused, and no hold waits for a person"
         return refused(state, f"{nothing}{_advisory(state)}")

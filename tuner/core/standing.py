@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.core.comparison import Shown
 from tuner.core.mark import recalled
+from tuner.core.noharm import Guard, Returned
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode
@@ -22,6 +24,7 @@ class Standing(Struct, frozen=True):
         advisory: a person, a restore, or another server at the address made an active loop advisory.
         why: which of these, for people.
         low_water: the operator's low-water mark, where ours may be in force, in millionths of a percent.
+        returned: why the baseline guard made it advisory; None where it did not.
     """
 
     identity: str
@@ -31,6 +34,7 @@ class Standing(Struct, frozen=True):
     advisory: bool = False
     why: str = ""
     low_water: int | None = None
+    returned: Returned | None = None
 
 
 def another_server(identity: str) -> str:
@@ -73,7 +77,7 @@ def waiting(state: State) -> str:
 
 def standing_of(state: State) -> Standing:
     """Return what the next daemon has to know."""
-    latches = state.latches
+    latches, returned = state.latches, state.noharm.returned
     return Standing(
         identity=state.facts.identity,
         started=state.facts.started,
@@ -82,6 +86,7 @@ def standing_of(state: State) -> Standing:
         advisory=state.advisory_until_said or bool(state.restoring),
         why=cut_short(state.restoring) if state.restoring else state.why_advisory,
         low_water=state.mark.original,
+        returned=None if returned is None else replace(returned, again=Shown(), apart=0.0),
     )
 
 
@@ -131,4 +136,7 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         why_advisory=standing.why if standing.advisory else "",
         mark=recalled(standing.low_water if same_start else None),
     )
+    if standing.advisory and standing.returned is not None and state.settings.mode is Mode.ACTIVE:
+        still = (*state.untold, ("baseline_back", f"still so from an earlier run: {standing.returned.why}"))
+        state = replace(state, noharm=Guard(returned=standing.returned), untold=still)
     return replace(state, mode=Mode.ADVISORY) if standing.advisory else state

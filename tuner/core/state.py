@@ -13,6 +13,7 @@ from tuner.core.estimator import EstimatorState
 from tuner.core.gate import GateState
 from tuner.core.latency import Pace
 from tuner.core.mark import Mark
+from tuner.core.noharm import Guard
 from tuner.core.occurrences import Occurrences
 from tuner.core.purse import Purse
 from tuner.core.relief import Relief
@@ -215,6 +216,7 @@ class State(Struct, frozen=True):
     sawtooth: Sawtooth = Sawtooth()
     relief: Relief = Relief()
     unanswered: Unanswered = Unanswered()
+    noharm: Guard = Guard()
     writes: Writes = Writes()
     originals: Originals | None = None
     elsewhere: tuple[Elsewhere, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import (
+    baselineback,
     commands,
     decide,
     drain,
@@ -102,7 +103,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     """Return the next state and all that this tick took in and gives out. Never raises on finite input."""
     now, wall = tick.now, tick.wall
     sample = tick.reading if isinstance(tick.reading, Sample) else None
-    mode_before = state.mode
+    mode_before, returned_before = state.mode, state.noharm.returned
     ended = state.override is not None and now >= state.override.ends
     events = [Event(wall=wall, code=code, message=text) for code, text in state.untold]
     state = _forget_old(replace(state, untold=()) if events else state, now)
@@ -153,9 +154,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
             )
         )
     state, said_of_mark = lowwater.follow(state, sample, decision, now=now, wall=wall)
-    events.extend(said_of_mark)
     state, said_of_trials = optimising.follow(state, sample, decision, now=now, wall=wall)
-    events.extend(said_of_trials)
+    state, said_of_baseline = baselineback.follow(
+        state, sample, decision, before=returned_before, now=now, wall=wall
+    )
+    events.extend([*said_of_mark, *said_of_trials, *said_of_baseline])
     return state, TickRecord(
         tick=tick,
         lifecycle=state.lifecycle,

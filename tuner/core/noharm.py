@@ -1,0 +1,290 @@
+"""What the server shows under our values, held against what the same server showed under its own.
+
+Minutes in which nothing else goes on are averaged for each kind of load and each side. The server is believed
+over the model: where it does worse under our values than noise explains, the baseline shall come back.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from policies.suggestions import plausible
+from policies.types import Context
+from tuner.core.comparison import LEAST, Shown, alike, worse
+from tuner.core.window import all_flushed
+from tuner.records import Capacity, Sample
+
+BLOCK_SECONDS = 60.0
+LEAST_SETTLING, LONGEST_SETTLING = 120.0, 1200.0
+"""Time after a change of side, one residence time within these, from which on a block counts, seconds."""
+
+IN_A_ROW = 3
+"""Blocks in a row at whose end our values have to be worse."""
+
+KINDS = 6
+"""Kinds of load that are kept, those seen last."""
+
+APART_SECONDS = 600.0
+"""A load that is of another kind for so long is another one."""
+
+LONGEST_GAP = 10.5
+PACE_SECONDS = 120.0
+LONGEST_DIP = 60.0
+"""Time with less than half of the mean rows of two minutes is starved where the rows come back so soon."""
+
+
+class Side(StrEnum):
+    """Whose values are in force: the server's own, ours, or another's that are not compared."""
+
+    BASELINE = "baseline"
+    OURS = "ours"
+    NEITHER = "neither"
+
+
+class Kind(Struct, frozen=True):
+    """One kind of load: what it was like when first seen, what both sides showed, and losses in a row."""
+
+    context: Context
+    baseline: Shown = Shown()
+    ours: Shown = Shown()
+    losses: int = 0
+
+
+class Counters(Struct, frozen=True):
+    """Where the counters stood as a block began."""
+
+    at: float
+    rows: int
+    pages: int
+    waits: int
+    lsn: int
+    timed: tuple[float, float] | None
+    statements: tuple[int, int] | None
+
+
+class Block(Struct, frozen=True):
+    """A block under way: where it began, and its starved seconds and those beyond so far."""
+
+    start: Counters
+    starved: float = 0.0
+    beyond: float = 0.0
+
+
+class Returned(Struct, frozen=True):
+    """The baseline is back because the server did worse under our values.
+
+    Attributes:
+        why: what was worse, in words.
+        context: under which load.
+        ours: what our values showed.
+        again: what the baseline has shown since.
+        apart: how long the load has been another one, seconds.
+    """
+
+    why: str
+    context: Context
+    ours: Shown
+    again: Shown = Shown()
+    apart: float = 0.0
+
+
+class Guard(Struct, frozen=True):
+    """What is remembered.
+
+    Attributes:
+        at: time of the last reading, monotonic seconds; None before the first.
+        side: whose values were in force at it.
+        since: since when, monotonic seconds.
+        pace: row changes/s, mean of two minutes.
+        dip: how long they have been less than half of that, seconds.
+        timed: when the time that writing statements took was seen to change last, and what it was, seconds.
+        block: under way; None without one.
+        pair: the baseline that the kinds know.
+        kinds: of load, the one seen last at the end.
+        returned: set while the baseline is back for the guard.
+    """
+
+    at: float | None = None
+    side: Side = Side.NEITHER
+    since: float = 0.0
+    pace: float = 0.0
+    dip: float = 0.0
+    timed: tuple[float, float] | None = None
+    block: Block | None = None
+    pair: Capacity | None = None
+    kinds: tuple[Kind, ...] = ()
+    returned: Returned | None = None
+
+    def restarted(self) -> Guard:
+        """Return what outlives a start of mysqld, whose settings and buffer pool are others now."""
+        returned = self.returned
+        return Guard(returned=None if returned is None else replace(returned, again=Shown(), apart=0.0))
+
+    def forgiven(self) -> Guard:
+        """Return it where our values shall be tried again: what they showed there is forgotten."""
+        if self.returned is None:
+            return self
+        context = self.returned.context
+        fresh = (
+            replace(one, ours=Shown(), losses=0) if alike(one.context, context) else one for one in self.kinds
+        )
+        return replace(self, kinds=tuple(fresh), returned=None)
+
+    def relearned(self) -> Guard:
+        """Return it where the baseline shows no better after all: what it showed before is out of date."""
+        if self.returned is None:
+            return self
+        context, again = self.returned.context, self.returned.again
+        kinds = (replace(one, baseline=again) if alike(one.context, context) else one for one in self.kinds)
+        return replace(self, kinds=tuple(kinds)).forgiven()
+
+
+class Look(NamedTuple):
+    """What one tick has to say.
+
+    Attributes:
+        now: monotonic time, seconds.
+        sample: the reading.
+        side: whose values are in force.
+        disturbed: something goes on that this block must not be counted with.
+        rows_now: row changes/s of the last three seconds.
+        beyond: the server sync-flushes, or the age is above what is allowed.
+        settling: one residence time, seconds.
+    """
+
+    now: float
+    sample: Sample
+    side: Side
+    disturbed: bool
+    rows_now: float
+    beyond: bool
+    settling: float
+
+
+class Ended(NamedTuple):
+    """A block that just ended: of which kind of load, and what is worse under our values; or empty."""
+
+    kind: Kind
+    loss: str = ""
+
+
+def follow(state: Guard, look: Look) -> tuple[Guard, Ended | None]:
+    """Return what is remembered with one reading more, and the block that ends with it."""
+    now, sample = look.now, look.sample
+    elapsed = 0.0 if state.at is None else max(0.0, now - state.at)
+    gap = state.at is None or not 0.0 < elapsed <= LONGEST_GAP
+    state, starved = _paced(state, look, elapsed)
+    if look.side is not state.side:
+        state = replace(state, side=look.side, since=now, block=None)
+    if look.side is Side.BASELINE and state.pair != sample.capacity:
+        others = tuple(replace(one, baseline=Shown(), losses=0) for one in state.kinds)
+        state = replace(state, pair=sample.capacity, kinds=others, since=now, block=None)
+    settled = now - state.since >= min(LONGEST_SETTLING, max(LEAST_SETTLING, look.settling))
+    if look.disturbed or look.side is Side.NEITHER or gap or not settled:
+        return replace(state, block=None), None
+    if state.block is None:
+        return replace(state, block=Block(_counters(state, sample))), None
+    block = replace(
+        state.block,
+        starved=state.block.starved + starved,
+        beyond=state.block.beyond + (elapsed if look.beyond else 0.0),
+    )
+    if sample.monotonic - block.start.at < BLOCK_SECONDS:
+        return replace(state, block=block), None
+    end = _counters(state, sample)
+    state = replace(state, block=Block(end))
+    context = _context(block.start, end, sample)
+    return (state, None) if context is None else _counted(state, block, end, context)
+
+
+def no_better(returned: Returned) -> bool:
+    """Tell whether the baseline, now that it is back, shows no better than our values did."""
+    again, ours = returned.again, returned.ours
+    enough = min(again.rows.count, ours.rows.count) >= LEAST
+    return enough and not any(worse(again, ours, errors=0.0, part=0.5))
+
+
+def _paced(state: Guard, look: Look, elapsed: float) -> tuple[Guard, float]:
+    """Follow the rows; return the starved seconds that ended with them."""
+    sample, timed, starved = look.sample, state.timed, 0.0
+    if sample.write_time is not None and (timed is None or sample.write_time != timed[1]):
+        timed = (sample.monotonic, sample.write_time)
+    weight = min(1.0, elapsed / PACE_SECONDS) if state.pace > 0.0 else 1.0
+    dip = state.dip + elapsed
+    if look.rows_now >= 0.5 * state.pace:
+        dip, starved = 0.0, state.dip if state.dip <= LONGEST_DIP else 0.0
+    pace = state.pace + weight * (look.rows_now - state.pace)
+    return replace(state, at=look.now, pace=pace, dip=dip, timed=timed), starved
+
+
+def _counters(state: Guard, sample: Sample) -> Counters:
+    selects, changes = sample.select_statements, sample.change_statements
+    return Counters(
+        at=sample.monotonic,
+        rows=sample.row_changes,
+        pages=all_flushed(sample) + sample.pages_dirty,
+        waits=sample.free_page_waits,
+        lsn=sample.lsn_current,
+        timed=state.timed,
+        statements=None if selects is None or changes is None else (selects, changes),
+    )
+
+
+def _context(start: Counters, end: Counters, sample: Sample) -> Context | None:
+    """Return what the load of a block was like; None where it says nothing of one."""
+    seconds, rows, redo = end.at - start.at, end.rows - start.rows, end.lsn - start.lsn
+    if min(rows, redo) <= 0 or end.waits < start.waits:
+        return None
+    concurrency, reads = 0.0, None
+    if start.timed is not None and end.timed is not None and end.timed[0] > start.timed[0]:
+        concurrency = max(0.0, (end.timed[1] - start.timed[1]) / (end.timed[0] - start.timed[0]))
+    if start.statements is not None and end.statements is not None:
+        selects, changes = (new - old for old, new in zip(start.statements, end.statements, strict=True))
+        reads = selects / (selects + changes) if min(selects, changes) >= 0 < selects + changes else None
+    found = Context(redo / seconds, redo / rows, 0.0, concurrency, float(sample.flush_limit), reads)
+    return found if plausible(found) else None
+
+
+def _counted(state: Guard, block: Block, end: Counters, context: Context) -> tuple[Guard, Ended]:
+    """Return the state with a block more of its kind of load, and what it comes to."""
+    kind = next((one for one in reversed(state.kinds) if alike(one.context, context)), Kind(context))
+    others = tuple(one for one in state.kinds if one is not kind)
+    ours, loss = state.side is Side.OURS, ""
+    shown = _with(kind.ours if ours else kind.baseline, block, end, context)
+    kind = replace(kind, ours=shown) if ours else replace(kind, baseline=shown)
+    if ours:
+        lost = _compared(kind)
+        kind = replace(kind, losses=kind.losses + 1 if lost else 0)
+        loss = lost if kind.losses >= IN_A_ROW else ""
+    returned = state.returned
+    if returned is not None and not ours:
+        if alike(returned.context, context):
+            returned = replace(returned, again=_with(returned.again, block, end, context), apart=0.0)
+        else:
+            returned = replace(returned, apart=returned.apart + end.at - block.start.at)
+    return replace(state, kinds=(*others, kind)[-KINDS:], returned=returned), Ended(kind, loss)
+
+
+def _with(shown: Shown, block: Block, end: Counters, context: Context) -> Shown:
+    start = block.start
+    seconds, rows = end.at - start.at, end.rows - start.rows
+    return Shown(
+        rows=shown.rows.add(rows / seconds),
+        pages=shown.pages.add((end.pages - start.pages) / rows),
+        starved=shown.starved.add(min(1.0, block.starved / seconds)),
+        waits=shown.waits.add((end.waits - start.waits) / seconds),
+        beyond=shown.beyond.add(min(1.0, block.beyond / seconds)),
+        concurrency=shown.concurrency.add(context.concurrency),
+    )
+
+
+def _compared(kind: Kind) -> str:
+    """Return what is worse under our values, in words with figures; empty where nothing surely is."""
+    baseline, ours = kind.baseline, kind.ours
+    if min(baseline.rows.count, ours.rows.count) < LEAST:
+        return ""
+    return next(worse(baseline, ours), "")
