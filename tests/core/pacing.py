@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.factory import FACTS
 from tuner.core.plan import MOST_RATIO, gain
 from tuner.records import Decision, DecisionKind, Sample
 from tuner.settings import Settings
@@ -45,7 +46,8 @@ class Pacing:
         ratio = chosen.ratio or MOST_RATIO
         factor, slack = chosen.step_factor, ratio / 2.0
         back = chosen.max_io_capacity_max - ratio <= new < old
-        back = back or old < new <= chosen.min_io_capacity_max + ratio
+        least = max(chosen.min_io_capacity_max, FACTS.capacity_minimum * (chosen.ratio or 1))
+        back = back or old < new <= least + ratio
         assert back or old / factor - slack <= new <= old * factor + slack, "3: step"
 
     def relieves(self, decision: Decision, reading: Sample, chosen: Settings, now: float) -> None:

@@ -47,6 +47,12 @@ def begun(bench: Bench) -> Bench:
     raise AssertionError(f"no trial begins: {bench.state.mark.why}")
 
 
+def at_rest(bench: Bench) -> Bench:
+    """Let no small change of C and M come between: what follows is of the mark alone."""
+    bench.state = replace(bench.state, settings=replace(bench.state.settings, dead_band=0.2))
+    return bench
+
+
 def trying(bench: Bench, *commands: Command) -> Bench:
     """Go on until the other mark is in force."""
     begun(bench).turn(MARK_SAVED, *commands)
@@ -301,7 +307,7 @@ def test_an_advisory_daemon_leaves_it_and_says_so() -> None:
 
 def test_a_refusal_is_said_once_and_bars_further_trials() -> None:
     """A server that does not take the mark is asked once; the reason is the status's from then on."""
-    bench = begun(beside())
+    bench = at_rest(begun(beside()))
     bench.server.refusal = "Access denied; you need SUPER (error 1227)"
     bench.server.denied = True
     bench.turn(MARK_SAVED)

@@ -16,9 +16,9 @@ INVARIANTS = {
     ),
     3: (
         "No more changes than dwell and hourly budget allow, and none larger than the step factor. "
-        "Exempt: emergency raise, relief of a slow device and its end (20 begin in an hour at most), override, "
-        "restore, park. None of them but relief uses up the budget, and the way back from an emergency, to no less "
-        "than was in force before it, is bound by the dwell alone."
+        "Exempt: emergency raise, relief of a slow device and its end (20 begin in an hour at most), "
+        "override, restore, park. None of them but relief uses up the budget, and the way back from an "
+        "emergency, to no less than was in force before it, is bound by the dwell alone."
     ),
     4: (
         "Advisory mode writes nothing. A hold permits one park on entry, where the table of holds says so"

@@ -60,7 +60,7 @@ def test_with_consent_the_other_mark_is_tried_and_kept_where_it_wins(
 
 def test_where_0_001_wins_it_is_kept() -> None:
     """A light load whose age 0 sends to the limit and back costs fewer pages at a set-point: 0.001 stays."""
-    scenario = resized(load_scenario("mariadb-lwm0"), seed=1, seconds=16_000)
+    scenario = resized(load_scenario("mariadb-lwm0"), seed=1, seconds=29_000)
     light = replace(scenario.load, timeline=(replace(scenario.load.timeline[0], rate=300.0),))
     records: list[TickRecord] = []
     settings = Settings(mode=Mode.ACTIVE, policy="bayes-low-water")

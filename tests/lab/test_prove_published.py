@@ -24,6 +24,7 @@ def test_lines_of_another_length_or_plant_do_not_stand() -> None:
     now = replace(
         line("untouched", scenario="tiny", seconds=200),
         plant=ASKED.seeded(SHORT)[0].plant.fingerprint(),
+        defaults=defaults_revision(),
         measured_from=100,
         seeds=(1, 2),
     )

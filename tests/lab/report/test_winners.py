@@ -33,7 +33,7 @@ def searched(value: int, commits: float, **figures: float) -> dict[str, Any]:
 ROWS = [
     searched(600, 2500.0),
     searched(420, 2600.0, shutdown_seconds_predicted=500.0),
-    searched(400, 2650.0, checkpoint_ratio_max=0.79),
+    searched(400, 2650.0, checkpoint_ratio_max=0.83),
     searched(200, 2900.0, sync_pages=9),
     row("best static"),
 ]
