@@ -141,8 +141,8 @@ def suggested_ratio(
 ) -> tuple[float, str]:
     """Return the age ratio that an optimiser's suggestion comes to, inside all bounds, and its name.
 
-    It may use a part of what is left free for the age to wander, hold less than the bounds allow, or more
-    than is reckoned to be worth it; headroom, alarm and budgets themselves it cannot pass.
+    It may use a part of what is left free for the age to wander, and hold less than the bounds allow;
+    headroom, alarm and budgets themselves it cannot pass.
     """
     noise = headroom.noise * max(LEAST_MARGIN_SHARE, suggestion.margin_share)
     bound = min(bounds_of(headroom, budgets, noise=noise).values())
