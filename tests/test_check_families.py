@@ -26,7 +26,7 @@ def test_where_no_m_moves_the_age_the_setting_that_changes_it_is_named(server: O
     assert found.outcome == "warning"
     assert found.sql == ("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001",)
     assert "also in my.cnf" in found.fix
-    assert "M is at least 1.2 times the page demand" in found.message
+    assert "only raises an M that is flushed in full" in found.message
     assert look(server).controllable
 
 
