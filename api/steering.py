@@ -147,7 +147,7 @@ def _with_a_reason(routes: APIRouter, ask: Ask) -> None:
 
     @routes.post("/resume", responses=changed, openapi_extra=_REASON)
     async def resume(request: Request) -> Response:
-        """End a pause, a drain, and any hold that waits for a person."""
+        """End a pause, a drain, the baseline guard's word, and any hold that waits for a person."""
         return await ask_plainly(request, "resume")
 
     @routes.post("/park", responses=changed, openapi_extra=_REASON)

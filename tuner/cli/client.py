@@ -79,7 +79,7 @@ def pause(where: Where, *, reason: str, as_json: bool) -> None:
 @reason_option
 @options
 def resume(where: Where, *, reason: str, as_json: bool) -> None:
-    """End a pause, a drain, and every hold that waits for a person.
+    """End a pause, a drain, the baseline guard's word, and every hold that waits for a person.
 
     Example: innobrim resume
     """

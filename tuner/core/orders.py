@@ -42,7 +42,7 @@ def _left_in_force(state: State, asked: Asked) -> str:
 
 
 def resume(state: State, asked: Asked) -> Outcome:
-    """End the holds that wait for a person, and a drain.
+    """End the holds that wait for a person, a drain, and what the baseline guard said.
 
     Without a reading the next one shows whether the values in force are still our own.
     """
