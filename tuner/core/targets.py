@@ -175,7 +175,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         redo_capacity=sample.redo_capacity,
         checkpoint_lag=found.checkpoint_lag,
         redo_rate=max(state.estimator.trends.rate_mean, resting, state.relief.rate(now=sample.monotonic)),
-        burst_bytes=found.burst_bytes,
+        burst_bytes=max(found.burst_bytes, state.relief.return_bytes(now=sample.monotonic)),
         max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         flush_order_lag=state.facts.flush_order_lag,
         sawtooth_seconds=state.sawtooth.seconds(state.facts.sawtooth_seconds),
