@@ -61,8 +61,8 @@ RECURS = 2
 
 RETURN_SECONDS = 5.0
 """Redo of this time, at the rate of before, is kept free for a device that comes back: the load comes back
-with it at once, and seconds pass before that is seen and M acts. MySQL 9.7.4 with 0 s: writers waited in 30 of
-1000 s of a disk of 2400 and 800 writes/s in turns of 100 s."""
+with it at once, and seconds pass before that is seen and M acts. Without it writers waited in 30 of 1000 s on
+MySQL 9.7.4 (a disk of 2400 and 800 writes/s in turns of 100 s)."""
 
 HOUR = 3600.0
 
