@@ -15,6 +15,9 @@ from lab.simulate_loop import PolicyRun, most_in_an_hour, run_policy
 from tuner.records import DecisionKind, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
+pytestmark = pytest.mark.timeout(1800)
+"""Two days of ``daily`` take a minute of a processor, and many where others want it as well."""
+
 NAMES = tuple(name for name in scenario_names() if name != "month")
 """All but the one that takes an hour."""
 
