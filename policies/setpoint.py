@@ -20,6 +20,9 @@ NOISE = 0.03
 STEADY_NOISE = 0.01
 """The same under a load that has been steady for long."""
 
+WANDER_SECONDS = 1.0
+"""Redo of this time is what the age of a steady load wanders by."""
+
 STEADY_SECONDS = 8.0
 """Under such a load the set-point may be above ``HIGHEST`` as long as the sync point stays so much farther
 away than what makes an emergency."""
@@ -83,6 +86,11 @@ class Headroom(NamedTuple):
         return STEADY_NOISE if self.steady else NOISE
 
     @property
+    def wander(self) -> float:
+        """Return by what age ratio a steady load's age wanders, which is little on a large redo log."""
+        return WANDER_SECONDS * self.redo_rate / self.flush_limit
+
+    @property
     def highest(self) -> float:
         """Return the highest age ratio that is ever derived."""
         if not self.steady or self.sync_stalls:
@@ -121,7 +129,7 @@ def bounds_of(
     ) / headroom.flush_limit
     return {
         "headroom": burst - noise,
-        "alarm": alarm - (0.0 if headroom.steady else noise),
+        "alarm": alarm - min(NOISE, headroom.wander) if headroom.steady else alarm - noise,
         "highest": headroom.highest,
         **budgets,
     }

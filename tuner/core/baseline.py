@@ -11,7 +11,7 @@ from tuner.core.load import Load
 LEAST_RATIO, MOST_RATIO = 0.02, 1.2
 """Age ratios between which a resting place is looked for."""
 
-HALVINGS = 24
+HALVINGS = 16
 """Of that range, which leaves less than a thousandth of it."""
 
 
@@ -34,11 +34,12 @@ def resting_ratio(
     Returns:
         At least ``LEAST_RATIO``, and ``MOST_RATIO`` where M is too small to hold any age.
     """
+    exponent = load.combining_exponent
     low, high = math.log(LEAST_RATIO), math.log(MOST_RATIO)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         ratio = math.exp(middle)
-        density = load.density_at(ratio)
+        density = load.density_at(ratio, exponent)
         rate = rate_at_rest(redo_rate=redo_rate, flush_rate=flush_rate, density=density, response=response)
         if gain < law.resting_gain(ratio) * density * rate:
             low = middle

@@ -16,6 +16,9 @@ from tuner.core.unanswered import Unanswered
 from tuner.core.window import flushed_share, warm
 from tuner.records import Capacity, Estimate, Sample
 
+RAISED_SECONDS = 600.0
+"""How long an emergency's M may be in force before rates are learned from again."""
+
 IDLE_HOURS = 2.0
 """Below one flush limit of redo in this time there is nothing to tune."""
 
@@ -48,7 +51,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
         authority=found.authority,
         io_capacity_max=gain(sample.capacity),
         sustained_capacity=found.sustained_capacity,
-        learns=scheduled.learns(state, sample.monotonic) and state.writes.raised_from == 0,
+        learns=scheduled.learns(state, sample.monotonic) and not _raised(state, sample.capacity, now=now),
         row_rate=found.row_rate,
         hold_gain=optimising.hold_gain(state, sample),
         moved_from=state.trials.moved_from,
@@ -83,7 +86,7 @@ def relieved(state: State, change: relief.Change, current: Capacity, found: Esti
         state.policy,
         current=current,
         found=found,
-        settled=state.writes.raised_from,
+        settled=emergency_from(state, current),
         now=now,
     )
     return replace(state, relief=known, policy=memory)
@@ -97,7 +100,7 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         and warm(state.estimator.window)
         and scheduled.learns(state, sample.monotonic)
         and not (state.holds or state.drain or state.returning or state.override)
-        and state.writes.raised_from == 0
+        and not _raised(state, sample.capacity, now=now)
         and not idle(state, sample, found)
     )
     beside = unanswered.Circumstances(
@@ -107,6 +110,17 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         counts=counts,
     )
     return unanswered.follow(state.unanswered, sample, found, beside, now=now)
+
+
+def emergency_from(state: State, current: Capacity) -> int:
+    """Return the M before the emergency that made the pair in force, pages/s; 0 where none of ours did."""
+    return state.writes.raised_from if state.writes.own == current else 0
+
+
+def _raised(state: State, current: Capacity, *, now: float) -> bool:
+    """Tell whether an emergency's M is in force, and not for so long that the load of now is the load."""
+    last = state.writes.last
+    return emergency_from(state, current) > 0 and last is not None and now - last < RAISED_SECONDS
 
 
 def idle(state: State, sample: Sample, found: Estimate) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import guards, leaving
-from tuner.core.circumstances import policy_of, relieved
+from tuner.core.circumstances import emergency_from, policy_of, relieved
 from tuner.core.floor import floor
 from tuner.core.holds import given_back
 from tuner.core.limits import bounds
@@ -81,7 +81,7 @@ def _carry_out(
     if why is not None:
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
-    raised_from = state.writes.raised_from
+    raised_from = emergency_from(state, current)
     back = 0 < raised_from <= target.io_capacity_max < current.io_capacity_max
     counts = wanted.kind in {DecisionKind.DRAIN, DecisionKind.RELIEF} or (
         wanted.kind is DecisionKind.SET and not back
@@ -90,7 +90,7 @@ def _carry_out(
     if back and wanted.kind is DecisionKind.SET:
         base = replace(base, reason="way_back")
     state = written(state, target, now=now, counts=counts, pays=pays)
-    state = _after_emergency(state, wanted, current, target, now=now)
+    state = _after_emergency(state, wanted, current, target, before=raised_from, now=now)
     if wanted.kind is DecisionKind.EMERGENCY:
         state = replace(state, override=None)
     if wanted.relief is not None:
@@ -101,11 +101,10 @@ def _carry_out(
 
 
 def _after_emergency(
-    state: State, wanted: Wanted, current: Capacity, target: Capacity, *, now: float
+    state: State, wanted: Wanted, current: Capacity, target: Capacity, *, before: int, now: float
 ) -> State:
     """Note where an emergency came from, and that an M of ours was too low, until M is back."""
     writes = state.writes
-    before = writes.raised_from
     if wanted.kind is DecisionKind.EMERGENCY:
         low = current.io_capacity_max
         if before == 0 and writes.own == current:
@@ -142,7 +141,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         demand=found.demand,
         home=home_of(state, current),
         floor=least,
-        raised_from=state.writes.raised_from,
+        raised_from=emergency_from(state, current),
         reserved=state.relief.reserved(now=now),
     )
     return guards.guard(wish, context)

@@ -59,7 +59,7 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
         facts=replace(state.facts, flush_law=name),
         gate=replace(forget(state.gate), proven=""),
         policy=None,
-        relief=Relief(),
+        relief=Relief(moments=state.relief.moments),
         unanswered=Unanswered(),
         set_point=None,
         drain=drain,

@@ -92,7 +92,9 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     fresh = gate.GateState(proven=state.gate.proven)
     state = replace(state, gate=fresh)
     if facts.flush_law != known.flush_law:
-        state = replace(state, policy=None, relief=Relief(), unanswered=Unanswered())
+        state = replace(
+            state, policy=None, relief=Relief(moments=state.relief.moments), unanswered=Unanswered()
+        )
     recovery = state.estimator.recovery
     state = replace(state, estimator=replace(state.estimator, recovery=Recovery()))
     if not recovery.measured_on:

@@ -46,5 +46,6 @@ def written(state: State, target: Capacity, *, now: float | None, counts: bool, 
         counted=counted,
         purse=purse,
         expected=None,
+        raised_from=0,
     )
     return replace(state, writes=writes)

@@ -76,7 +76,9 @@ def adopt(state: State, settings: Settings, *, configured: Settings | None, over
     """Return the state with other settings in force; what was derived from the old ones is derived anew."""
     before = state.settings
     if settings.policy != before.policy or settings.fixed_io_capacity_max != before.fixed_io_capacity_max:
-        state = replace(state, policy=None, relief=Relief(), unanswered=Unanswered())
+        state = replace(
+            state, policy=None, relief=Relief(moments=state.relief.moments), unanswered=Unanswered()
+        )
     return replace(
         state,
         settings=settings,

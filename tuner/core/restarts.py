@@ -83,7 +83,7 @@ def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State
             ),
         ),
         caution=caution.Caution(),
-        relief=Relief(),
+        relief=Relief(moments=state.relief.moments),
         unanswered=Unanswered(),
         announced=Announced(),
         gate=gate.forget(state.gate),
