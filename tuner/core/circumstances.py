@@ -113,8 +113,12 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
 
 
 def emergency_from(state: State, current: Capacity) -> int:
-    """Return the M before the emergency that made the pair in force, pages/s; 0 where none of ours did."""
-    return state.writes.raised_from if state.writes.own == current else 0
+    """Return the M before the emergency that made the pair in force, pages/s; 0 where none of ours did.
+
+    Where a person names the M there is no better one to come back to than that.
+    """
+    ours = state.writes.own == current and state.settings.policy not in UNRELIEVED
+    return state.writes.raised_from if ours else 0
 
 
 def _raised(state: State, current: Capacity, *, now: float) -> bool:

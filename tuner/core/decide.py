@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import guards, leaving
-from tuner.core.circumstances import emergency_from, policy_of, relieved
+from tuner.core.circumstances import UNRELIEVED, emergency_from, policy_of, relieved
 from tuner.core.floor import floor
 from tuner.core.holds import given_back
 from tuner.core.limits import bounds
@@ -119,7 +119,9 @@ def _after_emergency(
 
 def _too_low(state: State, *, now: float) -> int:
     writes = state.writes
-    return round(guards.AGAIN * writes.too_low) if now < writes.too_low_until else 0
+    if state.settings.policy in UNRELIEVED or now >= writes.too_low_until:
+        return 0
+    return round(guards.AGAIN * writes.too_low)
 
 
 def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float) -> guards.Wish:
