@@ -88,6 +88,15 @@ def test_the_load_may_have_a_lower_m_again_after_five_minutes() -> None:
     assert bench.server.capacity.io_capacity_max < AGAIN * too_low
 
 
+def test_fixed_goes_back_to_the_m_that_a_person_named() -> None:
+    """After an emergency the policy fixed holds the M that it was told, and none a little above it."""
+    named = 400
+    bench = surged(replace(HIGH, policy="fixed", fixed_io_capacity_max=named))
+    bench.turns(120)
+
+    assert bench.server.capacity.io_capacity_max == pytest.approx(named, rel=0.02)
+
+
 def test_nothing_is_learned_of_a_load_while_an_emergencys_m_is_in_force() -> None:
     """What a far too high M does to the age says nothing about the M that the load needs."""
     bench = surged()
