@@ -145,6 +145,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         floor=least,
         raised_from=emergency_from(state, current),
         reserved=state.relief.reserved(now=now),
+        sync_stalls=state.facts.sync_stalls,
     )
     return guards.guard(wish, context)
 

@@ -49,6 +49,7 @@ class Context(Struct, frozen=True):
         sustained_capacity: D, pages/s; None when the device was never the limit.
         demand: P, pages/s.
         home: C that the server was set to, which C stays near, pages/s.
+        sync_stalls: writers wait from the sync point on: no emergency asks for too little there.
         reserved: changes of an hour that are kept for reliefs of the device.
         raised_from: M before the emergency that made the one in force, pages/s; 0 where none did.
         floor: lowest M that this load lets the policy choose, part of ``lowest``, pages/s; 0 for any.
@@ -68,6 +69,7 @@ class Context(Struct, frozen=True):
     floor: int = 0
     raised_from: int = 0
     reserved: int = 0
+    sync_stalls: bool = False
 
     def is_way_back(self, io_capacity_max: float) -> bool:
         """Tell whether an M is on the way back from an emergency, to no less than it was before."""
@@ -120,10 +122,11 @@ def authority(wish: Wish, context: Context) -> Wish:
 
 def need(wish: Wish, context: Context) -> Wish:
     """Bound an emergency by what the device was seen to give, which may have been misjudged by half."""
-    if context.sustained_capacity is None:
+    if context.sustained_capacity is None or (context.sync_stalls and context.authority >= AUTHORITY_LOST):
         return wish
     known = max(float(context.current.io_capacity_max), DEVICE_MARGIN * context.sustained_capacity)
     ceiling = known if context.authority < AUTHORITY_LOST else EMERGENCY_FACTOR * known
+    ceiling = max(ceiling, context.demand) if context.sync_stalls else ceiling
     return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
 
 
