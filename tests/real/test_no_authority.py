@@ -11,6 +11,7 @@ import pytest
 
 from lab.servers.base import MEBIBYTE, LabServer
 from lab.servers.warm import age_ratio
+from policies.pace import FULL
 from tests.faults.verdict import judge
 from tests.faults.witness import Witness
 from tests.real.families import FAMILIES, FAMILY_LOAD, SPEC, filled
@@ -23,9 +24,6 @@ pytestmark = pytest.mark.real
 REMEDY = "innodb_max_dirty_pages_pct_lwm = 0.001"
 TIGHT = Capacity(100, 200)
 """Less than the demand at the flush limit of a redo log as small as this test's."""
-
-LEAST = 1.2
-"""M over the demand, at least."""
 
 RAISED_WITHIN = 90.0
 PACED = 25.0
