@@ -82,7 +82,7 @@ def _carry_out(
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
     raised_from = emergency_from(state, current)
-    back = 0 < raised_from <= target.io_capacity_max < current.io_capacity_max
+    back = guards.leads_back(raised_from, current, target.io_capacity_max)
     counts = wanted.kind in {DecisionKind.DRAIN, DecisionKind.RELIEF} or (
         wanted.kind is DecisionKind.SET and not back
     )

@@ -34,6 +34,17 @@ EMERGENCY_SPACING = 2.0
 """Seconds between two emergency raises: the server's own loop needs one to react."""
 
 
+def leads_back(raised_from: int, current: Capacity, io_capacity_max: float) -> bool:
+    """Tell whether an M is on the way back from an emergency.
+
+    Args:
+        raised_from: M before it, pages/s; 0 where none made the pair in force.
+        current: the pair in force.
+        io_capacity_max: M in question, pages/s.
+    """
+    return 0 < raised_from <= io_capacity_max < current.io_capacity_max
+
+
 class Context(Struct, frozen=True):
     """What guards may look at.
 
@@ -73,7 +84,7 @@ class Context(Struct, frozen=True):
 
     def is_way_back(self, io_capacity_max: float) -> bool:
         """Tell whether an M is on the way back from an emergency, to no less than it was before."""
-        return 0 < self.raised_from <= io_capacity_max < self.current.io_capacity_max
+        return leads_back(self.raised_from, self.current, io_capacity_max)
 
 
 class Wish(Struct, frozen=True):

@@ -103,6 +103,10 @@ class Relief(Struct, frozen=True):
         """Return the redo to keep free for the load that comes back with the device, bytes."""
         return RETURN_SECONDS * self.rate(now=now)
 
+    def flaps(self, *, now: float) -> bool:
+        """Tell whether one that is over by now was none of the device."""
+        return self.since is None or now - self.since < SHORTEST_SECONDS
+
     def _recurs(self, *, now: float) -> bool:
         return self._recent(now=now) >= RECURS
 
@@ -188,8 +192,7 @@ def by_emergency(relief: Relief, window: Window, sample: Sample, *, now: float) 
 def _end(relief: Relief, sample: Sample, redo_rate: float, *, now: float) -> Change | None:
     if relief.since is None or redo_rate < RETURNED * relief.rate_before:
         return None
-    flapped = now - relief.since < SHORTEST_SECONDS
-    wanted = 0.0 if flapped or relief.before <= gain(sample.capacity) else float(relief.before)
+    wanted = 0.0 if relief.flaps(now=now) or relief.before <= gain(sample.capacity) else float(relief.before)
     return Change(io_capacity_max=wanted, detail="the device gives what it gave before", begins=False)
 
 
@@ -233,8 +236,7 @@ def switched(
             moments=moments,
         )
         return begun, other
-    flapped = relief.since is None or now - relief.since < SHORTEST_SECONDS
-    if flapped:
+    if relief.flaps(now=now):
         wait = min(LONGEST_WAIT_SECONDS, max(FIRST_WAIT_SECONDS, 2.0 * relief.wait))
         return replace(relief, since=None, other=None, slow=0, wait=wait), other
     return replace(relief, since=None, other=memory, slow=settled or current.io_capacity_max, wait=0.0), other
