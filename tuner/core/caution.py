@@ -23,7 +23,7 @@ LRU_FLOOR = 50.0
 
 LRU_ENDED = 0.5
 """It no longer does below so many times the flush list's pages. The M that a rest leaves in force has the
-flush list write more, up to as much as the LRU: that is no end of the shortage, and lowering M begins it anew."""
+flush list write more, up to as much as the LRU: that ends no shortage, and lowering M begins it anew."""
 
 LRU_SECONDS = 60.0
 """How long that has to last, seconds."""
