@@ -110,8 +110,8 @@ class SysbenchRun(LoadRun):
             process.stdout.close()
 
     def running(self) -> bool:
-        """Return whether the load is at work."""
-        return self._process is not None and self._process.poll() is None
+        """Return whether the load is at work; once it is not, :meth:`output` has the reason."""
+        return self._process is not None and self._status is None
 
     def wait_started(self, limit: float = STARTING_SECONDS) -> None:
         """Return once every thread is connected and at work.

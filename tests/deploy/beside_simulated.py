@@ -1,4 +1,4 @@
-"""Runs a daemon with its API beside a simulated server under load, in active mode: PORT DIRECTORY."""
+"""Runs a daemon with its API beside a simulated server under load, in active mode and with budgets: PORT DIRECTORY."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from tuner.daemon import Daemon
 from tuner.settings import Mode, Settings
 from tuner.systemd import Notifier
 
+AN_HOUR = 3600.0
+"""Seconds of a budget that a person has set, so that its series are there."""
+
 
 def main(port: int, directory: str) -> None:
     """Run until SIGTERM."""
     config = Config(
-        loop=Settings(mode=Mode.ACTIVE),
+        loop=Settings(mode=Mode.ACTIVE, max_recovery_seconds=AN_HOUR, max_shutdown_seconds=AN_HOUR),
         daemon=DaemonSection(state_directory=directory),
         api=ApiSection(port=port),
     )
