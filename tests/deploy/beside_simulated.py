@@ -1,4 +1,4 @@
-"""Runs a daemon with its API beside a simulated server under load, in active mode and with budgets: PORT DIRECTORY."""
+"""Runs a daemon with its API beside a busy simulated server, active and with budgets: PORT DIRECTORY."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         last_write=state.writes.last,
         changes=len(state.writes.counted),
         authority=found.authority,
-        sustained_capacity=_given(found),
+        sustained_capacity=None if _named(state, wanted) else _given(state, found),
         demand=found.demand,
         home=home_of(state, current),
         floor=least,
@@ -150,10 +150,15 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
     return guards.guard(wish, context)
 
 
-def _given(found: Estimate) -> float | None:
+def _named(state: State, wanted: Wanted) -> bool:
+    """Tell whether a person has named this M in the configuration: then the device does not bound it."""
+    return wanted.kind is DecisionKind.SET and state.settings.policy in UNRELIEVED
+
+
+def _given(state: State, found: Estimate) -> float | None:
     """Return what the device gives at most, pages/s; while a backup slows it that is less than D."""
     if found.authority >= AUTHORITY_LOST or found.flush_rate <= 0.0:
-        return found.sustained_capacity
+        return found.sustained_capacity if state.estimator.trends.shown else None
     return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
 
 

@@ -28,6 +28,11 @@ STEADY_SECONDS = 600.0
 AUTHORITY_LOST = 0.85
 """Below this share of the pages asked for, the device is the limit."""
 
+SHOWN_SECONDS = 3.0
+SHOWN_MEMORY_SECONDS = 600.0
+"""For how long of this time the device has to be the limit to bound M once it is the limit no more: the
+seconds in which the server answers a large raise show nothing."""
+
 
 class Seen(Struct, frozen=True):
     """One reading's rates.
@@ -87,6 +92,7 @@ class Trends(Struct, frozen=True):
         rate_square: mean of its square.
         sustained: D, pages/s; None until the device was the limit, and when that is too long ago.
         measured: D when the device was the limit last, pages/s.
+        limited_seconds: for how long the device was the limit, fading, seconds.
         bursts: redo beyond the device.
         checkpoint_seconds: longest time between two checkpoints, fading.
         need_share: mean of two minutes of what the server counts as due for its age, over F.
@@ -98,6 +104,7 @@ class Trends(Struct, frozen=True):
     rate_square: float = 0.0
     sustained: float | None = None
     measured: float = 0.0
+    limited_seconds: float = 0.0
     bursts: Bursts = Bursts()
     checkpoint_seconds: float = 0.0
     need_share: float = 1.0
@@ -106,6 +113,7 @@ class Trends(Struct, frozen=True):
     def follow(self, seen: Seen, window: Window) -> Trends:
         """Return the trends with one reading more."""
         sustained, measured = _device(self, seen)
+        faded = self.limited_seconds * math.exp(-seen.elapsed / SHOWN_MEMORY_SECONDS)
         seconds = min(RATE_MEMORY_SECONDS, self.rate_seconds + seen.elapsed)
         weight = min(1.0, seen.elapsed / seconds)
         return Trends(
@@ -114,6 +122,7 @@ class Trends(Struct, frozen=True):
             rate_square=self.rate_square + weight * (seen.redo_rate**2 - self.rate_square),
             sustained=sustained,
             measured=measured,
+            limited_seconds=faded + (seen.elapsed if seen.limited else 0.0),
             bursts=_bursts(self.bursts, seen, sustained),
             checkpoint_seconds=_between_checkpoints(self.checkpoint_seconds, seen, window),
             need_share=self._need(seen),
@@ -128,6 +137,11 @@ class Trends(Struct, frozen=True):
     def restarted(self) -> Trends:
         """Return what a restart of mysqld leaves of it."""
         return replace(self, bursts=self.bursts.interrupted(), sustained=None)
+
+    @property
+    def shown(self) -> bool:
+        """Tell whether the device was the limit for long enough to bound M by what it gave."""
+        return self.limited_seconds >= SHOWN_SECONDS
 
     @property
     def steady(self) -> bool:
