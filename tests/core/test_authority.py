@@ -81,3 +81,15 @@ def test_the_loss_of_authority_is_said_and_named_in_the_decision() -> None:
     assert [code for one in during for code in codes(one) if "authority" in code] == ["authority_lost"]
     assert [code for one in after for code in codes(one) if "authority" in code] == ["authority_back"]
     assert "the device is the limit" in said
+
+
+def test_an_m_that_is_named_is_written_whatever_the_device_gives() -> None:
+    """Who sets policy = "fixed" gets that M on a slow device as well: limits alone bound it."""
+    server = FakeServer(Capacity(200, 400), redo_rate=RATE)
+    server.density, server.device = DENSITY, 0.3 * RATE * DENSITY
+    server.oldest = server.lsn - 0.8 * A
+    settings = Settings(mode=Mode.ACTIVE, policy="fixed", fixed_io_capacity_max=700)
+    bench = Bench(settings, server, originals=DEFAULT)
+    bench.turns(120)
+
+    assert server.capacity.io_capacity_max == 700

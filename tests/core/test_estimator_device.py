@@ -11,6 +11,7 @@ from tuner.core.estimator import (
     EstimatorState,
     update,
 )
+from tuner.core.trends import Seen
 from tuner.core.window import flushed_share
 
 
@@ -126,3 +127,17 @@ def test_what_the_device_kept_up_is_forgotten_in_time() -> None:
 
     assert found.sustained_capacity is None
     assert state.trends.sustained is None
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(1, False), (10, True)])
+def test_a_moment_in_which_less_is_flushed_than_asked_for_shows_no_slow_device(
+    seconds: int, *, shown: bool
+) -> None:
+    """The second in which the server answers a large raise bounds no M afterwards."""
+    state, _ = follow(steady(60))
+    seen = Seen(redo_rate=1e6, flush_rate=400.0, demand=400.0, authority=0.4, age=1e8, elapsed=1.0, wall=0.0)
+    trends = state.trends
+    for _ in range(seconds):
+        trends = trends.follow(seen, state.window)
+
+    assert trends.shown is shown

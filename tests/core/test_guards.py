@@ -60,6 +60,13 @@ def test_authority_leaves_the_load_its_share_of_the_device() -> None:
     assert guards.authority(Wish(DecisionKind.SET, 9e3), context(authority=0.1)).io_capacity_max == 9e3
 
 
+def test_a_drain_asks_for_all_that_the_device_gives() -> None:
+    """Who wants the age down does not leave the load its share meanwhile, and M does not wind up."""
+    wish = guards.authority(Wish(DecisionKind.DRAIN, 9e3), context(sustained_capacity=2_000.0))
+
+    assert wish.io_capacity_max == guards.DEVICE_MARGIN * 2_000.0
+
+
 @pytest.mark.parametrize(("wanted", "bounded"), [(1e4, 2_000.0), (10.0, 500.0), (1_500.0, 1_500.0)])
 def test_one_write_moves_m_by_the_step_factor_at_most(wanted: float, bounded: float) -> None:
     """With a step factor of 2, M is doubled or halved at the most."""

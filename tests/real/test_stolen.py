@@ -193,6 +193,7 @@ def test_what_every_account_may_do_is_what_the_page_says(stolen: Stolen) -> None
 
 def test_it_takes_no_more_than_ten_connections(stolen: Stolen) -> None:
     """A thief cannot use up the server's connections: the account's eleventh is refused, others come in."""
+    until(lambda: _sessions(stolen) == 0, 10.0, "the end of the sessions before")
     with contextlib.ExitStack() as stack:
         for _ in range(CONNECTIONS):
             stack.enter_context(stolen.session())

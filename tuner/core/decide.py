@@ -139,7 +139,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
         last_write=state.writes.last,
         changes=len(state.writes.counted),
         authority=found.authority,
-        sustained_capacity=None if _named(state, wanted) else _given(state, found),
+        sustained_capacity=None if _named(state, wanted) else _given(state, wanted, found),
         demand=found.demand,
         home=home_of(state, current),
         floor=least,
@@ -155,10 +155,14 @@ def _named(state: State, wanted: Wanted) -> bool:
     return wanted.kind is DecisionKind.SET and state.settings.policy in UNRELIEVED
 
 
-def _given(state: State, found: Estimate) -> float | None:
-    """Return what the device gives at most, pages/s; while a backup slows it that is less than D."""
+def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:
+    """Return what the device gives at most, pages/s; while a backup slows it that is less than D.
+
+    A policy minds it for as long as it was shown, a drain only while the device is the limit.
+    """
     if found.authority >= AUTHORITY_LOST or found.flush_rate <= 0.0:
-        return found.sustained_capacity if state.estimator.trends.shown else None
+        minds = wanted.kind is not DecisionKind.DRAIN and state.estimator.trends.shown
+        return found.sustained_capacity if minds else None
     return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
 
 

@@ -123,10 +123,13 @@ def limits(wish: Wish, context: Context) -> Wish:
 
 
 def authority(wish: Wish, context: Context) -> Wish:
-    """Leave the load its share of the device: an M that asks for all that it gives starves the commits."""
+    """Leave the load its share of the device: an M that asks for all that it gives starves the commits.
+
+    Who drains wants all that the device gives, and is bounded where more would move nothing.
+    """
     if context.sustained_capacity is None:
         return wish
-    share = LOAD_MARGIN
+    share = DEVICE_MARGIN if wish.kind is DecisionKind.DRAIN else LOAD_MARGIN
     ceiling = max(float(context.current.io_capacity_max), share * context.sustained_capacity)
     return wish if wish.io_capacity_max <= ceiling else wish.changed("authority", ceiling)
 
