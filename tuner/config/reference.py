@@ -39,8 +39,10 @@ Socket and host with port are two ways to one server: `server.host` or `server.p
 source overrules `server.socket` from a weaker one, and both from one source are refused. A leading `~/`
 of a path is the home directory of the account that runs the command.
 
-An unknown key or variable is refused, with the nearest name that exists where one is near. All
-problems of a configuration are reported at once, each with its source, and the command exits 2.
+An unknown key or variable is refused, with the nearest name that exists where one is near. Variables that
+Kubernetes sets for a Service named `innobrim`, `innobrim-api` or so are known by their form, such as
+`INNOBRIM_PORT=tcp://10.0.0.5:8633`, and are no keys; `INNOBRIM_PORT` and `INNOBRIM_IMAGE` are the compose
+file's. All problems of a configuration are reported at once, each with its source, and the command exits 2.
 SIGHUP reads everything again and refuses it whole, with the reason, where anything is wrong; `[loop]`,
 `[[schedule]]` and `daemon.on_stop` take effect then, the rest at the next start.
 
