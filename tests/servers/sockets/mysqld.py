@@ -49,6 +49,7 @@ class Mysqld:
         plugin: how it asks for the password in its greeting.
         wants: how it asks for the password after the login; None asks for all of it where the greeting
             named caching_sha2_password.
+        answers_login: packets that it says after the login, one for each answer, in place of any method.
         version: what the greeting says.
         tls: for encryption, which is not offered without.
         statements: all that was asked, SETs included.
@@ -63,6 +64,7 @@ class Mysqld:
         self.denies: tuple[int, str] | None = None
         self.plugin = b"mysql_native_password"
         self.wants: bytes | None = None
+        self.answers_login: list[bytes] = []
         self.version = b"9.7.4"
         self.tls: ssl.SSLContext | None = None
         self.statements: list[str] = []
@@ -134,6 +136,9 @@ class Mysqld:
         if self.denies is not None:
             _send(connection, at + 1, _error(*self.denies))
             raise EOFError
+        for said in self.answers_login:
+            _send(connection, at + 1, said)
+            at, _ = self._hear(connection)
         caching = self.plugin if self.plugin == b"caching_sha2_password" else None
         if (wants := self.wants or caching) is not None:
             at = self._ask(connection, at, wants)

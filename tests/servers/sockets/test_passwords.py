@@ -29,6 +29,7 @@ from tuner.servers.passwords import on_this_machine
 CLEAR = ("mysql_clear_password", "dialog")
 SHA2 = ("caching_sha2_password", "sha256_password")
 NEVER = ("mysql_old_password", "authentication_ldap_sasl_client", "made\x1b[2J up")
+SWITCH = b"\xfecaching_sha2_password\x00" + SALT + b"\x00"
 ENCRYPTED = 256
 """Bytes of a password that is encrypted with a key of 2048 bits; the server's key may be anybody's."""
 
@@ -182,6 +183,31 @@ def test_a_key_that_is_known_beforehand_is_the_only_one(
     assert not given_away(mysqld.heard)
     assert not asked_for_a_key(mysqld.heard)
     session.drop()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [SWITCH, SWITCH, b"\x01\x04", b"\x01" + PUBLIC_KEY],
+        [b"\x01\x04", b"\x01" + PUBLIC_KEY],
+        [b"\x01" + PUBLIC_KEY, b"\x01" + PUBLIC_KEY],
+        [SWITCH, b"\x01" + PUBLIC_KEY, b"\x01\x04"],
+        [b"\xfemysql_native_password\x00" + SALT + b"\x00", b"\x01\x04"],
+        [b"\xfemysql_clear_password\x00", SWITCH, b"\x01\x04"],
+        [b"\xfe", b"\x01\x04"],
+        [SWITCH, *([b"\x01\x03"] * 20)],
+    ],
+)
+@pytest.mark.parametrize("greets_with", ["mysql_native_password", *SHA2, *CLEAR])
+def test_no_order_of_packets_gets_the_password(reach: Reach, greets_with: str, said: list[bytes]) -> None:
+    """Whatever whoever answers says, and in whatever order, there is an end and no password in it."""
+    session, mysqld = reach("plain afar")
+    mysqld.plugin, mysqld.answers_login = greets_with.encode(), said
+
+    refused(session)
+
+    assert not given_away(mysqld.heard)
+    assert not asked_for_a_key(mysqld.heard)
 
 
 @pytest.mark.parametrize(
