@@ -68,13 +68,16 @@ class CheckedServer(Server, Protocol):
         ...
 
 
-def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
+def check(
+    server: CheckedServer, *, active: bool, settings: Settings, connection: Line | None = None
+) -> Report:
     """Look at every precondition; writes the current value back only where ``active``.
 
     Args:
         server: the server asked about.
         active: prove the privilege to write, by writing what is already there.
         settings: of the loop.
+        connection: what is known of the way there; None where nothing is.
     """
     try:
         facts = server.facts()
@@ -90,6 +93,7 @@ def check(server: CheckedServer, *, active: bool, settings: Settings) -> Report:
         )
     lines = [
         Line("reachable", "ok", f"{facts.endpoint} answers"),
+        *([] if connection is None else [connection]),
         Line("supported", "ok", f"{facts.product}: flush law {facts.flush_law}"),
         _verified(facts),
         *(Line("blocked", "problem", why, "control is not possible while so") for why in facts.blockers),

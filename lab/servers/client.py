@@ -12,6 +12,7 @@ import pymysql
 
 from lab.servers.accounts import Account
 from lab.servers.optionfile import quoted, write_private
+from tuner.servers.connect import Endpoint
 
 
 def _lenient_tls() -> ssl.SSLContext:
@@ -60,6 +61,16 @@ class SqlClient:
             autocommit=True,
             ssl=_lenient_tls() if self.tls else None,
             ssl_disabled=not self.tls,
+        )
+
+    def admin_endpoint(self) -> Endpoint:
+        """Return where the server is, with the admin's login."""
+        return Endpoint(
+            user=self.admin.user,
+            password=self.admin.password,
+            socket=None if self.socket is None else str(self.socket),
+            host=self.host,
+            port=self.port,
         )
 
     def query(self, statement: str, *, timeout: float = 5.0) -> list[tuple[Any, ...]]:

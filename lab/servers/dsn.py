@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from msgspec.structs import replace
+
 from lab.servers.spec import LabServerError
 from tuner.config.credentials import read_credentials
 from tuner.config.errors import ConfigError
@@ -49,10 +51,19 @@ def parse_dsn(
     except ConfigError as error:
         raise LabServerError(str(error)) from error
     password = found.password or environ.get("MYSQL_PWD", "")
-    endpoint = Endpoint(user=found.user, socket=found.socket, host=found.host, port=found.port)
+    endpoint = Endpoint(
+        user=found.user,
+        socket=found.socket,
+        host=found.host,
+        port=found.port,
+        tls=found.tls,
+        tls_ca=found.tls_ca,
+        tls_details=found.tls_details,
+        public_key=found.public_key,
+    )
     if not password and ask is not None:
         password = ask(f"Password of {endpoint}")
-    return Endpoint(user=found.user, password=password, socket=found.socket, host=found.host, port=found.port)
+    return replace(endpoint, password=password)
 
 
 def _server(text: str, defaults_file: str | None) -> ServerSection:

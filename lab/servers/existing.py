@@ -18,9 +18,9 @@ from lab.servers.base import Account, LabServer, LabServerError, ServerSpec
 from lab.servers.disk import DiskLimit
 from lab.servers.flavour import TRAITS
 from lab.servers.inspection import Found, inspect
-from lab.servers.optionfile import quoted, write_private
+from lab.servers.optionfile import encryption, quoted, write_private
 from tuner.records import Capacity
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.connect import Endpoint, Session, opened
 from tuner.servers.port import ServerError
 
 DROP_SECONDS = 600.0
@@ -182,27 +182,26 @@ class DsnServer(LabServer):
     def connect(self, account: Account | None = None, *, timeout: float = 5.0) -> pymysql.Connection[Any]:
         """Return a new autocommit connection; every call on it is bounded by ``timeout``, seconds."""
         login = account or self.admin
-        return pymysql.connect(
-            unix_socket=self._endpoint.socket,
-            host=self._endpoint.host,
-            port=self._endpoint.port,
-            user=login.user,
-            password=login.password,
-            connect_timeout=max(1, int(min(timeout, READ_SECONDS))),
-            read_timeout=timeout,
-            write_timeout=timeout,
-            autocommit=True,
-            ssl_disabled=self._endpoint.socket is not None,
-        )
+        endpoint = replace(self._endpoint, user=login.user, password=login.password)
+        try:
+            connection = opened(endpoint, timeout, connect_timeout=min(timeout, READ_SECONDS))
+        except ServerError as error:
+            raise LabServerError(str(error)) from error
+        connection.connect()
+        return connection
+
+    def admin_endpoint(self) -> Endpoint:
+        """Return where the server is, as its owner named it."""
+        return self._endpoint
 
     def option_file(self, path: Path) -> Path:
-        """Write the daemon's login and the server's address as an option file, mode 0600."""
+        """Write the daemon's login, the server's address and its encryption as an option file, mode 0600."""
         address = f"socket={quoted(str(self.socket))}" if self.socket else f"host={quoted(self.host)}"
         port = f"port={self.port}\n" if not self.socket else ""
         return write_private(
             path,
             f"[client]\nuser={quoted(self.daemon.user)}\npassword={quoted(self.daemon.password)}\n"
-            f"{address}\n{port}",
+            f"{address}\n{port}{encryption(self._endpoint, path.parent)}",
         )
 
     def look(self) -> Found:

@@ -6,10 +6,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pymysql
+from msgspec.structs import replace
 
 from lab.servers.spec import LabServerError
 from tuner.servers.answers import Moment
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.connect import Session
 from tuner.servers.detect import detect
 from tuner.servers.parts import Around
 from tuner.servers.port import ServerError
@@ -30,14 +31,7 @@ class Reader:
 
     def __init__(self, server: SqlClient) -> None:
         """Connect with the first reading."""
-        self._endpoint = Endpoint(
-            user=server.admin.user,
-            password=server.admin.password,
-            socket=None if server.socket is None else str(server.socket),
-            host=server.host,
-            port=server.port,
-            timeout=SECONDS,
-        )
+        self._endpoint = replace(server.admin_endpoint(), timeout=SECONDS)
         self._session = Session(self._endpoint)
         self._known: tuple[Facts, Adapter] | None = None
 

@@ -11,9 +11,12 @@ from msgspec.structs import replace
 
 from tests.api.factory import FACTS, missed, sample
 from tests.cli.support import FakeServer
+from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.cli import check as command
 from tuner.cli.main import cli
 from tuner.records import Capacity, Missed, Receipt, Sample
+
+CA = str(CERTIFICATES / "ca.crt")
 
 AFTER_THE_SAMPLE = {
     "redo_enabled",
@@ -135,3 +138,32 @@ def test_the_last_line_promises_no_more_than_is_so(
 
     assert result.output.splitlines()[-1] == last, result.output
     assert said in result.output
+
+
+@pytest.mark.parametrize(
+    ("environ", "outcome"),
+    [
+        ({"INNOBRIM_SERVER_SOCKET": "/run/s"}, "ok"),
+        ({"INNOBRIM_SERVER_HOST": "127.0.0.1"}, "ok"),
+        ({"INNOBRIM_SERVER_HOST": "localhost"}, "ok"),
+        ({"INNOBRIM_SERVER_HOST": "db1"}, "warning"),
+        ({"INNOBRIM_SERVER_HOST": "10.0.0.5", "INNOBRIM_SERVER_TLS": "off"}, "warning"),
+        ({"INNOBRIM_SERVER_HOST": "10.0.0.5", "INNOBRIM_SERVER_TLS": "required"}, "warning"),
+        (
+            {"INNOBRIM_SERVER_HOST": "db1", "INNOBRIM_SERVER_TLS": "verify_ca", "INNOBRIM_SERVER_TLS_CA": CA},
+            "ok",
+        ),
+        (
+            {"INNOBRIM_SERVER_HOST": "db1", "INNOBRIM_SERVER_TLS": "required", "INNOBRIM_SERVER_TLS_CA": CA},
+            "ok",
+        ),
+    ],
+)
+def test_a_server_elsewhere_that_nobody_checks_is_warned_of(
+    check: Check, environ: dict[str, str], outcome: str
+) -> None:
+    """TCP to another machine without a certificate authority is a warning with what would help."""
+    line = check(**environ)["connection"]
+
+    assert line["outcome"] == outcome
+    assert ("tls_ca" in line["fix"]) is (outcome == "warning")

@@ -14,7 +14,10 @@ from lab.servers.claim import MARKER, Mark
 from lab.servers.dsn import parse_dsn
 from lab.servers.existing import DsnServer
 from lab.servers.inspection import Found, objection
+from tests.servers.sockets.mysqld import CERTIFICATES
+from tuner.config.credentials import read_credentials
 from tuner.config.optionfile import read_options
+from tuner.config.schema import ServerSection
 from tuner.records import Capacity
 from tuner.servers.connect import Endpoint
 
@@ -215,3 +218,27 @@ def test_nothing_is_done_to_a_schema_that_is_refused() -> None:
     with pytest.raises(LabServerError, match="orders"):
         claim.take(server.query, server.put_back, Capacity(100, 100), 1000.0)
     assert server.done == []
+
+
+def test_a_bench_encrypts_as_the_option_file_says(tmp_path: Path) -> None:
+    """How the server of one's own is checked is the same for the bench, its readings and its daemon."""
+    authority = CERTIFICATES / "ca.crt"
+    key = tmp_path / "key.pem"
+    key.write_text("-----BEGIN PUBLIC KEY-----\n")
+    file = tmp_path / "my.cnf"
+    file.write_text(
+        f"[client]\nssl-mode=VERIFY_CA\nssl-ca={authority}\ntls-version=TLSv1.3\nserver-public-key-path={key}\n"
+    )
+    found = parse_dsn("mysql://dba@db1", environ={}, defaults_file=str(file))
+    server = DsnServer(found, confirmed=True)
+    written = server.option_file(tmp_path / "client.cnf")
+    daemon = read_credentials(ServerSection(defaults_file=str(written)), environ={})
+
+    assert (found.tls, found.tls_ca) == ("verify_ca", str(authority))
+    assert server.admin_endpoint() == found
+    assert (daemon.tls, daemon.tls_ca, daemon.tls_details, daemon.public_key) == (
+        found.tls,
+        found.tls_ca,
+        found.tls_details,
+        found.public_key,
+    )

@@ -11,11 +11,12 @@ from tuner.check import Report
 from tuner.check import check as look
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
-from tuner.cli.options import configuration, real_server, server_options, usage
+from tuner.cli.options import configuration, endpoint, real_server, server_options, usage
 from tuner.cli.saying import say, say_json
 from tuner.clock import SystemClock
 from tuner.config.checks import unusable_extra
 from tuner.settings import LOW_WATER_POLICY, Mode
+from tuner.transport import connection_line
 
 MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
 
@@ -41,10 +42,11 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
         if lacking := unusable_extra(config.loop.policy):
             usage(f"loop.policy = {config.loop.policy} {lacking}")
         server = real_server(config, SystemClock())
+        connection = connection_line(endpoint(config, noted=lambda _: None))
         server.writes_low_water = config.loop.policy == LOW_WATER_POLICY
     proved = active or config.loop.mode is Mode.ACTIVE
     try:
-        report = look(server, active=proved, settings=config.loop)
+        report = look(server, active=proved, settings=config.loop, connection=connection)
     finally:
         server.close()
     if as_json:

@@ -99,22 +99,29 @@ def reread(
     return load_config(config_path, environ=os.environ, flags=dotted, noted=noted)
 
 
-def endpoint(config: Config) -> Endpoint:
-    """Return where and as whom to connect; exit 2 where the credentials cannot be read."""
+def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> Endpoint:
+    """Return where and as whom to connect; exit 2 where the credentials cannot be read.
+
+    Args:
+        config: the configuration.
+        noted: told each warning about the option file; None prints them.
+    """
     try:
         found = read_credentials(config.server, environ=os.environ)
     except ConfigError as error:
         usage(str(error))
     for warning in found.warnings:
-        warn(warning)
+        (noted or warn)(warning)
     return Endpoint(
         user=found.user,
         password=found.password,
         socket=found.socket,
         host=found.host,
         port=found.port,
-        tls=config.server.tls,
-        tls_ca=config.server.tls_ca,
+        tls=found.tls,
+        tls_ca=found.tls_ca,
+        tls_details=found.tls_details,
+        public_key=found.public_key,
         timeout=config.server.timeout,
     )
 

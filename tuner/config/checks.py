@@ -206,10 +206,11 @@ def _times(config: Config, said: _Said) -> Iterator[str]:
 
 
 def _addresses(config: Config, said: _Said) -> Iterator[str]:
-    if config.server.tls != "required" and config.server.tls_ca is not None:
+    if config.server.tls_ca is not None and config.server.tls in {None, "off", "preferred"}:
+        given = "without server.tls" if config.server.tls is None else f"with {said('server.tls')}"
         yield (
-            f"{said('server.tls_ca')} has no effect with {said('server.tls')}: the server would not be "
-            'checked; set tls = "required", or leave tls_ca out'
+            f"{said('server.tls_ca')} has no effect {given}: the server would not be checked; "
+            'set tls = "required", or "verify_ca" where its certificate has no host name, or leave tls_ca out'
         )
     if config.api.port:
         yield from _api(config.api, said)

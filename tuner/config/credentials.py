@@ -5,16 +5,20 @@ Never the command line, where every process on the machine can read it.
 
 from __future__ import annotations
 
-import ssl
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tuner.config.errors import ConfigError
 from tuner.config.keys import PASSWORD_VARIABLE
 from tuner.config.optionfile import OptionFileError, includes, read_options
+from tuner.config.optiontls import MODES, FileTls, read_tls
 from tuner.config.schema import ServerSection
+from tuner.config.tlsfiles import must_hold_certificates
+from tuner.servers.encryption import USUAL, TlsDetails
 
 DEFAULT_USER = "innobrim"
 DEFAULT_HOST = "127.0.0.1"
@@ -23,13 +27,6 @@ CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd cre
 CREDENTIAL_OPTIONS = "my.cnf"
 GROUP = "client"
 HIGHEST_PORT = 65535
-
-_NO_CERTIFICATES: Mapping[type[OSError], str] = {
-    FileNotFoundError: "no such file",
-    IsADirectoryError: "a directory",
-    PermissionError: "permission denied",
-    ssl.SSLError: "no certificate in it",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +39,10 @@ class Credentials:
         socket: path of the unix socket, or None.
         host: host name or address, used without a socket.
         port: TCP port.
+        tls: how a TCP connection is encrypted, a word of ``MODES``.
+        tls_ca: file of certificate authorities that the server is checked against, or None.
+        tls_details: what else an option file says of encryption.
+        public_key: the server's, PEM, as an option file names it; empty without one.
         password_from: what the password was read from, empty without one.
         warnings: one line each: files that others can read, directives not followed.
     """
@@ -51,6 +52,10 @@ class Credentials:
     socket: str | None
     host: str
     port: int
+    tls: str = "preferred"
+    tls_ca: str | None = None
+    tls_details: TlsDetails = USUAL
+    public_key: str = field(default="", repr=False)
     password_from: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -60,6 +65,7 @@ class _OptionFile:
     path: str
     options: dict[str, str]
     warnings: list[str]
+    tls: FileTls
 
 
 def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Credentials:
@@ -67,23 +73,30 @@ def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Cr
 
     Password: ``INNOBRIM_PASSWORD``, else ``$CREDENTIALS_DIRECTORY/mysql-password``, else the
     option file (``server.defaults_file``, or ``$CREDENTIALS_DIRECTORY/my.cnf``). Everything
-    else: what the configuration says, else the option file.
+    else: what the configuration says, else the option file; less encryption than the option file asks for is
+    an error, though.
 
     Raises:
-        ConfigError: a file that is missing, unreadable or malformed; ``server.tls_ca`` is one of them.
+        ConfigError: a file that is missing, unreadable or malformed, ``server.tls_ca`` among them; or what is
+            said of encryption contradicts itself.
     """
     if server.tls_ca is not None:
-        _must_hold_certificates(server.tls_ca)
+        must_hold_certificates("server.tls_ca", server.tls_ca)
     file = _option_file(server, environ)
     options = file.options if file else {}
     password, source = _password(environ, file)
     socket, host, port = _address(server, file)
+    tls = _encryption(server, file)
     return Credentials(
         user=server.user or options.get("user") or DEFAULT_USER,
         password=password,
         socket=socket,
         host=host,
         port=port,
+        tls=tls.mode or "preferred",
+        tls_ca=tls.authority,
+        tls_details=tls.details,
+        public_key=tls.public_key,
         password_from=source,
         warnings=tuple(file.warnings) if file else (),
     )
@@ -103,13 +116,26 @@ def _address(server: ServerSection, file: _OptionFile | None) -> tuple[str | Non
     return options.get("socket") or None, host, DEFAULT_PORT if file is None else _port(file)
 
 
-def _must_hold_certificates(path: str) -> None:
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
-    except OSError as error:
-        why = _NO_CERTIFICATES.get(type(error), error.strerror)
-        wanted = "a file of certificates (PEM), readable by the account that runs this command"
-        raise ConfigError([f"server.tls_ca = {path}: {why}; it must be {wanted}"]) from error
+def _encryption(server: ServerSection, file: _OptionFile | None) -> FileTls:
+    """Return how a connection is encrypted: as the configuration says, and no less than the file asks for."""
+    theirs = file.tls if file is not None else FileTls()
+    if server.tls is None:
+        return theirs
+    ours = "verify_identity" if server.tls == "required" and server.tls_ca is not None else server.tls
+    if theirs.mode is not None and MODES.index(ours) < MODES.index(theirs.mode):
+        where = "" if file is None else f" in {file.path}"
+        more = f'set tls = "{theirs.mode}", or take that out of the option file'
+        raise ConfigError(
+            [f"server.tls = {server.tls} contradicts {theirs.asked_by}{where}, which asks for more; {more}"]
+        )
+    details = theirs.details
+    if server.tls_ca is not None:
+        details = replace(details, authorities=None)
+    authority = server.tls_ca or theirs.authority
+    if ours.startswith("verify") and authority is None and details.authorities is None:
+        what = "the file of the certificate authority to check the server against"
+        raise ConfigError([f"server.tls = {ours} needs tls_ca, {what}, or ssl-ca in an option file"])
+    return FileTls(ours, authority=authority, details=details, public_key=theirs.public_key)
 
 
 def _password(environ: Mapping[str, str], file: _OptionFile | None) -> tuple[str, str]:
@@ -144,7 +170,8 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
         warnings.append(
             f"{path}: other accounts can read or change it (mode {mode & 0o777:04o}); chmod 0640 or less"
         )
-    return _OptionFile(str(path), options, warnings)
+    tls = read_tls(str(path), options)
+    return _OptionFile(str(path), options, [*warnings, *tls.warnings], tls)
 
 
 def _credential(environ: Mapping[str, str], name: str) -> Path | None:

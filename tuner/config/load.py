@@ -31,6 +31,7 @@ from tuner.config.keys import (
 )
 from tuner.config.schedule import read_schedule
 from tuner.config.schema import Config, ScheduleTable
+from tuner.config.servicelinks import COMPOSE, is_service_link, may_be_a_slip
 from tuner.config.tomlfile import file_of, read_toml
 from tuner.systemd import watchdog_seconds
 
@@ -209,7 +210,14 @@ def _take_environment(gathered: _Gathered, environ: Mapping[str, str]) -> None:
         if not name.startswith(PREFIX) or name in OTHER_VARIABLES:
             continue
         key = BY_VARIABLE.get(name)
-        if key is None:
+        if is_service_link(name, text):
+            if may_be_a_slip(name, environ):
+                link = "is taken for the address of a Kubernetes Service, and for no key"
+                gathered.notes.append(f"{name}={text}: {link}; {_variable_hint(name)}")
+        elif key is None and name in COMPOSE:
+            if COMPOSE[name]:
+                gathered.notes.append(f"{name}={text}: is the compose file's, and no key; {COMPOSE[name]}")
+        elif key is None:
             gathered.problems.append(f"{name}: unknown variable; {_variable_hint(name)}")
         elif text:
             gathered.take(key.dotted, text, _Source(_Strength.ENVIRONMENT, name, f"{name}={text}"))

@@ -22,7 +22,9 @@ class OptionFileError(ValueError):
 
 
 def read_options(text: str, group: str) -> dict[str, str]:
-    """Return the options of one group, names with underscores; an option without value is "".
+    """Return the options of one group, names with underscores, in the order in which they were last given.
+
+    An option without value is "".
 
     Args:
         text: the whole file.
@@ -43,7 +45,8 @@ def read_options(text: str, group: str) -> dict[str, str]:
             raise OptionFileError(f"line {number}: an option stands before the first [group]")
         elif current == group:
             name, _, value = _without_comment(line).partition("=")
-            name = name.strip(_SPACE).removeprefix("loose-").replace("-", "_")
+            name = name.strip(_SPACE).replace("-", "_").removeprefix("loose_")
+            found.pop(name, None)
             found[name] = _plain(value.strip(_SPACE))
     return found
 

@@ -39,8 +39,10 @@ Socket and host with port are two ways to one server: `server.host` or `server.p
 source overrules `server.socket` from a weaker one, and both from one source are refused. A leading `~/`
 of a path is the home directory of the account that runs the command.
 
-An unknown key or variable is refused, with the nearest name that exists where one is near. All
-problems of a configuration are reported at once, each with its source, and the command exits 2.
+An unknown key or variable is refused, with the nearest name that exists where one is near. Variables that
+Kubernetes sets for a Service named `innobrim`, `innobrim-api` or so are known by their form, such as
+`INNOBRIM_PORT=tcp://10.0.0.5:8633`, and are no keys; `INNOBRIM_PORT` and `INNOBRIM_IMAGE` are the compose
+file's. All problems of a configuration are reported at once, each with its source, and the command exits 2.
 SIGHUP reads everything again and refuses it whole, with the reason, where anything is wrong; `[loop]`,
 `[[schedule]]` and `daemon.on_stop` take effect then, the rest at the next start.
 
@@ -58,7 +60,15 @@ socket nor host; beside a `server.port` it gives the host alone. What the config
 where it says the default. It is read by MySQL's own rules for quotes, comments and escapes;
 `!include` is not followed. A file with a password that other accounts can read is used with a warning.
 
-An option file or a `server.tls_ca` that cannot be read ends a command that connects, with exit 2.
+How a TCP connection is encrypted, and what the server is checked against, stands in `server.tls` and
+`server.tls_ca`, or in the option file: `ssl-mode`, `ssl-ca`, `ssl-capath`, `ssl-cert`, `ssl-key`,
+`ssl-cipher`, `tls-version`, `ssl-verify-server-cert`, `ssl` and `skip-ssl`, and `server-public-key-path`.
+Other options of TLS are refused by name. `[server]` wins; where the file asks for more than `server.tls`
+does, that is an error ([why](decisions/verify-ca.md)). The password itself is
+[sent to nobody who is not known to be the server](decisions/password-kept.md).
+
+An option file, or a file of certificates that it or `server.tls_ca` names, that cannot be read ends a
+command that connects, with exit 2.
 """
 
 _SCHEDULE = """\
@@ -100,7 +110,8 @@ Checked at every start and reload:
 - `loop.policy = "bayes"` and `"bayes-low-water"` need `pip install 'innobrim[bayes]'`;
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them, too;
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
-- `server.tls_ca` needs `server.tls = "required"`: otherwise nothing would be checked against it;
+- `server.tls_ca` needs `server.tls = "required"`, `"verify_ca"` or `"verify_identity"`: otherwise nothing
+  would be checked against it; the last two need an authority, from there or from the option file;
 - `api.host` begins with a loopback address where a TCP port is served, or `api.tls` is given; an address
   that other machines can reach without encryption needs `api.tls = "off"` and `innobrim run --insecure-api`;
 - under a watchdog, the slowest tick takes less than half of `WatchdogSec=`. It asks again what server it \

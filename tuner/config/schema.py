@@ -47,11 +47,18 @@ class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="MySQL option file whose [client] group holds user and password"),
     ] = None
     tls: Annotated[
-        Literal["preferred", "required", "off"], Meta(description="encryption of a TCP connection")
-    ] = "preferred"
+        Literal["off", "preferred", "required", "verify_ca", "verify_identity"] | None,
+        Meta(
+            description="encryption of a TCP connection, each word more than the one before; required with "
+            "tls_ca is verify_identity; default: the option file's ssl-mode, else preferred"
+        ),
+    ] = None
     tls_ca: Annotated[
         FilePath | None,
-        Meta(description="certificate authority that the server is checked against, a PEM file"),
+        Meta(
+            description="certificate authority that the server is checked against, a PEM file; "
+            "default: the option file's ssl-ca"
+        ),
     ] = None
     timeout: Annotated[
         float, Meta(gt=0, le=10, description="seconds to find the host and connect, and for each statement")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,8 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import ER
 
+from tuner.servers.handshake import handshake_cause
+from tuner.servers.passwords import EXTRA, PasswordKeptError
 from tuner.servers.resolve import UnresolvedError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ FIXES: Mapping[int, str] = {
     1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
     1130: "create the account for this host, or for '%'",
     1698: "check user and password",
-    2026: 'turn TLS on in the server, or set server.tls = "preferred"',
+    2026: "turn TLS on in the server, or ask for less: server.tls, or ssl-mode in the option file",
 }
 """What helps against an error of connecting, by number."""
 
@@ -59,12 +60,18 @@ def cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Excepti
         return _unreached(endpoint, error)
     if not hasattr(connection, "server_capabilities"):
         return _ungreeted(endpoint, error)
+    return _not_let_in(endpoint, connection, error)
+
+
+def _not_let_in(endpoint: Endpoint, connection: Connection[Any], error: Exception) -> tuple[str, str]:
+    """Say why a server that greeted did not become one that answers."""
+    if isinstance(error, PasswordKeptError):
+        return error.found, error.fix
+    if (unencrypted := handshake_cause(endpoint, connection, error)) is not None:
+        return unencrypted
     words = in_words(error)
     if "cryptography" in words:
-        extra = "pip install 'innobrim[rsa]'"
-        return words, f"use the unix socket, a server with TLS, or install the extra: {extra}"
-    if isinstance(error.__context__, ssl.SSLCertVerificationError):
-        return words, "correct server.tls_ca, or the server's certificate"
+        return words, f"use the unix socket, a server with TLS, or install the extra: {EXTRA}"
     if isinstance(error.__context__, TimeoutError):
         return words, f"{HANGS}, or raise server.timeout"
     return words, FIXES.get(error_number(error), "")

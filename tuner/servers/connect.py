@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 
 from tuner.servers.causes import LOST, cause, error_number, in_words, is_refusal
 from tuner.servers.driver import DriverConnection
-from tuner.servers.encryption import required
+from tuner.servers.encryption import USUAL, TlsDetails, required
 from tuner.servers.patience import Patience
 from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
@@ -43,8 +43,10 @@ class Endpoint(Struct, frozen=True):
         port: TCP port.
         user: account.
         password: never shown.
-        tls: preferred, required or off.
+        tls: off, preferred, required, verify_ca or verify_identity; required with an authority is the last.
         tls_ca: certificate authority to check the server against.
+        tls_details: what an option file says of TLS besides.
+        public_key: the server's, PEM, for methods that want the password itself; empty where it is not known.
         timeout: seconds to find the host and connect, and for each statement.
     """
 
@@ -56,6 +58,8 @@ class Endpoint(Struct, frozen=True):
     tls: str = "preferred"
     tls_ca: str | None = None
     timeout: float = 1.0
+    tls_details: TlsDetails = USUAL
+    public_key: str = ""
 
     def __repr__(self) -> str:
         """Return the endpoint without its password."""
@@ -165,27 +169,9 @@ class Session:
         if self._silence is not None and not self._patience.over:
             raise Unreachable(self._silence.message, self._silence.fix)
         endpoint = self.endpoint
-        password = endpoint.password.encode("utf-8")
         connection: Connection[Any] | None = None
         try:
-            connection = DriverConnection(
-                resolver=self._resolver,
-                beat=self._beat,
-                unix_socket=endpoint.socket,
-                host=endpoint.host,
-                port=endpoint.port,
-                user=endpoint.user,
-                password=password,
-                connect_timeout=endpoint.timeout,
-                read_timeout=endpoint.timeout,
-                write_timeout=endpoint.timeout,
-                autocommit=True,
-                charset="utf8mb4",
-                program_name="innobrim",
-                ssl=_tls(endpoint),
-                ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
-                defer_connect=True,
-            )
+            connection = opened(endpoint, endpoint.timeout, resolver=self._resolver, beat=self._beat)
             connection.connect()
             self._beat(endpoint.timeout)
             with connection.cursor() as cursor:
@@ -237,18 +223,64 @@ def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:
     return connected and error_number(error) in {0, LOST}
 
 
-def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
-    """Return how a required encryption is set up; None where the driver decides.
+def opened(
+    endpoint: Endpoint,
+    timeout: float,
+    *,
+    connect_timeout: float | None = None,
+    resolver: Resolver = RESOLVER,
+    beat: Callable[[float], None] = lambda _: None,
+) -> DriverConnection:
+    """Return a connection that is still to connect; each of its waits is bounded.
+
+    Args:
+        endpoint: where to, and as whom.
+        timeout: seconds for each read and write.
+        connect_timeout: seconds for finding the host and connecting; as long as ``timeout`` where it is None.
+        resolver: finds the host.
+        beat: told before each wait while connecting how long that may take, seconds.
 
     Raises:
-        Unreachable: the certificate authority cannot be read.
+        Unreachable: a file for the encryption cannot be read.
     """
-    if endpoint.socket is not None or endpoint.tls != "required":
+    encryption = _tls(endpoint)
+    preferred = endpoint.tls == "preferred"
+    return DriverConnection(
+        resolver=resolver,
+        beat=beat,
+        preferred=encryption if preferred else None,
+        unix_socket=endpoint.socket,
+        host=endpoint.host,
+        port=endpoint.port,
+        user=endpoint.user,
+        password=endpoint.password.encode("utf-8"),
+        connect_timeout=timeout if connect_timeout is None else connect_timeout,
+        read_timeout=timeout,
+        write_timeout=timeout,
+        autocommit=True,
+        charset="utf8mb4",
+        program_name="innobrim",
+        ssl=None if preferred else encryption,
+        ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
+        server_public_key=endpoint.public_key.encode() or None,
+        defer_connect=True,
+    )
+
+
+def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
+    """Return how the connection is encrypted; None where it is not.
+
+    Raises:
+        Unreachable: one of the files for it cannot be read.
+    """
+    if endpoint.socket is not None or endpoint.tls == "off":
         return None
+    authority = None if endpoint.tls == "preferred" else endpoint.tls_ca
     try:
-        return required(endpoint.tls_ca)
+        return required(authority, endpoint.tls_details, host_name=endpoint.tls != "verify_ca")
     except OSError as error:
+        named = f"server.tls_ca = {authority}" if authority else "the files for TLS"
         raise Unreachable(
-            f"{endpoint}: server.tls_ca = {endpoint.tls_ca}: {error.strerror or error}",
-            "it must be a readable file of certificates (PEM)",
+            f"{endpoint}: {named}: {error.strerror or error}",
+            "each must be a readable file of certificates (PEM)",
         ) from error

@@ -1,4 +1,4 @@
-"""The driver's connection, with a limit on finding the host, and encryption that costs nothing to prepare."""
+"""The driver's connection: a limit on finding the host, cheap encryption, and a password that is kept."""
 
 from __future__ import annotations
 
@@ -13,11 +13,23 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.protocol import MysqlPacket
 
-from tuner.servers.encryption import unchecked
+from tuner.servers.encryption import required
+from tuner.servers.passwords import NATIVE, SCRAMBLED, Login, without_name
 from tuner.servers.resolve import RESOLVER, Address, Resolver
 
 if TYPE_CHECKING:
-    _Connection = Connection[Any]
+
+    class _Connection(Connection[Any]):
+        """What the driver's stubs leave out."""
+
+        salt: bytes
+        _sock: socket.socket
+        _auth_plugin_name: str
+
+        def _process_auth(self, plugin_name: bytes, auth_packet: Any) -> Any: ...  # noqa: ANN401 - the driver's own
+        def _get_server_information(self) -> None: ...
+        def _request_authentication(self) -> None: ...
+
 else:
     _Connection = Connection
 
@@ -31,6 +43,8 @@ class DriverConnection(_Connection):
     And where encryption is only preferred, it makes a context at every attempt, before it connects, and loads
     every certificate authority of the system into it: 0.8 MiB and 20 ms for a check that it then turns off.
 
+    And it sends the password itself to whoever asks for it; here ``tuner.servers.passwords`` decides that.
+
     Connecting has up to eight waits, each as long as the limit: reaching the host, greeting, encryption, four
     answers of the authentication (three with encryption), character set, autocommit. Each is announced.
     """
@@ -41,6 +55,7 @@ class DriverConnection(_Connection):
         connect_timeout: float,
         resolver: Resolver = RESOLVER,
         beat: Callable[[float], None] = lambda _: None,
+        preferred: ssl.SSLContext | None = None,
         **given: Any,  # noqa: ANN401 - the driver's own arguments
     ) -> None:
         """Prepare; see the driver.
@@ -49,12 +64,14 @@ class DriverConnection(_Connection):
             connect_timeout: for finding the host and connecting, seconds.
             resolver: finds it.
             beat: told before each wait for the server while connecting how long that may take, seconds.
+            preferred: for encryption where the server offers it; None is the one that checks nothing.
             given: the driver's further arguments.
         """
         self._resolver = resolver
         self._seconds = connect_timeout
         self._beat = beat
         self._connecting = False
+        self._preferred = preferred
         super().__init__(connect_timeout=connect_timeout, **given)
 
     def connect(self, sock: socket.socket | None = None) -> None:
@@ -101,7 +118,44 @@ class DriverConnection(_Connection):
         return first_of(found, deadline)
 
     def _create_ssl_ctx(self, wanted: ssl.SSLContext | dict[str, Any]) -> ssl.SSLContext:
-        return wanted if isinstance(wanted, ssl.SSLContext) else unchecked()
+        return wanted if isinstance(wanted, ssl.SSLContext) else self._preferred or required(None)
+
+    @property
+    def wire(self) -> socket.socket:
+        """Return the socket in use, the encrypted one from encryption on."""
+        return self._sock
+
+    def next_packet(self) -> Any:  # noqa: ANN401 - the driver's own
+        """Return the server's next packet.
+
+        Raises:
+            pymysql.MySQLError: it is an error, or there is none.
+        """
+        packet = self._read_packet()
+        packet.check_error()
+        return packet
+
+    def by_the_driver(self, method: str, packet: Any) -> Any:  # noqa: ANN401 - the driver's own
+        """Log in by the driver's own code for a method; return the server's next packet."""
+        return super()._process_auth(method.encode(), packet)
+
+    def _get_server_information(self) -> None:
+        super()._get_server_information()
+        if self._auth_plugin_name and self._auth_plugin_name not in SCRAMBLED:
+            self._auth_plugin_name = (
+                NATIVE  # a server that wants another method asks for it, and is judged then
+            )
+
+    def _request_authentication(self) -> None:
+        try:
+            super()._request_authentication()
+        except pymysql.OperationalError as error:
+            if error.args == ("received unknown auth switch request",):
+                raise without_name() from error
+            raise
+
+    def _get_auth_plugin_handler(self, plugin_name: bytes) -> Login:
+        return Login(self, plugin_name.decode("utf-8", "replace"))
 
 
 def first_of(addresses: Sequence[Address], deadline: float) -> socket.socket:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,13 @@ END = b"\xfe\x00\x00\x02\x00"
 CAPABILITIES = 0x0008A201
 """Protocol 4.1, long password, transactions, secure connection, plug-in authentication; no TLS."""
 
+ENCRYPTS = 0x00000800
+"""The capability of TLS."""
+
+CERTIFICATES = Path(__file__).parents[2] / "fixtures" / "mysqld"
+PUBLIC_KEY = b"-----BEGIN PUBLIC KEY-----\n"
+SALT = b"abcdefghijklmnopqrst"
+
 Rows = list[tuple[str, ...]]
 Answer = Rows | tuple[int, str] | str
 """Rows; number and text of an error; ``hang`` or ``close``."""
@@ -37,9 +46,15 @@ class Mysqld:
         answers: called with each statement that is not a SET.
         greets: say hello; False accepts and stays silent.
         denies: number and text to refuse the login with.
-        plugin: how it asks for the password.
+        plugin: how it asks for the password in its greeting.
+        wants: how it asks for the password after the login; None asks for all of it where the greeting
+            named caching_sha2_password.
+        answers_login: packets that it says after the login, one for each answer, in place of any method.
+        version: what the greeting says.
+        tls: for encryption, which is not offered without.
         statements: all that was asked, SETs included.
         logins: what came as the answer to the greeting.
+        heard: every packet of every login.
         noticed: called with each statement before it is answered.
     """
 
@@ -48,8 +63,13 @@ class Mysqld:
         self.greets = True
         self.denies: tuple[int, str] | None = None
         self.plugin = b"mysql_native_password"
+        self.wants: bytes | None = None
+        self.answers_login: list[bytes] = []
+        self.version = b"9.7.4"
+        self.tls: ssl.SSLContext | None = None
         self.statements: list[str] = []
         self.logins: list[bytes] = []
+        self.heard: list[bytes] = []
         self.noticed: Callable[[str], None] = lambda _statement: None
         self.open = threading.Event()
         self._listener = listener
@@ -78,40 +98,73 @@ class Mysqld:
 
     def _serve(self, connection: socket.socket, number: int) -> None:
         connection.settimeout(PATIENCE)
-        with connection, contextlib.suppress(OSError, EOFError):
+        with contextlib.ExitStack() as opened, contextlib.suppress(OSError, EOFError):
+            opened.enter_context(connection)
             if not self.greets:
                 self.open.wait(PATIENCE)
                 return
-            self._log_in(connection, number)
+            connection = self._log_in(connection, number, opened)
             while (packet := _receive(connection)[1])[:1] == b"\x03":
                 if not self._answer(connection, packet[1:].decode()):
                     return
 
-    def _log_in(self, connection: socket.socket, number: int) -> None:
-        low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
+    def _log_in(self, connection: socket.socket, number: int, opened: contextlib.ExitStack) -> socket.socket:
+        """Greet and let in; return the connection as it is from then on, encrypted or not."""
+        offered = CAPABILITIES | (ENCRYPTS if self.tls is not None else 0)
+        low, high = offered & 0xFFFF, offered >> 16
         _send(
             connection,
             0,
-            b"\x0a9.7.4\x00"
+            b"\x0a"
+            + self.version
+            + b"\x00"
             + struct.pack("<I", number)
-            + b"abcdefgh\x00"
+            + SALT[:8]
+            + b"\x00"
             + struct.pack("<HBHHB", low, 255, 2, high, 21)
             + bytes(10)
-            + b"ijklmnopqrst\x00"
+            + SALT[8:]
+            + b"\x00"
             + self.plugin
             + b"\x00",
         )
-        at, login = _receive(connection)
+        at, login = self._hear(connection)
+        if self.tls is not None and int.from_bytes(login[:4], "little") & ENCRYPTS:
+            connection = opened.enter_context(self.tls.wrap_socket(connection, server_side=True))
+            at, login = self._hear(connection)
         self.logins.append(login)
         if self.denies is not None:
             _send(connection, at + 1, _error(*self.denies))
             raise EOFError
-        if self.plugin == b"caching_sha2_password":
-            _send(connection, at + 1, b"\x01\x04")
-            at, _request = _receive(connection)
-            _send(connection, at + 1, b"\x01-----BEGIN PUBLIC KEY-----\n")
-            _receive(connection)
+        for said in self.answers_login:
+            _send(connection, at + 1, said)
+            at, _ = self._hear(connection)
+        caching = self.plugin if self.plugin == b"caching_sha2_password" else None
+        if (wants := self.wants or caching) is not None:
+            at = self._ask(connection, at, wants)
         _send(connection, at + 1, OK)
+        return connection
+
+    def _ask(self, connection: socket.socket, at: int, method: bytes) -> int:
+        """Ask for the password by a method, as long as it is answered; return the last packet's number."""
+        reply = b""
+        if method != self.plugin or method == b"sha256_password":
+            said = b"\x05Password: " if method == b"dialog" else SALT + b"\x00"
+            old = method == b"mysql_old_password"
+            _send(connection, at + 1, b"\xfe" if old else b"\xfe" + method + b"\x00" + said)
+            at, reply = self._hear(connection)
+        if method == b"caching_sha2_password":
+            _send(connection, at + 1, b"\x01\x04")
+            at, reply = self._hear(connection)
+        if reply in {b"\x01", b"\x02"}:
+            _send(connection, at + 1, b"\x01" + PUBLIC_KEY)
+            at, reply = self._hear(connection)
+        return at
+
+    def _hear(self, connection: socket.socket) -> tuple[int, bytes]:
+        at, packet = _receive(connection)
+        self.heard.append(packet)
+        return at, packet
 
     def _answer(self, connection: socket.socket, statement: str) -> bool:
         self.statements.append(statement)
@@ -169,6 +222,13 @@ def _send_rows(connection: socket.socket, rows: Rows) -> None:
     packets += [b"".join(map(_text, row)) for row in rows] + [END]
     for number, packet in enumerate(packets, start=1):
         _send(connection, number, packet)
+
+
+def server_context(name: str = "named") -> ssl.SSLContext:
+    """Return a server's TLS with one of the certificates."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / f"{name}.crt", CERTIFICATES / f"{name}.key")
+    return context
 
 
 def endpoint(listener: socket.socket, **changes: str) -> Endpoint:

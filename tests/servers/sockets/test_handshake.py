@@ -1,0 +1,149 @@
+"""Encryption that does not come about says why, and what there is to choose from."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Any
+
+import pytest
+
+from tests.servers.sockets.mysqld import CERTIFICATES, LIMIT, PASSWORD, Mysqld, refused, server_context
+from tuner.servers.connect import Endpoint, Session
+from tuner.servers.encryption import TlsDetails
+
+CA = str(CERTIFICATES / "ca.crt")
+ANOTHER = str(CERTIFICATES / "other.crt")
+
+
+def session(listener: socket.socket, **values: Any) -> Session:  # noqa: ANN401 - the endpoint's fields
+    """Return a session to a server of ours."""
+    port = listener.getsockname()[1]
+    return Session(Endpoint(user="innobrim", password=PASSWORD, port=port, timeout=LIMIT, **values))
+
+
+def old_context() -> ssl.SSLContext:
+    """Return the TLS of a server that has nothing newer than 1.1."""
+    context = server_context()
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning, match="TLSv1 is deprecated"):
+        context.minimum_version = ssl.TLSVersion.TLSv1
+    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    return context
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"tls": "preferred"},
+        {"tls": "required"},
+        {"tls": "verify_ca", "tls_ca": CA},
+        {"tls": "verify_identity", "tls_ca": CA},
+    ],
+)
+def test_a_server_with_old_tls_alone_is_told(
+    listener: socket.socket, mysqld: Mysqld, values: dict[str, str]
+) -> None:
+    """Where a server offers TLS 1.0 or 1.1 alone, that is said with the ways out, and nothing is sent."""
+    mysqld.version, mysqld.tls = b"5.7.23-log", old_context()
+
+    said, _ = refused(session(listener, **values))
+
+    assert "5.7.23-log" in said
+    assert "TLS 1.0 or 1.1" in said
+    assert 'tls = "off"' in said
+    assert "unix socket" in said
+    assert "upgrade the server" in said
+    assert mysqld.logins == []
+
+
+def test_a_server_with_old_tls_alone_works_without(listener: socket.socket, mysqld: Mysqld) -> None:
+    """On loopback tls = off is a way to such a server, as the message says."""
+    mysqld.version, mysqld.tls = b"5.7.23-log", old_context()
+    there = session(listener, tls="off")
+
+    assert there.query("SELECT 1") == (("1",),)
+    there.drop()
+
+
+def test_a_version_that_the_option_file_rules_out_is_named(listener: socket.socket, mysqld: Mysqld) -> None:
+    """Where tls-version asks for more than the server has, tls-version is what the message names."""
+    mysqld.tls = server_context()
+    mysqld.tls.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    said, _ = refused(session(listener, tls_details=TlsDetails(lowest="TLSv1.3")))
+
+    assert "tls-version" in said
+    assert "TLS 1.3" in said
+
+
+def test_a_server_that_ends_the_handshake_is_told(listener: socket.socket) -> None:
+    """A server whose encryption breaks off is not taken for one that is down."""
+    mysqld = Mysqld(listener)
+    mysqld.tls = server_context()
+    mysqld.tls.set_ciphers("ECDHE-RSA-AES256-GCM-SHA384")
+    mysqld.tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        said, _ = refused(session(listener))
+    finally:
+        mysqld.end()
+
+    assert "encryption with this server (9.7.4) failed" in said
+    assert "unix socket" in said
+
+
+def test_a_certificate_without_a_host_name_can_be_checked(listener: socket.socket, mysqld: Mysqld) -> None:
+    """Certificates as MySQL makes them for itself name no host: verify_ca takes them."""
+    mysqld.tls = server_context("nameless")
+    there = session(listener, tls="verify_ca", tls_ca=CA)
+
+    assert there.query("SELECT 1") == (("1",),)
+    there.drop()
+
+
+@pytest.mark.parametrize("tls", ["verify_identity", "required"])
+def test_a_certificate_without_a_host_name_says_how_it_can_be_checked(
+    listener: socket.socket, mysqld: Mysqld, tls: str
+) -> None:
+    """Where the name is wanted and there is none, the message names the check that does without."""
+    mysqld.tls = server_context("nameless")
+
+    said, _ = refused(session(listener, tls=tls, tls_ca=CA))
+
+    assert 'tls = "verify_ca"' in said
+    assert mysqld.logins == []
+
+
+@pytest.mark.parametrize("tls", ["verify_ca", "verify_identity", "required"])
+def test_another_authority_is_never_taken(listener: socket.socket, mysqld: Mysqld, tls: str) -> None:
+    """A certificate that the named authority has not signed ends it before the login, by every check."""
+    mysqld.tls = server_context()
+
+    said, _ = refused(session(listener, tls=tls, tls_ca=ANOTHER))
+
+    assert "correct server.tls_ca" in said
+    assert mysqld.logins == []
+
+
+def test_a_certificate_of_the_host_is_taken(listener: socket.socket, mysqld: Mysqld) -> None:
+    """With the right name and the right authority the strictest check passes."""
+    mysqld.tls = server_context()
+    there = session(listener, tls="verify_identity", tls_ca=CA)
+
+    assert there.query("SELECT 1") == (("1",),)
+    there.drop()
+
+
+def test_a_server_may_ask_for_a_certificate_of_ours(listener: socket.socket, mysqld: Mysqld) -> None:
+    """An account that REQUIREs a certificate gets the one that the option file names; preferred is enough."""
+    mysqld.tls = server_context()
+    mysqld.tls.verify_mode = ssl.CERT_REQUIRED
+    mysqld.tls.load_verify_locations(CA)
+    ours = TlsDetails(certificate=str(CERTIFICATES / "named.crt"), key=str(CERTIFICATES / "named.key"))
+    there = session(listener, tls_details=ours)
+
+    assert there.query("SELECT 1") == (("1",),)
+    there.drop()
+    said, _ = refused(session(listener))
+    assert "certificate" in said
