@@ -165,7 +165,7 @@ class Session:
         if self._silence is not None and not self._patience.over:
             raise Unreachable(self._silence.message, self._silence.fix)
         endpoint = self.endpoint
-        password = endpoint.password.encode("utf-8")
+        password = endpoint.password.encode("utf-8", "surrogateescape")
         connection: Connection[Any] | None = None
         try:
             connection = DriverConnection(
