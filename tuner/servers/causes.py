@@ -12,6 +12,8 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import ER
 
+from tuner.printable import printable
+from tuner.servers.refusals import ED25519, UNKNOWN, refusal
 from tuner.servers.resolve import UnresolvedError
 
 if TYPE_CHECKING:
@@ -22,14 +24,17 @@ LOST = 2013
 
 FIXES: Mapping[int, str] = {
     1040: "raise max_connections, or close connections that nobody needs",
-    1044: "check user and password",
-    1045: "check user and password",
     1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
-    1130: "create the account for this host, or for '%'",
-    1698: "check user and password",
     2026: 'turn TLS on in the server, or set server.tls = "preferred"',
 }
 """What helps against an error of connecting, by number."""
+
+LIBRARIES: Mapping[str, str] = {
+    "cryptography": "use the unix socket, a server with TLS, or install the extra: "
+    "pip install 'innobrim[rsa]'",
+    "pynacl": ED25519,
+}
+"""What helps where the driver lacks a library for the account's plugin, by what it says of it."""
 
 CUT_SHORT = frozenset({ER.QUERY_TIMEOUT, ER.STATEMENT_TIMEOUT, ER.QUERY_INTERRUPTED, ER.LOCK_WAIT_TIMEOUT})
 """The server's errors for a statement that took too long: MySQL's time limit, MariaDB's, a KILL, a lock."""
@@ -60,14 +65,22 @@ def cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Excepti
     if not hasattr(connection, "server_capabilities"):
         return _ungreeted(endpoint, error)
     words = in_words(error)
-    if "cryptography" in words:
-        extra = "pip install 'innobrim[rsa]'"
-        return words, f"use the unix socket, a server with TLS, or install the extra: {extra}"
+    if fix := next((fix for library, fix in LIBRARIES.items() if library in words), ""):
+        return words, fix
     if isinstance(error.__context__, ssl.SSLCertVerificationError):
         return words, "correct server.tls_ca, or the server's certificate"
     if isinstance(error.__context__, TimeoutError):
         return words, f"{HANGS}, or raise server.timeout"
-    return words, FIXES.get(error_number(error), "")
+    return words, _answered(endpoint, connection, error)
+
+
+def _answered(endpoint: Endpoint, connection: Connection[Any] | None, error: Exception) -> str:
+    """Return what helps against an answer of the server's, which is there and need not be started."""
+    number = error_number(error)
+    encrypted = endpoint.socket is not None or bool(getattr(connection, "_secure", False))
+    fix = FIXES.get(number) or refusal(endpoint, number, in_words(error), encrypted=encrypted)
+    sent = isinstance(error, pymysql.MySQLError) and number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - as above
+    return fix or (UNKNOWN if sent else "")
 
 
 def _unreached(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
@@ -101,7 +114,7 @@ def _ungreeted(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
     """Say why something listens and sent no greeting that the driver understood."""
     number = error_number(error)
     if number not in (0, LOST):
-        return in_words(error), FIXES.get(number, "")
+        return in_words(error), _answered(endpoint, None, error)
     fix = ASK_SOCKET if endpoint.socket else "correct host and port"
     if isinstance(error.__context__, TimeoutError):
         silent = f"no greeting within {endpoint.timeout:g} s"
@@ -118,7 +131,7 @@ def error_number(error: BaseException) -> int:
 
 
 def in_words(error: BaseException) -> str:
-    """Return the error as one line."""
+    """Return the error as one line, whose words the server may have chosen."""
     number = error_number(error)
-    text = str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__
+    text = printable(str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__)
     return f"{text} (error {number})" if number else text

@@ -38,6 +38,7 @@ class Mysqld:
         greets: say hello; False accepts and stays silent.
         denies: number and text to refuse the login with.
         plugin: how it asks for the password.
+        switches: the plugin that the account turns out to have, once it is named; empty for none other.
         statements: all that was asked, SETs included.
         logins: what came as the answer to the greeting.
         noticed: called with each statement before it is answered.
@@ -48,6 +49,7 @@ class Mysqld:
         self.greets = True
         self.denies: tuple[int, str] | None = None
         self.plugin = b"mysql_native_password"
+        self.switches = b""
         self.statements: list[str] = []
         self.logins: list[bytes] = []
         self.noticed: Callable[[str], None] = lambda _statement: None
@@ -106,6 +108,9 @@ class Mysqld:
         if self.denies is not None:
             _send(connection, at + 1, _error(*self.denies))
             raise EOFError
+        if self.switches:
+            _send(connection, at + 1, b"\xfe" + self.switches + b"\x00" + b"abcdefghijklmnopqrst\x00")
+            at, _answer = _receive(connection)
         if self.plugin == b"caching_sha2_password":
             _send(connection, at + 1, b"\x01\x04")
             at, _request = _receive(connection)
