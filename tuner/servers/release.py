@@ -13,7 +13,7 @@ LONGEST = 120
 
 EXAMPLES = "such as 8.0.46 or 10.11.18-MariaDB"
 
-_WORD = r"[A-Za-z0-9_.:+~()-]+"
+_WORD = r"[A-Za-z0-9_.,:+=~@()-]+"
 _VERSION = re.compile(rf"[0-9]{{1,2}}\.[0-9]{{1,3}}(?![0-9])(?:{_WORD})?(?: {_WORD})*")
 """Numbers, then marks of who built it; MariaDB of Debian has words after a blank, as does a proxy."""
 
