@@ -16,6 +16,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "s": " ", '"': '"', "'": "'", "\\": "\\"}
 ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\t": r"\t", "\r": r"\r", "\b": r"\b"}
 """How ``written`` has a letter, the backslash first."""
+_BARE = re.compile(r"[A-Za-z0-9_.@%+-]+")
 _SPACE = " \t\r\n\v\f"
 _PAIR = 2
 
@@ -57,7 +58,9 @@ def includes(text: str) -> list[str]:
 
 
 def written(value: str) -> str:
-    """Return a value as a line of an option file has it, in quotes."""
+    """Return a value as a line of an option file has it, in quotes where it needs them."""
+    if _BARE.fullmatch(value):
+        return value
     for letter, escape in ESCAPED.items():
         value = value.replace(letter, escape)
     return f'"{value}"'

@@ -69,8 +69,9 @@ and escapes, `[CLIENT]` is `[client]`, bytes that are no UTF-8 are taken as they
 the unix socket unless `protocol = tcp`, and another host is TCP whatever socket stands beside it. A socket
 that nothing names is `$MYSQL_UNIX_PORT`, or the first of
 {", ".join(f"`{one}`" for one in SOCKETS)} that is there.
-Without any address at all it is TCP to 127.0.0.1. `!include` is not followed. A file that other accounts can
-change is refused; one with a password that they can read is used with a warning.
+Without any address at all it is TCP to 127.0.0.1, and `server.host` is always TCP, `localhost` too.
+`!include` is not followed. A file that other accounts can change is refused; one with a password that they
+can read is used with a warning.
 
 An option file or a `server.tls_ca` that cannot be read ends a command that connects, with exit 2.
 """
