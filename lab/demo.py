@@ -13,6 +13,7 @@ from lab.plant.server import SimulatedServer
 from lab.servers.base import LabServer, ServerSpec
 from lab.servers.choose import Choice, Family
 from lab.servers.flavour import product
+from lab.servers.version import version_said
 from lab.servers.warm import FORGET_SECONDS, forgetting, warm
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 from tuner.clock import Clock
@@ -194,7 +195,8 @@ def real_server(choice: Choice, family: Family, say: Callable[[str], None]) -> I
     """
     load = Load()
     with choice.server(SPECS[family]) as server:
-        version, comment = server.query("SELECT VERSION(), @@version_comment")[0]
+        said, comment = server.query("SELECT VERSION(), @@version_comment")[0]
+        version = version_said(said)
         say(f"{product(version, comment)} {version} is up; filling {load.tables} tables of {load.rows} rows")
         prepare(server, load)
         if family == "mariadb":

@@ -122,7 +122,9 @@ def test_a_redo_log_that_needs_a_restart_is_said_to(server: Odd) -> None:
     assert "innodb_log_file_size × innodb_log_files_in_group = 1073741824 in my.cnf and restart" in found.fix
 
 
-@pytest.mark.parametrize("provider", ["Amazon RDS", "Google Cloud SQL"])
+@pytest.mark.parametrize(
+    "provider", ["Amazon RDS", "Google Cloud SQL", "Azure Database for MySQL", "MySQL HeatWave"]
+)
 def test_a_managed_redo_log_that_needs_a_restart_is_no_matter_of_my_cnf(server: Odd, provider: str) -> None:
     """Whose server is managed has no my.cnf and restarts no mysqld: the provider does both."""
     server.changed_facts = {

@@ -87,3 +87,13 @@ def test_the_journal_gets_priorities(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [line[:3] for line in journal] == ["<4>", "<6>"]
     assert [json.loads(line[3:])["event"] for line in journal] == ["held", "minute"]
     assert [json.loads(line)["event"] for line in plain] == ["held", "minute"]
+
+
+def test_json_steers_no_terminal(stream: io.StringIO) -> None:
+    """What a server said is in the log as it was, and the terminal that shows it obeys none of it."""
+    said = "evil \x9b2J \x1b[2J \u2028 \u202e \x7f ü"
+    logs.log.warning("waiting", reason=said)
+
+    (line,) = lines(stream)
+    assert line["reason"] == said
+    assert all(one.isprintable() for one in stream.getvalue().split("\n"))

@@ -45,6 +45,23 @@ FINDING = Finding(
             ),
             "takes the place of all flags",
         ),
+        (
+            "Azure Database for MySQL",
+            (
+                "az mysql flexible-server parameter set-batch --resource-group GROUP --server-name SERVER "
+                '--source user-override --args innodb_io_capacity_max="450" innodb_io_capacity="225"'
+            ),
+            "does not offer is refused",
+        ),
+        (
+            "MySQL HeatWave",
+            (
+                "oci mysql configuration create --compartment-id COMPARTMENT --shape-name SHAPE "
+                "--parent-configuration-id CONFIGURATION --variables "
+                '\'{"innodbIoCapacityMax": 450, "innodbIoCapacity": 225}\''
+            ),
+            "the DB system is then given",
+        ),
     ],
 )
 def test_advice_comes_in_the_providers_way(provider: str, command: str, warning: str) -> None:
@@ -73,7 +90,9 @@ def test_a_variable_that_is_set_twice_is_one_list() -> None:
     assert google.endswith("--database-flags=^:^innodb_monitor_enable=module_log,module_buffer")
 
 
-@pytest.mark.parametrize("provider", ["Amazon RDS", "Google Cloud SQL"])
+@pytest.mark.parametrize(
+    "provider", ["Amazon RDS", "Google Cloud SQL", "Azure Database for MySQL", "MySQL HeatWave"]
+)
 @pytest.mark.parametrize("clears", [ENABLE, f"matching readings, after {ENABLE}"])
 def test_what_ends_a_hold_is_told_in_the_providers_way(provider: str, clears: str) -> None:
     """A hold that statements would end names none that the provider refuses, whoever reads the advice."""

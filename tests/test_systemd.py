@@ -42,11 +42,13 @@ def heard(end: socket.socket) -> dict[str, str]:
 
 
 def test_what_is_sent_arrives(manager: socket.socket) -> None:
-    """Ready, alive, reloading, stopping, each with its assignments, a status always on one line."""
+    """Ready, alive, reloading, stopping, each with its assignments; a status is one plain line."""
     notifier = Notifier({"NOTIFY_SOCKET": str(manager.getsockname())})
 
     assert notifier.ready("mode=active\nage=61%")
     assert heard(manager) == {"READY": "1", "STATUS": "mode=active age=61%"}
+    assert notifier.alive("age=62%\x1b[2J")
+    assert heard(manager) == {"WATCHDOG": "1", "STATUS": "age=62%?[2J"}
     assert notifier.alive("age=62%")
     assert heard(manager) == {"WATCHDOG": "1", "STATUS": "age=62%"}
     assert notifier.reloading()

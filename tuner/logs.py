@@ -18,7 +18,7 @@ from typing import Any, Literal, TextIO
 import msgspec
 
 from tuner.imports import hidden
-from tuner.printable import printable
+from tuner.printable import escaped, printable
 
 with hidden("rich"):  # 3 MB of coloured tracebacks, which a daemon never prints
     import structlog
@@ -168,4 +168,4 @@ def _on_one_line(_logger: object, _method: str, event: MutableMapping[str, Any])
 
 
 def _to_json(value: object, **_: object) -> str:
-    return msgspec.json.encode(value, enc_hook=str).decode()
+    return escaped(msgspec.json.encode(value, enc_hook=str).decode())

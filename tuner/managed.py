@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -42,9 +43,35 @@ def _cloud_sql(assignments: Sequence[Assignment]) -> tuple[str, str]:
     return how, f"gcloud sql instances patch INSTANCE --database-flags={flags}"
 
 
+def _azure(assignments: Sequence[Assignment]) -> tuple[str, str]:
+    values = " ".join(f'{name}="{value}"' for name, value in assignments)
+    how = "as server parameters; one that Azure does not offer is refused, a static one takes a restart"
+    return how, (
+        "az mysql flexible-server parameter set-batch --resource-group GROUP --server-name SERVER "
+        f"--source user-override --args {values}"
+    )
+
+
+def _heatwave(assignments: Sequence[Assignment]) -> tuple[str, str]:
+    variables = {
+        re.sub("_([a-z])", lambda letter: letter[1].upper(), name): int(value) if value.isdigit() else value
+        for name, value in assignments
+    }
+    how = (
+        "in a configuration of your own, which the DB system is then given; a variable that HeatWave does "
+        "not offer is refused, and nobody can set it"
+    )
+    return how, (
+        "oci mysql configuration create --compartment-id COMPARTMENT --shape-name SHAPE "
+        f"--parent-configuration-id CONFIGURATION --variables '{json.dumps(variables)}'"
+    )
+
+
 _WAYS: Mapping[str, Callable[[Sequence[Assignment]], tuple[str, str]]] = {
     "Amazon RDS": _rds,
     "Google Cloud SQL": _cloud_sql,
+    "Azure Database for MySQL": _azure,
+    "MySQL HeatWave": _heatwave,
 }
 """By what ``Facts.managed`` says."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+
+_BEYOND_ASCII = re.compile(r"[\x7f-\U0010ffff]")
 
 
 def printable(words: str) -> str:
@@ -18,3 +21,19 @@ def _seen(one: str) -> str:
     if one.isprintable():
         return one
     return " " if one == "\t" or unicodedata.category(one) == "Zs" else "?"
+
+
+def escaped(json: str) -> str:
+    r"""Return JSON text with what is not to be seen as \u escapes: the same value for whoever reads it.
+
+    JSON itself escapes no control characters but those below a blank.
+    """
+    return _BEYOND_ASCII.sub(_as_escape, json)
+
+
+def _as_escape(found: re.Match[str]) -> str:
+    one = found[0]
+    if one.isprintable():
+        return one
+    units = one.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -8,6 +8,8 @@ import time
 from collections import deque
 from collections.abc import Mapping
 
+from tuner.printable import printable
+
 
 class Notifier:
     """Sends to ``$NOTIFY_SOCKET``; silent where there is none. Never blocks and never raises."""
@@ -91,4 +93,4 @@ def watchdog_seconds(environ: Mapping[str, str], pid: int | None = None) -> floa
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))

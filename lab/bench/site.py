@@ -15,6 +15,7 @@ from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
 from lab.servers.flavour import product
+from lab.servers.version import version_said
 from lab.servers.warm import FORGET_SECONDS, forgetting
 from lab.workloads.course import COURSES
 from lab.workloads.course_run import CourseRun
@@ -85,7 +86,7 @@ class Site:
             self._say(self.server.begins)
             stack.enter_context(self.server)
             version, comment = self.server.query("SELECT VERSION(), @@version_comment")[0]
-            self.version = str(version)
+            self.version = version_said(version)
             self.product = product(self.version, str(comment))
             self.default = self._default()
             load = self._load()

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 
 from lab.servers.flavour import Flavour, Product, product
+from lab.servers.spec import LabServerError
+from tuner.servers.release import version_of
 
 OLDEST: dict[Product, tuple[int, ...]] = {"MySQL": (5, 6), "Percona Server": (5, 7), "MariaDB": (10, 5)}
 """The first version of each that is supported."""
@@ -55,3 +57,15 @@ def read_version(text: str) -> Version | None:
 def dotted(numbers: tuple[int, ...]) -> str:
     """Return a version's numbers as people write them."""
     return ".".join(map(str, numbers))
+
+
+def version_said(version: object) -> str:
+    """Return a server's ``@@version``, out of which pages are made.
+
+    Raises:
+        LabServerError: it is no version.
+    """
+    try:
+        return version_of(str(version))
+    except ValueError as error:
+        raise LabServerError(f"the server says as its version what is none: {error}") from error

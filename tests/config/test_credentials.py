@@ -112,12 +112,12 @@ def test_what_is_not_followed_or_empty_is_said(options: Path) -> None:
 
 
 def test_broken_files_are_refused_with_the_reason(tmp_path: Path) -> None:
-    """Missing, no text, and a port that is none."""
+    """Missing, a name that is no text, and a port that is none."""
     path = tmp_path / "my.cnf"
     section = ServerSection(defaults_file=str(path))
     with pytest.raises(ConfigError, match="no such file"):
         read_credentials(section, environ={})
-    path.write_bytes(b"[client]\npassword=\xff\n")
+    path.write_bytes(b"[client]\nuser=\xff\n")
     with pytest.raises(ConfigError, match="not UTF-8"):
         read_credentials(section, environ={})
     path.write_text("[client]\nport=70000\n")

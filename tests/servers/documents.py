@@ -53,6 +53,14 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "mariadb-10.11": ("storage/innobase/log/log0log.cc of MariaDB 10.11.18 (log_t::set_capacity)",),
     "rds": (_RDS_MANUAL, "Amazon RDS: basedir below /rdsdbbin/"),
     "cloudsql": ("Cloud SQL for MySQL documentation: database flags; versions end in -google",),
+    "azure": (
+        "Azure Database for MySQL flexible server documentation: no SUPER; versions end in -azure",
+        "az mysql flexible-server parameter set-batch, Azure CLI reference",
+    ),
+    "heatwave": (
+        "MySQL HeatWave documentation: DB system configurations; versions end in -cloud",
+        "oci mysql configuration create, OCI CLI reference",
+    ),
     "aurora": ("Amazon Aurora MySQL reference: aurora_version, parameters that do not apply to Aurora",),
 }
 """By family."""

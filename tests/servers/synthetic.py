@@ -191,6 +191,16 @@ SERVERS: dict[str, Server] = {
     "cloudsql-mysql-8.0.31": Server(
         "redo", "8.0.31-google", "(Google)", capacity(512 * MEBIBYTE), SOURCES["cloudsql"]
     ),
+    "azure-mysql-8.0.37": Server(
+        "redo", "8.0.37-azure", "Source distribution", capacity(512 * MEBIBYTE), SOURCES["azure"]
+    ),
+    "heatwave-mysql-8.0.36": Server(
+        "redo",
+        "8.0.36-u2-cloud",
+        "MySQL Enterprise - Cloud",
+        capacity(512 * MEBIBYTE),
+        SOURCES["heatwave"],
+    ),
     "aurora-3.07.1": Server(
         "redo",
         "8.0.36",

@@ -46,10 +46,17 @@ LAW = {
     "rds-mysql": "legacy",
     "rds-mariadb": "soft-limit",
     "cloudsql-mysql": "legacy",
+    "azure-mysql": "legacy",
+    "heatwave-mysql": "legacy",
 }
 """By what a fixture's name begins with, the first that fits."""
 
-PROVIDER = {"rds": "Amazon RDS", "cloudsql": "Google Cloud SQL"}
+PROVIDER = {
+    "rds": "Amazon RDS",
+    "cloudsql": "Google Cloud SQL",
+    "azure": "Azure Database for MySQL",
+    "heatwave": "MySQL HeatWave",
+}
 NARROW = {
     "mysql-26.7.0",
     "mysql-9.7.4",

@@ -184,6 +184,18 @@ def test_the_servers_own_range_is_known(variables: dict[str, str], highest: int)
         ({**NEW, "basedir": "/rdsdbbin/mysql-8.4.6.R1/"}, "Amazon RDS"),
         ({**MARIADB, "basedir": "/rdsdbbin/mariadb-11.8.6.R1/"}, "Amazon RDS"),
         ({**NEW, "version": "8.4.6-google", "version_comment": "(Google)"}, "Google Cloud SQL"),
+        ({**NEW, "version": "8.0.37-azure"}, "Azure Database for MySQL"),
+        ({**OLD, "version": "5.7.44-azure-log"}, "Azure Database for MySQL"),
+        ({**NEW, "version": "8.4.5-azure", "version_comment": "MySQL Azure"}, "Azure Database for MySQL"),
+        (
+            {**NEW, "version": "8.0.36-u2-cloud", "version_comment": "MySQL Enterprise - Cloud"},
+            "MySQL HeatWave",
+        ),
+        ({**NEW, "version": "9.2.1-cloud", "version_comment": "MySQL Enterprise - Cloud"}, "MySQL HeatWave"),
+        ({**NEW, "version_comment": "MySQL Enterprise - Cloud"}, "MySQL HeatWave"),
+        ({**NEW, "version_comment": "MySQL Enterprise Server - Commercial"}, ""),
+        ({**MARIADB, "version": "11.8.6-MariaDB-cloud"}, ""),
+        ({**NEW, "version": "8.4.6-cloudy"}, ""),
     ],
 )
 def test_managed_services_are_known(variables: dict[str, str], provider: str) -> None:

@@ -118,10 +118,11 @@ def test_the_direct_grant_is_the_second_choice() -> None:
     assert found[-1] == "GRANT SUPER ON *.* TO 'innobrim'@'localhost'"
 
 
+@pytest.mark.parametrize("version", ["8.0.31-google", "8.0.37-azure", "8.0.36-u2-cloud"])
 @pytest.mark.parametrize("direct", [False, True])
-def test_where_the_provider_takes_no_set_global_the_account_reads(*, direct: bool) -> None:
+def test_where_the_provider_takes_no_set_global_the_account_reads(version: str, *, direct: bool) -> None:
     """No statement is one that its administrator may not run: the script would end there."""
-    found = statements("8.0.31-google", direct=direct)
+    found = statements(version, direct=direct)
 
     assert any(one.startswith("CREATE USER IF NOT EXISTS 'innobrim'@") for one in found)
     assert "GRANT PROCESS ON *.* TO 'innobrim'@'localhost'" in found
@@ -249,3 +250,34 @@ def test_the_page_is_what_is_printed() -> None:
     written = Path(__file__).parents[2] / "docs" / "setup-sql.md"
 
     assert written.read_text(encoding="utf-8") == page(), COMMAND
+
+
+@pytest.mark.parametrize("version", [*VERSIONS, "5.7.3", "5.7.4"])
+def test_the_password_lasts(version: str) -> None:
+    """Wherever a password can expire by itself the daemon's does not: it would be locked out one day."""
+    found = [one for one in statements(version) if "PASSWORD EXPIRE NEVER" in one]
+
+    assert len(found) == (0 if version in {OLD, "5.7.3"} else 1)
+    assert all(one.startswith("ALTER USER 'innobrim'@'localhost' ") for one in found)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_new_password_is_set_once_the_account_is_there(version: str) -> None:
+    """It is set by the one statement that no account of before escapes; MySQL 5.6 has GRANT for both."""
+    found = [one for one in statements(version, renewed=True) if "IDENTIFIED BY 'it''s" in one]
+
+    assert len(found) == 1
+    assert found[0].startswith("GRANT USAGE" if version == OLD else "ALTER USER 'innobrim'@'localhost' ")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_account_for_another_machine_requires_tls(version: str) -> None:
+    """Made or given a new password, it is let in over TLS alone; without the switch, and here, in any way."""
+    far: dict[str, object] = {"accounts": ("innobrim@%",)}
+    found = statements(version, renewed=True, encrypted=True, **far)
+    passwords = [one for one in found if "'innobrim'@'%' IDENTIFIED" in one]
+
+    assert len(passwords) == (1 if version == OLD else 2)
+    assert all("' REQUIRE SSL" in one for one in passwords)
+    assert not any("REQUIRE" in one for one in statements(version, encrypted=False, **far))
+    assert not any("REQUIRE" in one for one in statements(version, encrypted=True))

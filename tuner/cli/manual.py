@@ -34,6 +34,14 @@ ENVIRONMENT = (
         "Password of the account. An option file or a systemd credential is the better place for it.",
     ),
     (
+        "INNOBRIM_PASSWORD_FILE",
+        "A file whose first line is that password, such as a container's secret; not beside the former.",
+    ),
+    (
+        "MYSQL_UNIX_PORT",
+        "The unix socket that host = localhost of an option file means, where the file names none.",
+    ),
+    (
         "INNOBRIM_*",
         "Each key of the configuration has a variable, which beats the file. One misspelt is refused.",
     ),

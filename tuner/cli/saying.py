@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import click
 import msgspec
 
-from tuner.printable import printable
-
-_BEYOND_ASCII = re.compile(r"[\x7f-\U0010ffff]")
+from tuner.printable import escaped, printable
 
 
 def say(*lines: str, err: bool = False) -> None:
@@ -30,12 +27,4 @@ def say_json(answer: object, *, enc_hook: Callable[[object], object] | None = No
         enc_hook: turns what it does not encode by itself into something that it does.
     """
     text = msgspec.json.encode(answer, enc_hook=enc_hook).decode()
-    click.echo(_BEYOND_ASCII.sub(_escaped, text).encode())  # as UTF-8, whatever the locale's encoding is
-
-
-def _escaped(found: re.Match[str]) -> str:
-    one = found[0]
-    if one.isprintable():
-        return one
-    units = one.encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    click.echo(escaped(text).encode())  # as UTF-8, whatever the locale's encoding is

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
-import re
 import secrets
 from pathlib import Path
 
 import click
 import msgspec
+import pymysql
 
 from tuner.cli.errors import answering
-from tuner.cli.exits import UNREACHABLE
+from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import configuration, fail, server_options, usage
 from tuner.cli.options import endpoint as where_from
 from tuner.cli.saying import say_json
+from tuner.config.address import socket_there
 from tuner.config.credentials import read_credentials
+from tuner.config.optionfile import written
 from tuner.config.schema import Config
-from tuner.records import Bounds
+from tuner.printable import printable
+from tuner.records import Bounds, account_of, is_local
 from tuner.servers.connect import Endpoint, Session, text
-from tuner.servers.port import ServerError, Unsupported
+from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.servers.procedure import DEFINER
-from tuner.servers.setupsql import Asked, Part, family_of, removal, script, setup, superfluous
+from tuner.servers.release import version_in, version_of
+from tuner.servers.setupsql import (
+    Asked,
+    Part,
+    comment,
+    family_of,
+    removal,
+    requires_tls,
+    script,
+    setup,
+    superfluous,
+)
 
-ACCOUNT = re.compile(r"[^@]+@[^@\s]+")
 UNPROTECTED = (
     "the account would have no password: give the daemon's (INNOBRIM_PASSWORD, or an option file by "
     "--defaults-file), or have one drawn and written to an option file by --new-password FILE"
 )
-LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain"})
+UNPRINTABLE = "has letters that are not to be seen, such as the end of a line, and goes into no statement"
 
 
 @click.command("setup-sql")
@@ -37,19 +49,28 @@ LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain"})
 @click.option(
     "--server-version",
     metavar="VERSION",
-    help="What SELECT VERSION() says, such as 8.0.46 or 10.11.18-MariaDB [default: ask the server].",
+    help="What SELECT VERSION() or a client's banner says, such as 8.0.46 or 10.11.18-MariaDB [default: ask "
+    "the server, without an address over mysqld's unix socket where there is one].",
 )
 @click.option(
     "--account",
     "accounts",
     metavar="USER@HOST",
     multiple=True,
-    help="The daemon's account; again for each host that one comes from [default: at localhost].",
+    help="The daemon's account, also as SHOW GRANTS writes it; again for each host that one comes from "
+    "[default: at localhost].",
 )
 @click.option(
     "--new-password",
     metavar="FILE",
-    help="Draw a password and write it to this new option file (mode 0600), for server.defaults_file.",
+    help="Draw a password and write it to this new option file (mode 0600), for server.defaults_file. An "
+    "account that is there gets it as well.",
+)
+@click.option(
+    "--no-require-ssl",
+    is_flag=True,
+    help="Accounts for other machines without REQUIRE SSL, where the server has no TLS: the password then "
+    "crosses the network unencrypted.",
 )
 @click.option("--replica", is_flag=True, help="For a replica alone: nothing of it goes into the binary log.")
 @click.option(
@@ -69,6 +90,7 @@ def setup_sql(
     server_version: str | None,
     accounts: tuple[str, ...],
     new_password: str | None,
+    no_require_ssl: bool,
     replica: bool,
     direct: bool,
     low_water_mark: bool,
@@ -88,30 +110,33 @@ def setup_sql(
         config = configuration(config_path, server_flags)
         if new_password is not None and not remove:
             config = _before(config, Path(new_password))
-        found = where_from(config)
+        found = as_root_would(config, where_from(config))
+        version = _version(found) if server_version is None else _given(server_version)
+        named = _accounts(found, accounts)
         asked = Asked(
-            version=server_version or _version(found),
-            accounts=_accounts(found, accounts),
+            version=version,
+            accounts=named,
             password="" if remove else _password(config, found, new_password),
             definer_password=drawn(),
             bounds=bounds_of(config),
+            renewed=new_password is not None,
+            encrypted=not no_require_ssl,
             replica=replica,
             direct=direct,
             low_water=low_water_mark,
         )
-        try:
-            product = f"{_product(asked.version)} {asked.version}"
-            parts = tuple(removal(asked) if remove else setup(asked))
-        except Unsupported as error:
-            usage(f"--server-version: {error}")
+        if config.server.tls == "off" and not remove:
+            _must_be_let_in(asked)
+        product = f"{_product(asked.version)} {asked.version}"
+        parts = tuple(removal(asked) if remove else setup(asked))
     if as_json:
         say_json(_told(asked, parts))
         return
-    click.echo("\n".join(f"-- {line}" for line in _head(asked, product, remove=remove)))
+    click.echo("\n".join(comment(line) for line in _head(asked, product, remove=remove)))
     click.echo(script(iter(parts)), nl=False)
     if not (remove or direct or family_of(asked.version).managed):
         click.echo("\n-- Where it could set every global variable before:")
-        click.echo("\n".join(f"-- {one};" for one in superfluous(asked)))
+        click.echo("\n".join(comment(f"{one};") for one in superfluous(asked)))
 
 
 def bounds_of(config: Config) -> Bounds:
@@ -129,16 +154,45 @@ def drawn() -> str:
     return f"{secrets.token_urlsafe(32)}-aA1"
 
 
+def as_root_would(config: Config, found: Endpoint) -> Endpoint:
+    """Return where the server is asked: by default where root, who runs the script, gets to it.
+
+    Without any address mysql's own client goes to the unix socket: what listens on TCP port 3306 may be
+    another server, or somebody's own. Where there is no socket it is TCP all the same.
+    """
+    if read_credentials(config.server, environ=os.environ).address_named:
+        return found
+    there = socket_there(os.environ)
+    return found if there is None else msgspec.structs.replace(found, socket=there)
+
+
+def _must_be_let_in(asked: Asked) -> None:
+    """Exit 2 where a daemon that does without TLS could not use the accounts."""
+    for one in asked.accounts:
+        if requires_tls(asked, one):
+            usage(
+                f"--account {one}: is let in over TLS alone, and server.tls = off has the daemon do without: "
+                "turn that on, or say --no-require-ssl, by which the password crosses the network in clear"
+            )
+
+
 def _accounts(found: Endpoint, given: tuple[str, ...]) -> tuple[str, ...]:
-    for one in given:
-        if ACCOUNT.fullmatch(one) is None or one.startswith(f"{DEFINER}@"):
-            usage(f"--account {one}: must be USER@HOST, such as innobrim@10.0.0.5, and not {DEFINER}")
-    if not given and found.socket is None and not _is_here(found.host):
+    if not given and found.socket is None and not is_local(f"{found.user}@{found.host}"):
         usage(
             f"server.host = {found.host} is another machine: say as whom the daemon comes there, by "
             f"--account {found.user}@ADDRESS"
         )
-    return given or (f"{found.user}@localhost",)
+    return tuple(map(_account, given)) or (_account(f"{found.user}@localhost", "server.user"),)
+
+
+def _account(written: str, source: str = "--account") -> str:
+    try:
+        account = account_of(written)
+    except ValueError as error:
+        usage(f"{source} {printable(written)}: {error}")
+    if account.startswith(f"{DEFINER}@"):
+        usage(f"{source} {written}: {DEFINER} is the procedures' own account; the daemon has another one")
+    return account
 
 
 def _before(config: Config, new: Path) -> Config:
@@ -151,42 +205,53 @@ def _before(config: Config, new: Path) -> Config:
 
 def _password(config: Config, found: Endpoint, new: str | None) -> str:
     """Return the account's password; a new one is kept in a file that only its owner can read."""
+    source = read_credentials(config.server, environ=os.environ).password_from
     if new is None:
+        if not found.password.isprintable():
+            usage(
+                f"{source}: the password {UNPRINTABLE}: choose another one, or --new-password FILE draws one"
+            )
         return found.password or usage(UNPROTECTED)
     if found.password:
-        source = read_credentials(config.server, environ=os.environ).password_from
         usage(
             f"--new-password {new}: the daemon has its password from {source} already: leave --new-password "
-            "out, and the SQL is made with that one. For another one, take that away first, and give the "
-            "account the new one by ALTER USER as well: one that is there keeps its password"
+            "out, and the SQL is made with that one. For another one, take that away first: the account is "
+            "then given the new one"
         )
     made = drawn()
     try:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f"[client]\nuser={found.user}\npassword={made}\n")
+            file.write(f"[client]\nuser={written(found.user)}\npassword={made}\n")
     except OSError as error:
         usage(f"--new-password {new}: {error.strerror or error}; it must be a file that is not there yet")
     return made
 
 
-def _is_here(host: str) -> bool:
-    if host.lower() in LOCAL_NAMES:
-        return True
+def _given(banner: str) -> str:
+    """Return the version that a person gave; exit 2 where it is none, or of no server that is supported."""
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        version = version_in(banner)
+        family_of(version)
+    except (ValueError, Unsupported) as error:
+        usage(f"--server-version: {error}")
+    return version
 
 
 def _version(endpoint: Endpoint) -> str:
+    """Return the version that the server says; exit 1 where it says what is none, 3 without an answer."""
     session = Session(endpoint)
+    beside = "--server-version says what it is without asking"
     try:
-        return text(session.query("SELECT VERSION()")[0][0])
-    except ServerError as error:
-        fail(f"{error}; --server-version says what it is without asking", UNREACHABLE)
+        version = version_in(version_of(text(session.query("SELECT VERSION()")[0][0])))
+        family_of(version)
+    except Unreachable as error:
+        fail(f"{error}; {beside}", UNREACHABLE)
+    except (ServerError, pymysql.MySQLError, ValueError, IndexError) as error:
+        fail(f"{endpoint}: {error}; {beside}", NO)
     finally:
         session.close()
+    return version
 
 
 def _product(version: str) -> str:
@@ -203,11 +268,22 @@ def _head(asked: Asked, product: str, *, remove: bool) -> list[str]:
         made = f"an account that reads, as {provider} takes no SET GLOBAL: advisory mode needs no more"
     elif not asked.direct:
         made = f"an account that reads, and writes through a procedure alone: {asked.bounds}, pages/s"
+    kept = "keeps its password; in MySQL 5.6 it gets the one below"
     return [
         f"InnoBrim on {product}: {made}.",
         "To be run by an administrator (root), whole; it may be run again, as after other limits in the",
-        "configuration. An account that is there keeps its password; in MySQL 5.6 it gets the one below.",
+        f"configuration. An account that is there {'gets the new password' if asked.renewed else kept}.",
+        *_over_tls(asked),
         *_where(asked),
+    ]
+
+
+def _over_tls(asked: Asked) -> list[str]:
+    if not any(requires_tls(asked, one) for one in asked.accounts):
+        return []
+    return [
+        "Accounts for other machines are let in over TLS alone, so that no password goes in clear; where the",
+        "server has no TLS: --no-require-ssl.",
     ]
 
 

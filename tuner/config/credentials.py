@@ -12,21 +12,20 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from tuner.config.address import address_of, names_address
 from tuner.config.errors import ConfigError
-from tuner.config.keys import PASSWORD_VARIABLE
+from tuner.config.keys import PASSWORD_FILE_VARIABLE, PASSWORD_VARIABLE
 from tuner.config.optionfile import OptionFileError, includes, read_options
 from tuner.config.optiontls import MODES, FileTls, read_tls
+from tuner.config.passwordfile import password_in
 from tuner.config.schema import ServerSection
 from tuner.config.tlsfiles import must_hold_certificates
 from tuner.servers.encryption import USUAL, TlsDetails
 
 DEFAULT_USER = "innobrim"
-DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 3306
 CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential
 CREDENTIAL_OPTIONS = "my.cnf"
 GROUP = "client"
-HIGHEST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,7 @@ class Credentials:
         tls_details: what else an option file says of encryption.
         public_key: the server's, PEM, as an option file names it; empty without one.
         password_from: what the password was read from, empty without one.
+        address_named: configuration or option file say where the server is; else it is the default.
         warnings: one line each: files that others can read, directives not followed.
     """
 
@@ -57,6 +57,7 @@ class Credentials:
     tls_details: TlsDetails = USUAL
     public_key: str = field(default="", repr=False)
     password_from: str = ""
+    address_named: bool = True
     warnings: tuple[str, ...] = ()
 
 
@@ -71,10 +72,11 @@ class _OptionFile:
 def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Credentials:
     """Return where and as whom to connect.
 
-    Password: ``INNOBRIM_PASSWORD``, else ``$CREDENTIALS_DIRECTORY/mysql-password``, else the
-    option file (``server.defaults_file``, or ``$CREDENTIALS_DIRECTORY/my.cnf``). Everything
-    else: what the configuration says, else the option file; less encryption than the option file asks for is
-    an error, though.
+    Password: ``INNOBRIM_PASSWORD``, or the first line of the file that ``INNOBRIM_PASSWORD_FILE`` names, else
+    ``$CREDENTIALS_DIRECTORY/mysql-password``, else the option file (``server.defaults_file``, or
+    ``$CREDENTIALS_DIRECTORY/my.cnf``). Everything else: what the configuration says, else the option file;
+    less encryption than the option file asks for is an error, though. A password's bytes that are no UTF-8
+    are what ``surrogateescape`` makes of them.
 
     Raises:
         ConfigError: a file that is missing, unreadable or malformed, ``server.tls_ca`` among them; or what is
@@ -85,7 +87,7 @@ def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Cr
     file = _option_file(server, environ)
     options = file.options if file else {}
     password, source = _password(environ, file)
-    socket, host, port = _address(server, file)
+    socket, host, port = address_of(server, options, file=file.path if file else "", environ=environ)
     tls = _encryption(server, file)
     return Credentials(
         user=server.user or options.get("user") or DEFAULT_USER,
@@ -98,22 +100,9 @@ def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Cr
         tls_details=tls.details,
         public_key=tls.public_key,
         password_from=source,
+        address_named=names_address(server, options),
         warnings=tuple(file.warnings) if file else (),
     )
-
-
-def _address(server: ServerSection, file: _OptionFile | None) -> tuple[str | None, str, int]:
-    """Return socket, host and port; the configuration's socket or host overrules the option file's address.
-
-    A port alone names no host and keeps the option file's, but not its socket.
-    """
-    options = file.options if file else {}
-    if server.socket is not None or server.host is not None:
-        return server.socket, server.host or DEFAULT_HOST, server.port or DEFAULT_PORT
-    host = options.get("host") or DEFAULT_HOST
-    if server.port is not None:
-        return None, host, server.port
-    return options.get("socket") or None, host, DEFAULT_PORT if file is None else _port(file)
 
 
 def _encryption(server: ServerSection, file: _OptionFile | None) -> FileTls:
@@ -139,9 +128,15 @@ def _encryption(server: ServerSection, file: _OptionFile | None) -> FileTls:
 
 
 def _password(environ: Mapping[str, str], file: _OptionFile | None) -> tuple[str, str]:
-    given = environ.get(PASSWORD_VARIABLE)
+    given, path_given = environ.get(PASSWORD_VARIABLE), environ.get(PASSWORD_FILE_VARIABLE)
+    if given and path_given:
+        raise ConfigError(
+            [f"{PASSWORD_VARIABLE} and {PASSWORD_FILE_VARIABLE} both give a password; set one of them"]
+        )
     if given:
         return given, PASSWORD_VARIABLE
+    if path_given:
+        return password_in(Path(path_given)), f"{PASSWORD_FILE_VARIABLE} = {path_given}"
     path = _credential(environ, CREDENTIAL_PASSWORD)
     if path is not None:
         return _read(path).removesuffix("\n").removesuffix("\r"), f"systemd credential {CREDENTIAL_PASSWORD}"
@@ -158,18 +153,22 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
     else:
         return None
     text = _read(path)
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) and mode & stat.S_IWOTH:
+        said = f"other accounts can change it (mode {stat.S_IMODE(mode):04o}); chmod 0640 or less"
+        raise ConfigError([f"{path}: {said}; mysql's own programs ignore such a file"])
     try:
         options = read_options(text, GROUP)
     except OptionFileError as error:
         raise ConfigError([f"{path}: {error}"]) from error
+    for name in ("user", "host", "socket"):
+        if not _is_text(options.get(name, "")):
+            raise ConfigError([f"{path}: {name} is not UTF-8; it must be"])
     warnings = [f"{path}: {line.split()[0]} is not followed" for line in includes(text)]
     if not any(options.get(name) for name in ("user", "password", "host", "socket")):
         warnings.append(f"{path}: no user, password, host or socket in a [{GROUP}] group")
-    mode = path.stat().st_mode
-    if options.get("password") and mode & (stat.S_IROTH | stat.S_IWOTH):
-        warnings.append(
-            f"{path}: other accounts can read or change it (mode {mode & 0o777:04o}); chmod 0640 or less"
-        )
+    if options.get("password") and mode & stat.S_IROTH:
+        warnings.append(f"{path}: other accounts can read it (mode {mode & 0o777:04o}); chmod 0640 or less")
     tls = read_tls(str(path), options)
     return _OptionFile(str(path), options, [*warnings, *tls.warnings], tls)
 
@@ -188,23 +187,20 @@ def _credential(environ: Mapping[str, str], name: str) -> Path | None:
         ) from error
 
 
-def _port(file: _OptionFile) -> int:
-    text = file.options.get("port", "")
-    if not text:
-        return DEFAULT_PORT
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= HIGHEST_PORT):
-        raise ConfigError([f"{file.path}: port = {text}: must be a whole number from 1 up to {HIGHEST_PORT}"])
-    return int(text)
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode("utf-8", "surrogateescape")
     except FileNotFoundError as error:
         raise ConfigError(
             [f"{path}: no such file; server.defaults_file names a MySQL option file"]
         ) from error
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}; check its owner and mode"]) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: not UTF-8 at byte {error.start}"]) from error

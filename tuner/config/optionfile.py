@@ -2,7 +2,8 @@ r"""Reads MySQL option files by mysqld's own rules (mysys/my_default.cc).
 
 A ``#`` outside quotes starts a comment anywhere; one pair of quotes around a value is taken
 off; ``\n \t \r \b \s \" \' \\`` are escapes inside and outside quotes and any other
-backslash stands for itself; dashes and underscores in names are the same; the last one wins.
+backslash stands for itself; dashes and underscores in names are the same, capitals in those of groups as
+well; the last one wins. Bytes that are no UTF-8 are taken as they are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Iterator
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "s": " ", '"': '"', "'": "'", "\\": "\\"}
+ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\t": r"\t", "\r": r"\r", "\b": r"\b"}
+"""How ``written`` has a letter, the backslash first."""
+_BARE = re.compile(r"[A-Za-z0-9_.@%+-]+")
 _SPACE = " \t\r\n\v\f"
 _PAIR = 2
 
@@ -27,8 +31,8 @@ def read_options(text: str, group: str) -> dict[str, str]:
     An option without value is "".
 
     Args:
-        text: the whole file.
-        group: name without brackets.
+        text: the whole file; bytes that are no UTF-8 as ``surrogateescape`` makes them.
+        group: name without brackets, in small letters.
 
     Raises:
         OptionFileError: an option before the first group, or a group that does not end.
@@ -43,7 +47,7 @@ def read_options(text: str, group: str) -> dict[str, str]:
             current = match[1].strip(_SPACE)
         elif current is None:
             raise OptionFileError(f"line {number}: an option stands before the first [group]")
-        elif current == group:
+        elif current.lower() == group:
             name, _, value = _without_comment(line).partition("=")
             name = name.strip(_SPACE).replace("-", "_").removeprefix("loose_")
             found.pop(name, None)
@@ -54,6 +58,15 @@ def read_options(text: str, group: str) -> dict[str, str]:
 def includes(text: str) -> list[str]:
     """Return the ``!include`` lines, which are not followed."""
     return [line for _, line in _lines(text, directives=True) if line.startswith("!include")]
+
+
+def written(value: str) -> str:
+    """Return a value as a line of an option file has it, in quotes where it needs them."""
+    if _BARE.fullmatch(value):
+        return value
+    for letter, escape in ESCAPED.items():
+        value = value.replace(letter, escape)
+    return f'"{value}"'
 
 
 def _lines(text: str, *, directives: bool = False) -> Iterator[tuple[int, str]]:

@@ -9,13 +9,21 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 
+from tuner.config.address import SOCKETS
 from tuner.config.checks import (
     CONNECTS_OF_A_TICK,
     STATEMENTS_OF_A_CONNECT,
     STATEMENTS_OF_A_TICK,
     STATEMENTS_OF_THE_FACTS,
 )
-from tuner.config.keys import KEYS, PASSWORD_VARIABLE, SCHEDULE_KEYS, SECTION_TYPES, Key
+from tuner.config.keys import (
+    KEYS,
+    PASSWORD_FILE_VARIABLE,
+    PASSWORD_VARIABLE,
+    SCHEDULE_KEYS,
+    SECTION_TYPES,
+    Key,
+)
 from tuner.config.schedule import REQUIRED
 from tuner.config.schema import ScheduleTable
 from tuner.config.tomlfile import DEFAULT_PATH
@@ -50,15 +58,22 @@ SIGHUP reads everything again and refuses it whole, with the reason, where anyth
 
 Never on the command line. The password is the first of these that exists:
 
-1. the variable `{PASSWORD_VARIABLE}`;
+1. the variable `{PASSWORD_VARIABLE}`, or the first line of the file that `{PASSWORD_FILE_VARIABLE}` names, as
+   container secrets are given ([who may read it](decisions/password-file.md)); both together are refused;
 2. the systemd credential `mysql-password` (`LoadCredential=mysql-password:…`);
 3. `password` in the `[client]` group of a MySQL option file: `server.defaults_file`, or the systemd
    credential `my.cnf`.
 
-An option file also gives `user`, and `host`, `port` and `socket` where the configuration has neither
-socket nor host; beside a `server.port` it gives the host alone. What the configuration says counts even
-where it says the default. It is read by MySQL's own rules for quotes, comments and escapes;
-`!include` is not followed. A file with a password that other accounts can read is used with a warning.
+An option file also gives `user`, and `host`, `port`, `socket` and `protocol` where the configuration has
+neither socket nor host; beside a `server.port` it gives the host alone. What the configuration says counts
+even where it says the default. It is read as mysql's own programs read it: their rules for quotes, comments
+and escapes, `[CLIENT]` is `[client]`, bytes that are no UTF-8 are taken as they are, `host = localhost` is
+the unix socket unless `protocol = tcp`, and another host is TCP whatever socket stands beside it. A socket
+that nothing names is `$MYSQL_UNIX_PORT`, or the first of
+{", ".join(f"`{one}`" for one in SOCKETS)} that is there.
+Without any address at all it is TCP to 127.0.0.1, and `server.host` is always TCP, `localhost` too.
+`!include` is not followed. A file that other accounts can change is refused; one with a password that they
+can read is used with a warning.
 
 How a TCP connection is encrypted, and what the server is checked against, stands in `server.tls` and
 `server.tls_ca`, or in the option file: `ssl-mode`, `ssl-ca`, `ssl-capath`, `ssl-cert`, `ssl-key`,

@@ -37,7 +37,7 @@ def read_toml(path: str) -> dict[str, Any]:
     if not path:
         raise ConfigError(["--config is empty: give it the path of a TOML file"])
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")  # a byte order mark is none of TOML's letters
     except FileNotFoundError as error:
         raise ConfigError([f"{path}: no such file; give --config the path of a TOML file"]) from error
     except PermissionError as error:

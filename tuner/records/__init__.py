@@ -5,6 +5,7 @@ name. Metrics, CSV header, JSON schema and the metrics reference are generated f
 (``tuner.fields``). Bytes, pages, seconds and their rates throughout.
 """
 
+from tuner.records.account import account_of, grant, is_account, is_local, literal, login, revoke
 from tuner.records.decision import (
     LONGEST_TTL,
     Acknowledgement,
@@ -42,10 +43,6 @@ from tuner.records.server import (
     Bounds,
     Capacity,
     Facts,
-    grant,
-    literal,
-    login,
-    revoke,
 )
 from tuner.records.window import Window, effects, winners
 
@@ -86,8 +83,11 @@ __all__ = [
     "Tick",
     "TickRecord",
     "Window",
+    "account_of",
     "effects",
     "grant",
+    "is_account",
+    "is_local",
     "literal",
     "login",
     "percent",

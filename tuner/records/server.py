@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
+from tuner.records.account import grant, is_account
 from tuner.records.field import field
 
 CAPACITY_MINIMUM = 100
@@ -147,8 +148,11 @@ class Facts(Struct, frozen=True):
 
     @property
     def named_account(self) -> str:
-        """Return the account as the server calls it, ``user@host``, as far as that is known."""
-        return self.account or f"{self.endpoint.partition('@')[0]}@…"
+        """Return the account as the server calls it, ``user@host``, as far as it is known and fit for SQL."""
+        if is_account(self.account):
+            return self.account
+        user = self.endpoint.partition("@")[0]
+        return f"{user}@…" if is_account(f"{user}@localhost") else "…@…"
 
     @property
     def way_to_write(self) -> str:
@@ -162,25 +166,3 @@ class Facts(Struct, frozen=True):
         """Return what the server is and its version, for people; the build's own comment can be anything."""
         name = f"{PRODUCTS.get(self.family, self.family)} {self.version}"
         return f"{name} on {self.managed}" if self.managed else name
-
-
-def grant(privileges: str, account: str, on: str = "*.*") -> str:
-    """Return the statement that gives an account, ``user@host``, a privilege."""
-    return f"GRANT {privileges} ON {on} TO {login(account)}"
-
-
-def revoke(privileges: str, account: str) -> str:
-    """Return the statement that takes a privilege on ``*.*`` from an account, ``user@host``."""
-    return f"REVOKE {privileges} ON *.* FROM {login(account)}"
-
-
-def login(account: str) -> str:
-    """Return an account, ``user@host``, as a statement names it."""
-    user, _, host = account.rpartition("@")
-    return f"{literal(user)}@{literal(host)}"
-
-
-def literal(name: str) -> str:
-    """Return a string as a statement has it, where a backslash escapes."""
-    escaped = name.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import asdict
 
+from tuner.printable import printable
 from tuner.records import Sample
 from tuner.servers.answers import CHANGES, SELECTS, Answers, Moment, quoted, statements
 from tuner.servers.parts import PARTS, Part
@@ -190,7 +191,7 @@ class Adapter(ABC):
             monotonic=moment.monotonic,
             wall=moment.wall,
             read_seconds=moment.read_seconds,
-            identity=answers["identity"],
+            identity=printable(answers["identity"]),
             uptime=float(answers["Uptime"]),
             io_capacity=int(answers["innodb_io_capacity"]),
             io_capacity_max=int(answers["innodb_io_capacity_max"]),

@@ -11,8 +11,10 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import ER
 
+from tuner.printable import printable
 from tuner.servers.handshake import handshake_cause
-from tuner.servers.passwords import EXTRA, PasswordKeptError
+from tuner.servers.passwords import PasswordKeptError
+from tuner.servers.refusals import ED25519, UNKNOWN, refusal
 from tuner.servers.resolve import UnresolvedError
 
 if TYPE_CHECKING:
@@ -23,14 +25,17 @@ LOST = 2013
 
 FIXES: Mapping[int, str] = {
     1040: "raise max_connections, or close connections that nobody needs",
-    1044: "check user and password",
-    1045: "check user and password",
     1129: "TRUNCATE TABLE performance_schema.host_cache on the server lets this host in again",
-    1130: "create the account for this host, or for '%'",
-    1698: "check user and password",
     2026: "turn TLS on in the server, or ask for less: server.tls, or ssl-mode in the option file",
 }
 """What helps against an error of connecting, by number."""
+
+LIBRARIES: Mapping[str, str] = {
+    "cryptography": "use the unix socket, a server with TLS, or install the extra: "
+    "pip install 'innobrim[rsa]'",
+    "pynacl": ED25519,
+}
+"""What helps where the driver lacks a library for the account's plugin, by what it says of it."""
 
 CUT_SHORT = frozenset({ER.QUERY_TIMEOUT, ER.STATEMENT_TIMEOUT, ER.QUERY_INTERRUPTED, ER.LOCK_WAIT_TIMEOUT})
 """The server's errors for a statement that took too long: MySQL's time limit, MariaDB's, a KILL, a lock."""
@@ -70,11 +75,20 @@ def _not_let_in(endpoint: Endpoint, connection: Connection[Any], error: Exceptio
     if (unencrypted := handshake_cause(endpoint, connection, error)) is not None:
         return unencrypted
     words = in_words(error)
-    if "cryptography" in words:
-        return words, f"use the unix socket, a server with TLS, or install the extra: {EXTRA}"
+    if fix := next((fix for library, fix in LIBRARIES.items() if library in words), ""):
+        return words, fix
     if isinstance(error.__context__, TimeoutError):
         return words, f"{HANGS}, or raise server.timeout"
-    return words, FIXES.get(error_number(error), "")
+    return words, _answered(endpoint, connection, error)
+
+
+def _answered(endpoint: Endpoint, connection: Connection[Any] | None, error: Exception) -> str:
+    """Return what helps against an answer of the server's, which is there and need not be started."""
+    number = error_number(error)
+    encrypted = endpoint.socket is not None or bool(getattr(connection, "_secure", False))
+    fix = FIXES.get(number) or refusal(endpoint, number, in_words(error), encrypted=encrypted)
+    sent = isinstance(error, pymysql.MySQLError) and number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - as above
+    return fix or (UNKNOWN if sent else "")
 
 
 def _unreached(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
@@ -108,7 +122,7 @@ def _ungreeted(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
     """Say why something listens and sent no greeting that the driver understood."""
     number = error_number(error)
     if number not in (0, LOST):
-        return in_words(error), FIXES.get(number, "")
+        return in_words(error), _answered(endpoint, None, error)
     fix = ASK_SOCKET if endpoint.socket else "correct host and port"
     if isinstance(error.__context__, TimeoutError):
         silent = f"no greeting within {endpoint.timeout:g} s"
@@ -125,7 +139,7 @@ def error_number(error: BaseException) -> int:
 
 
 def in_words(error: BaseException) -> str:
-    """Return the error as one line."""
+    """Return the error as one line, whose words the server may have chosen."""
     number = error_number(error)
-    text = str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__
+    text = printable(str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__)
     return f"{text} (error {number})" if number else text

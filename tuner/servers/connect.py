@@ -253,7 +253,7 @@ def opened(
         host=endpoint.host,
         port=endpoint.port,
         user=endpoint.user,
-        password=endpoint.password.encode("utf-8"),
+        password=endpoint.password.encode("utf-8", "surrogateescape"),
         connect_timeout=timeout if connect_timeout is None else connect_timeout,
         read_timeout=timeout,
         write_timeout=timeout,

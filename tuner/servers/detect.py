@@ -6,13 +6,16 @@ from collections.abc import Mapping
 
 import pymysql
 
-from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant
+from tuner.printable import printable
+from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import quoted
 from tuner.servers.causes import CUT_SHORT, HANGS, WITHOUT_PRIVILEGE, error_number, in_words
 from tuner.servers.connect import Session, text
 from tuner.servers.families.recognise import ASKED, SUPPORTED, Family, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
+from tuner.servers.refusals import EXPIRED, refusal
+from tuner.servers.release import version_of
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:
@@ -45,9 +48,12 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
         return Unreachable(
             f"{session.endpoint}: no answer in time: {in_words(error)}", f"{HANGS}, or raise server.timeout"
         )
+    if number in EXPIRED:
+        words = in_words(error)
+        return Unreachable(f"{session.endpoint}: {words}", refusal(session.endpoint, number, words))
     if number in WITHOUT_PRIVILEGE:
         return Unsupported(
-            f"{session.endpoint} may not look at what is needed ({error.args[-1]}); it needs PROCESS on *.*"
+            f"{session.endpoint} may not look at what is needed ({in_words(error)}); it needs PROCESS on *.*"
         )
     return Unsupported(
         f"{session.endpoint} refuses what a server with InnoDB answers ({in_words(error)}); {SUPPORTED}"
@@ -61,10 +67,10 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
     states = _states(session, adapter)
     started, account, *called = session.query(adapter.started)[0]
     return Facts(
-        identity=adapter.identity_of(variables),
+        identity=printable(adapter.identity_of(variables)),
         endpoint=str(session.endpoint),
-        version=variables.get("version", ""),
-        version_comment=variables.get("version_comment", ""),
+        version=version_of(variables["version"]),
+        version_comment=printable(variables.get("version_comment", "")),
         family=family.name,
         flush_law=family.flush_law,
         page_size=adapter.page_size,
@@ -73,7 +79,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         started=float(started),
         disabled_counters=tuple(name for name in adapter.counters if not states.get(name)),
         blockers=tuple(_blockers(session, family, variables, states)),
-        account=text(account),
+        account=text(account) if is_account(text(account)) else "",
         write_privilege=family.write_privilege,
         managed=family.managed,
         unverified=family.unverified,
@@ -134,7 +140,7 @@ def _states(session: Session, adapter: Adapter) -> dict[str, bool]:
             raise
         account = text(session.query("SELECT CURRENT_USER()")[0][0])
         raise Unsupported(
-            f"{session.endpoint} may not read InnoDB's counters ({error.args[-1]}); as an administrator: "
-            f"{grant('PROCESS', account)}"
+            f"{session.endpoint} may not read InnoDB's counters ({in_words(error)}); as an administrator: "
+            f"{grant('PROCESS', account if is_account(account) else '…@…')}"
         ) from error
     return {text(name): text(state) == "1" for name, state in rows}

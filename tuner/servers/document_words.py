@@ -136,15 +136,17 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   this build is not understood (`blocked`).
 - **Percona Server** flushes by `{FACTOR}`: `high_checkpoint`, its default, or `legacy`, which is MySQL's
   law.
-- **Managed servers.** Amazon RDS and Google Cloud SQL take no `SET GLOBAL` of the two: `check`, `advise`,
-  `record` and the advisory loop work, and print what is to be set as `aws rds modify-db-parameter-group` or
-  `gcloud sql instances patch`, the counters too. What can be set there is one pair for all hours: ask for it
-  at a busy one. The grants are the administrator's account's to give: those of the reading account in the
-  [README](../README.md#beside-a-server-of-your-own). `innobrim setup-sql` knows Cloud SQL by its
-  version and prints those; RDS it does not, and its script ends at the definer's privilege to write, which
-  nobody there can give. Aurora flushes no pages from the
-  instance: it is refused. Other providers are not told from servers of your own: where nobody may be given
-  the privilege, `check` names it as missing, and advisory mode works.
+- **Managed servers.** Amazon RDS, Google Cloud SQL, Azure Database for MySQL and MySQL HeatWave take no
+  `SET GLOBAL` of the two: `check`, `advise`, `record` and the advisory loop work, and print what is to be
+  set as `aws rds modify-db-parameter-group`, `gcloud sql instances patch`,
+  `az mysql flexible-server parameter set-batch` or `oci mysql configuration create`, the counters too. What
+  can be set there is one pair for all hours: ask for it at a busy one. The grants are the administrator's
+  account's to give: those of the reading account in the [README](../README.md#beside-a-server-of-your-own).
+  `innobrim setup-sql` knows Cloud SQL, Azure and HeatWave by their version, such as `8.0.37-azure` or
+  `8.0.36-u2-cloud`, and prints those; RDS it does not, and its script ends at the definer's privilege to
+  write, which nobody there can give. Aurora flushes no pages from the instance: it is refused. Other
+  providers are not told from servers of your own: where nobody may be given the privilege, `check` names it
+  as missing, and advisory mode works.
 - **Counters off.** What is left is in [degraded.md](degraded.md). Where only `SHOW ENGINE INNODB STATUS`
   shows an age, it is asked every {SECONDS:g} s, since it holds up statements.
 - **Surroundings.** Before MySQL 8.0, and on MariaDB, a replica is seen and its lag is not; locks and clones

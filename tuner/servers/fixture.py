@@ -9,8 +9,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from tuner.servers.release import version_of
+
 SCHEMA = 1
 """The file's own version."""
+
+VERSIONS = frozenset({"version", "aurora_version"})
+"""Variables that are versions, which pages are made of."""
 
 Metric = tuple[str, str]
 """What a counter's column says of whether it is on, and its count."""
@@ -116,11 +121,14 @@ def decode(content: bytes) -> Fixture:
     """Return the fixture that a file holds, each reading whole.
 
     Raises:
-        ValueError: it is none, or of another schema.
+        ValueError: it is none, of another schema, or its server says as its version what is none.
     """
     found = msgspec.json.decode(content, type=Fixture)
     if found.schema != SCHEMA:
         raise ValueError(f"a fixture of schema {found.schema}; this version reads {SCHEMA}")
+    for reading in found.readings:
+        for name in VERSIONS & reading.variables.keys():
+            version_of(reading.variables[name])
     return msgspec.structs.replace(found, readings=_whole(found.readings))
 
 

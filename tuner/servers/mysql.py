@@ -25,12 +25,14 @@ from tuner.records import (
 from tuner.servers import procedure
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Moment
+from tuner.servers.causes import error_number, in_words
 from tuner.servers.connect import Endpoint, Session, text
 from tuner.servers.detect import detect
 from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import ServerError, Unreachable
+from tuner.servers.refusals import EXPIRED, refusal
 from tuner.servers.surroundings import Surroundings, UndoWatch
 from tuner.servers.writable import WRITABLE, must_be_writable
 from tuner.servers.writerlock import WriterLock
@@ -160,7 +162,9 @@ class MySQLServer:
             reason = str(error)
         except pymysql.MySQLError as error:
             self._doubted = error.args[0] in UNKNOWN
-            reason = f"{self._session.endpoint}: {error.args[-1]}"
+            reason = f"{self._session.endpoint}: {in_words(error)}"
+            if error_number(error) in EXPIRED:
+                reason += f"; {refusal(self._session.endpoint, error_number(error), reason)}"
         except (KeyError, ValueError) as error:
             self._session.drop()
             self._doubted = True
@@ -187,7 +191,7 @@ class MySQLServer:
         except ServerError as failure:
             error = str(failure)
         except pymysql.MySQLError as failure:
-            error, denied = f"{failure.args[-1]} (error {failure.args[0]})", failure.args[0] in DENIED
+            error, denied = in_words(failure), failure.args[0] in DENIED
             self._denied = denied
         try:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
@@ -287,7 +291,7 @@ class MySQLServer:
         try:
             self._enable_counters()
         except pymysql.MySQLError as error:
-            raise ServerError(f"{said}; turning them on was refused: {error.args[-1]}") from error
+            raise ServerError(f"{said}; turning them on was refused: {in_words(error)}") from error
         raise ServerError(f"{said}; turned on by {'; '.join(self._enabling)}")
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 import pymysql
 from msgspec import Struct
 
+from tuner.printable import printable
 from tuner.servers.connect import Session, text
 
 EPOCH_LAG = 1e9
@@ -68,7 +69,7 @@ def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
 
 
 def _group(rows: Mapping[str, Row]) -> dict[str, Any]:
-    return {"group_role": text(rows["group"][0]) if "group" in rows else ""}
+    return {"group_role": printable(text(rows["group"][0])) if "group" in rows else ""}
 
 
 def _latency(rows: Mapping[str, Row]) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tuner.records import SET_GLOBAL, SET_LOW_WATER, Bounds, grant, literal, login, revoke
+from tuner.printable import printable
+from tuner.records import SET_GLOBAL, SET_LOW_WATER, Bounds, grant, is_local, literal, login, revoke
 from tuner.servers.errorlog import QUERY as ERROR_LOG
 from tuner.servers.families.recognise import MARIADB_OLDEST, Family, recognise
 from tuner.servers.port import Unsupported
 from tuner.servers.procedure import DEFINER, ENABLES, SCHEMA
 from tuner.servers.proceduretext import DEFINER_ACCOUNT, enable_counters, set_global, set_low_water
-from tuner.servers.release import release_of
+from tuner.servers.release import release_of, version_of
 
 NO_PASSWORD = "*" + 40 * "0"
 """A hash that no password is known to have, for MySQL 5.6, which locks no account."""
@@ -31,6 +32,12 @@ BY_YEAR = (26, 7)
 
 CLONES = "clone_status"
 """A table that is there while the clone plugin is loaded: elsewhere a GRANT on it would end the script."""
+
+LASTS = (5, 7, 4)
+"""The release of MySQL from which on a password expires by itself, unless its account says NEVER.
+
+Every MariaDB that is supported has that as well: it came with 10.4.3.
+"""
 
 CONNECTIONS = 10
 """Sessions that the account may have at once: the daemon's, a few commands', and lost ones for 15 s."""
@@ -48,6 +55,8 @@ class Asked(Struct, frozen=True):
         version: what ``SELECT VERSION()`` says.
         accounts: the daemon's, ``user@host``; several where daemons come from several hosts.
         password: theirs, where they are made.
+        renewed: the password is a new one, which an account that is there gets as well.
+        encrypted: an account for another machine is let in over TLS alone; the command's default.
         definer_password: that of the definer, which is locked; nobody needs to know it.
         bounds: what the procedure lets through.
         replica: on a replica alone, nothing of it in the binary log.
@@ -60,6 +69,8 @@ class Asked(Struct, frozen=True):
     password: str
     definer_password: str
     bounds: Bounds
+    renewed: bool = False
+    encrypted: bool = False
     replica: bool = False
     direct: bool = False
     low_water: bool = False
@@ -83,10 +94,11 @@ def family_of(version: str) -> Family:
     Raises:
         Unsupported: none that can be sampled; the message says why.
     """
-    whole = _whole(version)
+    try:
+        whole = _whole(version_of(version))
+    except ValueError as error:
+        raise Unsupported(f"{error}; write what SELECT VERSION() says") from error
     release = release_of(whole)
-    if release == (0, 0, 0):
-        raise Unsupported(f"{version!r} is no version; write what SELECT VERSION() says, such as 8.0.46")
     if (10,) <= release < BY_YEAR and "mariadb" not in version.lower():
         raise Unsupported(f"MySQL has no {version}; write {version}-MariaDB where it is a MariaDB")
     variables = {
@@ -134,7 +146,10 @@ def setup(asked: Asked) -> Iterator[Part]:
             _remade(f"{SCHEMA}.{ENABLES}", enable_counters(family.adapter.counter_on)),
         )
     for account in asked.accounts:
-        yield Part(_reading(family), tuple(_account(asked, family, account)))
+        about = _reading(family)
+        if requires_tls(asked, account):
+            about += " It is let in over TLS alone."
+        yield Part(about, tuple(_account(asked, family, account)))
         if family.managed:
             continue
         if asked.direct:
@@ -225,12 +240,30 @@ def _reading(family: Family) -> str:
 
 
 def _account(asked: Asked, family: Family, account: str) -> Iterator[str]:
-    name, secret = login(account), literal(asked.password)
-    made = "GRANT USAGE ON *.* TO" if _oldest(family, asked) else "CREATE USER IF NOT EXISTS"
-    yield f"{made} {name} IDENTIFIED BY {secret} WITH MAX_USER_CONNECTIONS {CONNECTIONS}"
+    """Return the statements for one account.
+
+    A new password is set once it is there for certain, and it is made with another one: a server that keeps
+    old passwords from being used again would refuse the same one twice.
+    """
+    name, release, oldest = login(account), release_of(_whole(asked.version)), _oldest(family, asked)
+    renewed = asked.renewed and not oldest
+    first = asked.definer_password if renewed else asked.password
+    tls = " REQUIRE SSL" if requires_tls(asked, account) else ""
+    made = "GRANT USAGE ON *.* TO" if oldest else "CREATE USER IF NOT EXISTS"
+    yield f"{made} {name} IDENTIFIED BY {literal(first)}{tls} WITH MAX_USER_CONNECTIONS {CONNECTIONS}"
+    changes = f" IDENTIFIED BY {literal(asked.password)}{tls}" if renewed else ""
+    if family.name == "mariadb" or release >= LASTS:
+        changes += " PASSWORD EXPIRE NEVER"
+    if changes:
+        yield f"ALTER USER {name}{changes}"
     yield grant("PROCESS", account)
-    for table in tables(family, release_of(_whole(asked.version))):
+    for table in tables(family, release):
         yield grant("SELECT", account, f"performance_schema.{table}")
+
+
+def requires_tls(asked: Asked, account: str) -> bool:
+    """Tell whether an account is let in over TLS alone: over a network its password must not go in clear."""
+    return asked.encrypted and not is_local(account)
 
 
 def tables(family: Family, release: tuple[int, ...]) -> tuple[str, ...]:
@@ -252,11 +285,16 @@ def _remade(name: str, made: str) -> tuple[str, ...]:
     return f"DROP PROCEDURE IF EXISTS {name}", made, grant("EXECUTE", DEFINER_ACCOUNT, f"PROCEDURE {name}")
 
 
+def comment(words: str) -> str:
+    """Return words as a comment of a script: what is in them ends neither the line nor the comment."""
+    return f"-- {printable(words)}"
+
+
 def script(parts: Iterator[Part]) -> str:
     """Return the parts as the client programs mysql and mariadb read them."""
     lines: list[str] = []
     for part in parts:
-        lines.append(f"\n-- {part.about}")
+        lines.append(f"\n{comment(part.about)}")
         for statement in part.statements:
             if "\nBEGIN\n" in statement:
                 lines += ["DELIMITER //", f"{statement} //", "DELIMITER ;"]

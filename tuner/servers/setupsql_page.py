@@ -27,6 +27,7 @@ INTRODUCTION = f"""\
 
 With the default limits and `…` for passwords; tables of the Performance Schema that a release does not have
 are left out for it. With `--replica` a `SET SESSION sql_log_bin = 0;` comes before all that makes something.
+An account for another machine is made with `REQUIRE SSL`, unless `--no-require-ssl` is given.
 What it is good for is in the [security model](security-model.md).
 """
 

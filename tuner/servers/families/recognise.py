@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
+from tuner.printable import printable
 from tuner.servers.adapter import FACTOR, VARIABLES, Adapter
 from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter
 from tuner.servers.families.mariadb import MariaDBAdapter, heeds_from, law_of
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unsupported
-from tuner.servers.release import named, release_of
+from tuner.servers.release import named, release_of, version_of
 
 ASKED = (
     *VARIABLES,
@@ -88,11 +90,15 @@ def recognise(variables: Mapping[str, str]) -> Family:
         KeyError: one that all servers have is missing.
         Unsupported: of no family that can be sampled; the message says why.
     """
-    version, comment = variables["version"], variables.get("version_comment", "")
+    try:
+        version = version_of(variables["version"])
+    except ValueError as error:
+        raise Unsupported(f"the server says as its version what is none: {error}") from error
+    comment = printable(variables.get("version_comment", ""))
     name = f"{comment} {version}".strip()
     if "aurora_version" in variables:
         raise Unsupported(
-            f"{name}: Aurora {variables['aurora_version']} flushes no pages "
+            f"{name}: Aurora {printable(variables['aurora_version'])} flushes no pages "
             "from the instance, so io_capacity has no effect"
         )
     release = release_of(version)
@@ -145,6 +151,12 @@ def provider(variables: Mapping[str, str]) -> str:
     """Return whose managed service this is, where that takes no SET GLOBAL of C and M; empty elsewhere."""
     if variables.get("basedir", "").startswith("/rdsdbbin/"):
         return "Amazon RDS"
-    if "google" in f"{variables['version']} {variables.get('version_comment', '')}".lower():
+    version, comment = variables["version"].lower(), variables.get("version_comment", "").lower()
+    marks = set(re.split(r"[^a-z0-9]+", version))
+    if "google" in f"{version} {comment}":
         return "Google Cloud SQL"
+    if "azure" in marks or "azure" in comment:
+        return "Azure Database for MySQL"
+    if ("cloud" in marks and "mariadb" not in f"{version} {comment}") or "enterprise - cloud" in comment:
+        return "MySQL HeatWave"
     return ""

@@ -1,0 +1,137 @@
+"""A server that is there and refuses: each reason has its own way out, in ``check``, log and status."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+
+import pytest
+
+from tests.servers.sockets.mysqld import LIMIT, Mysqld, endpoint, refused
+from tuner.check import ANY_FIX, check
+from tuner.clock import SystemClock
+from tuner.records import Missed
+from tuner.servers.connect import Endpoint, Session
+from tuner.servers.mysql import MySQLServer
+from tuner.servers.port import Unreachable
+from tuner.servers.refusals import refusal
+from tuner.settings import Settings
+
+DENIED = "Access denied for user 'innobrim'@'{}' (using password: YES)"
+MUST_RESET = "You must reset your password using ALTER USER statement before executing this statement."
+ABORTED = "Aborted connection 5 to db: 'unconnected' user: 'innobrim' host: 'localhost' ({})"
+EXPIRED = (
+    "Your password has expired. To log in you must change it using a client that supports expired passwords."
+)
+RENEWED = "IDENTIFIED BY '…' PASSWORD EXPIRE NEVER"
+
+
+def fix_of(session: Session) -> str:
+    """Return what ``check`` names as the way out of a server that does not let us in."""
+    report = check(MySQLServer(session.endpoint, SystemClock()), active=False, settings=Settings())
+    (line,) = report.lines
+    assert not report.reachable
+    return line.fix
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "fix"),
+    [
+        (1045, DENIED.format("localhost"), "check user and password"),
+        (1045, DENIED.format("127.0.0.1"), "innobrim setup-sql --account innobrim@127.0.0.1"),
+        (1045, DENIED.format("127.0.0.1"), "skip_name_resolve"),
+        (1045, DENIED.format("::1"), "innobrim setup-sql --account innobrim@::1"),
+        (1045, DENIED.format("172.17.0.1"), "an account for 172.17.0.1"),
+        (1862, EXPIRED, f"ALTER USER 'innobrim'@'…' {RENEWED}"),
+        (1820, MUST_RESET, f"ALTER USER 'innobrim'@'…' {RENEWED}"),
+        (
+            3118,
+            "Access denied for user 'innobrim'@'10.0.0.5'. Account is locked.",
+            "'innobrim'@'10.0.0.5' ACCOUNT UNLOCK",
+        ),
+        (4151, "Access denied, this account is locked", "ALTER USER 'innobrim'@'…' ACCOUNT UNLOCK"),
+        (
+            3955,
+            "Access denied for user 'innobrim'@'h1'. Account is blocked for 1 day(s)",
+            "'innobrim'@'h1' ACCOUNT UNLOCK",
+        ),
+        (4150, "User is blocked because of too many credential errors", "FLUSH PRIVILEGES"),
+        (1184, ABORTED.format("init_connect command failed"), "init_connect"),
+        (1184, ABORTED.format("Got an error reading communication packets"), "its error log may say why"),
+        (1226, "User 'innobrim' has exceeded the 'max_user_connections' resource", "MAX_USER_CONNECTIONS"),
+        (1698, DENIED.format("localhost"), "auth_socket"),
+        (1524, "Plugin 'x' is not loaded", "load that plugin"),
+        (3032, "The server is currently in offline mode", "offline_mode = OFF"),
+        (
+            1130,
+            "Host '10.0.0.5' is not allowed to connect to this MySQL server",
+            "create the account for this host",
+        ),
+        (4999, "something of tomorrow's", "its error log may say why"),
+    ],
+)
+def test_a_refusal_has_its_own_way_out(
+    mysqld: Mysqld, session: Session, number: int, words: str, fix: str
+) -> None:
+    """A server that answers need not be started: what is named helps against what it said."""
+    mysqld.denies = (number, words)
+
+    assert fix in refused(session)[0]
+    assert fix in fix_of(session)
+    assert "start the server" not in fix_of(session)
+    assert fix_of(session) != ANY_FIX
+
+
+def test_no_password_is_no_wrong_password(mysqld: Mysqld, listener: socket.socket) -> None:
+    """Who gave none is told where one is read from, not to check it."""
+    mysqld.denies = (1045, "Access denied for user 'innobrim'@'localhost' (using password: NO)")
+    there = Endpoint(user="innobrim", port=listener.getsockname()[1], tls="off", timeout=LIMIT)
+
+    assert "INNOBRIM_PASSWORD_FILE" in refused(Session(there))[0]
+
+
+def test_a_session_that_may_only_reset_its_password_is_told_so(
+    mysqld: Mysqld, listener: socket.socket
+) -> None:
+    """Where the login still works and every statement is refused, check, log and status name the way out."""
+    mysqld.answers = lambda _statement: (1820, MUST_RESET)
+    server = MySQLServer(endpoint(listener), SystemClock())
+
+    with pytest.raises(Unreachable, match="PASSWORD EXPIRE NEVER"):
+        server.facts()
+    reading = server.read()
+    server.close()
+    assert isinstance(reading, Missed)
+    assert RENEWED in reading.reason
+
+
+def test_a_plugin_without_its_library_names_it(mysqld: Mysqld, session: Session) -> None:
+    """MariaDB's ed25519 needs a library that the driver does not bring: it is named, with a way around."""
+    if importlib.util.find_spec("nacl") is not None:
+        pytest.skip("PyNaCl is installed: there is nothing to say")
+    mysqld.wants = b"client_ed25519"
+
+    said, _ = refused(session)
+
+    assert "PyMySQL[ed25519]" in said
+    assert "mysql_native_password" in said
+    assert "start the server" not in fix_of(session)
+
+
+def test_a_plugin_that_the_driver_does_not_know_is_named(mysqld: Mysqld, session: Session) -> None:
+    """So is another plugin: which ones are understood is said."""
+    mysqld.wants = b"parsec"
+
+    assert "caching_sha2_password" in refused(session)[0]
+
+
+@pytest.mark.parametrize("host", ["x\ny", "x'; DROP DATABASE y; --", "x\\", "\x1b[2J", "x y"])
+def test_the_servers_words_reach_no_statement(host: str) -> None:
+    """What a server calls our host goes into a statement or a command only where it can be one."""
+    there = Endpoint(user="innobrim", password="x")
+    for number in (1045, 1862, 3118, 3955):
+        fix = refusal(there, number, DENIED.format(host))
+
+        assert fix.isprintable()
+        assert "DROP" not in fix
+        assert "\\" not in fix

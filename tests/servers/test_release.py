@@ -1,0 +1,130 @@
+"""What is a version, and what is text that somebody put in the place of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.servers.scripted import Scripted
+from tests.servers.test_recognise import NEW
+from tuner.servers.detect import detect
+from tuner.servers.families.recognise import recognise
+from tuner.servers.fixture import decode, encode, load
+from tuner.servers.port import Unsupported
+from tuner.servers.release import release_of, version_in, version_of
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
+
+INJECTED = (
+    "9.7.4\nCREATE USER 'evil'@'%' IDENTIFIED BY 'x';",
+    "9.7.4\r\nDROP DATABASE mysql;",
+    "9.7.4\u2028CREATE USER evil",
+    "9.7.4\x85SELECT 1",
+    "9.7.4\x0bSELECT 1",
+    "9.7.4\x00",
+    "9.7.4\n",
+    "9.7.4; CREATE USER evil",
+    "9.7.4' OR '1",
+    "9.7.4`x`",
+    "9.7.4 */ SELECT 1 /*",
+    "9.7.4\\",
+    "9.7.4|page",
+    "9.7.4<b>",
+    "9.7.4\x1b[2J",
+    "9.7.4\x9b2J",
+    "9.7.4$(id)",
+    f"9.7.4-{'x' * 200}",
+    "٩.٧.٤",
+    "new",
+    "",
+    "9",
+)
+
+
+@pytest.mark.parametrize(
+    ("banner", "version"),
+    [
+        ("8.0.46", "8.0.46"),
+        ("5.7.44-48-log", "5.7.44-48-log"),
+        ("8.0.35-27-Percona", "8.0.35-27-Percona"),
+        ("5.5.5-10.6.16-MariaDB", "10.6.16-MariaDB"),
+        ("5.5.5-10.6.16-MariaDB-1:10.6.16+maria~ubu2204-log", "10.6.16-MariaDB-1:10.6.16+maria~ubu2204-log"),
+        ("10.11.6-MariaDB-0+deb12u1-log", "10.11.6-MariaDB-0+deb12u1-log"),
+        ("10.6.17-13-MariaDB-enterprise-log", "10.6.17-13-MariaDB-enterprise-log"),
+        ("11.8.6-MariaDB-0+deb13u1 from Debian", "11.8.6-MariaDB-0+deb13u1"),
+        ("8.0.35-27 Percona Server (GPL), Release 27, Revision 2f8eeab2", "8.0.35-27"),
+        ("Server version:\t\t10.11.6-MariaDB-0+deb12u1-log Debian 12", "10.11.6-MariaDB-0+deb12u1-log"),
+        ("Server version: 10.6.16 mariadb.org binary distribution", "10.6.16-MariaDB"),
+        ("8.0.36-u2-cloud MySQL Enterprise - Cloud", "8.0.36-u2-cloud"),
+        ("8.0.36 MySQL Enterprise - Cloud", "8.0.36-cloud"),
+        ("8.0.31 (Google)", "8.0.31-google"),
+        ("9.7", "9.7"),
+        (" 9.7.4\t", "9.7.4"),
+    ],
+)
+def test_a_banner_has_its_version(banner: str, version: str) -> None:
+    """What clients show of a server is understood, with the marks of its build that matter."""
+    assert version_in(banner) == version
+
+
+@pytest.mark.parametrize("said", INJECTED)
+def test_text_in_the_place_of_a_version_is_none(said: str) -> None:
+    """Neither a server nor an option gets a line, a quote, a sign of Markdown or an escape code through."""
+    with pytest.raises(ValueError, match="no version"):
+        version_of(said)
+    variables = {**NEW, "version": said}
+    with pytest.raises(Unsupported, match="no version"):
+        recognise(variables)
+
+
+@given(st.text())
+def test_whatever_is_a_version_is_safe_anywhere(tail: str) -> None:
+    """What passes is one short line of letters that mean nothing to SQL, a shell, Markdown or a terminal."""
+    for read in (version_of, version_in):
+        try:
+            version = read(f"9.7.4{tail}")
+        except ValueError:
+            continue
+        assert version.isascii()
+        assert version.isprintable()
+        assert not set(version) & set("'\"`;\\#$|<>*/&{}[]!")
+
+
+def test_a_release_is_read_past_what_is_said_to_old_clients() -> None:
+    """The 5.5.5 that MariaDB puts before its version is not its release; a MySQL 5.5.5 is one."""
+    assert release_of("5.5.5-10.6.16-MariaDB") == (10, 6, 16)
+    assert release_of("5.5.5-m3") == (5, 5, 5)
+
+
+def test_a_server_behind_a_proxy_is_the_mariadb_that_it_is() -> None:
+    """Where VERSION() itself has the 5.5.5, a server is recognised by what follows."""
+    variables = {**NEW, "version": "5.5.5-10.6.22-MariaDB", "innodb_max_dirty_pages_pct_lwm": "0"}
+
+    assert recognise(variables).name == "mariadb"
+
+
+def test_a_server_that_says_no_version_is_not_used() -> None:
+    """Such a server is refused by name, and nothing that it said steers the terminal."""
+
+    class Liar(Scripted):
+        def pairs(self, statement: str) -> dict[str, str]:
+            return {**NEW, "version": INJECTED[0]} if "version" in statement else super().pairs(statement)
+
+    with pytest.raises(Unsupported, match="no version") as caught:
+        detect(Liar())
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["version", "aurora_version"])
+def test_a_fixture_with_text_in_the_place_of_a_version_is_refused(name: str) -> None:
+    """A recording that somebody sent puts nothing into the pages that are made of it."""
+    fixture = load(min(FIXTURES.glob("*.json")))
+    first = fixture.readings[0]
+    forged = replace(first, variables={**first.variables, name: "9.7.4 | [x](http://evil)"})
+
+    with pytest.raises(ValueError, match="no version"):
+        decode(encode(replace(fixture, readings=(forged, *fixture.readings[1:]))))
