@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from api.status import DoneSince, Status, status_of
+from tuner.cli.account import in_state_directory
 from tuner.cli.api_client import NoDaemon
 from tuner.cli.errors import Refused, Unreachable, Unusable
 from tuner.cli.options import real_server
@@ -29,6 +30,7 @@ from tuner.restore import restore_offline
 from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.settings import Mode
+from tuner.statedir import as_caller
 
 RETRY_SECONDS = 1.0
 
@@ -36,6 +38,7 @@ ADVISORY_NEXT = "the next daemon is advisory until innobrim mode active"
 """What a restore without a daemon leads to."""
 
 
+@in_state_directory
 def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     """Return the last tick on disk.
 
@@ -63,6 +66,7 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     return replace(found, since=done, alive=_claimed(directory))
 
 
+@in_state_directory
 def restore_without_daemon(
     config: Config, nobody: NoDaemon, *, say: Callable[[str], None], if_written: bool = False
 ) -> str:
@@ -135,6 +139,7 @@ def restore_without_daemon(
     return f"{done}; {ADVISORY_NEXT}"
 
 
+@in_state_directory
 def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
     """Park over a connection of our own what a dead daemon left; return what was done.
 
@@ -159,6 +164,7 @@ def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str]
     return _park(config, found, say=say, unattended=False)
 
 
+@in_state_directory
 def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
     """Park what a daemon left that was killed, and nothing else; return what was done.
 
@@ -255,7 +261,8 @@ def _reached(facts: Callable[[], Facts], *, patience: float = 0.0) -> Facts:
     give_up = time.monotonic() + patience
     while True:
         try:
-            return facts()
+            with as_caller():
+                return facts()
         except ServerError as error:
             if time.monotonic() >= give_up or not isinstance(error, ServerUnreachable):
                 raise Unreachable(f"the server cannot be reached: {error}") from error
