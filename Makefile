@@ -7,8 +7,10 @@
 #                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well
 # make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
-# make image     the container image innobrim:latest; needs Docker alone; BASE=innobrim/systemd:252 without a registry
-# make lock      deploy/requirements.lock anew: the newest versions that pyproject.toml allows, each with its hashes
+# make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
+#                which needs Docker alone; BASE=innobrim/systemd:252 without a registry
+# make lock      deploy/requirements.lock and deploy/build.lock anew: the newest versions that pyproject.toml and
+#                deploy/build.in allow, each with its hashes
 # make setup     .venv with everything for development
 # make lint      style, types and import directions only
 # PYTHON=…       which Python makes .venv, 3.11 or later
@@ -64,6 +66,8 @@ image: setup $(if $(filter innobrim/%,$(BASE)),servers)
 
 ## uv takes the hashes from the index that pip uses, without fetching every file; for the Python of the Debian package.
 lock: setup
-	$(BIN)/uv pip compile pyproject.toml --output-file deploy/requirements.lock --upgrade --generate-hashes \
-	  --python-version 3.11 --python-platform linux --no-annotate --no-emit-index-url --custom-compile-command "make lock" \
-	  $(addprefix --default-index ,$(shell $(BIN)/pip config get global.index-url 2>/dev/null))
+	for pair in pyproject.toml:requirements.lock deploy/build.in:build.lock; do \
+	  $(BIN)/uv pip compile "$${pair%%:*}" --output-file "deploy/$${pair##*:}" --upgrade --generate-hashes \
+	    --python-version 3.11 --python-platform linux --no-annotate --no-emit-index-url --custom-compile-command "make lock" \
+	    $(addprefix --default-index ,$(shell $(BIN)/pip config get global.index-url 2>/dev/null)) || exit 1; \
+	done
