@@ -62,9 +62,12 @@ _TOO_MANY = ApiError(
     headers={"Retry-After": "2", "Connection": "close"},
     refusal=Refusal.RATE,
 )
+FULL = "as many connections are open as there may be; one more is for the probes /livez and /readyz alone"
+"""What a connection is told that was taken for a probe, and asks something else or nothing."""
+
 _FULL = ApiError(
     "busy",
-    "as many connections are open as there may be; one more is for the probes /livez and /readyz alone",
+    FULL,
     headers={"Retry-After": "5", "Connection": "close"},
     refusal=Refusal.CONNECTIONS,
 )

@@ -131,6 +131,14 @@ class Places:
             del self._taken[peer]
 
 
+class ProbePlaces(Places):
+    """Connections of one listener beyond those, for probes alone."""
+
+    def __init__(self) -> None:
+        """Begin with none taken."""
+        super().__init__(PROBE_PLACES, PROBE_PLACES)
+
+
 @dataclass(slots=True)
 class _Bucket:
     left: float

@@ -25,9 +25,9 @@ from api.limits import (
     HEADER_BYTES,
     KEEP_ALIVE_SECONDS,
     LINGER_SECONDS,
-    PROBE_PLACES,
     REQUEST_SECONDS,
     Places,
+    ProbePlaces,
     Rate,
     peer_of,
 )
@@ -89,7 +89,7 @@ class Listener(uvicorn.Server):
         self._listener = listener
         self._refused = refused
         self._places = Places()
-        self._for_probes = Places(PROBE_PLACES, PROBE_PLACES)
+        self._for_probes = ProbePlaces()
         self._arrivals = Rate() if context is None else Rate(HANDSHAKES_PER_SECOND, HANDSHAKES_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._accepts = True

@@ -11,7 +11,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from api.gate import HEADERS
+from api.gate import FULL, HEADERS
 from api.limits import (
     KEEP_ALIVE_SECONDS,
     LINGER_SECONDS,
@@ -135,6 +135,11 @@ class Connection(H11Protocol):
             return
         if not self.transport.is_closing() and _over(self._coming_since, self._patience(), now):
             self._coming_since = None
+            if self.for_probes:
+                self._refused(Refusal.CONNECTIONS)
+                self._answer_last(ApiError("busy", FULL))
+                self._look_again = self.loop.call_later(LOOK_SECONDS, self._look)
+                return
             if not self._silent():  # browsers open connections that they then do not need
                 self._refused(Refusal.SLOW)
             self._answer_last(
