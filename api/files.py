@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tuner.statedir import give_to_owner
+
 LOCK_SECONDS = 5.0
 
 
@@ -34,9 +36,7 @@ def write_private(path: Path, content: bytes) -> None:
     draft.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            if os.geteuid() == 0:
-                owner = path.parent.stat()
-                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+            give_to_owner(file.fileno(), path.parent)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -13,20 +13,27 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_LINKS = 40
+_PROGRAM = (os.__file__, msgspec.__file__, __file__)
+"""A file of each place that this program's modules come from."""
+
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 @contextlib.contextmanager
-def as_owner(directory: str | Path) -> Iterator[None]:
+def as_owner(directory: str | Path, *, shared: bool = False) -> Iterator[None]:
     """Do what is done in a state directory as the account that owns it, every thread of this process.
 
-    Only where root runs it; any other account is what it is. An owner that cannot get to its own directory
-    runs no service there: then root goes on as root, and what it has made is the owner's afterwards.
+    Only where root runs it; any other account is what it is. An owner that cannot get to its own directory,
+    or to this program, runs no service with it there: then root goes on as root, and what it has made is the
+    owner's afterwards.
 
     Args:
         directory: the state directory; where there is none, nothing is changed.
+        shared: others may write to a directory of root's, as they may beside a daemon that runs as root.
 
     Raises:
         OSError: somebody but root made a link on the way, or others may write to a directory of root's.
@@ -42,7 +49,7 @@ def as_owner(directory: str | Path) -> Iterator[None]:
     try:
         owner = os.fstat(place)
         if owner.st_uid == 0:
-            if owner.st_mode & _OTHERS:
+            if owner.st_mode & _OTHERS and not shared:
                 raise PermissionError(
                     errno.EPERM,
                     "it is root's and others may write to it; chown it to the daemon's account",
@@ -73,6 +80,13 @@ def as_caller() -> Iterator[None]:
         yield
     finally:
         os.seteuid(account)
+
+
+def give_to_owner(descriptor: int, directory: Path) -> None:
+    """Give a file that root has just made in a state directory to that directory's owner."""
+    if os.geteuid() == 0:
+        owner = directory.stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def read_text(path: Path) -> str:
@@ -138,9 +152,14 @@ def _account(owner: os.stat_result) -> Iterator[None]:
 
 
 def _reaches(owner: os.stat_result, directory: str | Path) -> bool:
-    """Tell whether the owner gets to its directory by this path, and to no other one."""
+    """Tell whether the owner gets to its directory by this path, and to this very program.
+
+    Python looks for most of its modules when they are wanted first, which may be later.
+    """
     with _account(owner):
         try:
+            for found in _PROGRAM:
+                Path(found).read_bytes()
             return os.path.samestat(Path(directory).stat(), owner)
         except OSError:
             return False

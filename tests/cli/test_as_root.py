@@ -14,11 +14,12 @@ from msgspec.structs import replace
 
 from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, write_journal
-from tuner import park, restore
+from tuner import park, restore, statedir
 from tuner.cli import offline
 from tuner.cli.main import cli
 from tuner.core import latency
 from tuner.journal.keeper import claimed
+from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity
 from tuner.statedir import as_caller, as_owner, read_text
 
@@ -33,6 +34,7 @@ Run = Callable[..., Result]
 def folder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a state directory of the service's with what a dead daemon left, all of it the service's."""
     monkeypatch.setenv("INNOBRIM_API_PORT", "0")
+    monkeypatch.setattr(statedir, "_PROGRAM", ())  # of these tests' own, which may lie below /root
     above = Path(tempfile.mkdtemp(prefix="innobrim-"))
     above.chmod(0o755 if request.param == "reached by its owner" else 0o700)
     place = above / "state"
@@ -164,3 +166,33 @@ def test_a_pipe_in_place_of_the_lock_holds_nobody_up(folder: Path) -> None:
     os.mkfifo(folder / "journal.lock")
 
     assert not claimed(folder)
+
+
+def test_a_journal_is_the_services_from_the_moment_that_it_is_there(folder: Path) -> None:
+    """Root that is killed while it writes has locked the service out of nothing."""
+    for one in folder.iterdir():
+        one.unlink()
+    journal = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
+    journal.start()
+    journal.note(wall=1.0, code="offline", message="done", who="root")
+    assert journal.flush(10.0)
+    while_open = {one.name: one.stat().st_uid for one in folder.iterdir()}
+    assert journal.close(10.0)
+
+    assert {"journal.db", "journal.lock", "journal.db-journal"} <= while_open.keys()
+    assert set(while_open.values()) == {SERVICE}
+
+
+def test_a_program_that_the_owner_cannot_read_goes_on_as_root(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the owner cannot run this program, root does its work all the same, for the service."""
+    secret = folder.parent / "program.py"
+    secret.write_text("")
+    secret.chmod(0o600)
+    monkeypatch.setattr(statedir, "_PROGRAM", (str(secret),))
+
+    result = run("restore")
+
+    assert result.exit_code == 0, result.output
+    assert {one.lstat().st_uid for one in folder.iterdir()} == {SERVICE}

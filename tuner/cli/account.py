@@ -17,7 +17,7 @@ FoundT = TypeVar("FoundT")
 
 
 @contextmanager
-def entered(directory: str | Path) -> Iterator[None]:
+def entered(directory: str | Path, *, shared: bool = False) -> Iterator[None]:
     """Use a state directory as ``as_owner`` has it.
 
     Raises:
@@ -25,7 +25,7 @@ def entered(directory: str | Path) -> Iterator[None]:
     """
     with ExitStack() as account:
         try:
-            account.enter_context(as_owner(directory))
+            account.enter_context(as_owner(directory, shared=shared))
         except OSError as error:
             raise Unusable(
                 f"the state directory {directory} is not used: {error.strerror or error}"

@@ -86,7 +86,7 @@ def run(
     config = configuration(config_path, flags)
     configure_logs(level=config.log.level, style=config.log.format)
     config = _at_home(config)
-    with entered(config.daemon.state_directory):
+    with entered(config.daemon.state_directory, shared=True):
         _serve(config, config_path, flags, insecure_api=insecure_api)
 
 

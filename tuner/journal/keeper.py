@@ -17,6 +17,7 @@ from tuner.journal.reader import Unheard
 from tuner.journal.salvage import SERVERS, Salvaged
 from tuner.journal.store import Damaged, Store, is_damage
 from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, Originals
+from tuner.statedir import give_to_owner
 from tuner.version import program_version
 
 
@@ -161,8 +162,12 @@ class Keeper:
                 return
             os.close(self._claim)  # of a file that was removed, which keeps nobody out
             self._claim = None
-        how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        claim = os.open(self._lock, how, 0o640)
+        how = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            claim = os.open(self._lock, how)
+        except FileNotFoundError:
+            claim = os.open(self._lock, how | os.O_CREAT, 0o640)
+            give_to_owner(claim, self._lock.parent)
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -41,6 +41,7 @@ from tuner.journal.tables import (
     LeftPair,
     Originals,
 )
+from tuner.statedir import give_to_owner
 
 FILE_MODE = 0o640
 BUSY_SECONDS = 5.0
@@ -88,6 +89,8 @@ def _made_sure(path: Path) -> bool:
         if not stat.S_ISREG(os.fstat(found).st_mode):
             raise Damaged("it is no plain file")
         require_own(path, os.fstat(found))
+        if made:
+            give_to_owner(found, path.parent)
     finally:
         os.close(found)
     for suffix in BESIDE:
