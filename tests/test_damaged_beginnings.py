@@ -135,6 +135,29 @@ def test_what_stands_in_a_form_that_cannot_be_read_holds_as_well(before: Life, t
     assert life.server.applied == []
 
 
+def test_a_journal_that_may_not_be_read_holds_and_stays(
+    before: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With wrong permissions nothing is known, the server is left alone, and the file is as it was."""
+    journal = journal_path(tmp_path)
+    content = journal.read_bytes()
+    opened, access = os.open, os.access
+
+    def denied(path: str | Path, *how: int, **more: int) -> int:
+        if str(path) == str(journal):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *how, **more)
+
+    monkeypatch.setattr(os, "open", denied)
+    monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and str(path) != str(journal))
+    life = watched(after(before))
+
+    assert {record.mode for record in life.records} == {Mode.ADVISORY}
+    assert life.server.applied == []
+    assert "permission denied" in life.records[-1].holds[0].reason
+    assert journal.read_bytes() == content
+
+
 def test_a_link_in_place_of_the_journal_is_not_followed(before: Life, tmp_path: Path) -> None:
     """A journal that leads elsewhere is neither read nor written, and nothing is written to the server."""
     journal = journal_path(tmp_path)

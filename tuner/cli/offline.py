@@ -21,6 +21,7 @@ from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs
+from tuner.journal.readonly import is_empty, located
 from tuner.journal.tables import LOCK_NAME, JournalError, Originals
 from tuner.memory import known_from_journal, look
 from tuner.notebook import Notebook
@@ -183,7 +184,9 @@ def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
             raise Unusable(
                 f"{directory}: no such directory; name the daemon's with --state-directory or --config"
             )
-        if absence(directory):
+        if why := absence(directory):
+            if is_empty(located(directory)):
+                raise Unreachable(f"what the last daemon left is not known: {why}")
             return "nothing to park: no daemon ever wrote to a server from here"
         if _claimed(directory):
             return "nothing to park: a daemon is at work"
