@@ -2,13 +2,17 @@
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing;
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
 # make check     what needs neither server nor browser, side by side
-# make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|no-harm|all, RESUME=1 goes on where
-#                it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it;
-#                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well
+# make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|no-harm|mutants|audit|all, RESUME=1
+#                goes on where it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it;
+#                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well, as does
+#                PART=mutants: small changes in guards, gate, tokens and restore, and whether a test notices them;
+#                PART=audit: known vulnerabilities in the lock files; exit 1 where there are some, 3 where none was asked
 # make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
-# make image     the container image innobrim:latest; needs Docker alone; BASE=innobrim/systemd:252 without a registry
-# make lock      deploy/requirements.lock anew: the newest versions that pyproject.toml allows, each with its hashes
+# make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
+#                which needs Docker alone; BASE=innobrim/systemd:252 without a registry
+# make lock      deploy/requirements.lock and deploy/build.lock anew: the newest versions that pyproject.toml and
+#                deploy/build.in allow, each with its hashes
 # make setup     .venv with everything for development
 # make lint      style, types and import directions only
 # PYTHON=…       which Python makes .venv, 3.11 or later
@@ -50,7 +54,7 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
-prove: setup $(if $(filter policies no-harm,$(PART)),,servers)
+prove: setup $(if $(filter policies no-harm mutants audit,$(PART)),,servers)
 	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(if $(RESUME),--resume) $(ARGS)
 
 results: setup
@@ -64,6 +68,8 @@ image: setup $(if $(filter innobrim/%,$(BASE)),servers)
 
 ## uv takes the hashes from the index that pip uses, without fetching every file; for the Python of the Debian package.
 lock: setup
-	$(BIN)/uv pip compile pyproject.toml --output-file deploy/requirements.lock --upgrade --generate-hashes \
-	  --python-version 3.11 --python-platform linux --no-annotate --no-emit-index-url --custom-compile-command "make lock" \
-	  $(addprefix --default-index ,$(shell $(BIN)/pip config get global.index-url 2>/dev/null))
+	for pair in pyproject.toml:requirements.lock deploy/build.in:build.lock; do \
+	  $(BIN)/uv pip compile "$${pair%%:*}" --output-file "deploy/$${pair##*:}" --upgrade --generate-hashes \
+	    --python-version 3.11 --python-platform linux --no-annotate --no-emit-index-url --custom-compile-command "make lock" \
+	    $(addprefix --default-index ,$(shell $(BIN)/pip config get global.index-url 2>/dev/null)) || exit 1; \
+	done

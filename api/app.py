@@ -95,4 +95,7 @@ def _methods(*routers: tuple[str, APIRouter]) -> dict[str, set[str]]:
         for route in router.routes:
             if isinstance(route, APIRoute):
                 found.setdefault(prefix + route.path, set()).update(route.methods or ())
+    for methods in found.values():
+        if "GET" in methods:
+            methods.add("HEAD")
     return found

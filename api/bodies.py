@@ -102,14 +102,27 @@ async def read_body(request: Request, body: type[BodyT]) -> BodyT:
         if media_type != "application/json":
             said = f"Content-Type {media_type!r}" if media_type else "no Content-Type"
             raise ApiError("media-type", f"the body came with {said}; send Content-Type: application/json")
-    try:
-        sent = msgspec.json.decode(raw or b"{}")
-    except msgspec.DecodeError as error:
-        raise ApiError("malformed", f"the body is not JSON: {error}") from None
+    sent = decoded(raw or b"{}")
     try:
         return msgspec.convert(sent, body)
     except msgspec.ValidationError as error:
         raise validation_error([_field_problem(str(error), sent, body)]) from None
+
+
+def decoded(raw: bytes) -> Any:  # noqa: ANN401 - whatever was sent
+    """Return what a body says.
+
+    Raises:
+        ApiError: it is not JSON, nested too deep, or has a number beyond all bounds.
+    """
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, ValueError, OverflowError) as error:
+        raise ApiError("malformed", f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise ApiError(
+            "malformed", "the body is nested too deep: no request of this API needs that"
+        ) from None
 
 
 def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:  # noqa: ANN401 - as decoded
@@ -123,11 +136,22 @@ def _field_problem(message: str, sent: Any, body: type[Struct]) -> FieldProblem:
         name = unknown["name"]
         near = difflib.get_close_matches(name, fields, n=1)
         expected = f"the field {near[0]}" if near else f"only the fields {', '.join(fields)}"
-        return FieldProblem(name, sent.get(name), expected)
+        return FieldProblem(name, _pruned(sent.get(name)), expected)
     path = at["path"] if at else ""
     if path in fields:
-        return FieldProblem(path, sent.get(path), _bounds(fields[path].type))
-    return FieldProblem(path or "body", sent, f"an object with the fields {', '.join(fields)}: {message}")
+        return FieldProblem(path, _pruned(sent.get(path)), _bounds(fields[path].type))
+    return FieldProblem(
+        path or "body", _pruned(sent), f"an object with the fields {', '.join(fields)}: {message}"
+    )
+
+
+def _pruned(value: Any, deep: int = 4) -> Any:  # noqa: ANN401 - as decoded
+    """Return a value as it is said back, no deeper than anybody reads."""
+    if isinstance(value, dict | list) and not deep:
+        return "…"
+    if isinstance(value, dict):
+        return {name: _pruned(one, deep - 1) for name, one in value.items()}
+    return [_pruned(one, deep - 1) for one in value] if isinstance(value, list) else value
 
 
 def _bounds(hint: object) -> str:

@@ -6,11 +6,28 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tuner.statedir import give_to_owner
+
 LOCK_SECONDS = 5.0
+
+
+def read_plain(path: Path, most: int) -> tuple[int, bytes]:
+    """Return a plain file's mode and its first bytes, read through no link and waiting for nobody.
+
+    Raises:
+        OSError: it is not there, a link, no plain file, or not to be read.
+    """
+    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(path, how), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        return mode, file.read(most)
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -19,9 +36,7 @@ def write_private(path: Path, content: bytes) -> None:
     draft.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            if os.geteuid() == 0:
-                owner = path.parent.stat()
-                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+            give_to_owner(file.fileno(), path.parent)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -20,6 +20,7 @@ from api.limits import (
     COSTS,
     DELAY,
     HEADER_BYTES,
+    PROBES,
     REQUESTS_PER_SECOND,
     TURN_SECONDS,
     Rate,
@@ -51,6 +52,8 @@ HEADERS = {
 STREAM = "text/event-stream"
 
 _CONNECTION = "innobrim.connection"
+_HEAD = "innobrim.head"
+_FOR_PROBES = "innobrim.for-probes"
 _AT_ONCE = struct.pack("ii", 1, 0)
 
 _TOO_MANY = ApiError(
@@ -58,6 +61,15 @@ _TOO_MANY = ApiError(
     f"more than {REQUESTS_PER_SECOND:.0f} requests a second, after {BURST:.0f} at once; ask less often",
     headers={"Retry-After": "2", "Connection": "close"},
     refusal=Refusal.RATE,
+)
+FULL = "as many connections are open as there may be; one more is for the probes /livez and /readyz alone"
+"""What a connection is told that was taken for a probe, and asks something else or nothing."""
+
+_FULL = ApiError(
+    "busy",
+    FULL,
+    headers={"Retry-After": "5", "Connection": "close"},
+    refusal=Refusal.CONNECTIONS,
 )
 _BUSY = ApiError(
     "busy",
@@ -77,7 +89,10 @@ class Marked:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         mark(scope, self._transport)
-        scope[_CONNECTION] = getattr(getattr(send, "__self__", None), "transport", None)  # uvicorn's own
+        connection = getattr(getattr(send, "__self__", None), "transport", None)  # uvicorn's own
+        scope[_CONNECTION] = connection
+        if isinstance(connection, asyncio.Transport):
+            scope[_FOR_PROBES] = getattr(connection.get_protocol(), "for_probes", False)
         await self._app(scope, receive, send)
 
 
@@ -106,11 +121,10 @@ class Gate:
             await self._app(scope, receive, send)
             return
         transport = transport_of(scope)
-        answer = _Answer(send, lambda: self._still_admits(scope))
-        cost = COSTS.get(scope["path"], 1.0)
-        if not self._rates[transport].allows(peer_in(scope), time.monotonic(), cost):
-            await asyncio.sleep(DELAY)
-            await self._refusal(_TOO_MANY)(scope, receive, answer)
+        answer = _Answer(send, lambda: self._still_admits(scope), head=asks_for_head(scope))
+        probe = scope["method"] in {"GET", "HEAD"} and scope["path"] in PROBES
+        if not probe and (too_much := await self._too_much(scope, transport)) is not None:
+            await self._refusal(too_much)(scope, receive, answer)
             return
         try:
             _check_header(scope)
@@ -119,13 +133,14 @@ class Gate:
         except ApiError as error:
             await self._refusal(error)(scope, receive, answer)
             return
-        turns = self._turns[transport]
-        if not await turns.take():
-            await self._refusal(_BUSY)(scope, receive, answer)
-            return
-        answer.turn = turns.give_back
+        if not probe:
+            turns = self._turns[transport]
+            if not await turns.take():
+                await self._refusal(_BUSY)(scope, receive, answer)
+                return
+            answer.turn = turns.give_back
         try:
-            await self._app(scope, _limited(receive, self._refusals), answer)
+            await self._app(_as_get(scope), _limited(receive, self._refusals), answer)
         except ClientDisconnect:
             return
         except Exception:
@@ -136,6 +151,16 @@ class Gate:
             await defect(method, path).response()(scope, receive, answer)
         finally:
             answer.end_turn()
+
+    async def _too_much(self, scope: Scope, transport: Transport) -> ApiError | None:
+        """Return why a peer asks too much, after a delay that slows a flood; None where it does not."""
+        if scope.get(_FOR_PROBES):
+            return _FULL
+        cost = COSTS.get(scope["path"], 1.0)
+        if self._rates[transport].allows(peer_in(scope), time.monotonic(), cost):
+            return None
+        await asyncio.sleep(DELAY)
+        return _TOO_MANY
 
     def _still_admits(self, scope: Scope) -> bool:
         """Tell whether a request would be let in now as well; one that would not is cut off."""
@@ -160,8 +185,9 @@ class _Answer:
     still come in: it may outlive the token that opened it.
     """
 
-    def __init__(self, send: Send, still_admitted: Callable[[], bool]) -> None:
+    def __init__(self, send: Send, still_admitted: Callable[[], bool], *, head: bool = False) -> None:
         self.started = False
+        self._head = head
         self.turn: Callable[[], None] | None = None
         self._send = send
         self._still_admitted = still_admitted
@@ -179,6 +205,8 @@ class _Answer:
             self._is_stream = headers.get("content-type", "").startswith(STREAM)
             if self._is_stream:
                 self.end_turn()
+        if self._head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
         for piece in _pieces(message):
             await self._send(piece)
 
@@ -187,6 +215,16 @@ class _Answer:
         turn, self.turn = self.turn, None
         if turn is not None:
             turn()
+
+
+def asks_for_head(scope: Scope) -> bool:
+    """Tell whether a request wants an answer's header alone."""
+    return bool(scope["method"] == "HEAD" or scope.get(_HEAD))
+
+
+def _as_get(scope: Scope) -> Scope:
+    """Return a request as the routes know it: one for a header as one for the whole."""
+    return {**scope, "method": "GET", _HEAD: True} if scope["method"] == "HEAD" else scope
 
 
 def _pieces(message: Message) -> list[Message]:

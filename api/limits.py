@@ -26,6 +26,15 @@ REQUESTS_PER_SECOND = 300.0
 BURST = 600.0
 """Requests of one peer at once, after some quiet seconds."""
 
+PROBES = frozenset({"/livez", "/readyz"})
+"""Who watches the daemon is answered whatever others ask: these count for no rate and wait for no turn."""
+
+PROBE_PLACES = 16
+"""Connections over ``CONNECTIONS`` that are taken for probes alone."""
+
+PROBE_SECONDS = 1.0
+"""A request over such a connection must have come whole in this time, seconds."""
+
 COSTS = {"/v1/history": 20.0, "/docs": 10.0}
 """What counts as so many requests, for the work that it is; anything else counts as one."""
 
@@ -85,6 +94,11 @@ def is_loopback(address: str) -> bool:
         return False
 
 
+def is_of_this_machine(peer: str) -> bool:
+    """Tell whether a peer is of this machine: loopback, or a user over the unix socket."""
+    return is_loopback(peer) or not peer or peer.startswith("uid ")
+
+
 class Places:
     """Connections of one listener."""
 
@@ -103,8 +117,7 @@ class Places:
     def take(self, peer: str) -> bool:
         """Take a place; False where there is none left for this peer."""
         mine = self._taken.get(peer, 0)
-        local = is_loopback(peer) or not peer
-        if self._sum >= self._most or (mine >= self._most_of_a_peer and not local):
+        if self._sum >= self._most or (mine >= self._most_of_a_peer and not is_of_this_machine(peer)):
             return False
         self._taken[peer] = mine + 1
         self._sum += 1
@@ -116,6 +129,14 @@ class Places:
         self._taken[peer] -= 1
         if not self._taken[peer]:
             del self._taken[peer]
+
+
+class ProbePlaces(Places):
+    """Connections of one listener beyond those, for probes alone."""
+
+    def __init__(self) -> None:
+        """Begin with none taken."""
+        super().__init__(PROBE_PLACES, PROBE_PLACES)
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from api.limits import (
     LINGER_SECONDS,
     REQUEST_SECONDS,
     Places,
+    ProbePlaces,
     Rate,
     peer_of,
 )
@@ -88,6 +89,7 @@ class Listener(uvicorn.Server):
         self._listener = listener
         self._refused = refused
         self._places = Places()
+        self._for_probes = ProbePlaces()
         self._arrivals = Rate() if context is None else Rate(HANDSHAKES_PER_SECOND, HANDSHAKES_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._accepts = True
@@ -141,11 +143,11 @@ class Listener(uvicorn.Server):
             return
         peer = peer_of(str(address[0])) if isinstance(address, tuple) else ""
         why = self._no_place(peer, loop.time())
-        if why is not None:
+        if why is not None and not self._for_probes.take(peer):
             self._refused(why)
             _turn_away(connection, encrypted=self.context is not None)
             return
-        task = loop.create_task(self._serve_one(loop, connection, peer))
+        task = loop.create_task(self._serve_one(loop, connection, peer, for_probes=why is not None))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -155,10 +157,12 @@ class Listener(uvicorn.Server):
             return Refusal.RATE
         return None if self._places.take(peer) else Refusal.CONNECTIONS
 
-    async def _serve_one(self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str) -> None:
+    async def _serve_one(
+        self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str, *, for_probes: bool
+    ) -> None:
         """Hand a connection over to its protocol, which gives the place back when it is lost."""
         made: list[Connection] = []
-        give_back = partial(self._places.give_back, peer)
+        give_back = partial((self._for_probes if for_probes else self._places).give_back, peer)
 
         def protocol() -> Connection:
             made.append(
@@ -167,6 +171,7 @@ class Listener(uvicorn.Server):
                     server_state=self.server_state,
                     app_state=self.lifespan.state,
                     on_lost=give_back,
+                    for_probes=for_probes,
                     refused=self._refused,
                 )
             )

@@ -11,10 +11,11 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from api.gate import HEADERS
+from api.gate import FULL, HEADERS
 from api.limits import (
     KEEP_ALIVE_SECONDS,
     LINGER_SECONDS,
+    PROBE_SECONDS,
     REQUEST_SECONDS,
     REQUESTS_OF_A_CONNECTION,
     STALLED_SECONDS,
@@ -35,18 +36,25 @@ class Connection(H11Protocol):
 
     A request must have come whole in ``REQUEST_SECONDS`` from its first byte, and the first byte in
     ``KEEP_ALIVE_SECONDS``; an answer must be taken without a pause of ``STALLED_SECONDS``; a connection that
-    is closed has ``LINGER_SECONDS`` for what is left to send. Whoever takes longer is cut off.
+    is closed has ``LINGER_SECONDS`` for what is left to send. Whoever takes longer is cut off. One that is
+    taken for probes alone has a single request, and ``PROBE_SECONDS`` for it.
+
+    Attributes:
+        was_made: it has a peer.
+        for_probes: there was a place for a probe alone.
     """
 
     def __init__(
         self,
         *args: Any,  # noqa: ANN401 - passed on as uvicorn gives them
         on_lost: Callable[[], None],
+        for_probes: bool = False,
         refused: Callable[[Refusal], None],
         **kwargs: Any,  # noqa: ANN401 - the same
     ) -> None:
         super().__init__(*args, **kwargs)
         self.was_made = False
+        self.for_probes = for_probes
         self._on_lost = on_lost
         self._refused = refused
         self._requests = 0
@@ -91,7 +99,7 @@ class Connection(H11Protocol):
         super().handle_events()
         if self.cycle is not before:
             self._requests += 1
-            if self._requests >= REQUESTS_OF_A_CONNECTION:
+            if self.for_probes or self._requests >= REQUESTS_OF_A_CONNECTION:
                 self.cycle.keep_alive = False
 
     def send_400_response(self, msg: str) -> None:
@@ -127,6 +135,11 @@ class Connection(H11Protocol):
             return
         if not self.transport.is_closing() and _over(self._coming_since, self._patience(), now):
             self._coming_since = None
+            if self.for_probes:
+                self._refused(Refusal.CONNECTIONS)
+                self._answer_last(ApiError("busy", FULL))
+                self._look_again = self.loop.call_later(LOOK_SECONDS, self._look)
+                return
             if not self._silent():  # browsers open connections that they then do not need
                 self._refused(Refusal.SLOW)
             self._answer_last(
@@ -136,6 +149,8 @@ class Connection(H11Protocol):
 
     def _patience(self) -> float:
         """Return how long to wait for the request, less before its first byte."""
+        if self.for_probes:
+            return PROBE_SECONDS
         return KEEP_ALIVE_SECONDS if self._silent() else REQUEST_SECONDS
 
     def _silent(self) -> bool:

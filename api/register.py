@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from api.files import locked, write_private
+from api.files import locked, read_plain, write_private
 
 NAME = "tokens.json"
 FIRST = "first"
@@ -106,7 +106,7 @@ def prepare(state_directory: str | Path) -> Path:
     try:
         with locked(directory):
             _check_private(directory / FIRST_FILE)
-            if path.exists():
+            if os.path.lexists(path):
                 load(path)
             else:
                 secret = _first_secret(directory)
@@ -123,9 +123,7 @@ def load(path: Path) -> Register:
         TokenError: it cannot be read, others may write it, or it is no register.
     """
     try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            raw = file.read(_LARGEST + 1)
+        mode, raw = read_plain(path, _LARGEST + 1)
     except OSError as error:
         raise TokenError(f"{path} cannot be read: {error.strerror or error}") from error
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -234,9 +232,9 @@ def _made(name: str, role: Role, secret: str, *, expires: float | None) -> Token
 def _first_secret(directory: Path) -> str:
     """Return the secret in the file of the first token, writing one where there is no file."""
     path = directory / FIRST_FILE
-    if not path.exists():
+    if not os.path.lexists(path):
         write_private(path, (secrets.token_urlsafe(_LENGTH) + "\n").encode())
-    secret = path.read_text(encoding="ascii", errors="replace").strip()
+    secret = read_plain(path, _LARGEST)[1].decode(errors="replace").strip()
     if len(secret) < _LENGTH:
         raise TokenError(f"the token file {path} holds no token; remove it, the next start writes a new one")
     return secret
@@ -244,7 +242,7 @@ def _first_secret(directory: Path) -> str:
 
 def _check_private(path: Path) -> None:
     try:
-        mode = path.stat().st_mode
+        mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if mode & stat.S_IRWXO:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import msgspec
 from fastapi import APIRouter, Request, Response
 
 from api.about import About
 from api.access import who
-from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, SettingsBody, read_body
+from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, SettingsBody, decoded, read_body
 from api.changes import Change, state_of
 from api.openapi import answers, takes
 from api.problems import ApiError
@@ -111,7 +110,7 @@ def _settings(routes: APIRouter, ask: Ask) -> None:
     async def change_settings(request: Request) -> Response:
         """Change some settings inside the file's limits, until cancelled or the daemon ends."""
         body = await read_body(request, SettingsBody)
-        sent = msgspec.json.decode(await request.body() or b"{}")
+        sent = decoded(await request.body() or b"{}")
         overlay = {name: getattr(body, name) for name in sent if name != "reason"}
         return await ask(Command(name="overlay", who=who(request.scope), overlay=overlay, reason=body.reason))
 

@@ -22,7 +22,8 @@ from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from api.about import About
-from api.gate import cut
+from api.gate import asks_for_head, cut
+from api.limits import is_of_this_machine, peer_in
 from api.messages import MESSAGES, StreamGap, StreamTick, tick_of
 from api.openapi import Responses, answers, reference
 from api.problems import ApiError, FieldProblem, validation_error
@@ -32,7 +33,13 @@ from api.views import DecisionAt, NumberedEvent
 from tuner.board import RING_TICKS, Board, NumberedEvents
 from tuner.records import Decision, TickRecord
 
-LARGEST_NUMBER_OF_STREAMS = 50
+LARGEST_NUMBER_OF_STREAMS = 64
+STREAMS_OF_THIS_MACHINE = 50
+"""Of one peer of this machine: loopback, or a user over the unix socket."""
+
+STREAMS_OF_A_PEER = 8
+"""Of each address of another machine."""
+
 HEARTBEAT_SECONDS = 15.0
 SEND_SECONDS = 10.0
 """A client that takes nothing for so long is cut off."""
@@ -75,7 +82,7 @@ class Streams:
         self._handed: deque[tuple[TickRecord, NumberedEvents]] = deque(maxlen=RING_TICKS)
         self._called = False
         self._ended = False
-        self._open: set[EventStream] = set()
+        self._open: dict[EventStream, str] = {}
         self._decision: Decision | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
@@ -122,23 +129,30 @@ class Streams:
                 except TimeoutError:
                     yield _HEARTBEAT
 
-    def enter(self, stream: EventStream) -> None:
+    def enter(self, stream: EventStream, peer: str) -> None:
         """Take note of one stream more.
 
+        Args:
+            stream: it.
+            peer: whose it is.
+
         Raises:
-            ApiError: there are as many as there may be, or the daemon ends.
+            ApiError: there are as many as there may be, in all or of this peer, or the daemon ends.
         """
         if self._ended:
             raise ApiError("unavailable", "the daemon is stopping")
-        if len(self._open) >= LARGEST_NUMBER_OF_STREAMS:
+        own = sum(1 for one in self._open.values() if one == peer)
+        most = STREAMS_OF_THIS_MACHINE if is_of_this_machine(peer) else STREAMS_OF_A_PEER
+        if own >= most or len(self._open) >= LARGEST_NUMBER_OF_STREAMS:
             self._refusals.note(Refusal.STREAMS)
-            said = f"{len(self._open)} streams are open, as many as there may be; try again later"
+            count, whose = (own, f"{peer} may have") if own >= most else (len(self._open), "there may be")
+            said = f"{count} streams are open, as many as {whose}; try again later"
             raise ApiError("unavailable", said, headers={"Retry-After": "10"})
-        self._open.add(stream)
+        self._open[stream] = peer
 
     def leave(self, stream: EventStream) -> None:
         """Forget a stream."""
-        self._open.discard(stream)
+        self._open.pop(stream, None)
 
     def end(self) -> None:
         """End every stream once it has what there is, and cut off those that do not take it; any thread."""
@@ -228,9 +242,16 @@ class EventStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until one side ends."""
         try:
-            self._streams.enter(self)
+            self._streams.enter(self, peer_in(scope))
         except ApiError as error:
             await error.response()(scope, receive, send)
+            return
+        if asks_for_head(scope):
+            self._streams.leave(self)
+            await send(
+                {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+            )
+            await send({"type": "http.response.body", "body": b""})
             return
         self._scope = scope
         try:

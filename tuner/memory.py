@@ -20,6 +20,7 @@ from tuner.core.state import SAME_START_SECONDS, State
 from tuner.core.step import start
 from tuner.journal import reader
 from tuner.journal.ending import Ending, Writes, ending, last_writes, left_after, left_by
+from tuner.journal.reader import Unheard
 from tuner.journal.readonly import settled
 from tuner.journal.tables import JournalError, Originals
 from tuner.journal.writer import JournalWriter
@@ -42,6 +43,7 @@ class Left(NamedTuple):
     standing: dict[str, str] | None = None
     learned: dict[str, bytes] | None = None
     ended: tuple[Ending, ...] | None = None
+    unheard: Unheard = Unheard()
 
     def originals_of(self, facts: Facts) -> Capacity | None:
         """Return the originals of an earlier run on this very start of this very server."""
@@ -52,7 +54,7 @@ class Left(NamedTuple):
 
     def begin(self, settings: Settings, facts: Facts, *, now: float) -> State:
         """Return the state of a run that begins with what is known of a server, before its first tick."""
-        originals, standing = self.originals_of(facts), self._standing_of(facts.identity)
+        originals, standing = self.originals_of(facts), self._stood(facts)
         advisory = standing is not None and standing.advisory
         remembered = self._learned_about(facts)
         state = start(
@@ -70,8 +72,19 @@ class Left(NamedTuple):
 
     def advisory_from_here(self, facts: Facts) -> Standing:
         """Return what stands for a server whose originals a person wants back."""
-        standing = self._standing_of(facts.identity) or Standing(facts.identity, facts.started)
+        standing = self._stood(facts) or Standing(facts.identity, facts.started)
         return replace(standing, advisory=True, why="restored by innobrim restore, without a daemon")
+
+    def _stood(self, facts: Facts) -> Standing | None:
+        """Return what stands for a server, and that this is not known where it is not; None for nothing."""
+        standing = self._standing_of(facts.identity)
+        why = self.unheard.beside(facts.identity)
+        if standing is None and facts.identity in (self.standing or {}):
+            why = why or "the journal has it in a form that this version cannot read"
+        if not why:
+            return standing
+        standing = standing or Standing(facts.identity, facts.started)
+        return replace(standing, unheard=standing.unheard or why)
 
     def _elsewhere(self, facts: Facts) -> Standing | None:
         """Return what stands for the server that the last run ended beside; None where it is this one.
@@ -148,9 +161,10 @@ def look(directory: Path, *, quietly: bool) -> Left:
                 read(lambda: reader.standing(place)),
                 read(lambda: reader.learned(place)),
                 read(lambda: tuple(one for one in (ending(place, written or {}),) if one is not None)),
+                reader.unheard(place),
             )
 
-    return read(everything) or Left()
+    return read(everything) or Left(unheard=reader.unheard(directory))
 
 
 class Memory:
@@ -180,8 +194,8 @@ class Memory:
         """
         first = self._left = look(self._directory, quietly=True)
         self._journal.start()
-        self._journal.flush(READY_SECONDS)
-        if None in first:
+        ready = self._journal.flush(READY_SECONDS)
+        if None in first or first.unheard.why:
             again = look(self._directory, quietly=False)
             self._left = Left(
                 first.originals if first.originals is not None else again.originals,
@@ -189,6 +203,7 @@ class Memory:
                 first.standing if first.standing is not None else again.standing,
                 first.learned if first.learned is not None else again.learned,
                 first.ended if first.ended is not None else again.ended,
+                again.unheard if ready or again.unheard.why else first.unheard,
             )
 
     @property

@@ -1,16 +1,27 @@
 #!/usr/bin/env bash
 # Make the container image innobrim:VERSION, and innobrim:latest. The wheels are those of deploy/wheels.sh; the
 # build itself has no network.
-# BASE=innobrim/systemd:252 takes what make servers makes from Debian's packages, where no registry is at hand: it has
-# more than is needed, and makes a large image.
+# BASE names the base image by its digest, so that nobody can put another one in its place:
+#   make image BASE=python:3.11-slim-bookworm@sha256:…
+# docker buildx imagetools inspect python:3.11-slim-bookworm shows the digest of today. BASE=innobrim/systemd:252 takes what
+# make servers makes from Debian's packages, where no registry is at hand: it has more than is needed, and makes a large image.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-readonly BASE=${BASE:-python:3.11-slim-bookworm}
+readonly BASE=${BASE:-}
 export BIN=${BIN:-.venv/bin}
-readonly PIP=("$BIN/python" -m pip --disable-pip-version-check --quiet)
 
 fail() { printf 'IMAGE: %s\n' "$*" >&2; exit 1; }
+
+# What make servers made on this machine comes from no registry, and so has no digest of one.
+case "$BASE" in
+*@sha256:*) [[ $BASE =~ @sha256:[0-9a-f]{64}$ ]] || fail "BASE=$BASE: a digest is sha256: and 64 digits of 0-9a-f" ;;
+innobrim/*) ;;
+*)
+  fail "BASE=$BASE: expected the base image with its digest, such as python:3.11-slim-bookworm@sha256:…" \
+    "(docker buildx imagetools inspect python:3.11-slim-bookworm shows it), or innobrim/systemd:252, which make servers makes"
+  ;;
+esac
 
 docker version >/dev/null 2>&1 || fail "no Docker daemon answers: start it; where it is not installed: make servers"
 
@@ -19,7 +30,7 @@ wheels=$(deploy/wheels.sh)
 work=$(mktemp -d -p /var/tmp innobrim-image.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/own"
-"${PIP[@]}" wheel --no-deps --wheel-dir "$work/own" .
+deploy/wheel.sh "$work/own"
 version=$(basename "$work"/own/innobrim-*.whl | cut -d - -f 2)
 cp -r "$wheels/." "$work/wheels"
 cp deploy/container/Dockerfile deploy/debian/notices.py deploy/requirements.lock "$work/"

@@ -6,7 +6,6 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 readonly IMAGE=innobrim/systemd:252
-readonly PIP=(.venv/bin/python -m pip --disable-pip-version-check --quiet)
 
 fail() { printf 'DEB: %s\n' "$*" >&2; exit 1; }
 
@@ -16,7 +15,7 @@ wheels=$(deploy/wheels.sh)
 # /var/tmp: /tmp may be kept in memory, and an environment is large.
 work=$(mktemp -d -p /var/tmp innobrim-deb.XXXXXX)
 trap 'rm -rf "$work"' EXIT
-"${PIP[@]}" wheel --no-deps --wheel-dir "$work" .
+deploy/wheel.sh "$work"
 version=$(basename "$work"/innobrim-*.whl | cut -d - -f 2)
 moment=$(git log -1 --format=%ct 2>/dev/null || date +%s)
 

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from lab.bench.folder import HeldError
-from lab.bench.ledger import Ledger
+from lab.bench.ledger import Ledger, read_rows
 from lab.bench.plan import PlanError
 from lab.prove import (
+    audit,
     contests_page,
     hold,
     load,
     load_page,
+    mutants,
     noharm,
     policies,
     recovery,
@@ -40,7 +42,7 @@ RESULTS = Path("docs/results")
 TRIAL = policies.ROWS / "trial"
 """Where a trial of the policies writes its page and lines, apart from what is published."""
 
-PARTS = ("hold", "surge", "recovery", "soak", "load", "bench", "policies", "no-harm")
+PARTS = ("hold", "surge", "recovery", "soak", "load", "bench", "policies", "no-harm", "mutants", "audit")
 OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
 
 
@@ -100,21 +102,46 @@ def main(
         owner = next(name for name, named in OF_SUITES.items() if suite in named)
         raise click.UsageError(f"--suite {suite}: only of --part {owner}")
     results.mkdir(parents=True, exist_ok=True)
+    code = 0
     try:
-        for name in PARTS if part == "all" else (part,):
-            if name == "bench":
-                _bench(results, image, SUITES if suite is None else (suite,))
-            elif name == "policies":
-                _policies(TRIAL if trial else results, suite, trial=trial)
-            elif name == "soak":
+        for name in PARTS if part == "all" else filter(None, (part,)):
+            if name == "soak":
                 _soak(Ledger(results / "soak.jsonl", resume=resume), image, minutes, seed)
-            elif name is not None:
+            elif name in OF_SUITES:
+                _suites(name, results, image, suite, trial=trial)
+            elif name in TOOLS:
+                code = TOOLS[name](results)
+            else:
                 _run(name, results, image, resume=resume, trial=trial)
     except (LabServerError, PlanError, HeldError, ReportError) as error:
         raise click.ClickException(str(error)) from error
     finally:
         for write in (report.write, safety.write, load_page.write, contests_page.write):
             click.echo(f"wrote {write(results)}")
+        for one in (audit, mutants):
+            click.echo(f"wrote {one.write(results, read_rows(results / one.FILE))}")
+    sys.exit(code)
+
+
+def _suites(part: str, results: Path, image: str, suite: str | None, *, trial: bool) -> None:
+    if part == "bench":
+        _bench(results, image, SUITES if suite is None else (suite,))
+    else:
+        _policies(TRIAL if trial else results, suite, trial=trial)
+
+
+def _mutants(results: Path) -> int:
+    if not mutants.run(Ledger(results / mutants.FILE, resume=True), told=click.echo):
+        click.echo("not every change was tried; the same command goes on")
+    return 0
+
+
+def _audit(results: Path) -> int:
+    return audit.run(Ledger(results / audit.FILE, resume=True), told=click.echo)
+
+
+TOOLS = {"mutants": _mutants, "audit": _audit}
+"""Parts that look at the program and not at a server; each returns its exit code."""
 
 
 def _run(part: str, results: Path, image: str, *, resume: bool, trial: bool) -> None:

@@ -92,7 +92,7 @@ def test_a_flood_is_counted(board: Board, loop: AnsweringLoop, monkeypatch: pyte
     assert loop.board is board
     monkeypatch.setattr(gate, "DELAY", 0.0)
     monkeypatch.setattr(gate, "Rate", lambda: Rate(0.001, 2.0))
-    three = [request("GET", "/livez") for _ in range(3)]
+    three = [request("GET", "/v1/config") for _ in range(3)]
 
     async def all_of() -> tuple[list[int], str]:
         app = application(board, access=Access(tokens()))

@@ -55,6 +55,41 @@ def test_token_of_an_earlier_version_keeps_working(tmp_path: Path) -> None:
     assert found.role is Role.OPERATE
 
 
+@pytest.mark.parametrize("place", range(64))
+def test_a_token_fits_in_every_digit_of_its_hash(tmp_path: Path, place: int) -> None:
+    """Who has a secret whose hash differs from a token's in a single digit is nobody."""
+    path = prepare(tmp_path)
+    secret = make(tmp_path, "oncall", Role.OPERATE, expires=None)
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    near = digest[:place] + ("0" if digest[place] != "0" else "1") + digest[place + 1 :]
+    assert Tokens(path).find(secret) is not None
+    path.write_text(path.read_text().replace(digest, near))
+
+    assert Tokens(path).find(secret) is None
+
+
+@pytest.mark.parametrize("others", [0o020, 0o002, 0o022, 0o060, 0o066])
+def test_a_register_that_others_may_write_is_refused(tmp_path: Path, others: int) -> None:
+    """Neither a group nor everybody may write who is let in; then nobody is."""
+    path = prepare(tmp_path)
+    secret = (tmp_path / "token").read_text().strip()
+    path.chmod(0o600 | others)
+
+    with pytest.raises(TokenError, match="can be written by others"):
+        load(path)
+    assert Tokens(path).find(secret) is None
+    assert not Tokens(path).anonymous
+
+
+@pytest.mark.parametrize("others", [0o000, 0o040, 0o044])
+def test_a_register_that_others_may_only_read_is_taken(tmp_path: Path, others: int) -> None:
+    """A hash tells nobody the token."""
+    path = prepare(tmp_path)
+    path.chmod(0o600 | others)
+
+    assert load(path).named("first") is not None
+
+
 def test_no_secret_is_stored(tmp_path: Path) -> None:
     """The register has the hash of a token, and the token itself nowhere."""
     path = prepare(tmp_path)

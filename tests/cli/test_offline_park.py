@@ -186,3 +186,14 @@ def test_a_typo_in_the_unit_is_a_wrong_usage(folder: Path, run: Run) -> None:
 
     assert result.exit_code == 2
     assert f"{folder}: no such directory" in result.output
+
+
+def test_an_emptied_journal_is_not_taken_for_nothing_written(folder: Path, run: Run) -> None:
+    """After a crash a journal without content says that something was lost, and the exit code is 3."""
+    write_journal(folder, originals=ORIGINALS, wrote=True)
+    (folder / "journal.db").write_bytes(b"")
+
+    result = run("park", "--if-crashed")
+
+    assert result.exit_code == 3
+    assert "is not known" in result.output

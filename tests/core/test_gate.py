@@ -76,6 +76,18 @@ def test_one_odd_reading_is_forgiven_and_a_row_of_them_is_not() -> None:
     assert compare(1, state, first=200, flush_percentage=9).mismatched
 
 
+def test_nine_of_twelve_wrong_readings_hold_and_eight_do_not() -> None:
+    """A law that fits a quarter of the readings is not this server's, whatever order they came in."""
+    state = compare(REMEMBERED)
+    wrong = (True, False, False, False) * 3
+    for at, matches in enumerate(wrong[:-1]):
+        state = compare(1, state, first=100 * (at + 1), **({} if matches else {"flush_percentage": 9}))
+
+    assert state.recent.count(False) == 8
+    assert not state.mismatched
+    assert compare(1, state, first=2000, flush_percentage=9).mismatched
+
+
 def test_a_mismatch_ends_when_most_readings_match_again() -> None:
     """The hold goes by itself, but not at the first good reading: it has some hysteresis."""
     state = compare(REMEMBERED, flush_percentage=9)

@@ -196,6 +196,53 @@ def test_a_persons_set_point_comes_before_the_budgets_and_that_is_said_once() ->
 
 
 @pytest.mark.parametrize(
+    ("file", "source_of_it"),
+    [
+        ({"max_recovery_seconds": 14.0}, "recovery"),
+        ({"max_shutdown_seconds": 13.0}, "shutdown"),
+        ({"max_checkpoint_age_ratio": 0.5}, "alarm"),
+    ],
+)
+def test_a_requested_set_point_stays_inside_what_the_file_bounds(
+    file: dict[str, float], source_of_it: str
+) -> None:
+    """What is asked of a running daemon counts up to the budgets and the cap, and says which it is."""
+    bench = beside(**file)
+    bench.turns(600)
+    derived = set_point(bench)
+    bench.turn(command("overlay", overlay={"set_point": 1.0}))
+    bench.turns(60)
+
+    assert source(bench) == source_of_it
+    assert set_point(bench) == pytest.approx(derived, abs=0.05)
+    assert set_point(bench) < 0.9
+
+
+def test_a_requested_set_point_goes_as_far_as_the_files_own() -> None:
+    """Where the file has a set-point beyond its budgets, a request may ask for as much, and no more."""
+    bench = beside(set_point=0.85, max_recovery_seconds=14.0)
+    bench.turns(300)
+    bench.turn(command("overlay", overlay={"set_point": 1.0}))
+    bench.turns(60)
+    most = set_point(bench)
+    bench.turn(command("overlay", overlay={"set_point": 0.5}))
+    bench.turns(60)
+
+    assert most == 0.85
+    assert (set_point(bench), source(bench)) == (0.5, "person")
+
+
+def test_a_requested_set_point_inside_the_bounds_is_taken_as_it_is() -> None:
+    """A set-point that the budgets and the cap leave room for is in force at once."""
+    bench = beside(max_recovery_seconds=200.0)
+    bench.turns(300)
+    bench.turn(command("overlay", overlay={"set_point": 0.6}))
+    bench.turns(3)
+
+    assert (set_point(bench), source(bench)) == (0.6, "person")
+
+
+@pytest.mark.parametrize(
     ("chosen", "code", "right"),
     [
         ({}, "budget_out_of_reach", "the lowest set-point, 0.30, keeps max_"),

@@ -50,7 +50,10 @@ HOLDS = {
         "C or M changed, and it was not the daemon",
         "`innobrim resume`; for the declared `baseline` its cool-down as well; a restart of mysqld",
     ),
-    HoldCode.PAUSED: ("a person asked, with `pause` or `park`", "`innobrim resume`"),
+    HoldCode.PAUSED: (
+        "a person asked, with `pause` or `park`; or what stood could not be read, so that it may have been",
+        "`innobrim resume`",
+    ),
     HoldCode.NOT_WRITER: (
         (
             "another daemon has the writer lock, the server is `read_only` or `super_read_only`, no M is "

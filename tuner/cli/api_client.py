@@ -17,6 +17,7 @@ from tuner.cli.serve import socket_path
 from tuner.cli.where import Where
 from tuner.cli.whose import Stranger, directory_at, same_place
 from tuner.config.schema import Config
+from tuner.statedir import read_text
 
 if TYPE_CHECKING:
     import httpx
@@ -175,6 +176,8 @@ class Daemon:
             return None, f"{url} is another machine without encryption, which gets one with --token-file only"
         path = Path(self._where.token_file or Path(self._config.daemon.state_directory) / TOKEN_NAME)
         try:
+            if self._where.token_file is None:
+                return read_text(path).strip(), ""
             return path.read_text(encoding="ascii").strip(), ""
         except OSError as error:
             return None, f"{path}: {error.strerror}"

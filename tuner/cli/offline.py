@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from api.status import DoneSince, Status, status_of
+from tuner.cli.account import in_state_directory
 from tuner.cli.api_client import NoDaemon
 from tuner.cli.errors import Refused, Unreachable, Unusable
 from tuner.cli.options import real_server
@@ -20,6 +21,7 @@ from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs
+from tuner.journal.readonly import is_empty, located
 from tuner.journal.tables import LOCK_NAME, JournalError, Originals
 from tuner.memory import known_from_journal, look
 from tuner.notebook import Notebook
@@ -29,6 +31,7 @@ from tuner.restore import restore_offline
 from tuner.servers.port import ServerError
 from tuner.servers.port import Unreachable as ServerUnreachable
 from tuner.settings import Mode
+from tuner.statedir import as_caller
 
 RETRY_SECONDS = 1.0
 
@@ -36,6 +39,7 @@ ADVISORY_NEXT = "the next daemon is advisory until innobrim mode active"
 """What a restore without a daemon leads to."""
 
 
+@in_state_directory
 def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     """Return the last tick on disk.
 
@@ -63,6 +67,7 @@ def status_from_journal(config: Config, nobody: NoDaemon) -> Status:
     return replace(found, since=done, alive=_claimed(directory))
 
 
+@in_state_directory
 def restore_without_daemon(
     config: Config, nobody: NoDaemon, *, say: Callable[[str], None], if_written: bool = False
 ) -> str:
@@ -135,6 +140,7 @@ def restore_without_daemon(
     return f"{done}; {ADVISORY_NEXT}"
 
 
+@in_state_directory
 def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str], None]) -> str:
     """Park over a connection of our own what a dead daemon left; return what was done.
 
@@ -159,6 +165,7 @@ def park_without_daemon(config: Config, nobody: NoDaemon, *, say: Callable[[str]
     return _park(config, found, say=say, unattended=False)
 
 
+@in_state_directory
 def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
     """Park what a daemon left that was killed, and nothing else; return what was done.
 
@@ -177,7 +184,9 @@ def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
             raise Unusable(
                 f"{directory}: no such directory; name the daemon's with --state-directory or --config"
             )
-        if absence(directory):
+        if why := absence(directory):
+            if is_empty(located(directory)):
+                raise Unreachable(f"what the last daemon left is not known: {why}")
             return "nothing to park: no daemon ever wrote to a server from here"
         if _claimed(directory):
             return "nothing to park: a daemon is at work"
@@ -255,7 +264,8 @@ def _reached(facts: Callable[[], Facts], *, patience: float = 0.0) -> Facts:
     give_up = time.monotonic() + patience
     while True:
         try:
-            return facts()
+            with as_caller():
+                return facts()
         except ServerError as error:
             if time.monotonic() >= give_up or not isinstance(error, ServerUnreachable):
                 raise Unreachable(f"the server cannot be reached: {error}") from error

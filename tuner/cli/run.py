@@ -10,6 +10,7 @@ import click
 from msgspec.structs import replace
 
 from tuner.board import ApiFailure, Board, PortTaken
+from tuner.cli.account import entered
 from tuner.cli.exits import NO, USAGE
 from tuner.cli.options import (
     PolicyChoice,
@@ -85,6 +86,12 @@ def run(
     config = configuration(config_path, flags)
     configure_logs(level=config.log.level, style=config.log.format)
     config = _at_home(config)
+    with entered(config.daemon.state_directory, shared=True):
+        _serve(config, config_path, flags, insecure_api=insecure_api)
+
+
+def _serve(config: Config, config_path: str | None, flags: dict[str, object], *, insecure_api: bool) -> None:
+    """Set the daemon up and run it to its end; exit with what is in the way."""
     insecure = _said_twice(config, insecure_api=insecure_api)
     directory = Path(config.daemon.state_directory)
     try:

@@ -23,6 +23,7 @@ from api.register import (
     prepare,
     revoke,
 )
+from tuner.cli.account import entered
 from tuner.cli.errors import Refused, Unusable, answering
 from tuner.cli.group import Group
 from tuner.cli.options import configuration
@@ -105,15 +106,16 @@ def make_token(
     """
     with answering(as_json=as_json):
         directory = _directory(config_path, state_directory)
-        _try(lambda: prepare(directory))
-        if name == ANONYMOUS:
-            if role != Role.READ or expires is not None:
-                raise click.UsageError(f"{ANONYMOUS} may have --role read, without --expires")
-            _try(lambda: let_anonymous_read(directory, allowed=True))
-            _say({"name": name, "role": role}, NO_TOKEN, as_json=as_json)
-            return
         ends = None if expires is None else time.time() + expires
-        secret = _try(lambda: make(directory, name, Role(role), expires=ends))
+        with entered(directory):
+            _try(lambda: prepare(directory))
+            if name == ANONYMOUS:
+                if role != Role.READ or expires is not None:
+                    raise click.UsageError(f"{ANONYMOUS} may have --role read, without --expires")
+                _try(lambda: let_anonymous_read(directory, allowed=True))
+                _say({"name": name, "role": role}, NO_TOKEN, as_json=as_json)
+                return
+            secret = _try(lambda: make(directory, name, Role(role), expires=ends))
         if as_json:
             _say({"name": name, "role": role, "expires": ends, "token": secret}, "", as_json=True)
             return
@@ -132,7 +134,8 @@ def list_tokens(*, config_path: str | None, state_directory: str | None, as_json
     """
     with answering(as_json=as_json):
         directory = _directory(config_path, state_directory)
-        found = tuple(_listed(_try(lambda: load(directory / NAME)), wall=time.time()))
+        with entered(directory):
+            found = tuple(_listed(_try(lambda: load(directory / NAME)), wall=time.time()))
     if as_json:
         say_json({"tokens": found})
         return
@@ -159,12 +162,13 @@ def revoke_token(name: str, *, config_path: str | None, state_directory: str | N
     """
     with answering(as_json=as_json):
         directory = _directory(config_path, state_directory)
-        if name == ANONYMOUS:
-            _try(lambda: let_anonymous_read(directory, allowed=False))
-            said = "reading over TCP needs a token from now on, on loopback too; the probes need none"
-        else:
-            _try(lambda: revoke(directory, name))
-            said = f"{name} is revoked"
+        said = "reading over TCP needs a token from now on, on loopback too; the probes need none"
+        with entered(directory):
+            if name == ANONYMOUS:
+                _try(lambda: let_anonymous_read(directory, allowed=False))
+            else:
+                _try(lambda: revoke(directory, name))
+                said = f"{name} is revoked"
         _say({"name": name, "revoked": True}, said, as_json=as_json)
 
 

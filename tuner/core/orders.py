@@ -47,6 +47,10 @@ def resume(state: State, asked: Asked) -> Outcome:
     Without a reading the next one shows whether the values in force are still our own.
     """
     latches, cleared = state.latches, waiting(state)
+    if state.unheard:
+        by_that_alone = state.mode is not state.settings.mode and not state.advisory_until_said
+        state = change_mode(state, Mode.ACTIVE, "") if by_that_alone else state
+        state = replace(state, unheard="")
     if state.noharm.returned is not None:
         state = change_mode(state, Mode.ACTIVE, "")
         if not cleared and state.drain is None:

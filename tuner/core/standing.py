@@ -25,6 +25,7 @@ class Standing(Struct, frozen=True):
         why: which of these, for people.
         low_water: the operator's low-water mark, where ours may be in force, in millionths of a percent.
         returned: why the baseline guard made it advisory; None where it did not.
+        unheard: why it was not known what stood before, and nobody has spoken since; empty where it was.
     """
 
     identity: str
@@ -35,6 +36,7 @@ class Standing(Struct, frozen=True):
     why: str = ""
     low_water: int | None = None
     returned: Returned | None = None
+    unheard: str = ""
 
 
 def another_server(identity: str) -> str:
@@ -45,6 +47,11 @@ def another_server(identity: str) -> str:
 def cut_short(who: str) -> str:
     """Return why the loop is advisory after a restore that did not end."""
     return f"a restore by {who} was cut short"
+
+
+def unknown(unheard: str) -> str:
+    """Return what keeps a loop advisory that does not know what stood; empty where it does."""
+    return f"it is not known what stood before, such as a pause: {unheard}" if unheard else ""
 
 
 def why_advisory(state: State) -> str:
@@ -58,6 +65,8 @@ def why_advisory(state: State) -> str:
 def why_not_active(state: State) -> str:
     """Return what an earlier daemon was told that keeps this one from writing too; empty without it."""
     said = [hold.reason for hold in (state.latches.paused, state.latches.foreign) if hold is not None]
+    if state.unheard and not state.advisory_until_said:
+        return "; ".join(said)
     if state.beside_before:
         said.append(
             f"advisory: {state.facts.identity} answers where the last run ended beside {state.beside_before}"
@@ -87,6 +96,7 @@ def standing_of(state: State) -> Standing:
         why=cut_short(state.restoring) if state.restoring else state.why_advisory,
         low_water=state.mark.original,
         returned=None if returned is None else replace(returned, again=Shown(), apart=0.0),
+        unheard=state.unheard,
     )
 
 
@@ -118,8 +128,12 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
     if standing is None or standing.identity != state.facts.identity:
         return state
     latches = state.latches
-    if standing.paused:
-        hold = Hold(code=HoldCode.PAUSED, since=now, reason=standing.paused, clears="innobrim resume")
+    if standing.paused or standing.unheard:
+        why = unknown(standing.unheard)
+        reason = (
+            standing.paused if why in standing.paused else "; ".join(filter(None, (standing.paused, why)))
+        )
+        hold = Hold(code=HoldCode.PAUSED, since=now, reason=reason, clears="innobrim resume")
         latches = replace(latches, paused=hold)
     same_start = abs(standing.started - state.facts.started) <= SAME_START_SECONDS
     if standing.foreign and same_start:
@@ -136,6 +150,11 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         why_advisory=standing.why if standing.advisory else "",
         mark=recalled(standing.low_water if same_start else None),
     )
+    if standing.unheard and not state.unheard:
+        told = (*state.untold, ("unheard", unknown(standing.unheard)))
+        state = replace(state, unheard=standing.unheard, untold=told, mode=Mode.ADVISORY)
+        if not standing.advisory:
+            state = replace(state, why_advisory=unknown(standing.unheard))
     if standing.advisory and standing.returned is not None and state.settings.mode is Mode.ACTIVE:
         still = (*state.untold, ("baseline_back", f"still so from an earlier run: {standing.returned.why}"))
         state = replace(state, noharm=Guard(returned=standing.returned), untold=still)

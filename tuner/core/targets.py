@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
-from policies.setpoint import LOWEST, Headroom, follow, guarded, highest_ratio, suggested_ratio
+from policies.setpoint import LOWEST, Headroom, bounds_of, follow, guarded, highest_ratio, suggested_ratio
 from policies.types import Suggestion
 from tuner.core import budgets, caution, optimising, parking, scheduled
 from tuner.core.announced import drop, update
@@ -17,6 +17,7 @@ from tuner.core.durations import foreseen
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.mark import arrival
+from tuner.core.overlay import configured
 from tuner.core.plan import gain
 from tuner.core.role import role_of
 from tuner.core.sawtooth import Sawtooth
@@ -61,8 +62,9 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     bounds_by_budgets = {name: one.bound for name, one in standing.items() if name not in dropped}
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)
+    bound = _bound_of_request(state, headroom, bounds_by_budgets)
     preferred = _preferred(
-        wish, headroom, bounds_by_budgets, whose, degraded=sample.degraded, suggestion=suggestion
+        wish, headroom, bounds_by_budgets, whose, bound=bound, degraded=sample.degraded, suggestion=suggestion
     )
     derived = preferred if wish is not None or preferred[0] <= law.highest else (law.highest, "flush_law")
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
@@ -111,12 +113,29 @@ def _wished(settings: Settings, asking: Mapping[str, Window]) -> tuple[float, st
     return window.set_point, window.who
 
 
+def _bound_of_request(
+    state: State, headroom: Headroom, ratios: Mapping[str, float]
+) -> tuple[float, str] | None:
+    """Return the age ratio up to which a set-point that was requested while running counts, and by what.
+
+    The budgets and the cap on the checkpoint age are the configuration's word, which no request widens; its
+    own set-point, where it has one that is higher, allows as much. None where nothing was requested.
+    """
+    if state.overlay is None or state.overlay.values.get("set_point") is None:
+        return None
+    bounds = bounds_of(headroom, ratios)
+    lowest = min((max(LOWEST, bounds[name]), name) for name in ("alarm", *ratios))
+    written = configured(state).set_point
+    return lowest if written is None or written <= lowest[0] else (written, "person")
+
+
 def _preferred(
     wish: tuple[float, str] | None,
     headroom: Headroom,
     ratios: Mapping[str, float],
     whose: Mapping[str, str],
     *,
+    bound: tuple[float, str] | None,
     degraded: bool,
     suggestion: Suggestion | None,
 ) -> tuple[float, str]:
@@ -130,11 +149,12 @@ def _preferred(
         headroom: what load, server and alarm leave.
         ratios: the age ratios that the budgets in force bound it to.
         whose: which of them are the schedule's.
+        bound: what a person's set-point counts up to, and by what; None for whatever it is.
         degraded: the counters are off.
         suggestion: an optimiser's, which comes after all of these; None for none.
     """
     if wish is not None and wish[1] == "person":
-        return wish
+        return wish if bound is None or wish[0] <= bound[0] else bound
     if wish is not None:
         return min([wish, *((max(LOWEST, ratios[name]), name) for name in whose if name in ratios)])
     if suggestion is not None:

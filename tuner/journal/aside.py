@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from tuner.journal.reader import read_originals, read_standing
+from tuner.journal.reader import Unheard, read_originals, read_standing, read_unheard
 from tuner.journal.salvage import Salvaged, salvage_learned
 from tuner.journal.tables import JournalError, Originals
 
@@ -19,7 +20,7 @@ class Aside(NamedTuple):
         originals: those that could be read from it.
         standing: what stands, by server, as far as it could be read.
         why: why the originals could not be read; empty where they were.
-        unheard: why what stands could not be read; empty where it was.
+        unheard: why it is not known of every server what stands; empty where it is.
         learned: what was learned of servers, as far as it could be read.
     """
 
@@ -27,7 +28,7 @@ class Aside(NamedTuple):
     originals: list[Originals]
     standing: dict[str, str]
     why: str
-    unheard: str
+    unheard: Unheard
     learned: Salvaged
 
 
@@ -39,22 +40,23 @@ def set_aside(path: Path, *, wall: float) -> Aside:
     """
     stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y%m%dT%H%M%SZ")
     away, count = path.with_name(f"{path.stem}.damaged-{stamp}.db"), 1
-    while away.exists():
+    while os.path.lexists(away):
         count += 1
         away = path.with_name(f"{path.stem}.damaged-{stamp}-{count}.db")
     rollback = path.with_name(path.name + "-journal")
-    if rollback.exists():
+    if os.path.lexists(rollback):
         rollback.rename(away.with_name(away.name + "-journal"))
     path.rename(away)
     found: list[Originals] = []
     standing: dict[str, str] = {}
-    why = unheard = ""
+    why, unheard = "", Unheard()
     try:
         found = read_originals(away)
     except JournalError as error:
         why = str(error)
     try:
         standing = read_standing(away)
+        unheard = read_unheard(away)
     except JournalError as error:
-        unheard = str(error)
+        unheard = Unheard(str(error))
     return Aside(away, found, standing, why, unheard, salvage_learned(away))

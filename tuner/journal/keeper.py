@@ -13,9 +13,11 @@ from pathlib import Path
 
 from tuner.journal.aside import set_aside
 from tuner.journal.items import GivenBackItem, Item, LearnedItem, OriginalsItem, RunItem, StandingItem
+from tuner.journal.reader import Unheard
 from tuner.journal.salvage import SERVERS, Salvaged
 from tuner.journal.store import Damaged, Store, is_damage
 from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, Originals
+from tuner.statedir import give_to_owner
 from tuner.version import program_version
 
 
@@ -39,7 +41,8 @@ def claimed(directory: Path) -> bool:
         OSError: this account may not look.
     """
     try:
-        claim = os.open(directory / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+        how = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        claim = os.open(directory / LOCK_NAME, how)
     except FileNotFoundError:
         return False
     try:
@@ -74,6 +77,7 @@ class Keeper:
         self._run_number = 0
         self._originals: dict[str, Originals] = {}
         self._standing: dict[str, str] = {}
+        self._unheard = Unheard()
         self._learned: dict[str, LearnedItem] = {}
         self._dropped = 0
         self._aside: list[str] = []
@@ -137,6 +141,8 @@ class Keeper:
 
     def _open(self) -> Store:
         self._claim_directory()
+        if not self._damage and self._path.is_file() and self._path.stat().st_size == 0:
+            self._damage = "it is empty"
         if not self._damage:
             try:
                 return self._open_store()
@@ -156,7 +162,12 @@ class Keeper:
                 return
             os.close(self._claim)  # of a file that was removed, which keeps nobody out
             self._claim = None
-        claim = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        how = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            claim = os.open(self._lock, how)
+        except FileNotFoundError:
+            claim = os.open(self._lock, how | os.O_CREAT, 0o640)
+            give_to_owner(claim, self._lock.parent)
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -175,6 +186,7 @@ class Keeper:
 
     def _set_aside(self) -> None:
         away, found, standing, why, unheard, learned = set_aside(self._path, wall=time.time())
+        begun = frozenset(self._standing)
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
         self._standing = standing | self._standing
@@ -186,8 +198,10 @@ class Keeper:
             fate = (
                 f"originals could not be read ({why}): what a server has at the next start counts as its own"
             )
-        if unheard:
-            fate += "; a pause, or a change by somebody else, that still stood is forgotten"
+        if unheard.why:
+            fate += "; what stood, such as a pause, could not all be read: it is held until innobrim resume"
+            lost = f"{self._path.name} was set aside as {away.name} ({self._damage})"
+            self._unheard = Unheard(lost, unheard.heard | self._unheard.heard | begun)
         fate += self._relearned(learned)
         message = f"{self._path.name} was set aside as {away.name}: {self._damage}; {fate}"
         self._damage = ""
@@ -219,6 +233,8 @@ class Keeper:
                 store.put_originals(kept)
             for identity, text in self._standing.items():
                 store.put_standing(StandingItem(identity, text))
+            if self._unheard.why:
+                store.put_unheard(self._unheard.why, self._unheard.heard)
             for learned in self._learned.values():
                 store.add(learned)
         now = time.time()
@@ -245,6 +261,7 @@ class Keeper:
                 self._originals.pop(item.identity, None)
             elif isinstance(item, StandingItem):
                 self._standing[item.identity] = item.text
+                self._unheard = Unheard(self._unheard.why, self._unheard.heard | {item.identity})
             elif isinstance(item, LearnedItem):
                 self._learned.pop(item.identity, None)
                 self._learned[item.identity] = item

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from tuner.journal.codec import CodecError, decode
-from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
+from tuner.journal.readonly import ReadOnlyJournal, Rows, is_empty, is_there, located
 from tuner.journal.tables import (
+    FORMAT,
+    HEARD,
     OFFLINE,
     READABLE,
     RECORDS,
     STANDING,
+    UNHEARD,
     DamagedJournalError,
     JournalError,
     Originals,
@@ -104,6 +107,33 @@ def standing(state_directory: Path) -> dict[str, str]:
     return read_standing(path) if is_there(path) else {}
 
 
+class Unheard(NamedTuple):
+    """That what stood cannot be read: a pause may have, or somebody's word against active mode.
+
+    Attributes:
+        why: in words; empty where all that stood could be read.
+        heard: servers beside which a daemon has taken notice of it, and noted what stands since.
+    """
+
+    why: str = ""
+    heard: frozenset[str] = frozenset()
+
+    def beside(self, identity: str) -> str:
+        """Return why it is not known what stood for one server; empty where it is."""
+        return "" if identity in self.heard else self.why
+
+
+def unheard(state_directory: Path) -> Unheard:
+    """Return why it is not known what stood, as far as it is not. Never raises."""
+    try:
+        path = located(state_directory)
+        if is_empty(path):
+            return Unheard(f"{path} is empty")
+        return read_unheard(path) if is_there(path) else Unheard()
+    except (JournalError, OSError) as error:
+        return Unheard(str(error))
+
+
 def runs(path_or_directory: Path) -> list[Run]:
     """Return the starts of all runs written with this version's records, oldest first.
 
@@ -166,6 +196,24 @@ def read_standing(path: Path) -> dict[str, str]:
     with ReadOnlyJournal(path, any_format=True) as journal:
         rows = journal.rows("SELECT name, value FROM meta WHERE name LIKE ? || '%'", (STANDING,))
     return {str(name).removeprefix(STANDING): str(value) for name, value in rows}
+
+
+def read_unheard(path: Path) -> Unheard:
+    """Return why a journal does not tell what stood, as far as it does not.
+
+    In another layout something may stand where this version does not look for it.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    with ReadOnlyJournal(path, any_format=True) as journal:
+        layout = journal.layout
+        rows = journal.rows("SELECT name, value FROM meta WHERE name LIKE ? || '%'", (HEARD,))
+        why = [value for (value,) in journal.rows("SELECT value FROM meta WHERE name = ?", (UNHEARD,))]
+    if layout != FORMAT:
+        return Unheard(f"{path} is in layout {layout}, and this version reads layout {FORMAT}")
+    heard = frozenset(str(name).removeprefix(HEARD) for name, _ in rows)
+    return Unheard(str(why[0]), heard) if why else Unheard()
 
 
 def read_originals(path: Path) -> list[Originals]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,14 +22,21 @@ Rows = list[tuple[Any, ...]]
 T = TypeVar("T")
 
 
+BESIDE = ("-journal", "-wal", "-shm")
+"""What SQLite adds to a journal's name for the files that it keeps beside it."""
+
+
 def located(path_or_directory: Path) -> Path:
     """Return the journal's file, given that file or the state directory it lies in.
 
     Raises:
-        JournalError: this account may not look there.
+        JournalError: this account may not look there, or what lies there leads elsewhere.
     """
     with _seen(path_or_directory):
-        return journal_path(path_or_directory)
+        path = journal_path(path_or_directory)
+        if path != path_or_directory and path.is_symlink():
+            raise JournalError(f"{path}: is a symbolic link, and none is followed in a state directory")
+        return path
 
 
 def is_there(path: Path) -> bool:
@@ -37,7 +46,27 @@ def is_there(path: Path) -> bool:
         JournalError: this account may not look there.
     """
     with _seen(path):
-        return path.exists() and path.stat().st_size > 0
+        return path.exists() and (path.stat().st_size > 0 or not path.is_file())
+
+
+def is_empty(path: Path) -> bool:
+    """Tell whether there is a file without content where a journal should be.
+
+    Raises:
+        JournalError: this account may not look there.
+    """
+    with _seen(path):
+        return path.is_file() and path.stat().st_size == 0
+
+
+def require_own(path: Path, found: os.stat_result) -> None:
+    """Refuse what may be another file as well, which SQLite would write to or, for root, give away.
+
+    Raises:
+        OSError: it is no plain file, or root looks and it has a second name.
+    """
+    if not stat.S_ISREG(found.st_mode) or (os.geteuid() == 0 and found.st_nlink > 1):
+        raise OSError(errno.ELOOP, "is no plain file of one name; move it away", str(path))
 
 
 @contextlib.contextmanager
@@ -89,6 +118,7 @@ class ReadOnlyJournal:
         with _seen(self._path):
             if not self._path.is_file():
                 raise JournalError(f"{self._path}: no journal there")
+        self._require_files()
         if not os.access(self._path, os.R_OK):  # never opened to find out: closing it drops SQLite's locks
             raise JournalError(f"{self._path}: permission denied")
         with self._stack:
@@ -100,6 +130,16 @@ class ReadOnlyJournal:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _require_files(self) -> None:
+        """Raise ``JournalError`` where SQLite would open, beside the journal, what is no plain file.
+
+        It would wait for a named pipe for ever.
+        """
+        for suffix in BESIDE:
+            beside = self._path.with_name(self._path.name + suffix)
+            with _seen(beside), contextlib.suppress(FileNotFoundError):
+                require_own(beside, beside.lstat())
 
     def rows(self, query: str, values: Sequence[object] = ()) -> Rows:
         """Return all rows of one query; the file is not locked when this returns."""
@@ -150,9 +190,15 @@ class ReadOnlyJournal:
         if mark != APPLICATION_ID:
             raise JournalError(f"{self._path}: no journal of InnoBrim's")
 
+    @property
+    def layout(self) -> int:
+        """Return the number of the layout that it was written in."""
+        ((found,),) = self.rows("PRAGMA user_version")
+        return int(found)
+
     def _check(self) -> None:
         self.require_ours()
-        ((layout,),) = self.rows("PRAGMA user_version")
+        layout = self.layout
         if layout != FORMAT:
             marks: dict[str, str] = dict(self.rows("SELECT name, value FROM meta"))
             raise JournalError(

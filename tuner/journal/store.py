@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+import stat
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +27,21 @@ from tuner.journal.items import (
     StandingItem,
     TickItem,
 )
+from tuner.journal.readonly import BESIDE, require_own
 from tuner.journal.tables import (
     APPLICATION_ID,
     ENDED,
     FORMAT,
+    HEARD,
     LEFT,
     RECORDS,
     SCHEMA,
     STANDING,
+    UNHEARD,
     LeftPair,
     Originals,
 )
+from tuner.statedir import give_to_owner
 
 FILE_MODE = 0o640
 BUSY_SECONDS = 5.0
@@ -56,6 +63,51 @@ _EVENT_COLUMNS = 6
 
 class Damaged(Exception):  # noqa: N818 - reads as the state it names
     """The file is no journal, or no longer."""
+
+
+def _made_sure(path: Path) -> bool:
+    """See to it that a journal's file is there, a plain one and no link; tell whether it is new.
+
+    Raises:
+        OSError: it cannot be opened or made, or is a link.
+        Damaged: there is something else of that name.
+    """
+    how = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        found, made = os.open(path, how), False
+    except FileNotFoundError:
+        found, made = os.open(path, how | os.O_CREAT | os.O_EXCL, FILE_MODE), True
+    except IsADirectoryError as error:
+        raise Damaged("it is a directory") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(error.errno, "it is a symbolic link, and none is followed; move it away") from error
+        if not isinstance(error, PermissionError):
+            raise
+        raise PermissionError(error.errno, f"{error.strerror}{_whose(path)}") from error
+    try:
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            raise Damaged("it is no plain file")
+        require_own(path, os.fstat(found))
+        if made:
+            give_to_owner(found, path.parent)
+    finally:
+        os.close(found)
+    for suffix in BESIDE:
+        with contextlib.suppress(FileNotFoundError):
+            beside = path.with_name(path.name + suffix)
+            require_own(beside, beside.lstat())
+    return made
+
+
+def _whose(path: Path) -> str:
+    """Return what makes a file the daemon's again that belongs to another account; empty where it is its."""
+    with contextlib.suppress(OSError):
+        file, directory = path.lstat(), path.parent.stat()
+        if file.st_uid != directory.st_uid:
+            owner = f"{directory.st_uid}:{directory.st_gid}"
+            return f": it belongs to account {file.st_uid}; chown {owner} {path}"
+    return ""
 
 
 def is_damage(error: Exception) -> bool:
@@ -90,18 +142,22 @@ class Store:
         self._keep_ticks = keep_ticks
         self._program = program
         self.run = run
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+        made = _made_sure(path)
         self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
-            self.fresh = self._prepare()
+            self.fresh = self._prepare(made=made)
             self._first, self._last = self._ends("ticks")
         except BaseException:
             self._db.close()
+            if made and path.stat().st_size == 0:  # an empty one says that something was lost
+                path.unlink()
             raise
 
-    def _prepare(self) -> bool:
+    def _prepare(self, *, made: bool) -> bool:
         db = self._db
         fresh = db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None
+        if fresh and not made:
+            raise Damaged("it has no tables")
         if fresh:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         # A rollback journal, not WAL: docs/decisions/journal-file.md.
@@ -156,7 +212,7 @@ class Store:
             RunItem: self.add_run,
             OriginalsItem: lambda kept: self.put_originals(kept.originals),
             GivenBackItem: self._forget_originals,
-            StandingItem: self.put_standing,
+            StandingItem: self._hear,
             LearnedItem: self._put_learned,
             NoteItem: lambda note: self._add("events", _EVENT_COLUMNS, [(self.run, 0, *note.row)]),
             EndItem: self._end_run,
@@ -215,6 +271,19 @@ class Store:
         """Keep what stands for one server, in place of what was kept before."""
         row = (f"{STANDING}{item.identity}", item.text)
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
+
+    def _hear(self, item: StandingItem) -> None:
+        """Keep what a daemon says that stands; where it was unknown before, it is known of this server."""
+        self.put_standing(item)
+        self._db.execute(
+            "INSERT OR REPLACE INTO meta SELECT ?, '' WHERE EXISTS (SELECT 1 FROM meta WHERE name = ?)",
+            (f"{HEARD}{item.identity}", UNHEARD),
+        )
+
+    def put_unheard(self, why: str, heard: Iterable[str]) -> None:
+        """Keep why it is not known what stood, and of which servers it is known all the same."""
+        rows = [(UNHEARD, why), *((f"{HEARD}{identity}", "") for identity in heard)]
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
 
     def _put_learned(self, item: LearnedItem) -> None:
         row = (item.identity, item.wall, self._program, item.blob)

@@ -21,6 +21,12 @@ APPLICATION_ID = 0x1BB1A701
 STANDING = "standing:"
 """Rows of ``meta`` that begin so say what stands for the server named after it."""
 
+UNHEARD = "unheard"
+"""Row of ``meta`` that says why what stood in an earlier journal is not known."""
+
+HEARD = "heard:"
+"""Rows of ``meta`` that begin so name a server beside which a daemon has taken notice of that."""
+
 ENDED = "ended"
 """Event that a run ends with which was told to stop and did what it had to; a killed one has none."""
 

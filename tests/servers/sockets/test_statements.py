@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -104,6 +105,29 @@ def test_a_session_lost_before_a_restart_of_mysqld_is_not_looked_for(
     monkeypatch.setattr(session, "_lost", (long_ago[0], long_ago[1] - 10.0))
 
     assert session.query("SELECT 1") == (("1",),)
+    assert not any(statement.startswith("KILL") for statement in mysqld.statements)
+
+
+def test_a_lost_session_whose_number_is_another_accounts_is_left_alone(
+    mysqld: Mysqld, session: Session
+) -> None:
+    """Where the number of a lost session belongs to somebody else by now, that session is not ended."""
+    hangs = hanging(uptime=77)
+    asked: list[str] = []
+
+    def answer(statement: str) -> Answer:
+        if "processlist" not in statement:
+            return hangs(statement)
+        asked.append(statement)
+        of_this_user = re.search(r"\buser = SUBSTRING_INDEX\(USER\(\), '@', 1\)", statement)
+        return [] if of_this_user else [("1",)]  # session 1 is there, and another account's
+
+    mysqld.answers = answer
+    session.query("SELECT 1")
+    refused(session, "SELECT slow")
+
+    assert session.query("SELECT 1") == (("1",),)
+    assert len(asked) == 1
     assert not any(statement.startswith("KILL") for statement in mysqld.statements)
 
 

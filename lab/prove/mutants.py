@@ -1,0 +1,241 @@
+"""What the tests notice: a small change in a module at a time, and the tests that are about it.
+
+The changes are made in a copy of the tree, by cosmic-ray, whose session goes on where it was stopped. It is
+of one text of module and tests: another text begins another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from lab.prove.page import put
+from lab.report.markdown import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lab.bench.ledger import Ledger
+
+FILE, PAGE = "mutants.jsonl", "mutants.md"
+WORK = Path(".cache/mutants")
+COPIED = ("api", "lab", "policies", "pyproject.toml", "tests", "tuner")
+MINUTES = 55.0
+"""How long one call goes on, all modules together."""
+
+ONE_SECONDS = 120.0
+"""After so long the tests of one change count as failed: it may have made a loop endless."""
+
+ABOUT = (
+    "Written by `make prove PART=mutants`, nothing by hand. cosmic-ray changes one thing in a module, such "
+    "as a comparison or a number, and runs the tests named beside it; a change that no test notices "
+    "survives. Some survivors change nothing that could be seen, as in an annotation, so that 100 % is not "
+    "to be had. Where fewer than all were tried, in an order drawn by chance, it is a part, and the same "
+    "command goes on."
+)
+NAMED = 40
+"""Survivors that the page lists of a module."""
+
+
+class Target(NamedTuple):
+    """A module, and the tests that are to notice a change in it."""
+
+    module: str
+    tests: tuple[str, ...]
+
+
+TARGETS = (
+    Target("tuner/core/guards.py", ("tests/core/test_guards.py", "tests/core/test_way_back.py")),
+    Target("tuner/core/gate.py", ("tests/core/test_gate.py",)),
+    Target("api/tokens.py", ("tests/api/test_tokens.py", "tests/api/test_access.py")),
+    Target("api/register.py", ("tests/api/test_tokens.py", "tests/cli/test_token.py")),
+    Target("tuner/restore.py", ("tests/test_restore.py", "tests/cli/test_offline.py")),
+)
+
+
+class Tally(NamedTuple):
+    """What a session has come to.
+
+    Attributes:
+        made: changes there are.
+        run: of these, those that were tried.
+        survived: line, kind of change, of each that no test noticed.
+    """
+
+    made: int
+    run: int
+    survived: tuple[tuple[int, str], ...]
+
+
+def run(ledger: Ledger, *, told: Callable[[str], None], minutes: float = MINUTES) -> bool:
+    """Go on with every module's changes, for so many minutes; tell whether all are done.
+
+    Raises:
+        click.ClickException: the tests fail without a change, or cosmic-ray does not run.
+    """
+    until = time.monotonic() + 60.0 * minutes
+    done = True
+    for target in TARGETS:
+        key = {"module": target.module, "digest": digest(target)}
+        known = ledger.find(**key, finished=True)
+        if known is not None:
+            continue
+        tally = _carried_on(target, key["digest"], until)
+        if tally is None:
+            done = False
+            continue
+        finished = tally.run == tally.made
+        done = done and finished
+        day = time.strftime("%Y-%m-%d", time.gmtime())
+        row = {**key, "finished": finished, "day": day, "tests": target.tests, **tally._asdict()}
+        ledger.add(row)
+        told(f"{target.module}: {tally.run} of {tally.made} tried, {len(tally.survived)} survived")
+    return done
+
+
+def digest(target: Target) -> str:
+    """Return what tells a module and its tests from another text of them."""
+    text = b"".join(Path(name).read_bytes() for name in (target.module, *target.tests))
+    return hashlib.sha256(text).hexdigest()[:12]
+
+
+def _carried_on(target: Target, mark: str, until: float) -> Tally | None:
+    """Go on with one module until a monotonic time; None where that is over."""
+    if time.monotonic() >= until:
+        return None
+    tree = _copied()
+    name = Path(target.module).stem
+    session, config = (WORK.resolve() / f"{name}-{mark}{suffix}" for suffix in (".sqlite", ".toml"))
+    test = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *target.tests]
+    config.write_text(
+        f"""[cosmic-ray]
+module-path = "{target.module}"
+timeout = {ONE_SECONDS}
+excluded-modules = []
+test-command = "{" ".join(test)}"
+[cosmic-ray.distributor]
+name = "local"
+""",
+        encoding="utf-8",
+    )
+    if not session.exists():
+        _run(test, tree, what=f"the tests of {target.module} without a change")
+        _run(_ray("init", str(config), str(session)), tree, what=f"the changes of {target.module}")
+    _exec(_ray("exec", str(config), str(session)), tree, until)
+    dumped = _run(_ray("dump", str(session)), tree, what="the session")
+    return tallied(dumped.splitlines())
+
+
+def tallied(lines: Sequence[str]) -> Tally:
+    """Return what a session's dump says, a line of JSON for each change."""
+    made, ran, survived = 0, 0, []
+    for line in lines:
+        item, result = json.loads(line)
+        made += 1
+        if result is None:
+            continue
+        ran += 1
+        if result["test_outcome"] == "survived":
+            change = item["mutations"][0]
+            survived.append((int(change["start_pos"][0]), str(change["operator_name"]).removeprefix("core/")))
+    return Tally(made, ran, tuple(sorted(survived)))
+
+
+def write(directory: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write the page from the rows and return its path; of each module the newest row counts."""
+    newest = {row["module"]: row for row in rows}
+    body, listed = [], []
+    for row in newest.values():
+        ran, lost = row["run"], len(row["survived"])
+        score = f"{(ran - lost) / ran:.1%}" if ran else "-"
+        tests = ", ".join(f"`{name}`" for name in row["tests"])
+        body.append(
+            [f"`{row['module']}`", row["day"], f"{ran} of {row['made']}", ran - lost, lost, score, tests]
+        )
+        named = [f"{line} {kind}" for line, kind in row["survived"][:NAMED]]
+        more = f"; and {lost - NAMED} more" if lost > NAMED else ""
+        listed += [f"- `{row['module']}`, line and kind: {'; '.join(named)}{more}"] if named else []
+    head = ["module", "tried on", "tried", "noticed", "survived", "score", "by"]
+    return put(
+        directory / PAGE,
+        [
+            "# What the tests notice",
+            ABOUT,
+            table(head, body) if body else "Not run yet: `make prove PART=mutants`.",
+            "\n".join(["## Survivors", *listed]) if listed else "",
+        ],
+    )
+
+
+def _copied() -> Path:
+    """Return a fresh copy of the tree: what was stopped may have left a change in the last one."""
+    tree = WORK.resolve() / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    for name in COPIED:
+        source = Path(name)
+        if source.is_dir():
+            shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, tree / name)
+    return tree
+
+
+def _ray(*words: str) -> list[str]:
+    return [sys.executable, "-m", "cosmic_ray.cli", *words]
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _run(command: list[str], tree: Path, *, what: str) -> str:
+    """Return what a program says.
+
+    Raises:
+        click.ClickException: it fails, or takes too long.
+    """
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=tree,
+            env=_environment(tree),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise click.ClickException(f"{what}: not within {error.timeout:.0f} s") from error
+    if ended.returncode != 0:
+        raise click.ClickException(f"{what}: {(ended.stdout + ended.stderr).strip()[-1000:]}")
+    return ended.stdout
+
+
+def _exec(command: list[str], tree: Path, until: float) -> None:
+    """Let a session go on until a monotonic time, and end it with all that it has started."""
+    with subprocess.Popen(
+        command,
+        cwd=tree,
+        env=_environment(tree),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        try:
+            child.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)

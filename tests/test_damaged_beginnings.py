@@ -1,0 +1,229 @@
+"""What a daemon begins with where the journal of the one before is damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.factory import command
+from tests.life import Life
+from tests.test_beginnings import after, asking, told, watched
+from tuner.journal.reader import unheard
+from tuner.journal.tables import journal_path
+from tuner.records import HoldCode
+from tuner.settings import Mode, Settings
+
+ACTIVE = Settings(mode=Mode.ACTIVE)
+
+
+def _cut(journal: Path) -> None:
+    journal.write_bytes(journal.read_bytes()[:100])
+
+
+def _overwritten(journal: Path) -> None:
+    journal.write_bytes(b"\xa5" * journal.stat().st_size)
+
+
+def _zeroed(journal: Path) -> None:
+    journal.write_bytes(bytes(journal.stat().st_size))
+
+
+def _emptied(journal: Path) -> None:
+    os.truncate(journal, 0)
+
+
+def _newer(journal: Path) -> None:
+    with contextlib.closing(sqlite3.connect(journal)) as db:
+        db.execute("PRAGMA user_version = 99")
+
+
+def _older(journal: Path) -> None:
+    with contextlib.closing(sqlite3.connect(journal)) as db:
+        db.execute("PRAGMA user_version = 0")
+
+
+def _another(journal: Path) -> None:
+    journal.unlink()
+    with contextlib.closing(sqlite3.connect(journal)) as db, db:
+        db.execute("CREATE TABLE other (one)")
+
+
+def _without_tables(journal: Path) -> None:
+    journal.unlink()
+    with contextlib.closing(sqlite3.connect(journal)) as db:
+        db.execute("PRAGMA user_version = 1")
+        db.execute("VACUUM")
+
+
+def _directory(journal: Path) -> None:
+    journal.unlink()
+    journal.mkdir()
+
+
+def _pipe(journal: Path) -> None:
+    journal.unlink()
+    os.mkfifo(journal)
+
+
+def _garbled_row(journal: Path) -> None:
+    with contextlib.closing(sqlite3.connect(journal)) as db, db:
+        db.execute("UPDATE meta SET value = '{\"paused\": 7}' WHERE name LIKE 'standing:%'")
+
+
+KEPT = [_cut, _overwritten, _zeroed, _emptied, _newer, _older, _another, _without_tables, _directory, _pipe]
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Life:
+    """Return a daemon in active mode that wrote, was paused by a person, and ended."""
+    life = Life(tmp_path, ACTIVE)
+    life.live(asking(life, "pause"))
+    return life
+
+
+@pytest.mark.parametrize("damage", KEPT)
+def test_a_damaged_journal_never_comes_up_active(
+    before: Life, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """What stood cannot be read, so the daemon and every next one is advisory and held, and says so."""
+    damage(journal_path(tmp_path))
+
+    for life in (watched(after(before)), watched(after(before))):
+        assert {record.mode for record in life.records} == {Mode.ADVISORY}
+        assert life.server.applied == []
+        (hold,) = [one for one in life.records[-1].holds if one.code is HoldCode.PAUSED]
+        assert "not known what stood" in hold.reason
+        assert hold.clears == "innobrim resume"
+        (event,) = told(life, "unheard")
+        assert event.message in hold.reason
+    assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1
+
+
+@pytest.mark.parametrize("damage", [_overwritten, _emptied, _newer])
+def test_a_persons_word_ends_what_a_damaged_journal_began(
+    before: Life, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """After innobrim resume the daemon writes again, and the next one begins in active mode."""
+    damage(journal_path(tmp_path))
+    life = after(before)
+
+    def script() -> None:
+        life.wait_for_ticks(3)
+        life.board.submit(command("resume", number=0))
+        life.wait_for_write()
+
+    life.live(script)
+    again = watched(after(life), 3)
+
+    assert life.records[-1].mode is Mode.ACTIVE
+    assert again.records[0].mode is Mode.ACTIVE
+    assert told(again, "unheard") == []
+
+
+def test_what_stands_in_a_form_that_cannot_be_read_holds_as_well(before: Life, tmp_path: Path) -> None:
+    """A sound journal whose word on this server is garbled keeps hands off like a damaged one."""
+    _garbled_row(journal_path(tmp_path))
+
+    life = watched(after(before))
+
+    assert {record.mode for record in life.records} == {Mode.ADVISORY}
+    assert life.server.applied == []
+
+
+def test_a_journal_that_may_not_be_read_holds_and_stays(
+    before: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With wrong permissions nothing is known, the server is left alone, and the file is as it was."""
+    journal = journal_path(tmp_path)
+    content = journal.read_bytes()
+    opened, access = os.open, os.access
+
+    def denied(path: str | Path, *how: int, **more: int) -> int:
+        if str(path) == str(journal):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *how, **more)
+
+    monkeypatch.setattr(os, "open", denied)
+    monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and str(path) != str(journal))
+    life = watched(after(before))
+
+    assert {record.mode for record in life.records} == {Mode.ADVISORY}
+    assert life.server.applied == []
+    assert "permission denied" in life.records[-1].holds[0].reason
+    assert journal.read_bytes() == content
+
+
+def test_a_link_in_place_of_the_journal_is_not_followed(before: Life, tmp_path: Path) -> None:
+    """A journal that leads elsewhere is neither read nor written, and nothing is written to the server."""
+    journal = journal_path(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"not ours")
+    journal.unlink()
+    journal.symlink_to(elsewhere)
+
+    life = watched(after(before))
+
+    assert life.server.applied == []
+    assert {record.mode for record in life.records} == {Mode.ADVISORY}
+    assert elsewhere.read_bytes() == b"not ours"
+
+
+def test_a_person_who_wanted_advisory_mode_is_still_heard(before: Life, tmp_path: Path) -> None:
+    """A resume after damage does not undo an advisory mode that a person asked for and that can be read."""
+    life = after(before)
+
+    def script() -> None:
+        life.wait_for_ticks(3)
+        life.board.submit(command("mode", number=0, value="advisory"))
+        life.wait_for_ticks(3)
+
+    life.live(script)
+    _newer(journal_path(tmp_path))
+    again = after(life)
+
+    def resumed() -> None:
+        again.wait_for_ticks(3)
+        again.board.submit(command("resume", number=0))
+        again.wait_for_ticks(5)
+
+    again.live(resumed)
+
+    assert {record.mode for record in again.records} == {Mode.ADVISORY}
+    assert not again.records[-1].holds
+
+
+def test_a_first_start_that_finds_no_room_leaves_no_empty_journal(tmp_path: Path) -> None:
+    """A journal that could not be begun is gone again, so that the next start finds nothing to wonder at."""
+    from tuner.journal.store import Store  # noqa: PLC0415 - spoilt below
+
+    class Spoilt(Store):
+        def _prepare(self, *, made: bool) -> bool:
+            assert made
+            raise sqlite3.OperationalError("database or disk is full")
+
+    with pytest.raises(sqlite3.OperationalError):
+        Spoilt(tmp_path / "journal.db", keep_ticks=10, program="0")
+
+    assert list(tmp_path.iterdir()) == []
+    assert unheard(tmp_path).why == ""
+
+
+def test_another_server_of_that_journal_is_not_known_either(before: Life, tmp_path: Path) -> None:
+    """A person's resume is about one server: beside another one of that journal nothing is known."""
+    _overwritten(journal_path(tmp_path))
+    life = after(before)
+
+    def script() -> None:
+        life.wait_for_ticks(3)
+        life.board.submit(command("resume", number=0))
+        life.wait_for_ticks(3)
+
+    life.live(script)
+
+    assert unheard(tmp_path).beside(life.server.identity) == ""
+    assert "set aside" in unheard(tmp_path).beside("another")
