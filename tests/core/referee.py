@@ -6,6 +6,7 @@ from tests.bench import FakeServer
 from tests.core.beside import Beside
 from tests.core.bounded import within_bounds
 from tests.core.pacing import Pacing
+from tests.core.timekeeping import Timekeeping
 from tests.factory import FACTS
 from tuner.core import foreign
 from tuner.core.plan import MOST_RATIO, gain
@@ -56,6 +57,7 @@ class Referee:
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
         beside: books about what goes on in the server beside its load.
+        time: books about the clocks.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
     """
 
@@ -68,6 +70,7 @@ class Referee:
         self.tampered: Capacity | None = None
         self.role_owed = False
         self.beside = Beside()
+        self.time = Timekeeping()
         self.codes: set[HoldCode] = set()
         self.last: Sample | None = None
         self.kept: dict[str, bool] = {}
@@ -102,6 +105,7 @@ class Referee:
         self._follow_holds(before, record, codes)
         self._yielded(record, reading, codes)
         self.beside.judge(before, record, after)
+        self.time.judge(record, after)
         if decision.steps:
             assert reading is not None, "5: a write without a reading"
             self._may(before, record, after, reading, ours=ours)
