@@ -60,6 +60,8 @@ class FakeServer:
         mark: the low-water mark of dirty pages, in millionths of a percent; None for a server without.
         gains: factor on the row changes for a low-water mark.
         applied: every write asked for: steps, the pair wanted, the pair before.
+        writer: nobody else has the writer lock.
+        stranger: whoever has it is no InnoBrim.
         ahead: seconds that the daemon's monotonic clock counted and the server did not live; negative for
             those that it lived and the clock stood still.
         wall_ahead: the same of the daemon's wall clock.
@@ -78,7 +80,7 @@ class FakeServer:
         self.resizing = False
         self.redo_enabled = True
         self.adaptive_flushing = True
-        self.writer = True
+        self.writer, self.stranger = True, False
         self.lru_rate = 0.0
         self.write_seconds: float | None = None
         self.skew = 0
@@ -203,6 +205,7 @@ class FakeServer:
             row_changes=round(self.rows),
             commits=round(self.rows / 3.0),
             writer=self.writer,
+            stranger=self.stranger and not self.writer,
             write_statements=None if self.write_seconds is None else round(self.rows),
             write_time=None if self.write_seconds is None else self.write_time,
             low_water_mark=self.mark,

@@ -210,12 +210,14 @@ class Referee:
         """See that this kind of write was permitted now."""
         kind, now = record.decision.kind, record.tick.now
         assert self.saved, "7: a write before the originals were on disk"
-        assert reading.writer, "10: a write beside another writer"
+        raised = kind is DecisionKind.EMERGENCY and reading.stranger
+        assert reading.writer or raised, "10: a write beside another writer"
         barred = reading.read_only or reading.super_read_only
         assert not barred or after.settings.allow_read_only_writes, "4: a read-only server, without consent"
         if kind in PACED:
             assert record.mode is Mode.ACTIVE, "4: a write in advisory mode"
-            assert not record.holds, "4: a write under a hold"
+            beside = {HoldCode.NOT_WRITER} if raised else set()
+            assert {hold.code for hold in record.holds} <= beside, "4: a write under a hold"
             assert record.lifecycle is not Lifecycle.STOPPING, "8: a write that nobody will follow up"
             assert record.estimate is not None, "5: a decision without an estimate"
         if kind in {DecisionKind.SET, DecisionKind.DRAIN}:

@@ -127,10 +127,10 @@ class Loop(AskedLoop):
         """The account loses or gets its privilege."""
         self.bench.server.refusal = refusal
 
-    @rule(writer=st.sampled_from([True, True, False]), count=st.integers(1, 3))
-    def compete(self, *, writer: bool, count: int) -> None:
-        """Another InnoBrim takes the writer lock, or gives it back."""
-        self.bench.server.writer = writer
+    @rule(writer=st.sampled_from([True, True, False]), stranger=st.booleans(), count=st.integers(1, 3))
+    def compete(self, *, writer: bool, stranger: bool, count: int) -> None:
+        """Another InnoBrim takes the writer lock, or somebody who is none, or it is given back."""
+        self.bench.server.writer, self.bench.server.stranger = writer, stranger
         self.go_on(count)
 
     @rule(

@@ -24,7 +24,7 @@ INVARIANTS = {
     4: (
         "Advisory mode writes nothing. A hold permits one park on entry, where the table of holds says so"
         " and the values in force are the daemon's own, and an explicit park or restore; no override, no "
-        "emergency raise, no relief."
+        "emergency raise but beside a stranger (10), no relief."
     ),
     5: (
         "Nothing is decided on a stale, reset, reversed or non-finite sample, nor by rates across a gap in "
@@ -40,7 +40,10 @@ INVARIANTS = {
     ),
     8: "A dead daemon leaves a parked setting, or one that was written while it was safe.",
     9: "One connection, a limit on every statement, bounded memory, no SQL in a health probe.",
-    10: "One writer for each server: a second daemon only watches.",
+    10: (
+        "One writer for each server: a second daemon only watches. Where a session that is no InnoBrim's has "
+        "the writer lock, nobody writes but an emergency raise."
+    ),
     11: "mysqld is never restarted, and nothing is written but the variables listed here.",
 }
 

@@ -187,9 +187,18 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now, wall=wall)
     state, others = mark.compare(state, sample, now=now, wall=wall)
-    another_wrote = last is not None and not last.writer
+    another_wrote = last is not None and not last.writer and not last.stranger
     state, taken = _take_originals(state, sample, another_wrote=another_wrote, wall=wall)
+    events.extend(_lock_said(last, sample, wall=wall))
     return state, [*events, *changed, *others, *taken]
+
+
+def _lock_said(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
+    """Say once that the writer lock is another one than the server's; a hold says whose it is."""
+    before = last.lock if last is not None and last.writer else ""
+    if not sample.writer or sample.lock in {"", before}:
+        return []
+    return [Event(wall=wall, code="writer_lock", message=sample.lock)]
 
 
 def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, str]:
@@ -245,7 +254,8 @@ def _take_originals(
     """
     events: list[Event] = []
     active = state.mode is Mode.ACTIVE
-    if active and state.lock_asked and sample.writer and state.originals is None and not state.facts_due:
+    alone = sample.writer or sample.stranger
+    if active and state.lock_asked and alone and state.originals is None and not state.facts_due:
         state = replace(state, originals=Originals(capacity=sample.capacity))
         theirs = f"; {THEIRS}" if another_wrote else ""
         events.append(Event(wall=wall, code="originals", message=f"originals are {sample.capacity}{theirs}"))

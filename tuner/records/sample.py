@@ -60,6 +60,10 @@ class Sample(Struct, frozen=True):
         int, field("engine commits; with the binary log two a writing transaction", "1", "counter")
     ]
     writer: Annotated[bool, field("no other daemon holds the server's writer lock")] = True
+    lock: Annotated[
+        str, field("who else has the writer lock, or why it is one of the daemon's host alone; else empty")
+    ] = ""
+    stranger: Annotated[bool, field("the writer lock is held by a session that is no InnoBrim's")] = False
     degraded: Annotated[
         bool,
         field(

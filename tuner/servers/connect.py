@@ -87,7 +87,11 @@ def session_limits(version: str, timeout: float) -> str:
 
 
 class Session:
-    """A connection that is opened when needed and dropped at the first sign of trouble."""
+    """A connection that is opened when needed and dropped at the first sign of trouble.
+
+    Attributes:
+        opened: how many connections there have been.
+    """
 
     def __init__(
         self,
@@ -114,6 +118,7 @@ class Session:
         self._silence: Unreachable | None = None
         self._connection: Connection[Any] | None = None
         self._lost: tuple[int, float] | None = None
+        self.opened = 0
 
     @property
     def current(self) -> object | None:
@@ -201,6 +206,7 @@ class Session:
                 self._patience.interrupted()
             raise failure from error
         self._connection, self._silence = connection, None
+        self.opened += 1
         self._connected_at = self._now()
         self._patience.answered()
         self._end_lost(connection)

@@ -153,6 +153,8 @@ class MySQLServer:
                 read_seconds=self._clock.monotonic() - started,
                 around=around,
                 writer=not self._lock.refused,
+                lock=self._lock.said,
+                stranger=self._lock.stranger,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
             )
             return adapter.sample(answers, moment)
@@ -234,7 +236,7 @@ class MySQLServer:
         self._lock.give_back()
         self._session.close()
         self._lock.settle()
-        if self._lock.refused:
+        if self._lock.refused and not self._lock.stranger:
             raise ServerError("another session took the writer lock while this one logged in again")
         self._procedure = procedure.bounds(self._session)
 
