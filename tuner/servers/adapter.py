@@ -81,6 +81,7 @@ class Adapter(ABC):
         limit_counters: InnoDB counters that show the server's own limits.
         limit_status: statement for the status variables that do, or that tell what they depend on.
         identity: expression for what tells this server from all others.
+        lasting: that stays with the server's data for good.
         counter_on: condition for a counter that is on.
         parts: what else can be looked at, by name.
         started: statement for when mysqld started, by its own clock alone, the same to the second whatever
@@ -106,6 +107,7 @@ class Adapter(ABC):
     limit_counters: ClassVar[tuple[str, ...]] = ()
     limit_status: ClassVar[str] = ""
     identity: ClassVar[str] = "@@GLOBAL.server_uuid"
+    lasting: ClassVar[bool] = True
     counter_on: ClassVar[str] = "status = 'enabled'"
     parts: ClassVar[Mapping[str, Part]] = PARTS
     started: ClassVar[str] = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Sequence
 
 import pymysql
@@ -14,7 +13,6 @@ from tuner.clock import Clock
 from tuner.records import (
     LOW_WATER_MARK,
     MILLIONTHS,
-    WRITE_PRIVILEGE,
     Bounds,
     Capacity,
     Facts,
@@ -22,17 +20,18 @@ from tuner.records import (
     Receipt,
     Sample,
 )
-from tuner.servers import procedure
+from tuner.servers import account, procedure
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Moment
-from tuner.servers.connect import Endpoint, Session, text
+from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import detect
 from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
+from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.surroundings import Surroundings, UndoWatch
-from tuner.servers.writable import WRITABLE, must_be_writable
+from tuner.servers.writable import must_be_writable
 from tuner.servers.writerlock import WriterLock
 
 DENIED = frozenset(
@@ -42,16 +41,6 @@ DENIED = frozenset(
     }
 )
 """The server's errors for a privilege that is missing, or for a procedure, or its definer, that is gone."""
-
-SET_BY_US = (
-    "SELECT variable_name FROM performance_schema.variables_info "
-    f"WHERE variable_name IN ({', '.join(repr(name) for name in WRITABLE)}) "
-    f"AND set_user IN (SUBSTRING_INDEX(USER(), '@', 1), '{procedure.DEFINER}')"
-)
-"""Those that this account was the last to set since mysqld started, itself or by the procedure."""
-
-ALLOWING = re.compile(rf"^GRANT (?=.*\b({WRITE_PRIVILEGE}|SUPER|ALL PRIVILEGES)\b).* ON \*\.\*$")
-"""A grant, up to its account, that lets C and M be written; active roles' are among those shown."""
 
 UNKNOWN = frozenset(
     {ER.UNKNOWN_SYSTEM_VARIABLE, ER.UNKNOWN_TABLE, ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, ER.PARSE_ERROR}
@@ -93,6 +82,7 @@ class MySQLServer:
         self._lock = WriterLock(self._session, clock)
         self._surroundings = Surroundings()
         self._undo = UndoWatch()
+        self._identity = Identity()
         self._engine = EngineStatus()
         self._enabled_at: float | None = None
         self._doubted = self._denied = False
@@ -119,9 +109,11 @@ class MySQLServer:
                 self._enable_counters()
             facts, adapter = detect(self._session)
         self._adapter = adapter
-        self._lock.identity = facts.identity
+        identity = self._identity.of_facts(adapter, facts.identity)
+        self._lock.identity = identity
         return replace(
             facts,
+            identity=identity,
             procedure=self._procedure,
             sets_low_water=self._sets_low_water(),
             unseen=self._surroundings.look(self._session, adapter.parts),
@@ -157,7 +149,7 @@ class MySQLServer:
                 stranger=self._lock.stranger,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
             )
-            return adapter.sample(answers, moment)
+            return self._identity.of_reading(self._session, adapter, adapter.sample(answers, moment), answers)
         except ServerError as error:
             reason = str(error)
         except pymysql.MySQLError as error:
@@ -180,6 +172,7 @@ class MySQLServer:
             if self._denied:
                 self._log_in_again()
             for name, value in steps:
+                self._identity.see(self._session, self._adapter)
                 must_be_writable(name, consented=self.writes_low_water)
                 called = self._procedure is not None
                 self._session.query(procedure.setting(name, int(value), called=called))
@@ -206,18 +199,11 @@ class MySQLServer:
 
     def may_write(self) -> bool | None:
         """Tell whether the account may set C and M itself; None where the server does not say."""
-        try:
-            grants = [text(row[0]) for row in self._session.query("SHOW GRANTS")]
-        except (ServerError, pymysql.MySQLError):
-            return None
-        return any(ALLOWING.search(grant.partition(" TO ")[0]) for grant in grants)
+        return account.may_write(self._session)
 
     def set_by_us(self) -> frozenset[str]:
         """Return which of C and M this account set last; none where the server does not say."""
-        try:
-            return frozenset(text(name) for (name,) in self._session.query(SET_BY_US))
-        except (ServerError, pymysql.MySQLError):
-            return frozenset()
+        return account.set_by_us(self._session)
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""
