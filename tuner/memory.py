@@ -46,13 +46,13 @@ class Left(NamedTuple):
     def originals_of(self, facts: Facts) -> Capacity | None:
         """Return the originals of an earlier run on this very start of this very server."""
         for one in self.originals or []:
-            if one.identity == facts.identity and abs(one.started - facts.started) <= SAME_START_SECONDS:
+            if one.identity in facts.names and abs(one.started - facts.started) <= SAME_START_SECONDS:
                 return one.capacity
         return None
 
     def begin(self, settings: Settings, facts: Facts, *, now: float) -> State:
         """Return the state of a run that begins with what is known of a server, before its first tick."""
-        originals, standing = self.originals_of(facts), self._standing_of(facts.identity)
+        originals, standing = self.originals_of(facts), self._standing_of(*facts.names)
         advisory = standing is not None and standing.advisory
         remembered = self._learned_about(facts)
         state = start(
@@ -70,7 +70,7 @@ class Left(NamedTuple):
 
     def advisory_from_here(self, facts: Facts) -> Standing:
         """Return what stands for a server whose originals a person wants back."""
-        standing = self._standing_of(facts.identity) or Standing(facts.identity, facts.started)
+        standing = self._standing_of(*facts.names) or Standing(facts.identity, facts.started)
         return replace(standing, advisory=True, why="restored by innobrim restore, without a daemon")
 
     def _elsewhere(self, facts: Facts) -> Standing | None:
@@ -79,32 +79,33 @@ class Left(NamedTuple):
         Another address is another server by the operator's own word, and nothing to be told of.
         """
         for one in self.ended or ():
-            if one.identity not in {"", facts.identity} and _address(one.endpoint) == _address(
-                facts.endpoint
-            ):
+            if one.identity not in {"", *facts.names} and _address(one.endpoint) == _address(facts.endpoint):
                 return self._standing_of(one.identity) or Standing(one.identity, 0.0)
         return None
 
     def _known_of(self, facts: Facts, originals: Capacity) -> tuple[Capacity, ...]:
         """Return the pairs of which one is in force on this start of a server where nobody changed it."""
         for one in self.ended or ():
-            if one.identity == facts.identity and one.left is not None:
+            if one.identity in facts.names and one.left is not None:
                 return (one.left, originals, *self.left_to(facts))
         return ()
 
     def left_to(self, facts: Facts) -> tuple[Capacity, ...]:
         """Return the pairs that earlier writes to this very server may have left in force."""
-        return left_by((self.written or {}).get(facts.identity, ()))
+        return left_by(next((w for one in facts.names if (w := (self.written or {}).get(one))), ()))
 
-    def _standing_of(self, identity: str) -> Standing | None:
-        text = (self.standing or {}).get(identity)
+    def _standing_of(self, *names: str) -> Standing | None:
+        """Return what stands for a server, by the first of its names that is known, under its first."""
+        text = next((said for one in names if (said := (self.standing or {}).get(one))), None)
         try:
-            return None if text is None else msgspec.json.decode(text, type=Standing)
+            return (
+                None if text is None else replace(msgspec.json.decode(text, type=Standing), identity=names[0])
+            )
         except msgspec.MsgspecError:
             return None
 
     def _learned_about(self, facts: Facts) -> Remembered:
-        blob = (self.learned or {}).get(facts.identity)
+        blob = next((kept for one in facts.names if (kept := (self.learned or {}).get(one))), None)
         return Remembered() if blob is None else remember(blob)
 
 

@@ -149,6 +149,18 @@ def test_a_name_that_a_person_gave_lasts() -> None:
     assert beside.reads("db7:3306:/var/lib/mysql/", 41.0, up=DAY, lsn=LSN) == "db7:3306:/var/lib/mysql/"
 
 
+@pytest.mark.parametrize("path", FIXTURES[:1], ids=lambda path: path.stem)
+def test_a_named_server_says_what_it_calls_itself(path: Path) -> None:
+    """What was kept before it had a name is found by that."""
+    session = Fixtured(load(path))
+    server = MySQLServer(session.endpoint, SimClock(start=50.0), session=session, name="orders")
+    facts = server.facts()
+
+    assert facts.names == ("orders", facts.calls_itself)
+    assert facts.calls_itself.endswith(session.reading.variables["datadir"])
+    assert good(server).identity == "orders"
+
+
 def test_a_server_uuid_needs_no_witness() -> None:
     """Where the server has a lasting identity, that alone counts, and no name overrules it."""
     identity, session, adapter = Identity("orders"), Scripted(), RedoCapacityAdapter()

@@ -34,6 +34,10 @@ ENVIRONMENT = (
         "Password of the account. An option file or a systemd credential is the better place for it.",
     ),
     (
+        "INNOBRIM_IDENTITY",
+        "What a MariaDB is known as, whose host name changes while its data stays; it has no server_uuid.",
+    ),
+    (
         "INNOBRIM_*",
         "Each key of the configuration has a variable, which beats the file. One misspelt is refused.",
     ),

@@ -66,6 +66,7 @@ class MySQLServer:
         clock: Clock,
         *,
         session: Session | None = None,
+        name: str = "",
         beat: Callable[[float], None] | None = None,
     ) -> None:
         """Prepare, without connecting.
@@ -74,6 +75,7 @@ class MySQLServer:
             endpoint: where the server is.
             clock: whose time it is.
             session: a session to use instead of a new one to that endpoint.
+            name: what a person calls a server that has no lasting identity; empty for none.
             beat: told before each wait for the server how long that may take, seconds; must never block.
         """
         self._session = session or Session(endpoint, clock.monotonic, beat=beat)
@@ -82,7 +84,7 @@ class MySQLServer:
         self._lock = WriterLock(self._session, clock)
         self._surroundings = Surroundings()
         self._undo = UndoWatch()
-        self._identity = Identity()
+        self._identity = Identity(name)
         self._engine = EngineStatus()
         self._enabled_at: float | None = None
         self._doubted = self._denied = False
@@ -114,6 +116,7 @@ class MySQLServer:
         return replace(
             facts,
             identity=identity,
+            calls_itself="" if adapter.lasting else facts.identity,
             procedure=self._procedure,
             sets_low_water=self._sets_low_water(),
             unseen=self._surroundings.look(self._session, adapter.parts),
