@@ -29,7 +29,17 @@ from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.state import State
 from tuner.core.step import start, step
 from tuner.journal.codec import decode, encode
-from tuner.records import LOW_WATER_MARK, Capacity, Command, Facts, Missed, Receipt, Sample, TickRecord
+from tuner.records import (
+    LOW_WATER_MARK,
+    STRANGER,
+    Capacity,
+    Command,
+    Facts,
+    Missed,
+    Receipt,
+    Sample,
+    TickRecord,
+)
 from tuner.servers.limits import redo_limits
 from tuner.settings import Settings
 
@@ -205,7 +215,7 @@ class FakeServer:
             row_changes=round(self.rows),
             commits=round(self.rows / 3.0),
             writer=self.writer,
-            stranger=self.stranger and not self.writer,
+            lock=f"{STRANGER}connection 7" if self.stranger and not self.writer else "",
             write_statements=None if self.write_seconds is None else round(self.rows),
             write_time=None if self.write_seconds is None else self.write_time,
             low_water_mark=self.mark,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, SAVED, A, command, held
-from tuner.records import DecisionKind
+from tuner.records import STRANGER, DecisionKind
 from tuner.settings import Mode
 
 SESSION_SECONDS = 20
@@ -157,7 +157,7 @@ def surging(*, stranger: bool) -> Bench:
     loop.turns(30)
     server = loop.server
     server.writer, server.stranger = False, stranger
-    server.shows = {"lock": "connection 42, app@10.0.0.7"}
+    server.shows = {"lock": f"{STRANGER if stranger else ''}connection 42, app@10.0.0.7"}
     loop.turns(3)
     server.redo_rate *= 12.0
     server.oldest = server.lsn - 0.7 * A

@@ -9,7 +9,7 @@ from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.handover import read_only
 from tuner.core.limits import contradiction
 from tuner.core.state import State
-from tuner.records import Hold, HoldCode, Sample
+from tuner.records import STRANGER, Hold, HoldCode, Sample
 
 PARKED_ON_ENTRY = frozenset({HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH})
 """Holds that leave a parked setting behind, where the values in force are our own."""
@@ -87,7 +87,8 @@ def _beside(sample: Sample) -> tuple[str, str]:
     """Return who has the writer lock, with what gives it back."""
     lock = "this server's writer lock"
     if sample.stranger:
-        return f"{sample.lock}, which is no InnoBrim, holds {lock}", "the end of that connection"
+        holder = sample.lock.removeprefix(STRANGER)
+        return f"{holder}, which is no InnoBrim, holds {lock}", "the end of that connection"
     named = f": {sample.lock}" if sample.lock else ""
     return f"another InnoBrim holds {lock}{named}", "the other one's end"
 

@@ -206,7 +206,6 @@ class Adapter(ABC):
             commits=int(answers["Handler_commit"]),
             writer=answers["writer"] == "1" and moment.writer,
             lock=moment.lock,
-            stranger=moment.stranger,
             read_only=answers["read_only"] not in OFF,
             super_read_only=answers.get("super_read_only", "0") not in OFF,
             dirty_limit=float(answers["innodb_max_dirty_pages_pct"]),

@@ -24,7 +24,6 @@ class Moment(Struct, frozen=True):
         around: what is known of the surroundings.
         writer: false where the lock is known to be somebody else's.
         lock: who has it, or why it is one of this host alone; empty where it is simply ours.
-        stranger: the one who has it is no InnoBrim.
         undo_truncating: an undo tablespace is being truncated.
     """
 
@@ -35,7 +34,6 @@ class Moment(Struct, frozen=True):
     writer: bool
     undo_truncating: bool
     lock: str = ""
-    stranger: bool = False
 
 
 SELECTS = ("Com_select",)

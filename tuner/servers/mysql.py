@@ -149,7 +149,6 @@ class MySQLServer:
                 around=around,
                 writer=not self._lock.refused,
                 lock=self._lock.said,
-                stranger=self._lock.stranger,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
             )
             return self._identity.of_reading(self._session, adapter, adapter.sample(answers, moment), answers)

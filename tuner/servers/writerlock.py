@@ -10,6 +10,7 @@ import pymysql
 from msgspec import Struct
 
 from tuner.clock import Clock
+from tuner.records import STRANGER
 from tuner.servers.causes import in_words
 from tuner.servers.connect import Session, text
 from tuner.servers.port import Unreachable
@@ -117,7 +118,8 @@ class WriterLock:
     def said(self) -> str:
         """Return in words who has it, or why it is one of this host alone; empty where it is simply ours."""
         if self.refused:
-            return "" if self.holder is None else self.holder.name
+            found = self.holder or Holder()
+            return f"{STRANGER if found.stranger else ''}{found.name}"
         return self.fallback if self._mine else ""
 
     @property
