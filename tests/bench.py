@@ -29,7 +29,17 @@ from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.state import State
 from tuner.core.step import start, step
 from tuner.journal.codec import decode, encode
-from tuner.records import LOW_WATER_MARK, Capacity, Command, Facts, Missed, Receipt, Sample, TickRecord
+from tuner.records import (
+    LOW_WATER_MARK,
+    STRANGER,
+    Capacity,
+    Command,
+    Facts,
+    Missed,
+    Receipt,
+    Sample,
+    TickRecord,
+)
 from tuner.servers.limits import redo_limits
 from tuner.settings import Settings
 
@@ -60,6 +70,11 @@ class FakeServer:
         mark: the low-water mark of dirty pages, in millionths of a percent; None for a server without.
         gains: factor on the row changes for a low-water mark.
         applied: every write asked for: steps, the pair wanted, the pair before.
+        writer: nobody else has the writer lock.
+        stranger: whoever has it is no InnoBrim.
+        ahead: seconds that the daemon's monotonic clock counted and the server did not live; negative for
+            those that it lived and the clock stood still.
+        wall_ahead: the same of the daemon's wall clock.
     """
 
     def __init__(self, capacity: Capacity = DEFAULT, *, redo_rate: float = 1e6) -> None:
@@ -75,7 +90,7 @@ class FakeServer:
         self.resizing = False
         self.redo_enabled = True
         self.adaptive_flushing = True
-        self.writer = True
+        self.writer, self.stranger = True, False
         self.lru_rate = 0.0
         self.write_seconds: float | None = None
         self.skew = 0
@@ -94,6 +109,7 @@ class FakeServer:
         self.mark: int | None = None
         self.gains: dict[int | None, float] = {}
         self.closed = False
+        self.ahead = self.wall_ahead = 0.0
         self._reset(1e10)
 
     def _reset(self, lsn: float) -> None:
@@ -166,7 +182,9 @@ class FakeServer:
     def read(self) -> Sample | Missed:
         """Return one reading, or none while it is down."""
         if self.down:
-            return replace(missed(self.now), reason=self.down)
+            none = missed(self.now)
+            monotonic, wall = none.monotonic + self.ahead, none.wall + self.wall_ahead
+            return Missed(monotonic=monotonic, wall=wall, reason=self.down)
         limits = redo_limits(self.redo_capacity)
         lsn, oldest = round(self.lsn), round(self.oldest)
         pair = self.capacity
@@ -197,11 +215,13 @@ class FakeServer:
             row_changes=round(self.rows),
             commits=round(self.rows / 3.0),
             writer=self.writer,
+            lock=f"{STRANGER}connection 7" if self.stranger and not self.writer else "",
             write_statements=None if self.write_seconds is None else round(self.rows),
             write_time=None if self.write_seconds is None else self.write_time,
             low_water_mark=self.mark,
         )
-        return replace(made, **self._shown(oldest))
+        at = {"monotonic": made.monotonic + self.ahead, "wall": made.wall + self.wall_ahead}
+        return replace(made, **at, **self._shown(oldest))
 
     def _shown(self, oldest: int) -> dict[str, Any]:
         """Return what was asked to be shown; with its counters off a server shows neither tail nor law."""
@@ -300,6 +320,17 @@ class Bench:
         if decision.steps and decision.target is not None:
             self.receipt = self.server.apply(decision.steps, decision.target)
         return record
+
+    def stand_still(self, seconds: float, *, wall: bool = False) -> None:
+        """Let the server live on while the daemon's clock stands still; with ``wall`` its wall clock too."""
+        self.server.live(seconds)
+        self.server.ahead -= seconds
+        self.server.wall_ahead -= seconds if wall else 0.0
+
+    def pause_server(self, seconds: float) -> None:
+        """Let time pass in which the server, with its clock, does not live."""
+        self.server.ahead += seconds
+        self.server.wall_ahead += seconds
 
     def turns(self, count: int) -> TickRecord:
         """Tick so many times; return the last record."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import FACTS
@@ -119,3 +120,19 @@ def test_a_law_that_has_matched_is_on_disk_at_once(tmp_path: Path) -> None:
     again.close(SOON)
 
     assert gate.proven == FACTS.version
+
+
+def test_a_server_that_was_named_since_keeps_what_it_had(left: Path) -> None:
+    """Originals and a pause that were kept under what a server calls itself are those of its name as well."""
+    found = Memory(left, keep_ticks=100)
+    found.open()
+    named = replace(FACTS, identity="orders", calls_itself=FACTS.identity)
+    state = found.state_at_start(Settings(), named, now=0.0)
+    other = found.state_at_start(Settings(), replace(named, calls_itself="db:3306:/srv/"), now=0.0)
+
+    assert state.originals is not None
+    assert state.originals.capacity == PAIR
+    assert state.latches.paused is not None
+    assert (state.facts.identity, state.beside_before) == ("orders", "")
+    assert other.originals is None
+    found.close(0.1)

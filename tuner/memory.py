@@ -48,7 +48,7 @@ class Left(NamedTuple):
     def originals_of(self, facts: Facts) -> Capacity | None:
         """Return the originals of an earlier run on this very start of this very server."""
         for one in self.originals or []:
-            if one.identity == facts.identity and abs(one.started - facts.started) <= SAME_START_SECONDS:
+            if one.identity in facts.names and abs(one.started - facts.started) <= SAME_START_SECONDS:
                 return one.capacity
         return None
 
@@ -77,9 +77,9 @@ class Left(NamedTuple):
 
     def _stood(self, facts: Facts) -> Standing | None:
         """Return what stands for a server, and that this is not known where it is not; None for nothing."""
-        standing = self._standing_of(facts.identity)
-        why = self.unheard.beside(facts.identity)
-        if standing is None and facts.identity in (self.standing or {}):
+        standing = self._standing_of(*facts.names)
+        why = next((why for name in facts.names if (why := self.unheard.beside(name))), "")
+        if standing is None and not (self.standing or {}).keys().isdisjoint(facts.names):
             why = why or "the journal has it in a form that this version cannot read"
         if not why:
             return standing
@@ -92,32 +92,33 @@ class Left(NamedTuple):
         Another address is another server by the operator's own word, and nothing to be told of.
         """
         for one in self.ended or ():
-            if one.identity not in {"", facts.identity} and _address(one.endpoint) == _address(
-                facts.endpoint
-            ):
+            if one.identity not in {"", *facts.names} and _address(one.endpoint) == _address(facts.endpoint):
                 return self._standing_of(one.identity) or Standing(one.identity, 0.0)
         return None
 
     def _known_of(self, facts: Facts, originals: Capacity) -> tuple[Capacity, ...]:
         """Return the pairs of which one is in force on this start of a server where nobody changed it."""
         for one in self.ended or ():
-            if one.identity == facts.identity and one.left is not None:
+            if one.identity in facts.names and one.left is not None:
                 return (one.left, originals, *self.left_to(facts))
         return ()
 
     def left_to(self, facts: Facts) -> tuple[Capacity, ...]:
         """Return the pairs that earlier writes to this very server may have left in force."""
-        return left_by((self.written or {}).get(facts.identity, ()))
+        return left_by(next((w for one in facts.names if (w := (self.written or {}).get(one))), ()))
 
-    def _standing_of(self, identity: str) -> Standing | None:
-        text = (self.standing or {}).get(identity)
+    def _standing_of(self, *names: str) -> Standing | None:
+        """Return what stands for a server, by the first of its names that is known, under its first."""
+        text = next((said for one in names if (said := (self.standing or {}).get(one))), None)
         try:
-            return None if text is None else msgspec.json.decode(text, type=Standing)
+            return (
+                None if text is None else replace(msgspec.json.decode(text, type=Standing), identity=names[0])
+            )
         except msgspec.MsgspecError:
             return None
 
     def _learned_about(self, facts: Facts) -> Remembered:
-        blob = (self.learned or {}).get(facts.identity)
+        blob = next((kept for one in facts.names if (kept := (self.learned or {}).get(one))), None)
         return Remembered() if blob is None else remember(blob)
 
 

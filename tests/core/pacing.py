@@ -46,9 +46,13 @@ class Pacing:
         ratio = chosen.ratio or MOST_RATIO
         factor, slack = chosen.step_factor, ratio / 2.0
         back = chosen.max_io_capacity_max - ratio <= new < old
-        least = max(chosen.min_io_capacity_max, FACTS.capacity_minimum * (chosen.ratio or 1))
-        back = back or old < new <= least + ratio
+        back = back or old < new <= self.least(chosen) + ratio
         assert back or old / factor - slack <= new <= old * factor + slack, "3: step"
+
+    @staticmethod
+    def least(chosen: Settings) -> int:
+        """Return the lowest M that may be written, pages/s."""
+        return max(chosen.min_io_capacity_max, FACTS.capacity_minimum * (chosen.ratio or 1))
 
     def relieves(self, decision: Decision, reading: Sample, chosen: Settings, now: float) -> None:
         """See that a relief lowers M and its end raises it, at most so often, and never a person's M."""

@@ -6,6 +6,7 @@ from tests.bench import FakeServer
 from tests.core.beside import Beside
 from tests.core.bounded import within_bounds
 from tests.core.pacing import Pacing
+from tests.core.timekeeping import Timekeeping
 from tests.factory import FACTS
 from tuner.core import foreign
 from tuner.core.plan import MOST_RATIO, gain
@@ -56,6 +57,7 @@ class Referee:
         kept: by server, whether its originals were on disk when another one answered.
         role_owed: the server's role changed, and no park was made for that yet.
         beside: books about what goes on in the server beside its load.
+        time: books about the clocks.
         tampered: the pair that the loop should believe in force, after somebody else changed it.
     """
 
@@ -68,6 +70,7 @@ class Referee:
         self.tampered: Capacity | None = None
         self.role_owed = False
         self.beside = Beside()
+        self.time = Timekeeping()
         self.codes: set[HoldCode] = set()
         self.last: Sample | None = None
         self.kept: dict[str, bool] = {}
@@ -102,6 +105,7 @@ class Referee:
         self._follow_holds(before, record, codes)
         self._yielded(record, reading, codes)
         self.beside.judge(before, record, after)
+        self.time.judge(record, after)
         if decision.steps:
             assert reading is not None, "5: a write without a reading"
             self._may(before, record, after, reading, ours=ours)
@@ -206,12 +210,14 @@ class Referee:
         """See that this kind of write was permitted now."""
         kind, now = record.decision.kind, record.tick.now
         assert self.saved, "7: a write before the originals were on disk"
-        assert reading.writer, "10: a write beside another writer"
+        raised = kind is DecisionKind.EMERGENCY and reading.stranger
+        assert reading.writer or raised, "10: a write beside another writer"
         barred = reading.read_only or reading.super_read_only
         assert not barred or after.settings.allow_read_only_writes, "4: a read-only server, without consent"
         if kind in PACED:
             assert record.mode is Mode.ACTIVE, "4: a write in advisory mode"
-            assert not record.holds, "4: a write under a hold"
+            beside = {HoldCode.NOT_WRITER} if raised else set()
+            assert {hold.code for hold in record.holds} <= beside, "4: a write under a hold"
             assert record.lifecycle is not Lifecycle.STOPPING, "8: a write that nobody will follow up"
             assert record.estimate is not None, "5: a decision without an estimate"
         if kind in {DecisionKind.SET, DecisionKind.DRAIN}:

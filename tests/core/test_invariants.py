@@ -43,6 +43,26 @@ class Loop(AskedLoop):
         """A tick comes early or late."""
         self.turn(seconds=seconds)
 
+    @rule(
+        seconds=st.sampled_from([0.4, 1.5, 2.5, 6.0, 30.0, 300.0]),
+        how=st.sampled_from(["still", "still", "all still", "paused", "set"]),
+        down=st.integers(0, 9),
+        asked=st.lists(orders(), max_size=1),
+        count=st.integers(1, 14),
+    )
+    def lose_time(self, seconds: float, how: str, down: int, asked: list[Command], count: int) -> None:
+        """The daemon's clock stands still, or the server does, or a clock is set; readings may be missed."""
+        if how == "paused":
+            self.bench.pause_server(seconds)
+        elif how == "set":
+            self.bench.server.wall_ahead += seconds
+        else:
+            self.bench.stand_still(seconds, wall=how == "all still")
+        if down:
+            self.lose_contact(down, [], writer=self.bench.server.writer)
+        self.turn(*asked)
+        self.go_on(count)
+
     @rule(count=st.integers(1, 9), asked=st.lists(orders(), max_size=1), writer=st.booleans())
     def lose_contact(self, count: int, asked: list[Command], *, writer: bool) -> None:
         """The server does not answer for some seconds; somebody may ask, or begin to write, meanwhile."""
@@ -107,10 +127,10 @@ class Loop(AskedLoop):
         """The account loses or gets its privilege."""
         self.bench.server.refusal = refusal
 
-    @rule(writer=st.sampled_from([True, True, False]), count=st.integers(1, 3))
-    def compete(self, *, writer: bool, count: int) -> None:
-        """Another InnoBrim takes the writer lock, or gives it back."""
-        self.bench.server.writer = writer
+    @rule(writer=st.sampled_from([True, True, False]), stranger=st.booleans(), count=st.integers(1, 3))
+    def compete(self, *, writer: bool, stranger: bool, count: int) -> None:
+        """Another InnoBrim takes the writer lock, or somebody who is none, or it is given back."""
+        self.bench.server.writer, self.bench.server.stranger = writer, stranger
         self.go_on(count)
 
     @rule(

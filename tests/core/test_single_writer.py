@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.factory import ACTIVE, SAVED, command, held
+from tests.factory import ACTIVE, SAVED, A, command, held
+from tuner.records import STRANGER, DecisionKind
 from tuner.settings import Mode
 
 SESSION_SECONDS = 20
@@ -147,3 +149,84 @@ def test_active_by_a_persons_word_it_asks_for_the_lock_first() -> None:
 
     assert second.record.originals is None
     assert held(second.record) >= {"not_writer"}
+
+
+def surging(*, stranger: bool) -> Bench:
+    """Return a loop in control whose lock somebody else takes, and whose age then runs to the sync point."""
+    loop = Bench().in_control()
+    loop.turns(30)
+    server = loop.server
+    server.writer, server.stranger = False, stranger
+    server.shows = {"lock": f"{STRANGER if stranger else ''}connection 42, app@10.0.0.7"}
+    loop.turns(3)
+    server.redo_rate *= 12.0
+    server.oldest = server.lsn - 0.7 * A
+    loop.turns(8)
+    return loop
+
+
+def test_a_lock_of_somebody_who_is_no_innobrim_bars_no_emergency() -> None:
+    """Nobody steers that server then: M is raised, nothing else is written, and the hold names the holder."""
+    loop = surging(stranger=True)
+    kinds = {loop.records[n].decision.kind for n in wrote(loop, since=len(loop.records) - 11)}
+    (hold,) = loop.record.holds
+
+    assert kinds == {DecisionKind.EMERGENCY}
+    assert hold.code.value == "not_writer"
+    assert "connection 42, app@10.0.0.7" in hold.reason
+    assert loop.state.originals is not None
+
+
+def test_a_lock_of_another_innobrim_bars_an_emergency_too() -> None:
+    """The one that has the lock raises M itself: two never write."""
+    loop = surging(stranger=False)
+
+    assert wrote(loop, since=len(loop.records) - 11) == []
+    assert "connection 42, app@10.0.0.7" in loop.record.holds[0].reason
+
+
+@pytest.mark.parametrize("bar", ["read_only", "paused", "refused", "advisory"])
+def test_a_strangers_lock_lets_nothing_pass_that_is_barred_besides(bar: str) -> None:
+    """A hold of another kind, and advisory mode, bar an emergency beside a stranger's lock as ever."""
+    loop = Bench().in_control()
+    loop.turns(30)
+    server = loop.server
+    if bar == "read_only":
+        server.shows = {"read_only": True}
+    elif bar == "refused":
+        server.refusal, server.denied = "Access denied", True
+        loop.turn(command("override", value=900, ttl=1.0))
+        loop.turn()
+    elif bar == "paused":
+        loop.turn(command("pause"))
+    else:
+        loop.turn(command("mode", value="advisory"))
+    loop.turns(3)
+    server.writer, server.stranger = False, True
+    loop.turn()
+    seen = len(loop.records)
+    server.redo_rate *= 12.0
+    server.oldest = server.lsn - 0.7 * A
+    loop.turns(8)
+
+    assert wrote(loop, since=seen) == []
+
+
+def test_originals_are_taken_beside_a_stranger() -> None:
+    """What is in force beside a session that is no InnoBrim is the server's own, and may be given back."""
+    server = FakeServer()
+    server.writer, server.stranger = False, True
+    loop = Bench(ACTIVE, server)
+    loop.turn()
+
+    assert loop.record.originals == server.capacity
+
+
+def test_a_lock_of_this_host_alone_is_said_once() -> None:
+    """Where the server gives no named lock, an event says so and why, and the loop goes on."""
+    loop = Bench().in_control()
+    loop.server.shows = {"lock": "the server refuses GET_LOCK: not in a cluster"}
+    said = [one for _ in range(5) for one in loop.turn().events if one.code == "writer_lock"]
+
+    assert [one.message for one in said] == ["the server refuses GET_LOCK: not in a cluster"]
+    assert held(loop.record) == set()

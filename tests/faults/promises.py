@@ -17,15 +17,19 @@ INVARIANTS = {
     3: (
         "No more changes than dwell and hourly budget allow, and none larger than the step factor. "
         "Exempt: emergency raise, relief of a slow device and its end (20 begin in an hour at most), "
-        "override, restore, park. None of them but relief uses up the budget, and the way back from an "
-        "emergency, to no less than was in force before it, is bound by the dwell alone."
+        "override, restore, and a park by rates that are known. None of them but relief uses up the "
+        "budget, and the way back from an emergency, to no less than was in force before it, is bound by "
+        "the dwell alone."
     ),
     4: (
         "Advisory mode writes nothing. A hold permits one park on entry, where the table of holds says so"
         " and the values in force are the daemon's own, and an explicit park or restore; no override, no "
-        "emergency raise, no relief."
+        "emergency raise but beside a stranger (10), no relief."
     ),
-    5: "Nothing is decided on a stale, reset, reversed or non-finite sample.",
+    5: (
+        "Nothing is decided on a stale, reset, reversed or non-finite sample, nor by rates across a gap in "
+        "which one of the daemon's clocks, or the server's, counted seconds that another did not."
+    ),
     6: (
         "A change by somebody else makes the loop yield. A declared baseline is taken over again after "
         "its cool-down, three times an hour; anything else waits for a person."
@@ -36,7 +40,10 @@ INVARIANTS = {
     ),
     8: "A dead daemon leaves a parked setting, or one that was written while it was safe.",
     9: "One connection, a limit on every statement, bounded memory, no SQL in a health probe.",
-    10: "One writer for each server: a second daemon only watches.",
+    10: (
+        "One writer for each server: a second daemon only watches. Where a session that is no InnoBrim's has "
+        "the writer lock, nobody writes but an emergency raise."
+    ),
     11: "mysqld is never restarted, and nothing is written but the variables listed here.",
 }
 

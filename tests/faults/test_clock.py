@@ -1,19 +1,22 @@
-"""The daemon's wall clock jumps, forward and back."""
+"""The daemon's wall clock jumps, forward and back, and its monotonic clock stands still."""
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.faults.catalogue import Group, fault
-from tests.faults.harness import FIRST_WRITE, START, WANTED, Daemon, Rig
+from tests.faults.harness import BACK, FIRST_WRITE, FROZEN, START, WANTED, Daemon, Rig
 from tests.real.support import in_force, pair, under_load
+from tuner.records import DecisionKind
 
 pytestmark = pytest.mark.real
 
 JUMPING_CLOCK = str(Path(__file__).with_name("jumping_clock.py"))
+STANDING_CLOCK = str(Path(__file__).with_name("standing_clock.py"))
 DAY = 86_400.0
 QUIET_TICKS = 8
 """Ticks after a jump; more than ``stale_seconds``, so that a hold would show."""
@@ -34,8 +37,8 @@ def jump(daemon: Daemon, offset: Path, seconds: float) -> None:
 @fault(
     Group.CLOCK,
     what="The daemon's wall clock jumps a day forward, then a day back behind the right time",
-    left="what the loop writes: it lives on the monotonic clock",
-    back="it was never away: no hold, no restart seen, no write forgotten in the hourly budget",
+    left="as it is for ten seconds: it lives on the monotonic clock, and begins its estimates afresh",
+    back="by itself: no hold, no restart seen, no write forgotten in the hourly budget",
     invariants=(3, 5),
 )
 def test_the_wall_clock_jumps(rig: Rig, tmp_path: Path) -> None:
@@ -50,6 +53,30 @@ def test_the_wall_clock_jumps(rig: Rig, tmp_path: Path) -> None:
     daemon.want(800)
     verdict = rig.finish()
     assert not {"restarted", "hold_stale", "hold_restarted", "other_server"} & set(verdict.events())
+
+
+@fault(
+    Group.CLOCK,
+    what="The daemon's clock stands still for 30 s while mysqld works on, as on a machine that is suspended",
+    left="as it is: what passed meanwhile is no rate, and calls no emergency and no park",
+    back="by itself, ten seconds later: the event `clock_gap` says by how much the clocks ran apart",
+    invariants=(3, 5),
+)
+def test_the_clock_stands_still(rig: Rig, tmp_path: Path) -> None:
+    """The redo of half a minute never counts as that of a second: M stays until there are rates again."""
+    still = tmp_path / "still"
+    daemon = rig.daemon()
+    daemon.program = (sys.executable, "-P", STANDING_CLOCK, str(still))
+    daemon.active()
+    still.touch()
+    time.sleep(FROZEN)  # the time itself is the fault
+    still.unlink()
+    daemon.await_event("clock_gap", BACK)
+    daemon.await_ticks(QUIET_TICKS)
+    assert in_force(rig.server) == daemon.wanted
+    daemon.want(600)
+    verdict = rig.finish()
+    assert verdict.writes(DecisionKind.EMERGENCY) == []
 
 
 @fault(

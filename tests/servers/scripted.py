@@ -71,6 +71,7 @@ class Scripted(Session):
         pair: C and M in force.
         fails: part of a statement, and what is raised when it is asked.
         lock: what GET_LOCK answers.
+        holders: who has the writer lock, as the process list shows it.
         grants: what the account may do.
         around: what each part of the surroundings answers; an exception is raised.
     """
@@ -87,9 +88,10 @@ class Scripted(Session):
         self.pair = {C_NAME: 225, M_NAME: 450}
         self.fails: dict[str, Exception] = {}
         self.lock = 1
+        self.holders: list[tuple[object, ...]] = []
         self.grants: list[str] = []
         self.around: dict[str, list[tuple[Any, ...]] | Exception] = dict(QUIET)
-        self.connection = object()
+        self.connection: object | None = object()
 
     @property
     def current(self) -> object | None:
@@ -110,7 +112,11 @@ class Scripted(Session):
             return [tuple(self.pair.values())]
         if "innodb_metrics" in statement:
             return [*self.counters.items(), *self.variables.items()]
-        tables = {"GLOBAL STATUS": list(self.status.items()), "SHOW GRANTS": [(one,) for one in self.grants]}
+        tables = {
+            "GLOBAL STATUS": list(self.status.items()),
+            "SHOW GRANTS": [(one,) for one in self.grants],
+            "WHERE id = IS_USED_LOCK": self.holders,
+        }
         for name, rows in tables.items():
             if name in statement:
                 return rows

@@ -102,6 +102,16 @@ def test_mariadb_keeps_sessions_apart() -> None:
     assert not any("_LOCK(" in one for version in (NEW, OLD) for one in statements(version))
 
 
+def test_a_server_that_gives_no_lock_is_written_to_without() -> None:
+    """Only a lock that another session has refuses a write; one that is refused, or NULL, is done without."""
+    (made,) = [one for one in statements(MARIADB) if "PROCEDURE innobrim.set_global(" in one]
+    refusals = re.findall(r"IF (@innobrim_lock .*) THEN\n\s+SIGNAL", made)
+
+    assert refusals == ["@innobrim_lock = 0"] * 2
+    assert made.count("DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @innobrim_lock = NULL") == 2
+    assert not re.search(r"_LOCK\('(?!')", made), "the name is read only where it is carried out"
+
+
 def test_a_replica_alone_leaves_no_transaction() -> None:
     """With --replica the binary log is off before the first statement that makes anything."""
     primary, replica = statements(), statements(replica=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 import pymysql
@@ -12,8 +14,10 @@ import pytest
 
 from lab.plant.clock import SimClock
 from tests.servers.scripted import Scripted, good
+from tuner.records import STRANGER, Sample
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.writerlock import CLAIM_SECONDS, WRITER_LOCK, HostLock
+from tuner.servers.port import Unreachable
+from tuner.servers.writerlock import AGAIN_SECONDS, BREAKS, CLAIM_SECONDS, WRITER_LOCK, HostLock
 
 IDENTITY = str(uuid4())
 REFUSED = pymysql.OperationalError(1105, "Percona-XtraDB-Cluster prohibits use of GET_LOCK")
@@ -122,3 +126,145 @@ def test_the_hosts_lock_is_of_one_server() -> None:
     assert not other.take(second)
     one.release()
     other.release()
+
+
+WAYS: dict[str, Exception | None] = {
+    "Percona XtraDB Cluster": REFUSED,
+    "MariaDB in a Galera cluster": pymysql.OperationalError(
+        1235, "This version of MariaDB doesn't yet support 'GET_LOCK in cluster (wsrep_on=ON)'"
+    ),
+    "no privilege": pymysql.OperationalError(1370, "execute command denied to user for routine 'GET_LOCK'"),
+    "a proxy's firewall": pymysql.OperationalError(1148, "Command not allowed"),
+    "cut short": pymysql.OperationalError(
+        1969, "Query execution was interrupted (max_statement_time exceeded)"
+    ),
+    "NULL": None,
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@pytest.mark.parametrize("way", WAYS)
+def test_however_the_server_gives_no_lock_the_host_has_one_and_it_is_said(
+    server: MySQLServer, session: Scripted, clock: SimClock, way: str
+) -> None:
+    """Refused, cut short or NULL: the loop writes with a lock of this host, says why, and asks again."""
+    error = WAYS[way]
+    if error is None:
+        session.lock = None  # type: ignore[assignment]  # what GET_LOCK answers after an error
+    else:
+        session.fails["GET_LOCK"] = error
+    server._lock.identity = str(uuid4())
+    server.claims_writer = True
+    reading = good(server)
+
+    assert reading.writer
+    assert "the writer lock is one of this host alone" in reading.lock
+    assert ("NULL" if error is None else str(error.args[-1])) in reading.lock
+    session.fails.clear()
+    session.lock = 1
+    clock.advance_to(50.0 + AGAIN_SECONDS)
+    again = good(server)
+    assert (again.writer, again.lock) == (True, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+def test_a_named_lock_of_another_counts_beside_one_of_this_host(
+    server: MySQLServer, session: Scripted
+) -> None:
+    """A daemon that could not ask for the server's lock does not write where another daemon has that."""
+    session.fails["GET_LOCK"] = REFUSED
+    session.variables["writer"] = "0"
+    server._lock.identity = str(uuid4())
+    server.claims_writer = True
+
+    assert not good(server).writer
+
+
+class Ending(Scripted):
+    """A session through a proxy that ends it where GET_LOCK is asked for."""
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Answer, or end the connection; the next statement opens another one."""
+        if self.connection is None:
+            self.connection = object()
+            self.opened += 1
+        if "GET_LOCK" in statement:
+            self.asked.append(statement)
+            self.connection = None
+            raise Unreachable("innobrim@127.0.0.1:3306: the connection was lost")
+        return super().query(statement)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+def test_a_proxy_that_ends_the_connection_at_get_lock_costs_a_reading() -> None:
+    """The second connection that ends there is the last one: the host has the lock then, and it is said."""
+    session, clock = Ending(), SimClock(start=50.0)
+    server = MySQLServer(session.endpoint, clock, session=session)
+    server._lock.identity = str(uuid4())
+    server.claims_writer = True
+    readings = [server.read() for _ in range(4)]
+
+    assert [isinstance(one, Sample) for one in readings] == [False, True, True, True]
+    last = readings[-1]
+    assert isinstance(last, Sample)
+    assert last.writer
+    assert "the connection ends where GET_LOCK is asked for" in last.lock
+    assert gets(session) == BREAKS
+    server.close()
+
+
+def test_a_server_that_is_down_is_no_server_without_locks(server: MySQLServer, session: Scripted) -> None:
+    """However long nothing answers, the server's lock is asked for once it does."""
+    server.claims_writer = True
+    session.connection = None  # type: ignore[assignment]  # there is none
+    session.fails["GET_LOCK"] = Unreachable("nothing listens there")
+    assert not any(isinstance(server.read(), Sample) for _ in range(20))
+    session.fails.clear()
+    session.connection = object()
+    reading = good(server)
+
+    assert (reading.writer, reading.lock) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("row", "stranger", "said"),
+    [
+        ((42, "app", "10.0.0.7:55123", 0, 0, 1), True, "connection 42, app@10.0.0.7:55123"),
+        ((42, "innobrim", "10.0.0.7:55123", 1, 0, 1), False, "connection 42, innobrim@10.0.0.7:55123"),
+        ((42, "other_innobrim", "10.0.0.7:55123", 0, 1, 1), False, "connection 42, other_innobrim@"),
+        ((42, "app", "localhost", 0, 0, 0), False, "connection 42, app@localhost"),
+        (None, False, ""),
+    ],
+    ids=["another account", "our account", "another InnoBrim's account", "one lock a session", "invisible"],
+)
+def test_who_has_the_lock_is_said_a_reading_later(
+    server: MySQLServer,
+    session: Scripted,
+    row: tuple[object, ...] | None,
+    said: str,
+    *,
+    stranger: bool,
+) -> None:
+    """Another account without the mark is a stranger; whoever may be an InnoBrim is taken for one."""
+    session.lock, session.variables["writer"] = 0, "0"
+    session.holders = [] if row is None else [row]
+    server.claims_writer = True
+    good(server)
+    reading = good(server)
+
+    assert not reading.writer
+    assert reading.lock.removeprefix(STRANGER).startswith(said)
+    assert reading.stranger is stranger
+    good(server)
+    assert sum("processlist" in one for one in session.asked) == 1
+
+
+def test_an_innobrims_session_is_marked_before_it_has_the_lock(
+    server: MySQLServer, session: Scripted
+) -> None:
+    """In one statement, the mark first: MySQL 5.6 gives the earlier lock up where another one is taken."""
+    server.claims_writer = True
+    good(server)
+    (asked,) = [one for one in session.asked if "GET_LOCK" in one]
+
+    assert asked.index("CONNECTION_ID()") < asked.index(f"'{WRITER_LOCK}'")

@@ -42,6 +42,10 @@ ENVIRONMENT = (
         "The unix socket that host = localhost of an option file means, where the file names none.",
     ),
     (
+        "INNOBRIM_IDENTITY",
+        "What a MariaDB is known as, whose host name changes while its data stays; it has no server_uuid.",
+    ),
+    (
         "INNOBRIM_*",
         "Each key of the configuration has a variable, which beats the file. One misspelt is refused.",
     ),

@@ -126,7 +126,7 @@ def restore_without_daemon(
                 raise Refused(str(error)) from error
             notes.done(f"not restored: {error}", wall=time.time(), who="innobrim restore")
             raise Refused(f"{error}\n{_by_hand(found)}") from error
-        notes.given_back(facts.identity)
+        notes.given_back(found.identity)
         if standing.low_water is not None:
             notes.stands(replace(standing, low_water=None))
         pair = found.capacity
@@ -274,7 +274,7 @@ def _reached(facts: Callable[[], Facts], *, patience: float = 0.0) -> Facts:
 
 def _originals_of(facts: Facts, known: list[Originals], directory: Path) -> Originals:
     for one in known:
-        if one.identity == facts.identity:
+        if one.identity in facts.names:
             return one
     raise Refused(
         f"the journal in {directory} has no originals of {facts.endpoint} ({facts.identity}); "

@@ -14,6 +14,7 @@ from tuner.clock import Clock
 from tuner.config.credentials import read_credentials
 from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
+from tuner.config.naming import identity_of
 from tuner.config.schema import Config
 from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
@@ -128,7 +129,11 @@ def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> En
 
 def real_server(config: Config, clock: Clock) -> MySQLServer:
     """Return the server that the configuration names."""
-    return MySQLServer(endpoint(config), clock)
+    try:
+        name = identity_of(os.environ)
+    except ConfigError as error:
+        usage(str(error))
+    return MySQLServer(endpoint(config), clock, name=name)
 
 
 class PolicyChoice(click.Choice[str]):

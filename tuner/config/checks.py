@@ -27,9 +27,9 @@ STATEMENTS_OF_A_READING = 4
 STATEMENTS_OF_A_WRITE = 5
 """At most ``tuner.core.plan.LONGEST`` SETs, and both values read back."""
 
-STATEMENTS_OF_A_NEW_LOGIN = 4
+STATEMENTS_OF_A_NEW_LOGIN = 5
 """Before a write that follows a refused one: the writer lock goes back, a session begins, and takes it; then
-whether there is a procedure by now."""
+whether there is a procedure by now, and whether it is the same server."""
 
 STATEMENTS_OF_THE_FACTS = 19
 """What server it is: five; two that turn counters on, or the procedure's bounds and its call that does; the

@@ -24,7 +24,8 @@ from tuner.settings import FORMER_POLICY_NAMES
 PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
 PASSWORD_FILE_VARIABLE = "INNOBRIM_PASSWORD_FILE"  # noqa: S105 - the name of a variable, not a password
-OTHER_VARIABLES = frozenset({PASSWORD_VARIABLE, PASSWORD_FILE_VARIABLE})
+IDENTITY_VARIABLE = "INNOBRIM_IDENTITY"
+OTHER_VARIABLES = frozenset({PASSWORD_VARIABLE, PASSWORD_FILE_VARIABLE, IDENTITY_VARIABLE})
 """``INNOBRIM_*`` variables that are no configuration key."""
 
 NONE_WORDS = ("none", "null")

@@ -17,6 +17,7 @@ from tuner.config.checks import (
     STATEMENTS_OF_THE_FACTS,
 )
 from tuner.config.keys import (
+    IDENTITY_VARIABLE,
     KEYS,
     PASSWORD_FILE_VARIABLE,
     PASSWORD_VARIABLE,
@@ -63,6 +64,11 @@ Never on the command line. The password is the first of these that exists:
 2. the systemd credential `mysql-password` (`LoadCredential=mysql-password:…`);
 3. `password` in the `[client]` group of a MySQL option file: `server.defaults_file`, or the systemd
    credential `my.cnf`.
+
+A server is known by its `server_uuid`; a MariaDB, which has none, by host name, port and data directory.
+Where the host name changes and the data stay, as in a container that is made anew, the daemon knows it again
+while it runs ([how](decisions/identity.md)); the variable `{IDENTITY_VARIABLE}` names it for good: up to 64
+letters, digits and `._-`.
 
 An option file also gives `user`, and `host`, `port`, `socket` and `protocol` where the configuration has
 neither socket nor host; beside a `server.port` it gives the host alone. What the configuration says counts

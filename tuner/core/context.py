@@ -58,6 +58,11 @@ def interrupted(state: Averages) -> Averages:
     return replace(state, statements=state.statements.interrupted())
 
 
+def afresh(state: Averages) -> Averages:
+    """Return the load where a time begins that nothing is known of: no rate goes on across it."""
+    return replace(interrupted(state), timed=None)
+
+
 def context_of(averages: Averages, sample: Sample) -> Context | None:
     """Return the averages as a context; None where no rows are changed."""
     if averages.row_rate <= 0.0 or averages.redo_rate <= 0.0:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tuner.core import guards, leaving
 from tuner.core.circumstances import UNRELIEVED, emergency_from, policy_of, relieved
 from tuner.core.floor import floor
-from tuner.core.holds import given_back
+from tuner.core.holds import barred_by_stranger, given_back
 from tuner.core.limits import bounds
 from tuner.core.outcome import kept, written
 from tuner.core.plan import plan
@@ -77,7 +77,10 @@ def _carry_out(
     if target == state.writes.adjusted and current == state.writes.own:
         base = replace(base, reason="adjusted", detail=f"{wanted.detail}; the server makes this of it")
         return state, _barred(state, base, holds)
-    why = _may_not_write(state, holds)
+    last = state.estimator.last
+    urgent = wanted.kind is DecisionKind.EMERGENCY
+    passes = urgent and last is not None and barred_by_stranger(state, last, holds)
+    why = _may_not_write(state, () if passes else holds)
     if why is not None:
         reason, detail = why
         return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)

@@ -48,6 +48,8 @@ class Raise(Struct, frozen=True):
 
 def called_for(state: State, sample: Sample, found: Estimate) -> Raise | None:
     """Return a raise where sync flushing or a stall is only seconds away; None otherwise."""
+    if not state.clocks.believes(state.estimator.window):
+        return None
     law = LAWS[state.facts.flush_law]
     points = [(found.seconds_to_stall, "stall point")]
     if not catches_up(state):  # the sync point is where that began

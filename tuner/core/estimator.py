@@ -61,6 +61,7 @@ def update(
     state: EstimatorState,
     sample: Sample,
     *,
+    interrupted: bool = False,
     learns: bool = True,
     flush_order_lag: int = FLUSH_ORDER_LAG,
     sawtooth_seconds: float = SAWTOOTH_SECONDS,
@@ -72,6 +73,7 @@ def update(
     Args:
         state: after the reading before.
         sample: the new one.
+        interrupted: how long it is since the one before is not known: it is taken for the first.
         learns: False where something else goes on than the load: rates, ages and ledger go on, and
             what is known of load and device stays as it is.
         flush_order_lag: redo that this server's checkpoints stay behind the oldest modification, bytes.
@@ -87,6 +89,9 @@ def update(
     last = state.last
     if last is None or sample.identity != last.identity:
         return _restart(state, sample), None, Quality.FIRST
+    if interrupted:
+        trends = state.trends.interrupted()
+        return replace(_restart(state, sample), trends=trends), None, Quality.OTHERWISE
     if sample.degraded != last.degraded:
         return _restart(state, sample), None, Quality.OTHERWISE
     elapsed = sample.monotonic - last.monotonic

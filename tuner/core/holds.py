@@ -9,7 +9,7 @@ from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.handover import read_only
 from tuner.core.limits import contradiction
 from tuner.core.state import State
-from tuner.records import Hold, HoldCode, Sample
+from tuner.records import STRANGER, Hold, HoldCode, Sample
 
 PARKED_ON_ENTRY = frozenset({HoldCode.PAUSED, HoldCode.INERT, HoldCode.RESIZING, HoldCode.MODEL_MISMATCH})
 """Holds that leave a parked setting behind, where the values in force are our own."""
@@ -71,7 +71,7 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
     """Return each reason why this server is not ours to write, with what clears it."""
     bars = []
     if not sample.writer:
-        bars.append(("another InnoBrim holds this server's writer lock", "the other one's end"))
+        bars.append(_beside(sample))
     if state.facts.managed:
         refused = f"{state.facts.managed} takes no SET GLOBAL of innodb_io_capacity"
         bars.append((refused, "nothing: it is for the provider's own way, which innobrim advise prints"))
@@ -81,6 +81,25 @@ def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
         left = f"{variable} is ON; left at {sample.capacity}, {whose}"
         bars.append((left, "read_only OFF, or loop.allow_read_only_writes"))
     return tuple(bars)
+
+
+def _beside(sample: Sample) -> tuple[str, str]:
+    """Return who has the writer lock, with what gives it back."""
+    lock = "this server's writer lock"
+    if sample.stranger:
+        holder = sample.lock.removeprefix(STRANGER)
+        return f"{holder}, which is no InnoBrim, holds {lock}", "the end of that connection"
+    named = f": {sample.lock}" if sample.lock else ""
+    return f"another InnoBrim holds {lock}{named}", "the other one's end"
+
+
+def barred_by_stranger(state: State, sample: Sample, found: tuple[Hold, ...]) -> bool:
+    """Tell whether all that bars a write is a writer lock that is held by a session that is no InnoBrim's.
+
+    Nobody steers this server then: an emergency is met all the same.
+    """
+    alone = [hold.code for hold in found] == [HoldCode.NOT_WRITER] and state.latches.refused is None
+    return alone and sample.stranger and len(not_writer(state, sample)) == 1 and not _no_room(state)
 
 
 def _no_room(state: State) -> tuple[tuple[str, str], ...]:

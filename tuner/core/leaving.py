@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import latency, parking
+from tuner.core import emergency, latency, parking
 from tuner.core.holds import NEVER_PARKED, not_writer
-from tuner.core.limits import contradiction
+from tuner.core.limits import bounds, contradiction
 from tuner.core.mark import owed
 from tuner.core.outcome import kept, written
-from tuner.core.plan import Steps, plan
+from tuner.core.plan import Steps, gain, near, plan
 from tuner.core.standing import waiting
 from tuner.core.state import OwedPark, ParkFor, State
+from tuner.core.targets import home_of
 from tuner.records import Capacity, Decision, DecisionKind, Hold, RestoreProgress, Sample
 from tuner.settings import Mode
 
 PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})
 """Parks that a hold in force has already done on its entry."""
+
+NOW_OR_NEVER = frozenset({ParkFor.STOPPING, ParkFor.CRASH})
+"""Parks that nobody is there to write later."""
 
 
 def park(
@@ -38,16 +42,46 @@ def park(
         return state, replace(base, detail=f"{why}; nothing of ours is in force")
     if owed.kind in PARKED_BEFORE and codes:
         return state, replace(base, detail=f"{why}; parked when the hold began")
-    target = state.park_target
+    whole = target = state.park_target
+    owed = replace(owed, in_steps=owed.in_steps or state.clocks.gap is not None)
+    if whole is not None and owed.in_steps:
+        target = _as_far(state, owed, sample, whole)
     if target is None:
-        return replace(state, park_owed=owed), replace(base, detail=f"{why}; waiting for a second reading")
+        awaited = "a second reading" if whole is None else "ten seconds of readings after a gap in time"
+        return replace(state, park_owed=owed), replace(base, detail=f"{why}; waiting for {awaited}")
+    goes_on = target not in {whole, current} and owed.kind not in NOW_OR_NEVER
     if _as_safe(current, target, state.settings.dead_band):
         slack = f"with room for {state.settings.park_slack:g} times the load"
         return state, replace(base, detail=f"{why}; {current} is already safe, {slack}: nothing is written")
     steps: Steps = plan(current, target)
     paced = now if owed.kind is ParkFor.ROLE else None
-    state = written(state, target, now=paced, counts=False)
+    state = replace(written(state, target, now=paced, counts=False), park_owed=owed if goes_on else None)
     return state, replace(base, kind=DecisionKind.PARK, target=target, steps=steps, source="park")
+
+
+def _as_far(state: State, owed: OwedPark, sample: Sample, target: Capacity) -> Capacity | None:
+    """Return how far a park that was owed across a gap in time goes now; None where it can wait for rates.
+
+    As much of it as one step allows, or as an emergency needs where that is more: where the readings since
+    the gap foretell that the age is about to reach the sync or the stall point.
+    """
+    current = sample.capacity
+    called = None if state.estimate is None else emergency.called_for(state, sample, state.estimate)
+    if state.clocks.gap is not None and called is None and owed.kind not in NOW_OR_NEVER:
+        return None
+    needed = 0.0 if called is None else called.io_capacity_max
+    most = int(max(state.settings.step_factor * current.io_capacity_max, needed))
+    if target.io_capacity_max <= most:
+        return target
+    lowest, highest = bounds(state)
+    pair = near(
+        float(most),
+        home=home_of(state, current),
+        ratio=state.settings.ratio,
+        lowest=lowest,
+        highest=max(lowest, min(highest, most)),
+    )
+    return pair if gain(pair) > gain(current) else current
 
 
 def _as_safe(current: Capacity, target: Capacity, dead_band: float) -> bool:

@@ -124,6 +124,10 @@ class Guard(Struct, frozen=True):
         returned = self.returned
         return Guard(returned=None if returned is None else replace(returned, again=Shown(), apart=0.0))
 
+    def interrupted(self) -> Guard:
+        """Return it where a time begins that nothing is known of: no block and no pace goes on across it."""
+        return replace(self, at=None, timed=None, block=None)
+
     def forgiven(self) -> Guard:
         """Return it where our values shall be tried again: what they showed there is forgotten."""
         if self.returned is None:

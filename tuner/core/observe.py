@@ -5,7 +5,19 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import caution, degraded, estimator, foreign, gate, laws, mark, occurrences, scheduled
+from tuner.core import (
+    caution,
+    clocks,
+    context,
+    degraded,
+    estimator,
+    foreign,
+    gate,
+    laws,
+    mark,
+    occurrences,
+    scheduled,
+)
 from tuner.core.learned import forgotten
 from tuner.core.recovery import Recovery
 from tuner.core.relief import Relief
@@ -21,6 +33,9 @@ THEIRS = (
     "type innobrim restore"
 )
 """What the event ``originals`` says where they may be none."""
+
+BEGUN = frozenset({"restarted", "other_server"})
+"""Events after which the server's uptime is another start's."""
 
 FAILURES_LATCHED = 3
 """Writes refused in a row before the loop stops trying and waits for a person."""
@@ -135,13 +150,18 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     state, other = laws.take_law(state, sample.flush_law, wall=wall)
     events.extend([*said, *degraded.tell(last, sample, wall=wall), *other])
     sample = laws.settled(state, degraded.settled(state, sample))
-    slice_, found, quality = _estimate(state, sample)
+    state, apart = _see_clocks(state, sample, begun=any(one.code in BEGUN for one in events))
+    if apart:
+        message = f"{apart}; estimates start afresh"
+        events.append(Event(wall=wall, code="clock_gap", message=message))
+    slice_, found, quality = _estimate(state, sample, interrupted=bool(apart))
     if quality is estimator.Quality.REVERSED:
         events.append(
             Event(wall=wall, code="reversed", message="a counter went back; estimates start afresh")
         )
     state = replace(
         state,
+        clocks=state.clocks.settled(slice_.window),
         estimator=slice_,
         estimate=found,
         last_good=sample.monotonic,
@@ -167,18 +187,56 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now, wall=wall)
     state, others = mark.compare(state, sample, now=now, wall=wall)
-    another_wrote = last is not None and not last.writer
+    another_wrote = last is not None and not last.writer and not last.stranger
     state, taken = _take_originals(state, sample, another_wrote=another_wrote, wall=wall)
+    events.extend(_lock_said(last, sample, wall=wall))
     return state, [*events, *changed, *others, *taken]
 
 
+def _lock_said(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
+    """Say once that the writer lock is another one than the server's; a hold says whose it is."""
+    before = last.lock if last is not None and last.writer else ""
+    if not sample.writer or sample.lock in {"", before}:
+        return []
+    return [Event(wall=wall, code="writer_lock", message=sample.lock)]
+
+
+def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, str]:
+    """Note how the clocks stand; where they ran apart no rate and no mean goes on across that.
+
+    Args:
+        state: before the reading.
+        sample: the reading.
+        begun: another server, or another start of one, answers from this reading on.
+
+    Returns:
+        The next state, and in words how they ran apart; empty where they did not.
+    """
+    before = state.clocks.begun() if begun else state.clocks
+    seen, apart = clocks.follow(before, sample)
+    state = replace(state, clocks=seen)
+    if not apart:
+        return state, ""
+    mark, tried = state.mark, state.trials
+    return replace(
+        state,
+        park_target=None,
+        caution=replace(state.caution, at=None),
+        unanswered=replace(state.unanswered, at=None, foretold=0.0),
+        noharm=state.noharm.interrupted(),
+        mark=replace(mark, at=None, averages=context.afresh(mark.averages)),
+        trials=replace(tried, at=None, averages=context.afresh(tried.averages)),
+    ), apart
+
+
 def _estimate(
-    state: State, sample: Sample
+    state: State, sample: Sample, *, interrupted: bool
 ) -> tuple[estimator.EstimatorState, Estimate | None, estimator.Quality]:
     law = LAWS[state.facts.flush_law]
     return estimator.update(
         state.estimator,
         sample,
+        interrupted=interrupted,
         learns=scheduled.learns(state, sample.monotonic),
         flush_order_lag=state.facts.flush_order_lag,
         stops_early=law.stops_early,
@@ -196,7 +254,8 @@ def _take_originals(
     """
     events: list[Event] = []
     active = state.mode is Mode.ACTIVE
-    if active and state.lock_asked and sample.writer and state.originals is None and not state.facts_due:
+    alone = sample.writer or sample.stranger
+    if active and state.lock_asked and alone and state.originals is None and not state.facts_due:
         state = replace(state, originals=Originals(capacity=sample.capacity))
         theirs = f"; {THEIRS}" if another_wrote else ""
         events.append(Event(wall=wall, code="originals", message=f"originals are {sample.capacity}{theirs}"))

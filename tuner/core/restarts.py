@@ -11,6 +11,7 @@ from tuner.core.relief import Relief
 from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, State, Writes
 from tuner.core.unanswered import Unanswered
+from tuner.core.window import all_flushed
 from tuner.records import Event, Hold, HoldCode, Sample
 from tuner.settings import Mode
 
@@ -53,10 +54,18 @@ def begin_anew(state: State, sample: Sample, *, now: float, wall: float) -> tupl
 
 
 def _restarted(sample: Sample, last: Sample) -> bool:
-    """Tell whether mysqld started after the last reading; a step of its clock moves uptime as well."""
+    """Tell whether mysqld started after the last reading.
+
+    A step of its clock moves uptime as well, and no counter. Where our clock stood still meanwhile, or its
+    machine did, the counters tell: a new start begins them anew.
+    """
     elapsed = sample.monotonic - last.monotonic
-    younger = sample.uptime <= elapsed + SAME_START_SECONDS
-    return younger and sample.uptime < last.uptime + elapsed - SAME_START_SECONDS
+    if sample.uptime >= last.uptime + elapsed - SAME_START_SECONDS:
+        return False
+    anew = sample.row_changes < last.row_changes or all_flushed(sample) < all_flushed(last)
+    if last.uptime <= sample.uptime <= last.uptime + SAME_START_SECONDS:
+        return anew
+    return sample.uptime <= elapsed + SAME_START_SECONDS or (anew and sample.uptime < last.uptime)
 
 
 def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State:

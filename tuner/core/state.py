@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tuner.core.announced import Announced
 from tuner.core.caution import Caution
+from tuner.core.clocks import Clocks
 from tuner.core.estimator import EstimatorState
 from tuner.core.gate import GateState
 from tuner.core.latency import Pace
@@ -178,10 +179,12 @@ class OwedPark(Struct, frozen=True):
     Attributes:
         kind: what for; one for a person is owed whoever made the values in force.
         why: the same for people, with who or which.
+        in_steps: it was owed across a gap in time, and goes there by the step limit.
     """
 
     kind: ParkFor
     why: str
+    in_steps: bool = False
 
 
 class State(Struct, frozen=True):
@@ -206,6 +209,7 @@ class State(Struct, frozen=True):
     facts: Facts
     mode: Mode
     lifecycle: Lifecycle = Lifecycle.STARTING
+    clocks: Clocks = Clocks()
     estimator: EstimatorState = EstimatorState()
     estimate: Estimate | None = None
     gate: GateState = GateState()

@@ -223,7 +223,7 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | No
     The first seconds' rates are no reason to lower what somebody else had set, and those of two readings
     that came at nearly the same time are none at all.
     """
-    if state.park_owed is not None and state.park_target is not None:
+    if state.park_owed is not None and state.park_target is not None and state.clocks.gap is None:
         return state.park_target
     if not telling(state.estimator.window):
         return None

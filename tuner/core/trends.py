@@ -136,7 +136,11 @@ class Trends(Struct, frozen=True):
 
     def restarted(self) -> Trends:
         """Return what a restart of mysqld leaves of it."""
-        return replace(self, bursts=self.bursts.interrupted(), sustained=None)
+        return replace(self.interrupted(), sustained=None)
+
+    def interrupted(self) -> Trends:
+        """Return it where a time begins that nothing is known of."""
+        return replace(self, bursts=self.bursts.interrupted())
 
     @property
     def shown(self) -> bool:

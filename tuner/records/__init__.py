@@ -33,7 +33,7 @@ from tuner.records.lowwater import (
 )
 from tuner.records.optimiser import InUse, OptimiserHealth, OptimiserPhase, OptimiserProgress
 from tuner.records.overlay import Overlay
-from tuner.records.sample import Missed, Sample
+from tuner.records.sample import STRANGER, Missed, Sample
 from tuner.records.server import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
@@ -56,6 +56,7 @@ __all__ = [
     "PRODUCTS",
     "SET_GLOBAL",
     "SET_LOW_WATER",
+    "STRANGER",
     "WRITE_PRIVILEGE",
     "Acknowledgement",
     "Bounds",

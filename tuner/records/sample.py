@@ -9,6 +9,9 @@ from msgspec import Struct
 from tuner.records.field import field
 from tuner.records.server import Capacity
 
+STRANGER = "stranger "
+"""How the name of a holder of the writer lock begins that is no InnoBrim."""
+
 
 class Sample(Struct, frozen=True):
     """One reading of the server, counters as they stand."""
@@ -60,6 +63,13 @@ class Sample(Struct, frozen=True):
         int, field("engine commits; with the binary log two a writing transaction", "1", "counter")
     ]
     writer: Annotated[bool, field("no other daemon holds the server's writer lock")] = True
+    lock: Annotated[
+        str,
+        field(
+            "who else has the writer lock, after the word stranger where that is no InnoBrim, or why it is "
+            "one of the daemon's host alone; else empty"
+        ),
+    ] = ""
     degraded: Annotated[
         bool,
         field(
@@ -123,6 +133,11 @@ class Sample(Struct, frozen=True):
             "percent/1000000",
         ),
     ] = None
+
+    @property
+    def stranger(self) -> bool:
+        """Tell whether the writer lock is held by a session that is no InnoBrim's."""
+        return not self.writer and self.lock.startswith(STRANGER)
 
     @property
     def low_water_age(self) -> float:

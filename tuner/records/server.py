@@ -115,9 +115,17 @@ class Facts(Struct, frozen=True):
         Bounds | None, field("what the definer procedure lets through; none: the daemon writes by SET GLOBAL")
     ] = None
 
+    calls_itself: Annotated[
+        str, field("what a server without a lasting identity calls itself: host name, port, data directory")
+    ] = ""
     sets_low_water: Annotated[
         bool, field("a definer procedure sets the low-water mark as well, where it was looked for")
     ] = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what this server is known as, and may have been known as before a person named it."""
+        return tuple(dict.fromkeys(one for one in (self.identity, self.calls_itself) if one))
 
     def larger_redo(self, capacity: int) -> tuple[str, tuple[str, ...]]:
         """Return in words how the redo log is made so large, bytes, and the statements for it."""

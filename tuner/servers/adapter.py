@@ -82,6 +82,7 @@ class Adapter(ABC):
         limit_counters: InnoDB counters that show the server's own limits.
         limit_status: statement for the status variables that do, or that tell what they depend on.
         identity: expression for what tells this server from all others.
+        lasting: that stays with the server's data for good.
         counter_on: condition for a counter that is on.
         parts: what else can be looked at, by name.
         started: statement for when mysqld started, by its own clock alone, the same to the second whatever
@@ -107,6 +108,7 @@ class Adapter(ABC):
     limit_counters: ClassVar[tuple[str, ...]] = ()
     limit_status: ClassVar[str] = ""
     identity: ClassVar[str] = "@@GLOBAL.server_uuid"
+    lasting: ClassVar[bool] = True
     counter_on: ClassVar[str] = "status = 'enabled'"
     parts: ClassVar[Mapping[str, Part]] = PARTS
     started: ClassVar[str] = (
@@ -204,6 +206,7 @@ class Adapter(ABC):
             row_changes=self.row_changes(answers),
             commits=int(answers["Handler_commit"]),
             writer=answers["writer"] == "1" and moment.writer,
+            lock=moment.lock,
             read_only=answers["read_only"] not in OFF,
             super_read_only=answers.get("super_read_only", "0") not in OFF,
             dirty_limit=float(answers["innodb_max_dirty_pages_pct"]),

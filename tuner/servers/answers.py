@@ -23,6 +23,7 @@ class Moment(Struct, frozen=True):
         read_seconds: how long the reading took.
         around: what is known of the surroundings.
         writer: false where the lock is known to be somebody else's.
+        lock: who has it, or why it is one of this host alone; empty where it is simply ours.
         undo_truncating: an undo tablespace is being truncated.
     """
 
@@ -32,6 +33,7 @@ class Moment(Struct, frozen=True):
     around: Around
     writer: bool
     undo_truncating: bool
+    lock: str = ""
 
 
 SELECTS = ("Com_select",)

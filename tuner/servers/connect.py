@@ -91,7 +91,11 @@ def session_limits(version: str, timeout: float) -> str:
 
 
 class Session:
-    """A connection that is opened when needed and dropped at the first sign of trouble."""
+    """A connection that is opened when needed and dropped at the first sign of trouble.
+
+    Attributes:
+        opened: how many connections there have been.
+    """
 
     def __init__(
         self,
@@ -118,6 +122,7 @@ class Session:
         self._silence: Unreachable | None = None
         self._connection: Connection[Any] | None = None
         self._lost: tuple[int, float] | None = None
+        self.opened = 0
 
     @property
     def current(self) -> object | None:
@@ -187,6 +192,7 @@ class Session:
                 self._patience.interrupted()
             raise failure from error
         self._connection, self._silence = connection, None
+        self.opened += 1
         self._connected_at = self._now()
         self._patience.answered()
         self._end_lost(connection)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Sequence
 
 import pymysql
@@ -14,7 +13,6 @@ from tuner.clock import Clock
 from tuner.records import (
     LOW_WATER_MARK,
     MILLIONTHS,
-    WRITE_PRIVILEGE,
     Bounds,
     Capacity,
     Facts,
@@ -22,19 +20,20 @@ from tuner.records import (
     Receipt,
     Sample,
 )
-from tuner.servers import procedure
+from tuner.servers import account, procedure
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Moment
 from tuner.servers.causes import error_number, in_words
-from tuner.servers.connect import Endpoint, Session, text
+from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import detect
 from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
+from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.refusals import EXPIRED, refusal
 from tuner.servers.surroundings import Surroundings, UndoWatch
-from tuner.servers.writable import WRITABLE, must_be_writable
+from tuner.servers.writable import must_be_writable
 from tuner.servers.writerlock import WriterLock
 
 DENIED = frozenset(
@@ -44,16 +43,6 @@ DENIED = frozenset(
     }
 )
 """The server's errors for a privilege that is missing, or for a procedure, or its definer, that is gone."""
-
-SET_BY_US = (
-    "SELECT variable_name FROM performance_schema.variables_info "
-    f"WHERE variable_name IN ({', '.join(repr(name) for name in WRITABLE)}) "
-    f"AND set_user IN (SUBSTRING_INDEX(USER(), '@', 1), '{procedure.DEFINER}')"
-)
-"""Those that this account was the last to set since mysqld started, itself or by the procedure."""
-
-ALLOWING = re.compile(rf"^GRANT (?=.*\b({WRITE_PRIVILEGE}|SUPER|ALL PRIVILEGES)\b).* ON \*\.\*$")
-"""A grant, up to its account, that lets C and M be written; active roles' are among those shown."""
 
 UNKNOWN = frozenset(
     {ER.UNKNOWN_SYSTEM_VARIABLE, ER.UNKNOWN_TABLE, ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, ER.PARSE_ERROR}
@@ -79,6 +68,7 @@ class MySQLServer:
         clock: Clock,
         *,
         session: Session | None = None,
+        name: str = "",
         beat: Callable[[float], None] | None = None,
     ) -> None:
         """Prepare, without connecting.
@@ -87,6 +77,7 @@ class MySQLServer:
             endpoint: where the server is.
             clock: whose time it is.
             session: a session to use instead of a new one to that endpoint.
+            name: what a person calls a server that has no lasting identity; empty for none.
             beat: told before each wait for the server how long that may take, seconds; must never block.
         """
         self._session = session or Session(endpoint, clock.monotonic, beat=beat)
@@ -95,6 +86,7 @@ class MySQLServer:
         self._lock = WriterLock(self._session, clock)
         self._surroundings = Surroundings()
         self._undo = UndoWatch()
+        self._identity = Identity(name)
         self._engine = EngineStatus()
         self._enabled_at: float | None = None
         self._doubted = self._denied = False
@@ -121,9 +113,12 @@ class MySQLServer:
                 self._enable_counters()
             facts, adapter = detect(self._session)
         self._adapter = adapter
-        self._lock.identity = facts.identity
+        identity = self._identity.of_facts(adapter, facts.identity)
+        self._lock.identity = identity
         return replace(
             facts,
+            identity=identity,
+            calls_itself="" if adapter.lasting else facts.identity,
             procedure=self._procedure,
             sets_low_water=self._sets_low_water(),
             unseen=self._surroundings.look(self._session, adapter.parts),
@@ -155,9 +150,10 @@ class MySQLServer:
                 read_seconds=self._clock.monotonic() - started,
                 around=around,
                 writer=not self._lock.refused,
+                lock=self._lock.said,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
             )
-            return adapter.sample(answers, moment)
+            return self._identity.of_reading(self._session, adapter, adapter.sample(answers, moment), answers)
         except ServerError as error:
             reason = str(error)
         except pymysql.MySQLError as error:
@@ -182,6 +178,7 @@ class MySQLServer:
             if self._denied:
                 self._log_in_again()
             for name, value in steps:
+                self._identity.see(self._session, self._adapter)
                 must_be_writable(name, consented=self.writes_low_water)
                 called = self._procedure is not None
                 self._session.query(procedure.setting(name, int(value), called=called))
@@ -208,18 +205,11 @@ class MySQLServer:
 
     def may_write(self) -> bool | None:
         """Tell whether the account may set C and M itself; None where the server does not say."""
-        try:
-            grants = [text(row[0]) for row in self._session.query("SHOW GRANTS")]
-        except (ServerError, pymysql.MySQLError):
-            return None
-        return any(ALLOWING.search(grant.partition(" TO ")[0]) for grant in grants)
+        return account.may_write(self._session)
 
     def set_by_us(self) -> frozenset[str]:
         """Return which of C and M this account set last; none where the server does not say."""
-        try:
-            return frozenset(text(name) for (name,) in self._session.query(SET_BY_US))
-        except (ServerError, pymysql.MySQLError):
-            return frozenset()
+        return account.set_by_us(self._session)
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""
@@ -238,7 +228,7 @@ class MySQLServer:
         self._lock.give_back()
         self._session.close()
         self._lock.settle()
-        if self._lock.refused:
+        if self._lock.refused and not self._lock.stranger:
             raise ServerError("another session took the writer lock while this one logged in again")
         self._procedure = procedure.bounds(self._session)
 

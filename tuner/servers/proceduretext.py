@@ -16,18 +16,23 @@ from tuner.servers.procedure import DEFINER, ENABLES, SCHEMA
 
 DEFINER_ACCOUNT = f"{DEFINER}@localhost"
 
+_RELEASE = f"IF @innobrim_lock = 1 THEN EXECUTE IMMEDIATE 'DO RELEASE_LOCK(''{SET_GLOBAL}'')'; END IF;"
 _HANDLER = f"""\
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
-    DO RELEASE_LOCK('{SET_GLOBAL}');
+    {_RELEASE}
     RESIGNAL;
   END;
 """
 _LOCK = f"""\
-    IF COALESCE(GET_LOCK('{SET_GLOBAL}', 0), 0) <> 1 THEN
+    BEGIN
+      DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @innobrim_lock = NULL;
+      EXECUTE IMMEDIATE 'SET @innobrim_lock = GET_LOCK(''{SET_GLOBAL}'', 0)';
+    END;
+    IF @innobrim_lock = 0 THEN
       SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'another session is setting one of the two';
     END IF;
 """
-_UNLOCK = f"    DO RELEASE_LOCK('{SET_GLOBAL}');\n"
+_UNLOCK = f"    {_RELEASE}\n"
 
 
 def set_global(bounds: Bounds, *, moves: bool) -> str:
@@ -37,7 +42,9 @@ def set_global(bounds: Bounds, *, moves: bool) -> str:
     cut the new value, MariaDB would move the other one. Between that check and the SET another session could
     change it. MySQL's cut stays within the bounds; where MariaDB would double M beyond them, a named lock
     keeps the account's sessions apart. Not so in MySQL 5.6: a session has one such lock there, and the
-    daemon's is the writer's.
+    daemon's is the writer's. A server that gives no named lock, as some builds in a Galera cluster, is
+    written to without it: only a lock that another session has is a reason to refuse. It is asked for by a
+    statement of its own, for such a build may refuse the very name as it reads the procedure.
 
     Args:
         bounds: what it lets through.

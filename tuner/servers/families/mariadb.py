@@ -16,6 +16,9 @@ MAX_AGE = "Innodb_checkpoint_max_age"
 RESIZED = (10, 9)
 """The release from which on innodb_log_file_size is dynamic (MDEV-27812)."""
 
+TELLING = ("server_id", "wsrep_on")
+"""Variables that tell servers apart whose host names do not; not every build has the second."""
+
 SAWTOOTH_SECONDS = 2.0
 """The page cleaner writes a checkpoint in each of its loops of a second (buf/buf0flu.cc)."""
 
@@ -28,7 +31,7 @@ class MariaDBAdapter(Adapter):
         "sawtooth_seconds": SAWTOOTH_SECONDS,
         "sync_stalls": True,
     }
-    variables = ("innodb_max_dirty_pages_pct_lwm", "innodb_log_file_size")
+    variables = ("innodb_max_dirty_pages_pct_lwm", "innodb_log_file_size", *TELLING)
     status = (
         "Innodb_checkpoint_age",
         MAX_AGE,
@@ -41,6 +44,7 @@ class MariaDBAdapter(Adapter):
     )
     limit_status = f"SHOW GLOBAL STATUS LIKE '{MAX_AGE}'"
     identity = "CONCAT(@@GLOBAL.hostname, ':', @@GLOBAL.port, ':', @@GLOBAL.datadir)"
+    lasting = False
     counter_on = "enabled = 1"
     names_setters = False
     parts = PARTS_MARIADB

@@ -10,7 +10,7 @@ from msgspec import Struct
 from tuner.printable import printable
 from tuner.servers.adapter import FACTOR, VARIABLES, Adapter
 from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter
-from tuner.servers.families.mariadb import MariaDBAdapter, heeds_from, law_of
+from tuner.servers.families.mariadb import TELLING, MariaDBAdapter, heeds_from, law_of
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import Unsupported
 from tuner.servers.release import named, release_of, version_of
@@ -34,6 +34,7 @@ ASKED = (
     "innodb_thread_concurrency",
     "aurora_version",
     "performance_schema",
+    *TELLING,
 )
 """Variables that tell families apart, or that limits depend on."""
 
@@ -102,7 +103,7 @@ def recognise(variables: Mapping[str, str]) -> Family:
             "from the instance, so io_capacity has no effect"
         )
     release = release_of(version)
-    absent = [one for one in VARIABLES if one not in variables]
+    absent = [one for one in (*VARIABLES, *TELLING) if one not in variables]
     page_size = int(variables["innodb_page_size"])
     managed = provider(variables)
     if "mariadb" in name.lower():
