@@ -54,7 +54,12 @@ class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="certificate authority that the server is checked against, a PEM file"),
     ] = None
     timeout: Annotated[
-        float, Meta(gt=0, le=10, description="seconds to find the host and connect, and for each statement")
+        float,
+        Meta(
+            gt=0,
+            le=10,
+            description="seconds to find the host, connect and log in, and for each statement's whole answer",
+        ),
     ] = 1.0
 
 

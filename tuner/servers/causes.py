@@ -12,6 +12,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import ER
 
+from tuner.servers.bounded import shortened
 from tuner.servers.resolve import UnresolvedError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ HANGS = "see what holds the server up"
 ASK_SOCKET = "SELECT @@socket on the server says where it is"
 
 
-def is_refusal(error: pymysql.OperationalError) -> bool:
+def is_refusal(error: pymysql.MySQLError) -> bool:
     """Tell a refused statement from a broken connection (client errors are 2000 to 2999)."""
     number = error_number(error)
     return number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - see above
@@ -118,7 +119,16 @@ def error_number(error: BaseException) -> int:
 
 
 def in_words(error: BaseException) -> str:
-    """Return the error as one line."""
+    """Return the error as one short line."""
     number = error_number(error)
-    text = str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__
+    text = shortened(str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__)
     return f"{text} (error {number})" if number else text
+
+
+def unanswered(error: BaseException) -> str:
+    """Return in words why an answer was none, whatever the driver failed with at it."""
+    if "LOAD_LOCAL" in str(error):
+        return "the server asked for a file of this machine (LOCAL INFILE); it gets none"
+    if isinstance(error, pymysql.MySQLError | OSError):
+        return in_words(error)
+    return f"an answer that is none: {type(error).__name__}: {in_words(error)}"

@@ -13,6 +13,7 @@ from tuner.servers.causes import CUT_SHORT, HANGS, WITHOUT_PRIVILEGE, error_numb
 from tuner.servers.connect import Session, text
 from tuner.servers.families.recognise import ASKED, SUPPORTED, Family, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
+from tuner.servers.sound import sound_facts
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:
@@ -30,10 +31,10 @@ def detect(session: Session) -> tuple[Facts, Adapter]:
         return _detect(session)
     except pymysql.MySQLError as error:
         raise _failed(session, error) from error
-    except (KeyError, ValueError, IndexError, TypeError) as error:
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError) as error:
         session.drop()
         raise Unsupported(
-            f"{session.endpoint} gave an unexpected answer ({type(error).__name__}: {error}); "
+            f"{session.endpoint} gave an unexpected answer ({type(error).__name__}: {in_words(error)}); "
             "expected is a MySQL, Percona Server or MariaDB, without a proxy that rewrites statements"
         ) from error
 
@@ -47,7 +48,7 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
         )
     if number in WITHOUT_PRIVILEGE:
         return Unsupported(
-            f"{session.endpoint} may not look at what is needed ({error.args[-1]}); it needs PROCESS on *.*"
+            f"{session.endpoint} may not look at what is needed ({in_words(error)}); it needs PROCESS on *.*"
         )
     return Unsupported(
         f"{session.endpoint} refuses what a server with InnoDB answers ({in_words(error)}); {SUPPORTED}"
@@ -60,7 +61,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
     adapter = family.adapter
     states = _states(session, adapter)
     started, account, *called = session.query(adapter.started)[0]
-    return Facts(
+    facts = Facts(
         identity=adapter.identity_of(variables),
         endpoint=str(session.endpoint),
         version=variables.get("version", ""),
@@ -85,7 +86,8 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         procedure=Bounds() if called and int(called[0]) else None,
         ages_need_counters=adapter.ages_need_counters and not _shows_ages(session, family),
         **adapter.checkpoints,
-    ), adapter
+    )
+    return sound_facts(facts), adapter
 
 
 def _shows_ages(session: Session, family: Family) -> bool:
@@ -134,7 +136,7 @@ def _states(session: Session, adapter: Adapter) -> dict[str, bool]:
             raise
         account = text(session.query("SELECT CURRENT_USER()")[0][0])
         raise Unsupported(
-            f"{session.endpoint} may not read InnoDB's counters ({error.args[-1]}); as an administrator: "
+            f"{session.endpoint} may not read InnoDB's counters ({in_words(error)}); as an administrator: "
             f"{grant('PROCESS', account)}"
         ) from error
     return {text(name): text(state) == "1" for name, state in rows}

@@ -6,23 +6,18 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
-from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.protocol import MysqlPacket
 
+from tuner.servers.bounded import BoundedConnection
 from tuner.servers.encryption import unchecked
 from tuner.servers.resolve import RESOLVER, Address, Resolver
 
-if TYPE_CHECKING:
-    _Connection = Connection[Any]
-else:
-    _Connection = Connection
 
-
-class DriverConnection(_Connection):
+class DriverConnection(BoundedConnection):
     """A connection whose ``connect_timeout`` is for all of connecting, over TCP as over a socket.
 
     By itself the driver waits for the system's resolver as long as that takes, and then for each address of
@@ -31,7 +26,7 @@ class DriverConnection(_Connection):
     And where encryption is only preferred, it makes a context at every attempt, before it connects, and loads
     every certificate authority of the system into it: 0.8 MiB and 20 ms for a check that it then turns off.
 
-    Connecting has up to eight waits, each as long as the limit: reaching the host, greeting, encryption, four
+    Connecting has up to eight waits, which share the one limit: reaching the host, greeting, encryption, four
     answers of the authentication (three with encryption), character set, autocommit. Each is announced.
     """
 
@@ -54,7 +49,6 @@ class DriverConnection(_Connection):
         self._resolver = resolver
         self._seconds = connect_timeout
         self._beat = beat
-        self._connecting = False
         super().__init__(connect_timeout=connect_timeout, **given)
 
     def connect(self, sock: socket.socket | None = None) -> None:
@@ -64,6 +58,7 @@ class DriverConnection(_Connection):
             pymysql.MySQLError: there is no connection; what the system said is its ``__context__``.
         """
         self._connecting = True
+        self.allow(self._seconds)
         try:
             self._connect(sock)
         finally:
@@ -76,7 +71,7 @@ class DriverConnection(_Connection):
 
     def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - the driver's own
         self._announce()
-        return super()._read_packet(packet_type)  # type: ignore[no-untyped-call] # the driver is untyped
+        return super()._read_packet(packet_type)
 
     def _announce(self) -> None:
         """Say that a wait begins; where it is a statement's, whoever sends that has said so."""

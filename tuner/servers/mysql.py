@@ -25,12 +25,14 @@ from tuner.records import (
 from tuner.servers import procedure
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Moment
+from tuner.servers.causes import error_number, in_words
 from tuner.servers.connect import Endpoint, Session, text
 from tuner.servers.detect import detect
 from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import ServerError, Unreachable
+from tuner.servers.sound import sound, sound_facts, sound_numbers
 from tuner.servers.surroundings import Surroundings, UndoWatch
 from tuner.servers.writable import WRITABLE, must_be_writable
 from tuner.servers.writerlock import WriterLock
@@ -112,6 +114,15 @@ class MySQLServer:
 
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
+        try:
+            return sound_facts(self._facts())
+        except ServerError:
+            raise
+        except Exception as error:
+            self._session.drop()
+            raise Unreachable(f"{self._session.endpoint}: unexpected answer: {in_words(error)}") from error
+
+    def _facts(self) -> Facts:
         facts, adapter = detect(self._session)
         self._procedure = None if facts.procedure is None else procedure.bounds(self._session)
         if facts.disabled_counters and self.enables_counters:
@@ -155,16 +166,16 @@ class MySQLServer:
                 writer=not self._lock.refused,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
             )
-            return adapter.sample(answers, moment)
+            return sound(adapter.sample(answers, moment))
         except ServerError as error:
             reason = str(error)
         except pymysql.MySQLError as error:
-            self._doubted = error.args[0] in UNKNOWN
-            reason = f"{self._session.endpoint}: {error.args[-1]}"
-        except (KeyError, ValueError) as error:
+            self._doubted = error_number(error) in UNKNOWN
+            reason = f"{self._session.endpoint}: {in_words(error)}"
+        except Exception as error:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
             self._session.drop()
             self._doubted = True
-            reason = f"{self._session.endpoint}: unexpected answer: {error}"
+            reason = f"{self._session.endpoint}: unexpected answer: {in_words(error)}"
         return Missed(monotonic=self._clock.monotonic(), wall=self._clock.wall(), reason=reason)
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
@@ -187,16 +198,16 @@ class MySQLServer:
         except ServerError as failure:
             error = str(failure)
         except pymysql.MySQLError as failure:
-            error, denied = f"{failure.args[-1]} (error {failure.args[0]})", failure.args[0] in DENIED
+            error, denied = in_words(failure), error_number(failure) in DENIED
             self._denied = denied
         try:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
                 0
             ]
-            in_force = Capacity(int(row[0]), int(row[1]))
+            in_force = sound_numbers(Capacity(int(row[0]), int(row[1])))
             mark = None if asked is None else self._low_water_mark()
-        except (ServerError, pymysql.MySQLError) as failure:
-            error = error or f"read back: {failure}"
+        except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
+            error = error or f"read back: {in_words(failure)}"
         made = self._receipt(
             started, wanted, done=done, error=error, in_force=in_force, denied=denied, asked=asked
         )
@@ -206,7 +217,7 @@ class MySQLServer:
         """Tell whether the account may set C and M itself; None where the server does not say."""
         try:
             grants = [text(row[0]) for row in self._session.query("SHOW GRANTS")]
-        except (ServerError, pymysql.MySQLError):
+        except (ServerError, pymysql.MySQLError, IndexError):
             return None
         return any(ALLOWING.search(grant.partition(" TO ")[0]) for grant in grants)
 
@@ -214,7 +225,7 @@ class MySQLServer:
         """Return which of C and M this account set last; none where the server does not say."""
         try:
             return frozenset(text(name) for (name,) in self._session.query(SET_BY_US))
-        except (ServerError, pymysql.MySQLError):
+        except (ServerError, pymysql.MySQLError, ValueError):
             return frozenset()
 
     def close(self) -> None:
@@ -287,7 +298,7 @@ class MySQLServer:
         try:
             self._enable_counters()
         except pymysql.MySQLError as error:
-            raise ServerError(f"{said}; turning them on was refused: {error.args[-1]}") from error
+            raise ServerError(f"{said}; turning them on was refused: {in_words(error)}") from error
         raise ServerError(f"{said}; turned on by {'; '.join(self._enabling)}")
 
     @property

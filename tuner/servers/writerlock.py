@@ -122,7 +122,7 @@ class WriterLock:
             self._named = False
             return self._host.take(f"{WRITER_LOCK}.{self.identity}")
         self._named = True
-        taken: bool = rows[0][0] == 1
+        taken = [tuple(row) for row in rows] == [(1,)]
         if taken:
             self._host.release()
         return taken

@@ -1,0 +1,166 @@
+"""Whatever a server answers, a reading is one or is none: no traceback, no endless wait, no file of ours."""
+
+from __future__ import annotations
+
+import itertools
+import resource
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.hostile import KINDS, Case, Hostile, cases
+from tests.servers.sockets.mysqld import endpoint
+from tuner.clock import SystemClock
+from tuner.records import Capacity, Missed, Sample
+from tuner.servers.bounded import ERROR_CHARACTERS
+from tuner.servers.connect import Session
+from tuner.servers.mysql import MySQLServer
+from tuner.servers.port import ServerError, Unreachable
+
+SEED = 20_261_126
+REPLIES = 200
+TIMEOUT = 0.3
+BUSY = 3.0
+"""Seconds more that a machine with other work may take for a call."""
+
+PAIR = Capacity(400, 800)
+STEPS = (("innodb_io_capacity_max", 800), ("innodb_io_capacity", 400))
+
+
+class Turn:
+    """Which statement is answered oddly, and how."""
+
+    def __init__(self) -> None:
+        self.case: Case | None = None
+        self.after = 0
+
+    def __call__(self, _statement: str) -> Case | None:
+        """Answer the statement whose turn it is, once."""
+        if self.case is None or self.after > 0:
+            self.after -= 1
+            return None
+        case, self.case = self.case, None
+        return case
+
+
+@pytest.fixture
+def turn() -> Turn:
+    """Return what is odd."""
+    return Turn()
+
+
+@pytest.fixture
+def hostile(turn: Turn) -> Iterator[Hostile]:
+    """Return the server."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    made = Hostile(listener, turn)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def session(hostile: Hostile) -> Iterator[Session]:
+    """Return a session to it."""
+    patient = itertools.count(0.0, 60.0)
+    made = Session(endpoint(hostile._listener), lambda: next(patient))  # it never waits before it tries again
+    yield made
+    made.drop()
+
+
+@pytest.fixture
+def server(session: Session) -> Iterator[MySQLServer]:
+    """Return the adapter over it, which knows its server."""
+    made = MySQLServer(session.endpoint, SystemClock(), session=session)
+    made.facts()
+    assert isinstance(made.read(), Sample)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_reply_breaks_a_reading_or_a_write(
+    hostile: Hostile, turn: Turn, server: MySQLServer, part: int
+) -> None:
+    """Of 200 odd replies each ends in a sample that can be so, or in words; in time; and no file is sent."""
+    for number, case in enumerate(cases(SEED + part, REPLIES // 4)):
+        turn.case, turn.after = case, number % 3
+        began = time.monotonic()
+        if number % 5 == 4:
+            receipt = server.apply(STEPS, PAIR)
+            assert receipt.in_force in {None, PAIR} or receipt.error, case
+            said = receipt.error
+        elif number % 5 == 3:
+            try:
+                said = server.facts().version
+            except ServerError as error:
+                said = str(error)
+        else:
+            reading = server.read()
+            assert isinstance(reading, Sample | Missed), case
+            said = reading.reason if isinstance(reading, Missed) else reading.identity
+            if isinstance(reading, Sample):
+                assert 0 < reading.io_capacity <= reading.io_capacity_max < 2**64, case
+                assert 0.0 <= reading.age_ratio < float("inf"), case
+        assert time.monotonic() - began < 30 * TIMEOUT + BUSY, case
+        assert len(said) < 2 * ERROR_CHARACTERS, case
+    turn.case = None
+    server.read()
+    assert isinstance(server.read(), Sample)
+    assert hostile.files == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_greeting_breaks_a_connection(hostile: Hostile, kind: str) -> None:
+    """Whatever answers a new connection, it is given up in words and in the time for all of connecting."""
+    for seed in range(3):
+        hostile.greeting = Case(kind, seed)
+        session = Session(endpoint(hostile._listener))
+        began = time.monotonic()
+        with pytest.raises(Unreachable) as caught:
+            session.query("SELECT 1")
+
+        assert time.monotonic() - began < TIMEOUT + BUSY
+        assert len(str(caught.value)) < 3 * ERROR_CHARACTERS
+
+
+def test_a_file_is_never_sent(hostile: Hostile, turn: Turn, session: Session) -> None:
+    """A server that answers with LOCAL INFILE gets nothing, and the reason says what it asked for."""
+    session.query("SELECT GET_LOCK('x', 0)")
+    turn.case = Case("file", 1)
+    with pytest.raises(Unreachable, match="LOCAL INFILE"):
+        session.query("SELECT GET_LOCK('x', 0)")
+
+    assert session.current is None
+    assert hostile.files == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_server_that_drips_is_given_up_in_time(turn: Turn, session: Session, seed: int) -> None:
+    """A statement has one deadline, however often a little of its answer comes."""
+    session.query("SELECT GET_LOCK('x', 0)")
+    turn.case = Case("drip", seed)
+    began = time.monotonic()
+    with pytest.raises(Unreachable, match=r"no whole answer within 0\.3 s"):
+        session.query("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version')")
+
+    assert TIMEOUT <= time.monotonic() - began < TIMEOUT + BUSY
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_answer_without_end_costs_little_memory(turn: Turn, session: Session, seed: int) -> None:
+    """An endless answer is not read to its end, and the reason names what there was too much of."""
+    session.query("SELECT GET_LOCK('x', 0)")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    turn.case = Case("endless", seed)
+    with pytest.raises(Unreachable, match=r"more than|no whole answer"):
+        session.query("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version')")
+
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 96 * 1024
+
+
+def test_the_same_seed_makes_the_same_replies() -> None:
+    """What a seed showed can be shown again, and every kind of odd answer comes up."""
+    assert cases(7, 500) == cases(7, 500) != cases(8, 500)
+    assert {case.kind for case in cases(SEED, len(KINDS))} == set(KINDS)
