@@ -34,6 +34,7 @@ from tuner.journal.tables import (
     STANDING,
     LeftPair,
     Originals,
+    stored,
 )
 
 FILE_MODE = 0o640
@@ -202,7 +203,8 @@ class Store:
 
     def put_originals(self, kept: Originals) -> None:
         """Keep originals, in place of older ones of the same server."""
-        row = (kept.identity, kept.capacity.io_capacity, kept.capacity.io_capacity_max)
+        pair = kept.capacity
+        row = (kept.identity, stored(pair.io_capacity), stored(pair.io_capacity_max))
         self._db.execute(
             "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?, ?)",
             (*row, kept.started, kept.version, kept.taken_at),
