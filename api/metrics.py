@@ -100,6 +100,7 @@ class _Source(Collector):
         yield _all_of("innobrim_api_refusals", self._refusals.counts)
         yield _one("innobrim_baseline_back", float(tally.baseline_back))
         yield _one("innobrim_journal_up", float(not tally.journal))
+        yield _each("innobrim_worker_up", {name: float(lives) for name, lives in tally.workers.items()})
         yield _one("innobrim_journal_lost_ticks", tally.lost)
         if tally.success:
             yield _each("innobrim_last_success_timestamp_seconds", tally.success)

@@ -198,7 +198,8 @@ class State(Struct, frozen=True):
     which is asked for from the tick after active mode is entered; ``schedule`` has the windows that are
     active; ``mark`` is about MariaDB's low-water mark of dirty pages; ``settings`` are those in force,
     ``configured`` the configuration's where an ``overlay`` makes the difference, None without one; ``untold``
-    are events, code and message, that the first tick says.
+    are events, code and message, that the first tick says. ``unrecorded`` is why nothing that is decided can
+    be kept any more.
     """
 
     settings: Settings
@@ -248,3 +249,4 @@ class State(Struct, frozen=True):
     configured: Settings | None = None
     overlay: Overlay | None = None
     untold: tuple[tuple[str, str], ...] = ()
+    unrecorded: str = ""
