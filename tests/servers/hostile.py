@@ -23,9 +23,16 @@ import pymysql
 
 from tests.servers.fixtured import Fixtured
 from tests.servers.sockets.mysqld import CAPABILITIES, OK
+from tests.servers.synthetic import AGE, legacy
 from tuner.servers.fixture import load
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "servers" / "mysql-8.0.46.json"
+LSNS = ("log_lsn_current", "log_lsn_buf_pool_oldest_approx", "log_lsn_last_checkpoint")
+PERCENT = "buffer_flush_pct_for_lsn"
+FLUSHED = "buffer_flush_adaptive_total_pages"
+REDO, PAGES = 4_000_000, 400
+"""What the honest server's load makes in a second: bytes of redo, and pages that it flushes."""
+
 ENDLESS = 64 * 1024 * 1024
 """Bytes after which even an endless answer ends."""
 
@@ -36,6 +43,7 @@ ODD = (
 )
 """What stands where a number should."""
 
+NUMBER = 8
 TYPES = (0, 3, 5, 7, 8, 10, 11, 12, 16, 245, 246, 249, 250, 252, 253, 254, 255, 77)
 """Column types that the driver converts from, and one that there is not."""
 
@@ -77,7 +85,8 @@ class Honest(Fixtured):
         super().__init__(load(FIXTURE))
         self.writes: list[str] = []
         self._began = time.monotonic()
-        self._first = self._fixture.readings[0]
+        self._counts = {name: int(self.reading.metrics[name][1]) for name in (*LSNS, FLUSHED)}
+        self._uptime = int(self.reading.status["Uptime"])
 
     def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
         """Answer; refuse as the server did."""
@@ -87,6 +96,7 @@ class Honest(Fixtured):
             name, _, value = statement.removeprefix("SET GLOBAL ").partition(" = ")
             if name in self.reading.variables and value.isdigit():
                 self.reading.variables[name] = value
+                self._obey()
             return []
         if statement.startswith(("SET", "KILL", "ROLLBACK", "COMMIT")):
             return []
@@ -97,11 +107,18 @@ class Honest(Fixtured):
             return [tuple(self.reading.variables[name] for name in names)]
         return super().query(statement)
 
+    def _obey(self) -> None:
+        """Flush by the law for the C and M that are in force now."""
+        low, high = (int(self.reading.variables[f"innodb_io_capacity{one}"]) for one in ("", "_max"))
+        state, _ = self.reading.metrics[PERCENT]
+        self.reading.metrics[PERCENT] = (state, str(legacy(100 * AGE, high // low)))
+
     def _grow(self) -> None:
-        grown = int(4_000_000 * (time.monotonic() - self._began))
-        for name in ("log_lsn_current", "log_lsn_buf_pool_oldest_approx", "log_lsn_last_checkpoint"):
-            state, count = self._first.metrics[name]
-            self.reading.metrics[name] = (state, str(int(count) + grown))
+        lived = time.monotonic() - self._began
+        for name, count in self._counts.items():
+            rate = PAGES if name == FLUSHED else REDO
+            self.reading.metrics[name] = (self.reading.metrics[name][0], str(count + int(rate * lived)))
+        self.reading.status["Uptime"] = str(self._uptime + int(lived))
 
 
 class Hostile:
@@ -112,6 +129,7 @@ class Hostile:
         odd: called with each statement; the odd answer to it, or None.
         greeting: the odd answer to a new connection, or None.
         files: bytes that came where it asked for a file.
+        listener: where it listens.
     """
 
     def __init__(self, listener: socket.socket, odd: Callable[[str], Case | None]) -> None:
@@ -119,7 +137,7 @@ class Hostile:
         self.odd = odd
         self.greeting: Case | None = None
         self.files: list[bytes] = []
-        self._listener = listener
+        self.listener = listener
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
@@ -128,8 +146,8 @@ class Hostile:
     def end(self) -> None:
         """Let go of everything."""
         with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
         with self._lock:
             for one in self._open:
                 with contextlib.suppress(OSError):
@@ -140,7 +158,7 @@ class Hostile:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                connection, _ = self._listener.accept()
+                connection, _ = self.listener.accept()
                 with self._lock:
                     self._open.add(connection)
                 self._threads = [one for one in self._threads if one.is_alive()]
@@ -361,10 +379,20 @@ def packets(
     if not rows:
         return [OK]
     count = len(rows[0]) if columns is None else columns
-    one = b"".join(map(text, ("def", "", "", "", "c", ""))) + b"\x0c"
-    one += struct.pack("<HIBHB2x", charset, 99, kind, 0, 0)
+    heads = [column(NUMBER, 63) if _whole(rows, at) else column(kind, charset) for at in range(count)]
     end = b"\xfe\x00\x00\x02\x00"
-    return [bytes([count]), *([one] * count), end, *(b"".join(map(text, row)) for row in rows), end]
+    return [bytes([count]), *heads, end, *(b"".join(map(text, row)) for row in rows), end]
+
+
+def column(kind: int, charset: int) -> bytes:
+    """Return the packet that announces a column."""
+    names = b"".join(map(text, ("def", "", "", "", "c", ""))) + b"\x0c"
+    return names + struct.pack("<HIBHB2x", charset, 99, kind, 0, 0)
+
+
+def _whole(rows: Sequence[Row], at: int) -> bool:
+    """Tell whether a column is of whole numbers, as a server that counts announces it."""
+    return all(at < len(row) and type(row[at]) is int for row in rows)
 
 
 def text(value: object) -> bytes:
@@ -413,14 +441,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--share", type=float, default=0.05, help="of the statements that are answered oddly")
-    parser.add_argument("--calm", type=float, default=30.0, help="seconds of honest answers at first")
+    parser.add_argument(
+        "--calm", type=float, default=30.0, help="seconds of honest answers from the first statement on"
+    )
     given = parser.parse_args()
     dice = random.Random(given.seed)  # noqa: S311 - the same ones again is what it is for
-    begun = time.monotonic()
-    said = 0
+    begun, said = 0.0, 0
 
     def odd(_statement: str) -> Case | None:
-        nonlocal said
+        nonlocal begun, said
+        begun = begun or time.monotonic()
         if time.monotonic() - begun < given.calm or dice.random() >= given.share:
             return None
         said += 1

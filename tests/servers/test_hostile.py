@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import resource
-import socket
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.servers.hostile import KINDS, Case, Hostile, cases
-from tests.servers.sockets.mysqld import endpoint
+from tests.servers.hostile_replies import BUSY, Turn, answered, listening, session_to
+from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.clock import SystemClock
-from tuner.records import Capacity, Missed, Sample
+from tuner.records import Sample
 from tuner.servers.bounded import ERROR_CHARACTERS
 from tuner.servers.connect import Session
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.port import ServerError, Unreachable
+from tuner.servers.port import Unreachable
 
 SEED = 20_261_126
 REPLIES = 200
-TIMEOUT = 0.3
-BUSY = 3.0
-"""Seconds more that a machine with other work may take for a call."""
-
-PAIR = Capacity(400, 800)
-STEPS = (("innodb_io_capacity_max", 800), ("innodb_io_capacity", 400))
-
-
-class Turn:
-    """Which statement is answered oddly, and how."""
-
-    def __init__(self) -> None:
-        self.case: Case | None = None
-        self.after = 0
-
-    def __call__(self, _statement: str) -> Case | None:
-        """Answer the statement whose turn it is, once."""
-        if self.case is None or self.after > 0:
-            self.after -= 1
-            return None
-        case, self.case = self.case, None
-        return case
 
 
 @pytest.fixture
@@ -54,17 +31,14 @@ def turn() -> Turn:
 @pytest.fixture
 def hostile(turn: Turn) -> Iterator[Hostile]:
     """Return the server."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    made = Hostile(listener, turn)
-    yield made
-    made.end()
+    with listening(turn) as made:
+        yield made
 
 
 @pytest.fixture
 def session(hostile: Hostile) -> Iterator[Session]:
     """Return a session to it."""
-    patient = itertools.count(0.0, 60.0)
-    made = Session(endpoint(hostile._listener), lambda: next(patient))  # it never waits before it tries again
+    made = session_to(hostile)
     yield made
     made.drop()
 
@@ -85,26 +59,7 @@ def test_no_reply_breaks_a_reading_or_a_write(
 ) -> None:
     """Of 200 odd replies each ends in a sample that can be so, or in words; in time; and no file is sent."""
     for number, case in enumerate(cases(SEED + part, REPLIES // 4)):
-        turn.case, turn.after = case, number % 3
-        began = time.monotonic()
-        if number % 5 == 4:
-            receipt = server.apply(STEPS, PAIR)
-            assert receipt.in_force in {None, PAIR} or receipt.error, case
-            said = receipt.error
-        elif number % 5 == 3:
-            try:
-                said = server.facts().version
-            except ServerError as error:
-                said = str(error)
-        else:
-            reading = server.read()
-            assert isinstance(reading, Sample | Missed), case
-            said = reading.reason if isinstance(reading, Missed) else reading.identity
-            if isinstance(reading, Sample):
-                assert 0 < reading.io_capacity <= reading.io_capacity_max < 2**64, case
-                assert 0.0 <= reading.age_ratio < float("inf"), case
-        assert time.monotonic() - began < 30 * TIMEOUT + BUSY, case
-        assert len(said) < 2 * ERROR_CHARACTERS, case
+        assert answered(server, turn, case, number) == "", case
     turn.case = None
     server.read()
     assert isinstance(server.read(), Sample)
@@ -116,12 +71,12 @@ def test_no_greeting_breaks_a_connection(hostile: Hostile, kind: str) -> None:
     """Whatever answers a new connection, it is given up in words and in the time for all of connecting."""
     for seed in range(3):
         hostile.greeting = Case(kind, seed)
-        session = Session(endpoint(hostile._listener))
+        session = Session(endpoint(hostile.listener))
         began = time.monotonic()
         with pytest.raises(Unreachable) as caught:
             session.query("SELECT 1")
 
-        assert time.monotonic() - began < TIMEOUT + BUSY
+        assert time.monotonic() - began < LIMIT + BUSY
         assert len(str(caught.value)) < 3 * ERROR_CHARACTERS
 
 
@@ -145,7 +100,7 @@ def test_a_server_that_drips_is_given_up_in_time(turn: Turn, session: Session, s
     with pytest.raises(Unreachable, match=r"no whole answer within 0\.3 s"):
         session.query("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version')")
 
-    assert TIMEOUT <= time.monotonic() - began < TIMEOUT + BUSY
+    assert LIMIT <= time.monotonic() - began < LIMIT + BUSY
 
 
 @pytest.mark.parametrize("seed", range(6))
