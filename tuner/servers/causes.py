@@ -43,6 +43,9 @@ WITHOUT_PRIVILEGE = frozenset(
 )
 """The server's errors for looking at what the account may not."""
 
+LOCAL_INFILE = "Received LOAD_LOCAL packet"
+"""What the driver says where a server asks for a file, which it then refuses."""
+
 FOREIGN = "what listens there does not speak MySQL's protocol"
 HANGS = "see what holds the server up"
 ASK_SOCKET = "SELECT @@socket on the server says where it is"
@@ -60,8 +63,9 @@ def cause(endpoint: Endpoint, connection: Connection[Any] | None, error: Excepti
         return _unreached(endpoint, error)
     if not hasattr(connection, "server_capabilities"):
         return _ungreeted(endpoint, error)
-    words = in_words(error)
-    if "cryptography" in words:
+    needs_cryptography = "cryptography" in str(error)
+    words = in_words(error) if needs_cryptography else unanswered(error)
+    if needs_cryptography:
         extra = "pip install 'innobrim[rsa]'"
         return words, f"use the unix socket, a server with TLS, or install the extra: {extra}"
     if isinstance(error.__context__, ssl.SSLCertVerificationError):
@@ -127,7 +131,7 @@ def in_words(error: BaseException) -> str:
 
 def unanswered(error: BaseException) -> str:
     """Return in words why an answer was none, whatever the driver failed with at it."""
-    if "LOAD_LOCAL" in str(error):
+    if LOCAL_INFILE in str(error):
         return "the server asked for a file of this machine (LOCAL INFILE); it gets none"
     if isinstance(error, pymysql.MySQLError | OSError):
         return in_words(error)

@@ -13,7 +13,7 @@ from tuner.servers.causes import CUT_SHORT, HANGS, WITHOUT_PRIVILEGE, error_numb
 from tuner.servers.connect import Session, text
 from tuner.servers.families.recognise import ASKED, SUPPORTED, Family, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
-from tuner.servers.sound import sound_facts
+from tuner.servers.sound import sound_facts, sound_words
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:
@@ -56,7 +56,7 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
 
 
 def _detect(session: Session) -> tuple[Facts, Adapter]:
-    variables = _variables(session)
+    variables = sound_words(_variables(session))
     family = recognise(variables)
     adapter = family.adapter
     states = _states(session, adapter)

@@ -71,6 +71,14 @@ def sound_numbers(record: T) -> T:
     return record
 
 
+def sound_words(answers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return answers by name none of which is too long to be shown; raises as ``sound``."""
+    for name, words in answers.items():
+        if len(words) > LONGEST or len(name) > LONGEST:
+            raise ValueError(f"{name[:64]} has {len(words)} characters; right are {LONGEST} at most")
+    return answers
+
+
 def _check(record: Struct) -> None:
     for one in fields(record):
         name, value = one.name, getattr(record, one.name)
@@ -78,8 +86,9 @@ def _check(record: Struct) -> None:
             _check_number(name, value, MOST)
         elif type(value) is float:
             _check_number(name, value, 100.0 if name in PERCENTAGES else MOST)
-        elif isinstance(value, str) and len(value) > LONGEST:
-            raise ValueError(f"{name} has {len(value)} characters; right are {LONGEST} at most")
+        for words in value if isinstance(value, tuple) else (value,):
+            if isinstance(words, str) and len(words) > LONGEST:
+                raise ValueError(f"{name} has {len(words)} characters; right are {LONGEST} at most")
 
 
 def _check_number(name: str, value: float, most: float) -> None:
