@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tests.servers.hostile import Case, Hostile, cases
 from tests.servers.sockets.mysqld import LIMIT, endpoint
@@ -28,6 +28,8 @@ BUSY = 3.0
 
 STATEMENTS = 30
 """More than any call sends."""
+
+TRIES = 20
 
 PAIR = Capacity(400, 800)
 STEPS = (("innodb_io_capacity_max", 800), ("innodb_io_capacity", 400))
@@ -65,6 +67,16 @@ def session_to(hostile: Hostile) -> Session:
     return Session(endpoint(hostile.listener), lambda: next(patient))
 
 
+def reads(server: MySQLServer) -> bool:
+    """Tell whether the server is known and read; a busy machine may need more than one try."""
+    for _ in range(TRIES):
+        with suppress(ServerError):
+            server.facts()
+            if isinstance(server.read(), Sample):
+                return True
+    return False
+
+
 def answered(server: MySQLServer, turn: Turn, case: Case, number: int) -> str:
     """Give one odd reply to one of the port's calls; return what is wrong with what it came to, or nothing.
 
@@ -92,8 +104,9 @@ def _call(server: MySQLServer, number: int) -> tuple[str, str]:
     """Return what one call came to in words, and what is wrong with that."""
     if number % 5 == 4:
         receipt = server.apply(STEPS, PAIR)
-        fine = bool(receipt.error) or receipt.in_force == PAIR
-        return receipt.error, "" if fine else f"without an error {receipt.in_force} is in force"
+        found = receipt.in_force
+        fine = receipt.error or (found is not None and 0 < found.io_capacity <= found.io_capacity_max < 2**64)
+        return receipt.error, "" if fine else f"without an error {found} is in force"
     if number % 5 == 3:
         try:
             return server.facts().version, ""
@@ -112,18 +125,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)
     given = parser.parse_args()
-    turn, wrong = Turn(), []
+    turn = Turn()
+    wrong: list[str] = []
     with listening(turn) as hostile:
         server = MySQLServer(endpoint(hostile.listener), SystemClock(), session=session_to(hostile))
-        server.facts()
-        server.read()
+        wrong += [] if reads(server) else ["it reads not even what is honest"]
         for number, case in enumerate(cases(given.seed, given.count)):
             said = answered(server, turn, case, number)
             wrong += [f"{case.kind} {case.seed}: {said}"] if said else []
         turn.case = None
-        server.read()
-        if not isinstance(server.read(), Sample):
-            wrong.append("it reads no more")
+        wrong += [] if reads(server) else ["it reads no more"]
         server.close()
         wrong += [f"{len(hostile.files)} files were sent"] if hostile.files else []
     sys.stdout.write(json.dumps({"seed": given.seed, "replies": given.count, "wrong": wrong}) + "\n")

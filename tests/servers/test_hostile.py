@@ -9,10 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers.hostile import KINDS, Case, Hostile, cases
-from tests.servers.hostile_replies import BUSY, Turn, answered, listening, session_to
+from tests.servers.hostile_replies import BUSY, Turn, answered, listening, reads, session_to
 from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.clock import SystemClock
-from tuner.records import Sample
 from tuner.servers.bounded import ERROR_CHARACTERS
 from tuner.servers.connect import Session
 from tuner.servers.mysql import MySQLServer
@@ -47,8 +46,7 @@ def session(hostile: Hostile) -> Iterator[Session]:
 def server(session: Session) -> Iterator[MySQLServer]:
     """Return the adapter over it, which knows its server."""
     made = MySQLServer(session.endpoint, SystemClock(), session=session)
-    made.facts()
-    assert isinstance(made.read(), Sample)
+    assert reads(made)
     yield made
     made.close()
 
@@ -61,8 +59,7 @@ def test_no_reply_breaks_a_reading_or_a_write(
     for number, case in enumerate(cases(SEED + part, REPLIES // 4)):
         assert answered(server, turn, case, number) == "", case
     turn.case = None
-    server.read()
-    assert isinstance(server.read(), Sample)
+    assert reads(server)
     assert hostile.files == []
 
 

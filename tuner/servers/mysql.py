@@ -32,7 +32,7 @@ from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.sound import sound, sound_facts, sound_numbers
+from tuner.servers.sound import sound, sound_facts, sound_pair
 from tuner.servers.surroundings import Surroundings, UndoWatch
 from tuner.servers.writable import WRITABLE, must_be_writable
 from tuner.servers.writerlock import WriterLock
@@ -204,7 +204,7 @@ class MySQLServer:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
                 0
             ]
-            in_force = sound_numbers(Capacity(int(row[0]), int(row[1])))
+            in_force = sound_pair(Capacity(int(row[0]), int(row[1])))
             mark = None if asked is None else self._low_water_mark()
         except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
             error = error or f"read back: {in_words(failure)}"

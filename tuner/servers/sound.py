@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import fields
 
-from tuner.records import Facts, Sample
+from tuner.records import Capacity, Facts, Sample
 
 T = TypeVar("T", bound=Struct)
 
@@ -49,12 +49,19 @@ def sound(sample: Sample) -> Sample:
         ValueError: it cannot; the message names the field, its value and what would be right.
     """
     _check(sample)
-    if sample.io_capacity > sample.io_capacity_max:
+    sound_pair(sample.capacity)
+    return sample
+
+
+def sound_pair(pair: Capacity) -> Capacity:
+    """Return a pair that can be so; raises as ``sound``."""
+    _check(pair)
+    if pair.io_capacity > pair.io_capacity_max:
         raise ValueError(
-            f"io_capacity is {sample.io_capacity} and io_capacity_max {sample.io_capacity_max}; "
+            f"io_capacity is {pair.io_capacity} and io_capacity_max {pair.io_capacity_max}; "
             "the first is never above the second"
         )
-    return sample
+    return pair
 
 
 def sound_facts(facts: Facts) -> Facts:
