@@ -56,7 +56,10 @@ def test_facts_are_judged_as_a_whole(name: str, value: Any) -> None:  # noqa: AN
         sound_facts(replace(FACTS, **{name: value}))
 
 
-@pytest.mark.parametrize("value", ["1e999", "inf", "nan", "", "None", "9" * 400, "-1", "9" * 5000, "0x10"])
+@pytest.mark.parametrize(
+    "value",
+    ["1e999", "inf", "nan", "", "None", "9" * 400, "-1", "9" * 5000, "0x10", "1_000", "４２", " 7 ", "+7"],
+)
 @pytest.mark.parametrize("table", ["counters", "status", "variables"])
 def test_an_odd_number_is_a_missed_reading(
     server: MySQLServer, session: Scripted, table: str, value: str

@@ -32,7 +32,7 @@ from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.errorlog import recovery_seconds
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.sound import sound, sound_facts, sound_pair
+from tuner.servers.sound import plain, sound, sound_facts, sound_pair
 from tuner.servers.surroundings import Surroundings, UndoWatch
 from tuner.servers.writable import WRITABLE, must_be_writable
 from tuner.servers.writerlock import WriterLock
@@ -166,7 +166,7 @@ class MySQLServer:
                 writer=not self._lock.refused,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
             )
-            return sound(adapter.sample(answers, moment))
+            return sound(adapter.sample(plain(answers), moment))
         except ServerError as error:
             reason = str(error)
         except pymysql.MySQLError as error:

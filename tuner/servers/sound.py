@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeVar
@@ -36,6 +37,9 @@ LOWEST: Mapping[str, int] = MappingProxyType(
 
 DIGITS = 25
 """A number with more is not shown."""
+
+_DIGITS = re.compile(r"\s*[-+]?[\s_.]*\d[\s_.\d]*")
+_PLAIN = re.compile(r"-?[0-9.]+")
 
 PERCENTAGES = frozenset({"adaptive_flushing_lwm", "dirty_limit"})
 
@@ -83,6 +87,18 @@ def sound_words(answers: Mapping[str, str]) -> Mapping[str, str]:
     for name, words in answers.items():
         if len(words) > LONGEST or len(name) > LONGEST:
             raise ValueError(f"{name[:64]} has {len(words)} characters; right are {LONGEST} at most")
+    return answers
+
+
+def plain(answers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return answers whose numbers are written as servers write them; Python reads others as well.
+
+    Raises:
+        ValueError: one has underscores, blanks, a plus, or digits of another script.
+    """
+    for name, words in answers.items():
+        if _DIGITS.fullmatch(words) and not _PLAIN.fullmatch(words):
+            raise ValueError(f"{name[:64]} is {words[:DIGITS]!r}; right is a number in plain digits")
     return answers
 
 
