@@ -2,10 +2,11 @@
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing;
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
 # make check     what needs neither server nor browser, side by side
-# make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|no-harm|mutants|audit|all, RESUME=1
-#                goes on where it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on with it;
-#                PART=policies: an hour of every policy on the simulated server, which goes on by itself as well, as does
+# make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|no-harm|hostile|mutants|audit|all,
+#                RESUME=1 goes on where it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on
+#                with it; PART=policies: an hour of every policy on the simulated server, which goes on by itself as well, as does
 #                PART=mutants: small changes in guards, gate, tokens and restore, and whether a test notices them;
+#                PART=hostile: a daemon beside a server that answers oddly, for an hour;
 #                PART=audit: known vulnerabilities in the lock files; exit 1 where there are some, 3 where none was asked
 # make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
@@ -54,7 +55,7 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
-prove: setup $(if $(filter policies no-harm mutants audit,$(PART)),,servers)
+prove: setup $(if $(filter policies no-harm hostile mutants audit,$(PART)),,servers)
 	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(if $(RESUME),--resume) $(ARGS)
 
 results: setup

@@ -11,6 +11,7 @@ from tuner.core.occurrences import Occurrence
 from tuner.fields import FIELDS, WINDOW_FIELDS, Field
 from tuner.records import DecisionKind, HoldCode, Lifecycle
 from tuner.settings import Mode
+from tuner.workers import WORKERS
 
 NAMESPACE = "innobrim"
 PREFIX = f"{NAMESPACE}_"
@@ -122,6 +123,9 @@ STATE_METRICS: dict[str, StateMetric] = {
     "innobrim_loop_up": _gauge("1 while the loop ticks, or waits for its server and says so"),
     "innobrim_server_up": _gauge("1 while the last reading of the server was good"),
     "innobrim_journal_up": _gauge("1 while the journal can be written; ticks wait in memory otherwise"),
+    "innobrim_worker_up": _by(
+        "gauge", "0 for a thread of the daemon that is dead; none for one that it has not", "worker", WORKERS
+    ),
     "innobrim_build_info": _gauge("always 1; what runs", "version", "python"),
     "innobrim_server_info": _gauge(
         "always 1; the server beside which it runs", "identity", "endpoint", "family", "version", "flush_law"

@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.utils import floatToGoString
 
 from api.about import About
 from api.metric_table import FIELD_METRICS, NAMESPACE, STATE_METRICS, WINDOW_METRICS
@@ -28,6 +29,9 @@ from tuner.histogram import BOUNDS, Histogram
 from tuner.records import Facts, OptimiserHealth, Sample, TickRecord
 from tuner.settings import Mode, Settings
 from tuner.tally import Tally
+
+EXACT = 2**53
+"""From here on a float does not hold every whole number."""
 
 
 class _Source(Collector):
@@ -96,6 +100,7 @@ class _Source(Collector):
         yield _all_of("innobrim_api_refusals", self._refusals.counts)
         yield _one("innobrim_baseline_back", float(tally.baseline_back))
         yield _one("innobrim_journal_up", float(not tally.journal))
+        yield _each("innobrim_worker_up", {name: float(lives) for name, lives in tally.workers.items()})
         yield _one("innobrim_journal_lost_ticks", tally.lost)
         if tally.success:
             yield _each("innobrim_last_success_timestamp_seconds", tally.success)
@@ -116,7 +121,35 @@ class MetricsPage:
 
     def text(self) -> bytes:
         """Return every metric in Prometheus' text format."""
-        return generate_latest(self._registry)
+        found = list(self._registry.collect())
+        return _exact(generate_latest(_Collected(found)), found)
+
+
+class _Collected:
+    """What was collected, for the library to write out."""
+
+    def __init__(self, found: list[Metric]) -> None:
+        self._found = found
+
+    def collect(self) -> list[Metric]:
+        """Return it."""
+        return self._found
+
+
+def _written(value: int) -> str:
+    """Return a number as the library writes it."""
+    return str(floatToGoString(value))  # type: ignore[no-untyped-call] # the library is untyped
+
+
+def _exact(text: bytes, found: list[Metric]) -> bytes:
+    """Put the digits of large whole numbers in their place: the library writes every value as a float."""
+    for metric in found:
+        for sample in metric.samples:
+            value = sample.value
+            if type(value) is int and abs(value) >= EXACT and not sample.labels:
+                line = f"{sample.name} {_written(value)}\n"
+                text = text.replace(line.encode(), f"{sample.name} {value}\n".encode())
+    return text
 
 
 def _fields(sample: Sample, record: TickRecord) -> Iterator[Metric]:
@@ -124,7 +157,8 @@ def _fields(sample: Sample, record: TickRecord) -> Iterator[Metric]:
         value = metric.field.value(sample=sample, estimate=record.estimate)
         if value is None or not math.isfinite(value):
             continue
-        value *= metric.scale
+        if metric.scale != 1.0:
+            value *= metric.scale
         if metric.field.kind == "counter":
             yield CounterMetricFamily(metric.name, metric.help, value=value)
         else:

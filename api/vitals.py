@@ -91,18 +91,22 @@ class Vitals:
         live = self.live()
         if not live.ok:
             return live
-        record = self._board.last()
-        waiting = self._board.tally().waiting
-        if record is None or waiting:
-            return replace(live, ok=False, reason=waiting or "starting: no tick yet")
+        why = self._unready()
+        return replace(live, ok=not why, reason=why or "the last sample is fresh and good")
+
+    def _unready(self) -> str:
+        """Return what a loop that lives lacks; empty where it is ready."""
+        record, tally = self._board.last(), self._board.tally()
+        if tally.dead:
+            return f"dead is the daemon's thread {' and '.join(tally.dead)}: restart the daemon"
+        if record is None or tally.waiting:
+            return tally.waiting or "starting: no tick yet"
         if record.lifecycle is not Lifecycle.RUNNING:
-            return replace(live, ok=False, reason=f"the daemon is {record.lifecycle.value}")
+            return f"the daemon is {record.lifecycle.value}"
         if not isinstance(record.tick.reading, Sample):
-            return replace(live, ok=False, reason=f"the last reading failed: {record.tick.reading.reason}")
-        for hold in record.holds:
-            if hold.code is HoldCode.STALE:
-                return replace(live, ok=False, reason=f"the samples are stale: {hold.reason}")
-        return replace(live, reason="the last sample is fresh and good")
+            return f"the last reading failed: {record.tick.reading.reason}"
+        stale = next((hold.reason for hold in record.holds if hold.code is HoldCode.STALE), None)
+        return "" if stale is None else f"the samples are stale: {stale}"
 
     def process(self) -> Process:
         """Return what the daemon itself costs."""

@@ -21,7 +21,7 @@ from tuner.board import Board
 from tuner.config.errors import ConfigError
 from tuner.config.schema import Config, DaemonSection
 from tuner.core.state import State
-from tuner.daemon import Daemon
+from tuner.daemon import Api, Daemon
 from tuner.records import (
     Capacity,
     Facts,
@@ -143,7 +143,7 @@ class Life:
         self._terminated = 0.0
         self._failure: BaseException | None = None
 
-    def live(self, script: Callable[[], None]) -> Self:
+    def live(self, script: Callable[[], None], *, api: Api | None = None) -> Self:
         """Run the daemon until the script is done; raise what went wrong in it."""
         daemon = Daemon(
             self.config,
@@ -156,6 +156,7 @@ class Life:
             on_restore=self.restores.append,
             watch=self._note,
             speed=SPEED,
+            api=api,
         )
         self.daemon = daemon
 

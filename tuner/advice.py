@@ -204,12 +204,16 @@ def _noticed(sample: Sample, estimate: Estimate, settings: Settings, facts: Fact
     found: list[Finding] = []
     if sample.io_capacity_max % sample.io_capacity:
         gain = sample.io_capacity * (sample.io_capacity_max // sample.io_capacity)
+        beyond = (
+            sample.io_capacity_max > facts.capacity_maximum
+        )  # as SET … = DEFAULT leaves it before MySQL 8.4
+        highest = settings.max_io_capacity_max if beyond else facts.capacity_maximum
         whole = near(
-            sample.io_capacity_max,
+            min(sample.io_capacity_max, highest),
             home=sample.io_capacity,
             ratio=settings.ratio,
             lowest=CAPACITY_MINIMUM,
-            highest=2 * sample.io_capacity_max,
+            highest=min(2 * sample.io_capacity_max, highest),
         )
         found.append(
             Finding(

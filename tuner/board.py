@@ -10,7 +10,7 @@ import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -153,6 +153,12 @@ class Board:
             if written is not None:
                 success = {**success, "journal": written}
             self._tally = replace(self._tally, journal=trouble, lost=lost, success=success)
+
+    def workers(self, alive: Mapping[str, bool]) -> None:
+        """Say of each of the daemon's threads whether it lives."""
+        with self._changed:
+            if alive != self._tally.workers:
+                self._tally = replace(self._tally, workers=alive)
 
     def ticked(self, seconds: float) -> None:
         """Say how long a tick took, from its beginning to the wait for the next."""

@@ -22,7 +22,7 @@ from tuner.core.state import State
 from tuner.farewell import Farewell
 from tuner.housekeeping import Housekeeping
 from tuner.inbox import TimedInbox
-from tuner.logs import get_logger
+from tuner.logs import get_logger, logs_alive
 from tuner.loop import drive
 from tuner.memory import Memory
 from tuner.outer.supervisor import Supervisor
@@ -35,6 +35,7 @@ from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 from tuner.systemd import Notifier
 from tuner.ticklog import OptimiserLog, TickLog
+from tuner.workers import Workers, WorkersInbox
 
 LEARNED_SECONDS = 60.0
 """What was learned is kept so often: a daemon that is killed loses no more."""
@@ -129,6 +130,7 @@ class Daemon:
         self._readiness = Readiness(notifier)
         self._supervisor = Supervisor(board.submit, OptimiserLog(board.optimiser).take)
         self._undone = False
+        self._workers = Workers(board.workers, self._after_a_death)
 
     def run(self, *, until: float | None = None) -> None:
         """Run until SIGTERM or SIGINT, or until a time on the clock; call from the main thread.
@@ -143,6 +145,13 @@ class Daemon:
         self._supervisor.start()
         if self._api is not None:
             self._api.start()
+            self._workers.watch(api=lambda: bool(getattr(self._api, "alive", True)))
+        self._workers.watch(
+            chores=chores.is_alive,
+            journal=lambda: self._memory.alive,
+            optimiser=lambda: self._supervisor.alive,
+            log=logs_alive,
+        )
         try:
             facts = self._reach()
             if facts is not None:
@@ -179,6 +188,7 @@ class Daemon:
         self._housekeeping.every(LEARNED_SECONDS, memory.keep_newest, name="keep what was learned")
         self._housekeeping.every(SNAPSHOT_SECONDS, memory.snapshot, name="keep the state")
         self._housekeeping.start()
+        self._workers.watch(housekeeping=lambda: self._housekeeping.alive)
         recall = Recall(
             self._board, Path(self.config.daemon.state_directory), identity=facts.identity, until=begun
         )
@@ -186,10 +196,11 @@ class Daemon:
             recall.start()
         wait = BoardInbox(self._board, self._clock, speed=self._speed)
         inbox = TimedInbox(wait, self._clock, self._board.ticked)
+        watched = WorkersInbox(ScheduledInbox(inbox, self._clock, self._schedule), self._workers.look)
         state = drive(
             self._server,
             self._clock,
-            ScheduledInbox(inbox, self._clock, self._schedule),
+            watched,
             state,
             interval=self.config.daemon.interval,
             publish=self._publish,
@@ -217,6 +228,7 @@ class Daemon:
                 if str(error) != said:
                     said = str(error)
                     log.warning("waiting for the server", reason=said)
+                self._workers.look()
                 self._notifier.alive(f"waiting for the server: {said}")
                 self._board.waiting(f"waiting for the server: {said}")
             if any(
@@ -253,6 +265,10 @@ class Daemon:
         if self._watch is not None:
             self._watch(state, record)
 
+    def _after_a_death(self, name: str) -> None:
+        if name == "api":
+            self._chores.put("api died")
+
     def _see_clock(self, record: TickRecord) -> None:
         """Have the housekeeping told where the wall clock was set: its thread may have to be waited for."""
         beside = record.tick.wall - record.tick.now
@@ -285,6 +301,10 @@ class Daemon:
         while (chore := self._chores.get()) != "end":
             if chore == "clock":
                 self._housekeeping.clock_was_set()
+                continue
+            if chore == "api died":
+                if self._api is not None:
+                    self._api.stop(CLOSE_SECONDS)  # whoever asks is refused, and does not wait for nobody
                 continue
             self._notifier.reloading()
             if self._api is not None:

@@ -34,12 +34,12 @@ class Field:
     optional: bool
 
     def value(self, *, sample: Sample | None, estimate: Estimate | None) -> float | None:
-        """Return the field's value in a record; None where there is none."""
+        """Return the field's value in a record, whole numbers exactly; None where there is none."""
         source = sample if self.record == "sample" else estimate
         if source is None:
             return None
         found = getattr(source, self.name)
-        return None if found is None else float(found)
+        return found if found is None or type(found) is int else float(found)
 
 
 def _fields_of(record: type[Any], label: str) -> Iterator[Field]:

@@ -54,6 +54,12 @@ class Housekeeping:
         """
         self._scheduler.add_job(chore, After(seconds), id=name, name=name)
 
+    @property
+    def alive(self) -> bool:
+        """Tell whether the thread lives."""
+        thread = getattr(self._scheduler, "_thread", None)
+        return self._started and thread is not None and thread.is_alive()
+
     def start(self) -> None:
         """Start the thread."""
         self._scheduler.start()

@@ -46,6 +46,11 @@ class Sink:
         self._thread = threading.Thread(target=self._work, name="log", daemon=True)
         self._thread.start()
 
+    @property
+    def alive(self) -> bool:
+        """Tell whether its thread lives."""
+        return self._thread.is_alive()
+
     def msg(self, line: str) -> None:
         """Take a line; never blocks."""
         try:
@@ -136,6 +141,11 @@ def configure_logs(*, level: Level, style: Style, stream: TextIO | None = None) 
     if not any(isinstance(handler, _Bridge) for handler in root.handlers):
         root.addHandler(_Bridge())
         root.setLevel(logging.WARNING)
+
+
+def logs_alive() -> bool:
+    """Tell whether what is logged is written: its thread lives, or there is none."""
+    return _Configured.sink is None or _Configured.sink.alive
 
 
 def close_logs(timeout: float = 0.5) -> None:

@@ -208,6 +208,11 @@ class Memory:
             )
 
     @property
+    def alive(self) -> bool:
+        """Tell whether the journal's thread lives."""
+        return self._journal.alive
+
+    @property
     def trouble(self) -> str:
         """Return why the journal cannot be written just now; empty while it can."""
         return self._journal.trouble

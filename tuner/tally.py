@@ -38,6 +38,7 @@ class Tally(Struct, frozen=True):
         lost: ticks that the journal will never have.
         optimiser: how the optimiser's process is.
         baseline_back: the baseline is back because the server did worse under our values.
+        workers: whether each of the daemon's threads lives, by name.
     """
 
     alive: float | None = None
@@ -58,6 +59,12 @@ class Tally(Struct, frozen=True):
     lost: int = 0
     optimiser: OptimiserHealth = OptimiserHealth()
     baseline_back: bool = False
+    workers: Mapping[str, bool] = {}
+
+    @property
+    def dead(self) -> tuple[str, ...]:
+        """Return which of the daemon's threads are dead."""
+        return tuple(name for name, lives in self.workers.items() if not lives)
 
     def after(self, record: TickRecord) -> Tally:
         """Return the tally with one more tick."""

@@ -16,6 +16,7 @@ from lab.prove import (
     audit,
     contests_page,
     hold,
+    hostile,
     load,
     load_page,
     mutants,
@@ -42,7 +43,19 @@ RESULTS = Path("docs/results")
 TRIAL = policies.ROWS / "trial"
 """Where a trial of the policies writes its page and lines, apart from what is published."""
 
-PARTS = ("hold", "surge", "recovery", "soak", "load", "bench", "policies", "no-harm", "mutants", "audit")
+PARTS = (
+    "hold",
+    "surge",
+    "recovery",
+    "soak",
+    "load",
+    "bench",
+    "policies",
+    "no-harm",
+    "hostile",
+    "mutants",
+    "audit",
+)
 OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
 
 
@@ -69,7 +82,7 @@ OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
 @click.option(
     "--trial",
     is_flag=True,
-    help="surge, recovery, load, policies: only see that it works, with few runs; rows say so.",
+    help="surge, recovery, load, policies, hostile: only see that it works, with few runs; rows say so.",
 )
 @click.option("--image", default=PLAIN_IMAGE, show_default=True, help="Container image of the server.")
 @click.option(
@@ -147,6 +160,9 @@ TOOLS = {"mutants": _mutants, "audit": _audit}
 def _run(part: str, results: Path, image: str, *, resume: bool, trial: bool) -> None:
     if part == "no-harm":
         noharm.run(results, told=click.echo)
+        return
+    if part == "hostile":
+        hostile.run(results, minutes=hostile.TRIAL_MINUTES if trial else hostile.MINUTES, told=click.echo)
         return
     ledger = Ledger(results / f"{part}.jsonl", resume=resume)
     if part == "hold":

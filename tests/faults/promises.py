@@ -64,11 +64,12 @@ HOLDS = {
     HoldCode.NOT_WRITER: (
         (
             "another daemon has the writer lock, the server is `read_only` or `super_read_only`, no M is "
-            "within both the limits and the procedure's bounds, or three writes in a row were refused"
+            "within both the limits and the procedure's bounds, three writes in a row were refused, or the "
+            "daemon's thread that keeps originals and decisions is dead"
         ),
         (
             "the other one's end; `read_only` OFF, or `allow_read_only_writes`; other limits or bounds; "
-            "after refusals `innobrim resume`"
+            "after refusals `innobrim resume`; for a dead thread a restart of the daemon"
         ),
     ),
     HoldCode.PRIVILEGE_LOST: (

@@ -198,3 +198,21 @@ def test_a_second_daemon_leaves_the_journal_alone(
     assert "another daemon" in messages[0]
     assert first.close(SOON)
     assert last_record(tmp_path) == record(1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is what is tested
+def test_a_thread_that_died_left_nothing_whole(writer: MakeWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal whose thread died of a defect says so, and its end does not pass for an orderly one."""
+    journal = writer()
+    assert journal.flush(10.0)
+
+    def broken(*_: object, **__: object) -> None:
+        raise ArithmeticError("a defect")
+
+    monkeypatch.setattr(journal._keeper, "write", broken)
+    journal.note(wall=1.0, code="x", message="y", who="z")
+    journal._thread.join(10.0)
+
+    assert not journal.alive
+    assert "thread is dead" in journal.trouble
+    assert not journal.close(1.0)

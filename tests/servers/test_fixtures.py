@@ -194,7 +194,7 @@ def test_without_counters_the_age_is_never_too_low(name: str) -> None:
     """A degraded reading's age is the checkpoint's, or from the LOG section, whichever the family shows."""
     facts, sample, fixture = sampled(name)
     now = fixture.readings[0]
-    log = {one: int(lsn) for one, lsn in parse(now.engine_log).items()}
+    log = {one: int(lsn) for one, lsn in parse(f"---\nLOG\n---\n{now.engine_log}").items()}
 
     assert facts.disabled_counters
     assert sample.degraded

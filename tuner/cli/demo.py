@@ -203,6 +203,11 @@ class Announced:
         say(f"page: http://{HOST}:{self._port}/   token: {self._directory / 'token'}   API: /docs")
         say(f"try: innobrim status --url http://{HOST}:{self._port}")
 
+    @property
+    def alive(self) -> bool:
+        """Tell whether its thread lives."""
+        return bool(getattr(self._api, "alive", True))
+
     def reload(self) -> None:
         """Read again what may have been renewed."""
         self._api.reload()

@@ -85,10 +85,8 @@ def contradictions(
 def worst_tick_seconds(config: Config) -> float:
     """Return the longest that one turn of the loop may take in the server's hands.
 
-    The tick that asks again what server it is, with each connect and statement as long as its limit; one
-    that reads and writes sends fewer.
-    The answers of the driver's handshake come on top, fewer than the statements; a watchdog, which
-    needs twice the time, allows for them.
+    The tick that asks again what server it is, with each connect and statement as long as its limit, which is
+    one deadline for the whole of it; one that reads and writes sends fewer.
     """
     return (CONNECTS_OF_A_TICK + STATEMENTS_OF_A_TICK) * config.server.timeout
 

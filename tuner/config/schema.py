@@ -61,7 +61,12 @@ class ServerSection(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = None
     timeout: Annotated[
-        float, Meta(gt=0, le=10, description="seconds to find the host and connect, and for each statement")
+        float,
+        Meta(
+            gt=0,
+            le=10,
+            description="seconds to find the host, connect and log in, and for each statement's whole answer",
+        ),
     ] = 1.0
 
 

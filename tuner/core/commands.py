@@ -95,6 +95,11 @@ def _low_water_saved(state: State, asked: Asked) -> Outcome:
     return Outcome(replace(state, mark=replace(mark, saved=True)), "the low-water mark found is on disk")
 
 
+def _worker_died(state: State, asked: Asked) -> Outcome:
+    why = f"the daemon's thread {asked.command.value!r} is dead: neither originals nor decisions can be kept"
+    return Outcome(replace(state, unrecorded=why), why, event="worker_died")
+
+
 def _stop(state: State, asked: Asked) -> Outcome:
     owing = state.mode is Mode.ACTIVE or state.park_owed is not None
     owed = None
@@ -129,5 +134,6 @@ HANDLERS: dict[str, Handler] = {
     "low_water_saved": _low_water_saved,
     "schedule": scheduled.take,
     "stop": _stop,
+    "worker_died": _worker_died,
     "suggest": optimising.suggest,
 }

@@ -70,6 +70,8 @@ def current_holds(state: State, sample: Sample | None, *, now: float) -> tuple[H
 def not_writer(state: State, sample: Sample) -> tuple[tuple[str, str], ...]:
     """Return each reason why this server is not ours to write, with what clears it."""
     bars = []
+    if state.unrecorded:
+        bars.append((state.unrecorded, "a restart of the daemon"))
     if not sample.writer:
         bars.append(_beside(sample))
     if state.facts.managed:

@@ -202,7 +202,7 @@ class State(Struct, frozen=True):
     active; ``mark`` is about MariaDB's low-water mark of dirty pages; ``settings`` are those in force,
     ``configured`` the configuration's where an ``overlay`` makes the difference, None without one; ``untold``
     are events, code and message, that the first tick says; ``unheard`` is why it is not known what stood when
-    the run began, until a person ends that.
+    the run began, until a person ends that; ``unrecorded`` is why no decision can be kept any more.
     """
 
     settings: Settings
@@ -254,3 +254,4 @@ class State(Struct, frozen=True):
     overlay: Overlay | None = None
     untold: tuple[tuple[str, str], ...] = ()
     unheard: str = ""
+    unrecorded: str = ""

@@ -12,7 +12,7 @@ from tuner.core.plan import on_the_way
 from tuner.core.restarts import named
 from tuner.journal.reader import last_record
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
-from tuner.journal.tables import ENDED, LEFT, JournalError, LeftPair
+from tuner.journal.tables import ENDED, LEFT, JournalError, LeftPair, loaded
 from tuner.records import Capacity, DecisionKind, Sample, TickRecord
 from tuner.settings import Mode
 
@@ -145,8 +145,9 @@ def last_writes(state_directory: Path) -> Writes:
         identity = next((name for since, name in reversed(servers.get(run, [])) if since <= tick), "")
         known = found.get(identity, ())
         if identity and len(known) < LAST:
-            before = None if low is None else Capacity(low, high)
-            found[identity] = (*known, Write(kind, before, Capacity(new_low, new_high)))
+            before = None if low is None else Capacity(loaded(low), loaded(high))
+            target = Capacity(loaded(new_low), loaded(new_high))
+            found[identity] = (*known, Write(kind, before, target))
     return found
 
 

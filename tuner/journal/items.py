@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tuner.journal.codec import encode
-from tuner.journal.tables import Originals
+from tuner.journal.tables import Originals, stored
 from tuner.records import Capacity, DecisionKind, Facts, Sample, TickRecord
 from tuner.settings import Settings
 
@@ -199,4 +199,6 @@ def _decision_row(record: TickRecord) -> Row:
 
 
 def _pair(capacity: Capacity | None) -> tuple[int | None, int | None]:
-    return (None, None) if capacity is None else (capacity.io_capacity, capacity.io_capacity_max)
+    if capacity is None:
+        return None, None
+    return stored(capacity.io_capacity), stored(capacity.io_capacity_max)

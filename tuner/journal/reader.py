@@ -27,6 +27,7 @@ from tuner.journal.tables import (
     Originals,
     Run,
     Snapshot,
+    loaded,
 )
 from tuner.records import Facts, TickRecord
 from tuner.settings import Mode, Settings, present
@@ -246,6 +247,7 @@ def absence(state_directory: Path) -> str:
 
 def _originals(path: Path, row: tuple[Any, ...]) -> Originals:
     identity, low, high, started, version, taken_at = row
+    low, high = (loaded(one) if isinstance(one, int) else one for one in (low, high))
     pair = {"io_capacity": low, "io_capacity_max": high}
     found = {"identity": identity, "capacity": pair, "started": started, "version": version}
     try:

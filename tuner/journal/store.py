@@ -40,6 +40,7 @@ from tuner.journal.tables import (
     UNHEARD,
     LeftPair,
     Originals,
+    stored,
 )
 from tuner.statedir import give_to_owner
 
@@ -258,7 +259,8 @@ class Store:
 
     def put_originals(self, kept: Originals) -> None:
         """Keep originals, in place of older ones of the same server."""
-        row = (kept.identity, kept.capacity.io_capacity, kept.capacity.io_capacity_max)
+        pair = kept.capacity
+        row = (kept.identity, stored(pair.io_capacity), stored(pair.io_capacity_max))
         self._db.execute(
             "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?, ?)",
             (*row, kept.started, kept.version, kept.taken_at),

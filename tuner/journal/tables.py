@@ -70,6 +70,23 @@ READABLE = (RECORDS, fingerprint(TickRecord, Settings, Facts, renamed=FORMER_POL
 """Fingerprints of those that it reads: the same, and the same with names that policies had before."""
 
 
+_WRAP = 1 << 64
+_SIGN = 1 << 63
+
+
+def stored(value: int) -> int:
+    """Return a C or M as its column has it: SQLite's integers are signed, and InnoDB's go up to 2^64 − 1.
+
+    One of 2^63 and more is stored as what is missing to 2^64, below zero, as C casts it.
+    """
+    return value - _WRAP if value >= _SIGN else value
+
+
+def loaded(value: int) -> int:
+    """Return a C or M from its column; the reverse of ``stored``."""
+    return value + _WRAP if value < 0 else value
+
+
 class JournalError(Exception):
     """A journal that cannot be read; the message says why, and which version wrote it."""
 

@@ -65,7 +65,7 @@ class JournalWriter:
         self._backlog = Backlog(queue_ticks)
         self._keeper = Keeper(directory / file_name, keep_ticks=keep_ticks, on_error=on_error)
         self._wake = threading.Event()
-        self._closing = False
+        self._started = self._closing = self._ended = False
         self._advice: Advice | None = None
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
 
@@ -75,8 +75,15 @@ class JournalWriter:
         return self._backlog.dropped
 
     @property
+    def alive(self) -> bool:
+        """Tell whether its thread lives."""
+        return self._thread.is_alive()
+
+    @property
     def trouble(self) -> str:
         """Return why nothing can be written just now; empty while it works."""
+        if self._started and not self._closing and not self.alive:
+            return "its thread is dead; the log has the error"
         return self._keeper.trouble
 
     @property
@@ -88,6 +95,7 @@ class JournalWriter:
         """Start the thread, which opens or makes the journal at once."""
         self._wake.set()
         self._thread.start()
+        self._started = True
 
     def begin_run(
         self, *, settings: Settings, facts: Facts, state: bytes, tick_number: int, wall: float
@@ -175,11 +183,11 @@ class JournalWriter:
         return barrier.reached.wait(timeout)
 
     def close(self, timeout: float) -> bool:
-        """Write what is left and stop; False when the disk did not take it in time (seconds)."""
+        """Write what is left and stop; False when the disk did not take it in time (seconds), or it died."""
         self._closing = True
         self._wake.set()
         self._thread.join(timeout)
-        return not self._thread.is_alive() and not self._keeper.trouble
+        return self._ended and not self._keeper.trouble
 
     def _put(self, item: Item, *, urgent: bool) -> None:
         if self._backlog.put(item) or urgent:
@@ -204,4 +212,5 @@ class JournalWriter:
                         item.reached.set()
             if closing:
                 self._keeper.close()
+                self._ended = True
                 return

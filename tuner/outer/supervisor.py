@@ -83,6 +83,11 @@ class Supervisor:
         self._in_a_row = 0
         self._nonsense = 0
 
+    @property
+    def alive(self) -> bool:
+        """Tell whether its thread lives."""
+        return self._thread.is_alive()
+
     def start(self) -> None:
         """Begin to look after it; no child is started before the first question."""
         self._thread.start()

@@ -11,7 +11,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import ER
 
-from tuner.printable import printable
+from tuner.servers.bounded import shortened
 from tuner.servers.handshake import handshake_cause
 from tuner.servers.passwords import PasswordKeptError
 from tuner.servers.refusals import ED25519, UNKNOWN, refusal
@@ -48,12 +48,15 @@ WITHOUT_PRIVILEGE = frozenset(
 )
 """The server's errors for looking at what the account may not."""
 
+LOCAL_INFILE = "Received LOAD_LOCAL packet"
+"""What the driver says where a server asks for a file, which it then refuses."""
+
 FOREIGN = "what listens there does not speak MySQL's protocol"
 HANGS = "see what holds the server up"
 ASK_SOCKET = "SELECT @@socket on the server says where it is"
 
 
-def is_refusal(error: pymysql.OperationalError) -> bool:
+def is_refusal(error: pymysql.MySQLError) -> bool:
     """Tell a refused statement from a broken connection (client errors are 2000 to 2999)."""
     number = error_number(error)
     return number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - see above
@@ -74,9 +77,9 @@ def _not_let_in(endpoint: Endpoint, connection: Connection[Any], error: Exceptio
         return error.found, error.fix
     if (unencrypted := handshake_cause(endpoint, connection, error)) is not None:
         return unencrypted
-    words = in_words(error)
-    if fix := next((fix for library, fix in LIBRARIES.items() if library in words), ""):
-        return words, fix
+    if fix := next((fix for library, fix in LIBRARIES.items() if library in str(error)), ""):
+        return in_words(error), fix
+    words = unanswered(error)
     if isinstance(error.__context__, TimeoutError):
         return words, f"{HANGS}, or raise server.timeout"
     return words, _answered(endpoint, connection, error)
@@ -139,7 +142,16 @@ def error_number(error: BaseException) -> int:
 
 
 def in_words(error: BaseException) -> str:
-    """Return the error as one line, whose words the server may have chosen."""
+    """Return the error as one short line, whose words the server may have chosen."""
     number = error_number(error)
-    text = printable(str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__)
+    text = shortened(str(error.args[1]) if len(error.args) > 1 else str(error) or type(error).__name__)
     return f"{text} (error {number})" if number else text
+
+
+def unanswered(error: BaseException) -> str:
+    """Return in words why an answer was none, whatever the driver failed with at it."""
+    if LOCAL_INFILE in str(error):
+        return "the server asked for a file of this machine (LOCAL INFILE); it gets none"
+    if isinstance(error, pymysql.MySQLError | OSError):
+        return in_words(error)
+    return f"an answer that is none: {type(error).__name__}: {in_words(error)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-import struct
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ import pymysql
 from msgspec import Struct
 from pymysql.connections import Connection
 
-from tuner.servers.causes import LOST, cause, error_number, in_words, is_refusal
+from tuner.servers.causes import LOST, cause, error_number, is_refusal, unanswered
 from tuner.servers.driver import DriverConnection
 from tuner.servers.encryption import USUAL, TlsDetails, required
 from tuner.servers.patience import Patience
@@ -47,7 +46,7 @@ class Endpoint(Struct, frozen=True):
         tls_ca: certificate authority to check the server against.
         tls_details: what an option file says of TLS besides.
         public_key: the server's, PEM, for methods that want the password itself; empty where it is not known.
-        timeout: seconds to find the host and connect, and for each statement.
+        timeout: seconds to find the host, connect and log in, and for each statement's whole answer.
     """
 
     user: str
@@ -72,7 +71,20 @@ class Endpoint(Struct, frozen=True):
 
 def text(value: object) -> str:
     """Return what the driver gave, which is str, bytes or a number, as text."""
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def answered(connection: DriverConnection, statement: str) -> Sequence[tuple[Any, ...]]:
+    """Run one statement and return its rows.
+
+    Raises:
+        pymysql.MySQLError: the server refused, or the connection broke.
+        Exception: whatever the driver fails with at an answer that is none.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 def session_limits(version: str, timeout: float) -> str:
@@ -120,7 +132,7 @@ class Session:
         self._connected_at = now()
         self._patience = Patience(now)
         self._silence: Unreachable | None = None
-        self._connection: Connection[Any] | None = None
+        self._connection: DriverConnection | None = None
         self._lost: tuple[int, float] | None = None
         self.opened = 0
 
@@ -139,15 +151,12 @@ class Session:
         connection = self._connection or self._connect()
         self._beat(self.endpoint.timeout)
         try:
-            with connection.cursor() as cursor:
-                cursor.execute(statement)
-                rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
-                return rows
-        except (pymysql.OperationalError, pymysql.InterfaceError, OSError, ValueError) as error:
-            if connection.open and isinstance(error, pymysql.OperationalError) and is_refusal(error):
+            return answered(connection, statement)
+        except Exception as error:  # whatever the driver fails with at an answer that is none
+            if connection.open and isinstance(error, pymysql.MySQLError) and is_refusal(error):
                 raise
             self.drop()
-            raise Unreachable(f"{self.endpoint}: {in_words(error)}") from error
+            raise Unreachable(f"{self.endpoint}: {unanswered(error)}") from error
 
     def pairs(self, statement: str) -> dict[str, str]:
         """Run one statement whose rows are a name and a value each; raises what ``query`` raises."""
@@ -170,19 +179,20 @@ class Session:
                 self._connection.close()
         self._connection = None
 
-    def _connect(self) -> Connection[Any]:
+    def _connect(self) -> DriverConnection:
         if self._silence is not None and not self._patience.over:
             raise Unreachable(self._silence.message, self._silence.fix)
         endpoint = self.endpoint
-        connection: Connection[Any] | None = None
+        connection: DriverConnection | None = None
         try:
             connection = opened(endpoint, endpoint.timeout, resolver=self._resolver, beat=self._beat)
             connection.connect()
             self._beat(endpoint.timeout)
-            with connection.cursor() as cursor:
-                version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
-                cursor.execute(session_limits(version, endpoint.timeout))
-        except (pymysql.MySQLError, OSError, RuntimeError, ValueError, IndexError, struct.error) as error:
+            version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
+            answered(connection, session_limits(version, endpoint.timeout))
+        except Unreachable:
+            raise
+        except Exception as error:  # whatever the driver fails with at an answer that is none
             found, fix = cause(endpoint, connection, error)
             failure = Unreachable(f"{endpoint}: {found}", fix)
             self._silence = failure if _interrupted(connection, error) else None
@@ -198,7 +208,7 @@ class Session:
         self._end_lost(connection)
         return connection
 
-    def _end_lost(self, connection: Connection[Any]) -> None:
+    def _end_lost(self, connection: DriverConnection) -> None:
         """End our own earlier session, which may still hold locks on the server.
 
         A server that has started since gave its number to somebody else.
@@ -206,21 +216,21 @@ class Session:
         if self._lost is None:
             return
         (lost, since), self._lost = self._lost, None
-        with contextlib.suppress(pymysql.MySQLError, ValueError, IndexError), connection.cursor() as cursor:
+
+        def ask(statement: str) -> Sequence[tuple[Any, ...]]:
             self._beat(self.endpoint.timeout)
-            cursor.execute(
-                "SELECT 1 FROM information_schema.processlist WHERE id = %s"
+            return answered(connection, statement)
+
+        with contextlib.suppress(Exception):  # a lost session ends by itself, after IDLE_SECONDS
+            if not ask(
+                f"SELECT 1 FROM information_schema.processlist WHERE id = {lost}"
                 " AND user = SUBSTRING_INDEX(USER(), '@', 1)"
-                " AND id <> CONNECTION_ID()",
-                (lost,),
-            )
-            if not cursor.fetchall():
+                " AND id <> CONNECTION_ID()"
+            ):
                 return
-            self._beat(self.endpoint.timeout)
-            cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
-            if float(cursor.fetchall()[0][1]) + UPTIME_SLACK >= self._now() - since:
-                self._beat(self.endpoint.timeout)
-                cursor.execute("KILL %s", (lost,))
+            uptime = ask("SHOW GLOBAL STATUS LIKE 'Uptime'")
+            if float(uptime[0][1]) + UPTIME_SLACK >= self._now() - since:
+                ask(f"KILL {lost}")
 
 
 def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:

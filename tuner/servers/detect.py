@@ -16,6 +16,7 @@ from tuner.servers.families.recognise import ASKED, SUPPORTED, Family, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.servers.refusals import EXPIRED, refusal
 from tuner.servers.release import version_of
+from tuner.servers.sound import sound_facts, sound_words
 
 
 def detect(session: Session) -> tuple[Facts, Adapter]:
@@ -33,10 +34,10 @@ def detect(session: Session) -> tuple[Facts, Adapter]:
         return _detect(session)
     except pymysql.MySQLError as error:
         raise _failed(session, error) from error
-    except (KeyError, ValueError, IndexError, TypeError) as error:
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError) as error:
         session.drop()
         raise Unsupported(
-            f"{session.endpoint} gave an unexpected answer ({type(error).__name__}: {error}); "
+            f"{session.endpoint} gave an unexpected answer ({type(error).__name__}: {in_words(error)}); "
             "expected is a MySQL, Percona Server or MariaDB, without a proxy that rewrites statements"
         ) from error
 
@@ -61,12 +62,12 @@ def _failed(session: Session, error: pymysql.MySQLError) -> ServerError:
 
 
 def _detect(session: Session) -> tuple[Facts, Adapter]:
-    variables = _variables(session)
+    variables = sound_words(_variables(session))
     family = recognise(variables)
     adapter = family.adapter
     states = _states(session, adapter)
     started, account, *called = session.query(adapter.started)[0]
-    return Facts(
+    facts = Facts(
         identity=printable(adapter.identity_of(variables)),
         endpoint=str(session.endpoint),
         version=version_of(variables["version"]),
@@ -91,7 +92,8 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         procedure=Bounds() if called and int(called[0]) else None,
         ages_need_counters=adapter.ages_need_counters and not _shows_ages(session, family),
         **adapter.checkpoints,
-    ), adapter
+    )
+    return sound_facts(facts), adapter
 
 
 def _shows_ages(session: Session, family: Family) -> bool:

@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pymysql
-from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.protocol import MysqlPacket
 
+from tuner.servers.bounded import BoundedConnection
 from tuner.servers.encryption import required
 from tuner.servers.passwords import NATIVE, SCRAMBLED, Login, without_name
 from tuner.servers.resolve import RESOLVER, Address, Resolver
 
 if TYPE_CHECKING:
 
-    class _Connection(Connection[Any]):
+    class _Connection(BoundedConnection):
         """What the driver's stubs leave out."""
 
         salt: bytes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         def _request_authentication(self) -> None: ...
 
 else:
-    _Connection = Connection
+    _Connection = BoundedConnection
 
 
 class DriverConnection(_Connection):
@@ -45,7 +45,7 @@ class DriverConnection(_Connection):
 
     And it sends the password itself to whoever asks for it; here ``tuner.servers.passwords`` decides that.
 
-    Connecting has up to eight waits, each as long as the limit: reaching the host, greeting, encryption, four
+    Connecting has up to eight waits, which share the one limit: reaching the host, greeting, encryption, four
     answers of the authentication (three with encryption), character set, autocommit. Each is announced.
     """
 
@@ -70,7 +70,6 @@ class DriverConnection(_Connection):
         self._resolver = resolver
         self._seconds = connect_timeout
         self._beat = beat
-        self._connecting = False
         self._preferred = preferred
         super().__init__(connect_timeout=connect_timeout, **given)
 
@@ -81,6 +80,7 @@ class DriverConnection(_Connection):
             pymysql.MySQLError: there is no connection; what the system said is its ``__context__``.
         """
         self._connecting = True
+        self.allow(self._seconds)
         try:
             self._connect(sock)
         finally:
@@ -93,7 +93,7 @@ class DriverConnection(_Connection):
 
     def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - the driver's own
         self._announce()
-        return super()._read_packet(packet_type)  # type: ignore[no-untyped-call] # the driver is untyped
+        return super()._read_packet(packet_type)
 
     def _announce(self) -> None:
         """Say that a wait begins; where it is a statement's, whoever sends that has said so."""

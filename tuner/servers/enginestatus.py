@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from tuner.servers.connect import Session, text
 from tuner.servers.port import ServerError
+from tuner.servers.statustext import log_section
 
 SECONDS = 5.0
 """Between two times that it is asked."""
@@ -54,13 +55,16 @@ class EngineStatus:
 
 
 def parse(status: str) -> dict[str, str]:
-    """Return the three LSNs that tell the ages.
+    """Return the three LSNs that tell the ages, from the server's own LOG section alone.
 
     Raises:
-        ValueError: a line is missing.
+        ValueError: a line is missing, or comes twice.
     """
-    found = {name: re.search(rf"^{label} +(\d+)$", status, re.MULTILINE) for name, label in _LINES.items()}
-    missing = [_LINES[name] for name, match in found.items() if match is None]
-    if missing:
-        raise ValueError(f"SHOW ENGINE INNODB STATUS without a line {missing[0]!r}")
-    return {name: match[1] for name, match in found.items() if match is not None}
+    section = "\n".join(log_section(status))
+    found = {
+        name: re.findall(rf"^{label} +(\d{{1,20}})$", section, re.MULTILINE) for name, label in _LINES.items()
+    }
+    for name, values in found.items():
+        if len(values) != 1:
+            raise ValueError(f"SHOW ENGINE INNODB STATUS with {len(values)} lines {_LINES[name]!r}")
+    return {name: values[0] for name, values in found.items()}

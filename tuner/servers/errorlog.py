@@ -35,7 +35,7 @@ QUERY = (
 
 def recovery_seconds(session: Session) -> float | None:
     """Return the time of InnoDB's last start where that was a recovery; None where clean or not visible."""
-    with contextlib.suppress(Unreachable, pymysql.MySQLError, ValueError, TypeError):
+    with contextlib.suppress(Unreachable, pymysql.MySQLError, ValueError, TypeError, ArithmeticError):
         rows = session.query(QUERY)
         return last_recovery([(text(code), float(text(logged))) for code, logged in reversed(rows)])
     return None

@@ -5,16 +5,19 @@ Everything is asked for whatever family the server is of, so that it works where
 
 from __future__ import annotations
 
+import re
+
 import pymysql
 from pymysql.constants import CR
 
 from tuner.clock import Clock
 from tuner.servers.answers import quoted
+from tuner.servers.causes import error_number
 from tuner.servers.connect import Session, text
 from tuner.servers.enginestatus import SECONDS
 from tuner.servers.families.every import ADAPTERS
 from tuner.servers.families.recognise import ASKED
-from tuner.servers.fixture import Answer, Fixture, Metric, Reading
+from tuner.servers.fixture import Answer, Fixture, Reading
 from tuner.servers.port import Unreachable
 from tuner.servers.scrub import Scrubber, privileges
 from tuner.version import program_version
@@ -63,16 +66,12 @@ class FixtureRecorder:
         Raises:
             Unreachable: nothing answers in time.
         """
-        endpoint = self._session.endpoint
-        name = self._answer("SHOW GLOBAL VARIABLES LIKE 'hostname'").rows
-        host = next((row[1] or "" for row in name), "")
-        self._scrub = Scrubber((host, endpoint.host, endpoint.user, endpoint.socket or ""))
         grants = self._table("grants", "SHOW GRANTS")
-        self._privileges = privileges(row[0] or "" for row in grants)
+        self._privileges = privileges(_at(row, 0) for row in grants)
         self._locks = {
-            "GET_LOCK": self._answer(f"SELECT GET_LOCK('{LOCK}', 0)"),
+            "GET_LOCK": self._recognised(f"SELECT GET_LOCK('{LOCK}', 0)", "named locks"),
             "IS_USED_LOCK": self._outcome(f"SELECT IS_USED_LOCK('{LOCK}')"),
-            "RELEASE_LOCK": self._answer(f"SELECT RELEASE_LOCK('{LOCK}')"),
+            "RELEASE_LOCK": self._recognised(f"SELECT RELEASE_LOCK('{LOCK}')", "named locks"),
         }
         answers: dict[str, Answer] = {}
         self._looks = {family: self._look_as(family, answers) for family in ADAPTERS}
@@ -100,16 +99,16 @@ class FixtureRecorder:
         engine = self._readings[-1].engine_log if self._readings else ""
         if now - self._engine_at >= SECONDS:
             rows = self._table("engine_log", "SHOW ENGINE INNODB STATUS")
-            engine = self._scrub.engine_log((rows[0][2] or "") if rows else "")
+            engine = self._scrub.engine_log(_at(rows[0], 2) if rows else "")
             self._engine_at = now
         if not self._readings:
             self._began = now
         self._readings.append(
             Reading(
                 second=round(now - self._began, 3),
-                variables=self._scrub.variables(variables),
+                variables=self._scrub.variables(variables, VARIABLES),
                 status=self._scrub.status(status),
-                metrics={str(row[0]): _metric(row) for row in metrics},
+                metrics=self._scrub.metrics(metrics),
                 engine_log=engine,
             )
         )
@@ -142,9 +141,15 @@ class FixtureRecorder:
     def _patiently(self, statement: str) -> Answer:
         """Return what a statement comes to; one that gives no answer in time spoils nothing else."""
         try:
-            return self._answer(statement)
+            return self._recognised(statement, "the surroundings")
         except Unreachable:
             return Answer(error=CR.CR_SERVER_LOST)
+
+    def _recognised(self, statement: str, where: str) -> Answer:
+        """Return what a statement comes to, of its answer what is recognised."""
+        answer = self._answer(statement)
+        names = frozenset(re.findall(r"SELECT '(\w+)'", statement))
+        return Answer(error=answer.error, rows=self._scrub.rows(answer.rows, where, names))
 
     def _outcome(self, statement: str) -> Answer:
         """Return whether a statement is answered, without the answer."""
@@ -154,7 +159,7 @@ class FixtureRecorder:
         try:
             rows = self._session.query(statement)
         except pymysql.MySQLError as error:
-            return Answer(error=int(error.args[0]))
+            return Answer(error=error_number(error))
         return Answer(rows=tuple(tuple(None if one is None else text(one) for one in row) for row in rows))
 
     def _table(self, name: str, statement: str) -> tuple[tuple[str | None, ...], ...]:
@@ -166,12 +171,13 @@ class FixtureRecorder:
         return answer.rows
 
     def _pairs(self, name: str, statement: str) -> dict[str, str]:
-        return {str(row[0]): row[1] or "" for row in self._table(name, statement)}
+        return {_at(row, 0): _at(row, 1) for row in self._table(name, statement)}
+
+
+def _at(row: tuple[str | None, ...], place: int) -> str:
+    """Return a column; empty where it is null, or not there."""
+    return (row[place] or "") if place < len(row) else ""
 
 
 def _metrics(column: str) -> str:
     return f"SELECT name, {column}, count FROM information_schema.innodb_metrics"
-
-
-def _metric(row: tuple[str | None, ...]) -> Metric:
-    return row[1] or "", row[2] or ""

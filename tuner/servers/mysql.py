@@ -32,6 +32,7 @@ from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
 from tuner.servers.refusals import EXPIRED, refusal
+from tuner.servers.sound import plain, sound, sound_facts, sound_pair
 from tuner.servers.surroundings import Surroundings, UndoWatch
 from tuner.servers.writable import must_be_writable
 from tuner.servers.writerlock import WriterLock
@@ -106,6 +107,15 @@ class MySQLServer:
 
     def facts(self) -> Facts:
         """Return what this server is; see the port."""
+        try:
+            return sound_facts(self._facts())
+        except ServerError:
+            raise
+        except Exception as error:
+            self._session.drop()
+            raise Unreachable(f"{self._session.endpoint}: unexpected answer: {in_words(error)}") from error
+
+    def _facts(self) -> Facts:
         facts, adapter = detect(self._session)
         self._procedure = None if facts.procedure is None else procedure.bounds(self._session)
         if facts.disabled_counters and self.enables_counters:
@@ -153,18 +163,19 @@ class MySQLServer:
                 lock=self._lock.said,
                 undo_truncating=self._undo.truncating(now, adapter.inactive_undo(answers)),
             )
-            return self._identity.of_reading(self._session, adapter, adapter.sample(answers, moment), answers)
+            reading = sound(adapter.sample(plain(answers), moment))
+            return self._identity.of_reading(self._session, adapter, reading, answers)
         except ServerError as error:
             reason = str(error)
         except pymysql.MySQLError as error:
-            self._doubted = error.args[0] in UNKNOWN
+            self._doubted = error_number(error) in UNKNOWN
             reason = f"{self._session.endpoint}: {in_words(error)}"
             if error_number(error) in EXPIRED:
                 reason += f"; {refusal(self._session.endpoint, error_number(error), reason)}"
-        except (KeyError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
             self._session.drop()
             self._doubted = True
-            reason = f"{self._session.endpoint}: unexpected answer: {error}"
+            reason = f"{self._session.endpoint}: unexpected answer: {in_words(error)}"
         return Missed(monotonic=self._clock.monotonic(), wall=self._clock.wall(), reason=reason)
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
@@ -188,16 +199,16 @@ class MySQLServer:
         except ServerError as failure:
             error = str(failure)
         except pymysql.MySQLError as failure:
-            error, denied = in_words(failure), failure.args[0] in DENIED
+            error, denied = in_words(failure), error_number(failure) in DENIED
             self._denied = denied
         try:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
                 0
             ]
-            in_force = Capacity(int(row[0]), int(row[1]))
+            in_force = sound_pair(Capacity(int(row[0]), int(row[1])))
             mark = None if asked is None else self._low_water_mark()
-        except (ServerError, pymysql.MySQLError) as failure:
-            error = error or f"read back: {failure}"
+        except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
+            error = error or f"read back: {in_words(failure)}"
         made = self._receipt(
             started, wanted, done=done, error=error, in_force=in_force, denied=denied, asked=asked
         )

@@ -6,6 +6,7 @@ Each part reads tables of the Performance Schema that an account may or may not 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pymysql
@@ -158,7 +159,7 @@ def ask(session: Session, parts: Mapping[str, Part], names: Sequence[str]) -> di
         by_name = {text(name): (first, second) for name, first, second in rows}
         for name in names:
             found |= parts[name].found(by_name)
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, ArithmeticError) as error:
         raise pymysql.DataError(0, f"unexpected answer: {error}") from error
     return found
 
@@ -168,5 +169,5 @@ def _number(value: object) -> float:
 
 
 def whole(value: object) -> int:
-    """Return a number as the driver gave it; nothing is 0."""
-    return int(_number(value))
+    """Return a number as the driver gave it, exactly; nothing is 0."""
+    return 0 if value is None else int(Decimal(text(value)))

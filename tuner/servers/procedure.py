@@ -12,6 +12,7 @@ import pymysql
 
 from tuner.records import ENABLE_COUNTERS, LOW_WATER_MARK, SET_GLOBAL, SET_LOW_WATER, Bounds, percent
 from tuner.servers.connect import Session
+from tuner.servers.sound import sound_numbers
 
 SCHEMA, SETS = SET_GLOBAL.split(".")
 ENABLES = "enable_counters"
@@ -40,9 +41,9 @@ def bounds(session: Session) -> Bounds | None:
     try:
         rows = session.query(ASK)
         lowest, highest, capacity = (int(value) for value in rows[0])
-    except (pymysql.MySQLError, IndexError, ValueError, TypeError):
+        return sound_numbers(Bounds(lowest, highest, capacity))
+    except (pymysql.MySQLError, IndexError, ValueError, TypeError, ArithmeticError):
         return None
-    return Bounds(lowest, highest, capacity)
 
 
 def sets_low_water(session: Session) -> bool:
@@ -53,7 +54,7 @@ def sets_low_water(session: Session) -> bool:
     """
     try:
         return int(session.query(f"SELECT {LOW_WATER_THERE}")[0][0]) > 0
-    except (pymysql.MySQLError, IndexError, ValueError, TypeError):
+    except (pymysql.MySQLError, IndexError, ValueError, TypeError, ArithmeticError):
         return False
 
 

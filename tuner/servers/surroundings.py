@@ -12,7 +12,7 @@ import pymysql
 from msgspec.structs import replace
 from pymysql.constants import ER
 
-from tuner.servers.causes import CUT_SHORT
+from tuner.servers.causes import CUT_SHORT, error_number
 from tuner.servers.connect import Session
 from tuner.servers.parts import PARTS, ROLE, Around, Part, ask
 from tuner.servers.port import Unreachable
@@ -123,12 +123,12 @@ class Surroundings:
             self._leave_out(name)
             raise
         except pymysql.MySQLError as error:
-            if error.args[0] in CUT_SHORT:
+            if error_number(error) in CUT_SHORT:
                 self._leave_out(name)
                 return False
             self._forget(name)
             self._settled |= {name}
-            if error.args[0] in {ER.NO_SUCH_TABLE, ER.UNKNOWN_TABLE}:
+            if error_number(error) in {ER.NO_SUCH_TABLE, ER.UNKNOWN_TABLE}:
                 self._later += (name,)
             return False
         self._seen += (name,)

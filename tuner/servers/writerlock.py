@@ -177,7 +177,7 @@ class WriterLock:
         opened = self._session.opened
         connected = self._session.current is not None
         try:
-            given = self._session.query(TAKE)[0][-1]
+            rows = [tuple(row) for row in self._session.query(TAKE)]
         except Unreachable as error:
             asked = connected or self._session.opened > opened
             self._broken += 1 if asked else 0
@@ -187,10 +187,11 @@ class WriterLock:
         except pymysql.MySQLError as error:
             return self._without(now, f"the server refuses GET_LOCK: {in_words(error)}")
         self._broken = 0
+        given = rows[0][-1] if rows and rows[0] else None
         if given is None:
             return self._without(now, "GET_LOCK came to NULL")
         self.fallback, self._named = "", True
-        taken = int(given) == 1
+        taken = bool(given == 1)
         if taken:
             self._host.release()
         return taken

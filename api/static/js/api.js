@@ -34,11 +34,17 @@ export async function refusal(answer, sent) {
   return new Refused(answer.status, problem, sent);
 }
 
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const wide = (token) => (/^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token);
+
+// JSON with whole numbers that no Number holds exactly as their digits: InnoDB's go up to 2^64 - 1.
+export const parse = (text) => JSON.parse(text.replace(TOKENS, wide));
+
 async function ask(path, options = {}) {
   const sent = held();
   const answer = await fetch(path, { ...options, cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) });
   if (!answer.ok) throw await refusal(answer, sent);
-  return answer.json();
+  return parse(await answer.text());
 }
 
 export const get = (path) => ask(path, { headers: headers() });

@@ -3,8 +3,10 @@ const MIB = 1048576;
 
 export const DASH = "–";
 
+// A whole number; one beyond 2^53 comes as its digits.
 export function whole(value) {
-  return value == null ? DASH : Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
+  if (value == null) return DASH;
+  return (typeof value === "string" ? BigInt(value) : Math.round(value)).toLocaleString("en").replaceAll(",", "\u202f");
 }
 
 export function short(value) {

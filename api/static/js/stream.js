@@ -1,5 +1,5 @@
 // Server-sent events over fetch: EventSource can carry no token, and gives up for good on a refusal.
-import { headers, held, refusal } from "./api.js";
+import { headers, held, parse, refusal } from "./api.js";
 
 const SILENCE_MS = 40000; // the daemon sends a comment every 15 s
 const LONGEST_WAIT_MS = 15000;
@@ -54,7 +54,7 @@ export class Stream {
       const at = line.indexOf(": ");
       if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2);
     }
-    if (fields.data) this.onMessage(fields.event, JSON.parse(fields.data));
+    if (fields.data) this.onMessage(fields.event, parse(fields.data));
     if (fields.id) this.#lastId = fields.id;
   }
 }

@@ -137,7 +137,7 @@ class MariaDBAdapter(Adapter):
         """Return what is known in place of the counters; flush lists and LRU tail are told apart."""
         lru = int(answers["Innodb_buffer_pool_pages_lru_flushed"])
         found = super().uncounted(answers)
-        return found | {"pages_adaptive": found["pages_adaptive"] - lru, "pages_lru": lru}
+        return found | {"pages_adaptive": max(0, found["pages_adaptive"] - lru), "pages_lru": lru}
 
     def _limits(self, answers: Mapping[str, str]) -> MariaDBLimits:
         return _limits(int(answers["innodb_log_file_size"]), self.release, self.page_size)

@@ -1,0 +1,470 @@
+"""A server over a real socket that speaks the protocol far enough to be believed, and then answers oddly.
+
+Its honest answers are a fixture's. What it does to one of them, and to which, depends on a seed alone, so
+that whatever it shows can be shown again: ``python -m tests.servers.hostile --seed 7 --port 3399``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pymysql
+
+from tests.servers.fixtured import Fixtured
+from tests.servers.sockets.mysqld import CAPABILITIES, OK
+from tests.servers.synthetic import AGE, legacy
+from tuner.servers.fixture import load
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "servers" / "mysql-8.0.46.json"
+LSNS = ("log_lsn_current", "log_lsn_buf_pool_oldest_approx", "log_lsn_last_checkpoint")
+PERCENT = "buffer_flush_pct_for_lsn"
+FLUSHED = "buffer_flush_adaptive_total_pages"
+REDO, PAGES = 4_000_000, 400
+"""What the honest server's load makes in a second: bytes of redo, and pages that it flushes."""
+
+ENDLESS = 64 * 1024 * 1024
+"""Bytes after which even an endless answer ends."""
+
+ODD = (
+    *("", "NULL", "nan", "-nan", "inf", "-inf", "1e999", "-1e999", "1e308", "0x10", "1_000", "1,5", "ON"),
+    *("-1", "0", "-0", "9" * 400, "-" + "9" * 400, "9" * 5000, str(2**63), str(2**64 - 1), str(2**64)),
+    *("18446744073709551616.5", "４２", "\x00", "\x1b[2J", "a" * 70_000, "' OR 1=1 --", "../../etc/passwd"),
+)
+"""What stands where a number should."""
+
+NUMBER = 8
+TYPES = (0, 3, 5, 7, 8, 10, 11, 12, 16, 245, 246, 249, 250, 252, 253, 254, 255, 77)
+"""Column types that the driver converts from, and one that there is not."""
+
+Write = Callable[[bytes], None]
+Row = Sequence[Any]
+
+
+class Case(NamedTuple):
+    """One odd answer.
+
+    Attributes:
+        kind: what is odd.
+        seed: of everything in it.
+    """
+
+    kind: str
+    seed: int
+
+
+def cases(seed: int, count: int) -> list[Case]:
+    """Return so many odd answers; each kind comes up before one comes again."""
+    dice = random.Random(seed)  # noqa: S311 - the same ones again is what it is for
+    found: list[Case] = []
+    while len(found) < count:
+        kinds = list(KINDS)
+        dice.shuffle(kinds)
+        found += [Case(kind, dice.randrange(2**32)) for kind in kinds]
+    return found[:count]
+
+
+class Honest(Fixtured):
+    """The fixture's server, which takes writes, and whose redo log grows.
+
+    Attributes:
+        writes: the statements that set something, as they came.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(load(FIXTURE))
+        self.writes: list[str] = []
+        self._began = time.monotonic()
+        self._counts = {name: int(self.reading.metrics[name][1]) for name in (*LSNS, FLUSHED)}
+        self._uptime = int(self.reading.status["Uptime"])
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Answer; refuse as the server did."""
+        self._grow()
+        if statement.startswith(("SET GLOBAL", "CALL", "SET PERSIST", "ALTER", "CREATE", "DROP")):
+            self.writes.append(statement)
+            name, _, value = statement.removeprefix("SET GLOBAL ").partition(" = ")
+            if name in self.reading.variables and value.isdigit():
+                self.reading.variables[name] = value
+                self._obey()
+            return []
+        if statement.startswith(("SET", "KILL", "ROLLBACK", "COMMIT")):
+            return []
+        if "processlist" in statement:
+            return []
+        if statement.startswith("SELECT @@GLOBAL"):
+            names = statement.removeprefix("SELECT ").replace("@@GLOBAL.", "").split(", ")
+            return [tuple(self.reading.variables[name] for name in names)]
+        return super().query(statement)
+
+    def _obey(self) -> None:
+        """Flush by the law for the C and M that are in force now."""
+        low, high = (int(self.reading.variables[f"innodb_io_capacity{one}"]) for one in ("", "_max"))
+        state, _ = self.reading.metrics[PERCENT]
+        self.reading.metrics[PERCENT] = (state, str(legacy(100 * AGE, high // low)))
+
+    def _grow(self) -> None:
+        lived = time.monotonic() - self._began
+        for name, count in self._counts.items():
+            rate = PAGES if name == FLUSHED else REDO
+            self.reading.metrics[name] = (self.reading.metrics[name][0], str(count + int(rate * lived)))
+        self.reading.status["Uptime"] = str(self._uptime + int(lived))
+
+
+class Hostile:
+    """The server.
+
+    Attributes:
+        honest: who answers where nothing odd is to be said.
+        odd: called with each statement; the odd answer to it, or None.
+        greeting: the odd answer to a new connection, or None.
+        files: bytes that came where it asked for a file.
+        listener: where it listens.
+    """
+
+    def __init__(self, listener: socket.socket, odd: Callable[[str], Case | None]) -> None:
+        self.honest = Honest()
+        self.odd = odd
+        self.greeting: Case | None = None
+        self.files: list[bytes] = []
+        self.listener = listener
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def end(self) -> None:
+        """Let go of everything."""
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        with self._lock:
+            for one in self._open:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10.0)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                with self._lock:
+                    self._open.add(connection)
+                self._threads = [one for one in self._threads if one.is_alive()]
+                self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
+                self._threads[-1].start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.settimeout(30.0)
+        with contextlib.suppress(OSError, EOFError):
+            self._greet(connection)
+            while (packet := receive(connection))[:1] == b"\x03":
+                self._answer(connection, packet[1:].decode())
+        connection.close()
+        with self._lock:
+            self._open.discard(connection)
+
+    def _greet(self, connection: socket.socket) -> None:
+        low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
+        hello = (
+            b"\x0a8.0.46\x00"
+            + struct.pack("<I", 7)
+            + b"abcdefgh\x00"
+            + struct.pack("<HBHHB", low, 255, 2, high, 21)
+            + bytes(10)
+            + b"ijklmnopqrst\x00mysql_native_password\x00"
+        )
+        if self.greeting is not None:
+            Odd(connection.sendall, self.greeting.seed, first=0).say(
+                self.greeting.kind, [(hello.decode("latin1"),)]
+            )
+            raise EOFError
+        send(connection.sendall, 0, hello)
+        receive(connection)
+        send(connection.sendall, 2, OK)
+
+    def _answer(self, connection: socket.socket, statement: str) -> None:
+        with self._lock:
+            case = self.odd(statement)
+            try:
+                rows: Sequence[Row] | None = self.honest.query(statement)
+            except pymysql.MySQLError as error:
+                rows = None
+                refusal = b"\xff" + struct.pack("<H", error.args[0]) + b"#HY000" + str(error.args[1]).encode()
+        if case is not None:
+            if Odd(connection.sendall, case.seed).say(case.kind, rows or [("1",)]):
+                self._take_file(connection)
+            return
+        if rows is None:
+            send(connection.sendall, 1, refusal)
+        else:
+            for number, packet in enumerate(packets(rows), start=1):
+                send(connection.sendall, number, packet)
+
+    def _take_file(self, connection: socket.socket) -> None:
+        """Keep what comes from a client that was asked for a file; nothing does where it just goes."""
+        with contextlib.suppress(OSError, EOFError):
+            connection.settimeout(0.5)
+            came = receive(connection)
+            if came[:1] not in {b"\x01", b"\x03"}:  # a command: it was not heard as a question for a file
+                self.files.append(came)
+        raise EOFError
+
+
+class Odd:
+    """One odd answer, as it is written."""
+
+    def __init__(self, write: Write, seed: int, *, first: int = 1) -> None:
+        self._write = write
+        self._dice = random.Random(seed)  # noqa: S311 - the same ones again is what it is for
+        self._first = first
+
+    def say(self, kind: str, rows: Sequence[Row]) -> bool:
+        """Answer, in place of these rows; tell whether a file was asked for."""
+        KINDS[kind](self, [list(row) for row in rows])
+        return kind == "file"
+
+    def send(self, all_of: Sequence[bytes]) -> None:
+        """Send packets, counted on."""
+        for number, packet in enumerate(all_of, start=self._first):
+            send(self._write, number % 256, packet)
+
+    def file(self, _rows: list[list[Any]]) -> None:
+        """Ask for a file of the client's."""
+        self.send([b"\xfb" + self._dice.choice([b"/etc/passwd", b"", b"\xff" * 300])])
+
+    def cut(self, rows: list[list[Any]]) -> None:
+        """End in the middle."""
+        whole = b"".join(framed(number, one) for number, one in enumerate(packets(rows), start=self._first))
+        self._write(whole[: self._dice.randrange(len(whole))])
+        raise EOFError
+
+    def empty(self, rows: list[list[Any]]) -> None:
+        """Send packets without anything in them."""
+        some = packets(rows)
+        some.insert(self._dice.randrange(len(some)), b"")
+        self.send(some)
+
+    def cells(self, rows: list[list[Any]]) -> None:
+        """Say something odd in place of some values, or of all."""
+        share = self._dice.choice([0.01, 0.1, 1.0])
+        for row in rows:
+            for place in range(len(row)):
+                if self._dice.random() < share:
+                    row[place] = self._dice.choice([*ODD, None])
+        self.send(packets(rows))
+
+    def numbers(self, rows: list[list[Any]]) -> None:
+        """Say one odd thing in place of one number, or of every number."""
+        what = self._dice.choice([*ODD, None])
+        spots = [(row, at) for row in rows for at, one in enumerate(row) if str(one).lstrip("-").isdigit()]
+        if spots and self._dice.random() < 0.7:
+            spots = [self._dice.choice(spots)]
+        for row, at in spots:
+            row[at] = what
+        self.send(packets(rows))
+
+    def names(self, rows: list[list[Any]]) -> None:
+        """Mix up which value has which name, leave rows out, or say some twice."""
+        firsts = [row[0] for row in rows]
+        self._dice.shuffle(firsts)
+        mixed = [[name, *row[1:]] for name, row in zip(firsts, rows, strict=True)]
+        kept = [row for row in mixed if self._dice.random() < 0.8]
+        self.send(packets(self._dice.choice([mixed, kept, rows[:1], [], rows * 2])))
+
+    def columns(self, rows: list[list[Any]]) -> None:
+        """Announce another number of columns than there are."""
+        some = packets(rows)
+        some[0] = self._dice.choice(
+            [b"\x00", b"\x01", b"\x07", b"\xfa", b"\xfc\xff\xff", b"\xfe" + b"\xff" * 8]
+        )
+        self.send(some)
+
+    def short(self, rows: list[list[Any]]) -> None:
+        """Leave columns out of rows, or have more of them."""
+        change = self._dice.choice([-1, 1, 5])
+        wide = [row[:change] if change < 0 else row + ["1"] * change for row in rows]
+        self.send(packets(wide, columns=len(rows[0])))
+
+    def types(self, rows: list[list[Any]]) -> None:
+        """Announce columns of odd types, and say what is none of it."""
+        self.send(packets(rows, kind=self._dice.choice(TYPES), charset=self._dice.choice([33, 63, 255, 999])))
+
+    def bytes(self, rows: list[list[Any]]) -> None:
+        """Say what is no text."""
+        where = self._dice.choice(rows)
+        where[self._dice.randrange(len(where))] = b"\xff\xfe\x00\x80" * self._dice.choice([1, 50])
+        self.send(packets(rows))
+
+    def noise(self, _rows: list[list[Any]]) -> None:
+        """Send anything, framed or not."""
+        anything = self._dice.randbytes(self._dice.choice([1, 3, 30, 3000]))
+        if self._dice.random() < 0.5:
+            self.send([anything])
+        else:
+            self._write(anything)
+            raise EOFError
+
+    def error(self, _rows: list[list[Any]]) -> None:
+        """Refuse, with any number and up to a megabyte of text."""
+        number = self._dice.choice([0, 1, 999, 1045, 1193, 1227, 2006, 2013, 3024, 40_000, 65_535])
+        words = self._dice.choice([b"", b"\x1b[2J\n" * 9, b"x" * 1_000_000, b"\xff\xff"])
+        state = self._dice.choice([b"#HY000", b"", b"#"])
+        self.send([b"\xff" + struct.pack("<H", number) + state + words])
+
+    def sequence(self, rows: list[list[Any]]) -> None:
+        """Count packets otherwise."""
+        for packet in packets(rows):
+            send(self._write, self._dice.randrange(256), packet)
+
+    def fine(self, _rows: list[list[Any]]) -> None:
+        """Say that all went well, and nothing else; or that more answers follow, which never end."""
+        more = self._dice.random() < 0.5
+        status = struct.pack("<H", 2 | (8 if more else 0))
+        self.send([b"\x00\x00\x00" + status + b"\x00\x00"] * (20_000 if more else 1))
+
+    def drip(self, rows: list[list[Any]]) -> None:
+        """Send a little again and again, so that no single wait is long."""
+        pause = self._dice.choice([0.02, 0.1])
+        whole = b"".join(
+            framed(number, one) for number, one in enumerate(packets(rows * 50), start=self._first)
+        )
+        for at in range(400):
+            self._write(whole[at : at + 1])
+            time.sleep(pause)
+
+    def endless(self, rows: list[list[Any]]) -> None:
+        """Send rows without end: many, long, or one that says it is long."""
+        some, sent = packets(rows), 0
+        self.send(some[:-1])
+        number = self._first + len(some) - 1
+        row = self._dice.choice([some[-2], b"\xfd\x00\x00\x10" + b"a" * 0x100000, b"a" * 0xFFFFFF])
+        while sent < ENDLESS:
+            send(self._write, number % 256, row)
+            number, sent = number + 1, sent + len(row)
+
+    def hang(self, rows: list[list[Any]]) -> None:
+        """Say nothing, or not the end."""
+        some = packets(rows)
+        self.send(some[: self._dice.choice([0, 1, len(some) - 1])])
+
+
+KINDS: dict[str, Callable[[Odd, list[list[Any]]], None]] = {
+    name: getattr(Odd, name)
+    for name in (
+        *("file", "cut", "empty", "cells", "numbers", "names", "columns", "short", "types", "bytes"),
+        *("noise", "error", "sequence", "fine", "drip", "endless", "hang"),
+    )
+}
+
+VALUES = ("cells", "numbers", "names", "short", "types", "bytes")
+"""Kinds that are sound packets with odd words."""
+
+
+def packets(
+    rows: Sequence[Row], *, columns: int | None = None, kind: int = 253, charset: int = 255
+) -> list[bytes]:
+    """Return the packets of an answer; none of rows is that all went well."""
+    if not rows:
+        return [OK]
+    count = len(rows[0]) if columns is None else columns
+    heads = [column(NUMBER, 63) if _whole(rows, at) else column(kind, charset) for at in range(count)]
+    end = b"\xfe\x00\x00\x02\x00"
+    return [bytes([count]), *heads, end, *(b"".join(map(text, row)) for row in rows), end]
+
+
+def column(kind: int, charset: int) -> bytes:
+    """Return the packet that announces a column."""
+    names = b"".join(map(text, ("def", "", "", "", "c", ""))) + b"\x0c"
+    return names + struct.pack("<HIBHB2x", charset, 99, kind, 0, 0)
+
+
+def _whole(rows: Sequence[Row], at: int) -> bool:
+    """Tell whether a column is of whole numbers, as a server that counts announces it."""
+    return all(at < len(row) and type(row[at]) is int for row in rows)
+
+
+def text(value: object) -> bytes:
+    """Return a value as a row has it."""
+    if value is None:
+        return b"\xfb"
+    data = value if isinstance(value, bytes) else str(value).encode()
+    if len(data) < 251:
+        return bytes([len(data)]) + data
+    return b"\xfd" + len(data).to_bytes(3, "little") + data
+
+
+def framed(number: int, data: bytes) -> bytes:
+    """Return one packet, with its number."""
+    return len(data).to_bytes(3, "little") + bytes([number % 256]) + data
+
+
+def send(write: Write, number: int, data: bytes) -> None:
+    """Write one packet."""
+    write(framed(number, data))
+
+
+def receive(connection: socket.socket) -> bytes:
+    """Return the next packet.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
+    head = _exactly(connection, 4)
+    return _exactly(connection, int.from_bytes(head[:3], "little"))
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = connection.recv(count - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def main() -> None:
+    """Serve until standard input ends; then say what was written, and how many odd answers there were."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--share", type=float, default=0.05, help="of the statements that are answered oddly")
+    parser.add_argument(
+        "--calm", type=float, default=30.0, help="seconds of honest answers from the first statement on"
+    )
+    given = parser.parse_args()
+    dice = random.Random(given.seed)  # noqa: S311 - the same ones again is what it is for
+    begun, said = 0.0, 0
+
+    def odd(_statement: str) -> Case | None:
+        nonlocal begun, said
+        begun = begun or time.monotonic()
+        if time.monotonic() - begun < given.calm or dice.random() >= given.share:
+            return None
+        said += 1
+        return Case(dice.choice(list(KINDS)), dice.randrange(2**32))
+
+    with socket.create_server(("127.0.0.1", given.port)) as listener:
+        server = Hostile(listener, odd)
+        sys.stdout.write(f"{listener.getsockname()[1]}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+        sys.stdout.write(
+            json.dumps({"odd": said, "writes": server.honest.writes, "files": len(server.files)}) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
