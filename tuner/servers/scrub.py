@@ -62,7 +62,7 @@ _STATUS = re.compile(r"(Innodb|Handler|Com|Slave|Slaves)_[A-Za-z0-9_]{1,60}|Upti
 _BUILD = re.compile(
     r"MySQL|Community|Enterprise|Commercial|Server|Edition|-|--|\(?GPL\)?,?|Percona|XtraDB|Cluster|Release"
     r"|Revision|WSREP|Source|binary|distribution|\(?Debian\)?|\(?Ubuntu\)?|\(?Google\)?|MariaDB|mariadb\.org"
-    r"|Homebrew|Fedora|Alpine|Linux|\d{1,4}(\.\d{1,4}){0,3},?"
+    r"|Homebrew|Fedora|Alpine|Linux|Cloud|Azure|\d{1,4}(\.\d{1,4}){0,3},?"
 )
 """Words of ``version_comment`` by which builds are known."""
 
@@ -76,8 +76,8 @@ _REVISION = re.compile(r"[0-9a-f]{5,12}")
 
 _RELEASE = re.compile(r"(\d{1,3}(?:\.\d{1,3}){1,3})(.*?)( from Debian)?", re.ASCII | re.DOTALL)
 _SUFFIX = re.compile(
-    r"MariaDB|Percona|log|debug|valgrind|asan|enterprise|commercial|community|cloud|google|aurora|cluster|wsrep"
-    r"|\d{1,4}(\.\d{1,4})?|0\+deb\d{1,2}u\d{1,3}|\d?ubuntu\d[\d.]{0,12}|maria~\w{2,12}|beta|rc|alpha|gamma"
+    r"MariaDB|Percona|log|debug|valgrind|asan|enterprise|commercial|community|cloud|google|aurora|cluster|wsrep|azure"
+    r"|u\d{1,2}|\d{1,4}(\.\d{1,4})?|0\+deb\d{1,2}u\d{1,3}|\d?ubuntu\d[\d.]{0,12}|maria~\w{2,12}|beta|rc|alpha|gamma"
 )
 """Parts of ``version`` behind the release; an operator may put any other there in my.cnf."""
 
