@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tuner.config.schema import is_loopback
 from tuner.preconditions import Line
 from tuner.servers.connect import Endpoint
 from tuner.servers.passwords import CHECKED_TLS
@@ -11,7 +10,7 @@ NAME = "connection"
 
 
 def connection_line(endpoint: Endpoint) -> Line:
-    """Return whether whoever answers is known to be the server; a warning on the way to another machine.
+    """Return whether whoever answers is known to be the server; a warning where it is not.
 
     Args:
         endpoint: where the server is; its host is taken as written, and not looked up.
@@ -22,14 +21,11 @@ def connection_line(endpoint: Endpoint) -> Line:
         name = "the host name and all" if endpoint.tls == "verify_identity" else "all but the host name"
         authority = endpoint.tls_ca or endpoint.tls_details.authorities
         return Line(NAME, "ok", f"over TLS: the server's certificate is checked against {authority}, {name}")
-    if is_loopback(endpoint.host):
-        return Line(NAME, "ok", f"over TCP to {endpoint.host}: it stays on this machine")
     lacks = "without TLS" if endpoint.tls == "off" else "without a certificate authority"
     return Line(
         NAME,
         "warning",
-        f"over TCP to another machine, {endpoint.host}, {lacks}: whoever answers in its place is unnoticed; "
-        "an account with caching_sha2_password is let in only while the server has it in its cache, and not "
-        "after its next restart",
-        f"use {CHECKED_TLS}",
+        f"over TCP to {endpoint.host} {lacks}: whoever answers in its place is unnoticed; an account with "
+        "caching_sha2_password gets in while the server has it in its cache, and not after a restart",
+        f"use the unix socket, or {CHECKED_TLS}",
     )

@@ -61,7 +61,7 @@ def configuration(
     }
     further = "".join(f"{name} = {json.dumps(value)}\n" for name, value in (loop or {}).items())
     tcp = f"host = {quoted['host']}\nport = {port or server.port}\n"
-    address = tcp if port or server.port else f"socket = {quoted['socket']}\n"
+    address = tcp if port or server.socket is None else f"socket = {quoted['socket']}\n"
     return (
         f"[server]\n{address}"
         f"user = {quoted['user']}\ndefaults_file = {quoted['login']}\n"

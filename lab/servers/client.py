@@ -32,6 +32,7 @@ class SqlClient:
         port: TCP port, 0 before the start.
         socket: path of the unix socket where it can be reached from here, else None.
         tls: connections are encrypted, as passwords would have to be otherwise.
+        authority: certificate authority that its certificate can be checked against; None where it has none.
     """
 
     def __init__(self) -> None:
@@ -41,6 +42,7 @@ class SqlClient:
         self.port = 0
         self.socket: Path | None = None
         self.tls = True
+        self.authority: Path | None = None
 
     def connect(self, account: Account | None = None, *, timeout: float = 5.0) -> pymysql.Connection[Any]:
         """Return a new autocommit connection, the admin's by default; every call on it is bounded.

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 PLAIN_IMAGE = "innobrim/mysql:9.7"
 
+AUTHORITY = "/data/db/ca.pem"
+"""Where MySQL puts the certificate authority that it makes for itself; MariaDB makes none."""
+
 # The same for an official image and for a plain one: the entrypoint is ours, so no image's own is relied on.
 _ENTRY = """
 set -eu
@@ -136,10 +139,16 @@ class ContainerServer(ThrottledServer):
         atexit.unregister(self.stop)
 
     def wait_ready(self, seconds: float = 120.0) -> None:
-        """Return when the server answers; its unix socket is known from then on where it reaches here."""
+        """Return when the server answers; its unix socket and authority are known from then on."""
         super().wait_ready(seconds)
-        if self._sockets is not None and (self._sockets / "s").is_socket():
+        if self._sockets is None:
+            return
+        if (self._sockets / "s").is_socket():
             self.socket = self._sockets / "s"
+        status, found = self._running().exec_run(["cat", AUTHORITY])
+        if status == 0 and self.authority is None:
+            self.authority = self._sockets / "ca.pem"
+            self.authority.write_bytes(found)
 
     def kill(self) -> None:
         """SIGKILL mysqld and return when it is gone."""

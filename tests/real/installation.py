@@ -104,8 +104,11 @@ class Innobrim:
         """Write the configuration file anew, with these keys of ``[loop]`` and ``extra`` lines at its end."""
         lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in loop.items())
         nowhere = "" if self._api else 'socket = "-"\n'
+        authority = self._server.authority if tls == "preferred" else None
+        known = "" if authority is None else f'tls_ca = "{authority}"\n'
         self.config.write_text(
-            f'[server]\nhost = "{self._server.host}"\nport = {self._port}\ntls = "{tls}"\n'
+            f'[server]\nhost = "{self._server.host}"\nport = {self._port}\n'
+            f'tls = "{"verify_ca" if known else tls}"\n{known}'
             f'defaults_file = "{self._options}"\n'
             f'[daemon]\nstate_directory = "{self.state}"\n'
             f"[api]\nport = 0\n{nowhere}"

@@ -66,7 +66,8 @@ class Stolen:
             password=self.account.password,
             host=self.server.host,
             port=self.server.port,
-            tls="preferred" if self.server.tls else "off",
+            tls="verify_ca" if self.server.authority else "preferred" if self.server.tls else "off",
+            tls_ca=None if self.server.authority is None else str(self.server.authority),
             timeout=5.0,
         )
         return MySQLServer(found, SystemClock())

@@ -7,7 +7,6 @@ followed. One that wants the password itself is followed only where whoever answ
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import ssl
 from enum import StrEnum
@@ -54,9 +53,7 @@ class Channel(StrEnum):
 
     SOCKET = "over the unix socket"
     CHECKED = "over TLS with a certificate that was checked"
-    LOOPBACK = "over TLS on this machine, unchecked"
     UNCHECKED = "over TLS without a certificate authority to check the server against"
-    PLAIN_LOOPBACK = "over TCP on this machine, without TLS"
     PLAIN = "over TCP without TLS"
 
 
@@ -78,22 +75,16 @@ class PasswordKeptError(pymysql.OperationalError):
         self.fix = fix
 
 
-def on_this_machine(address: str) -> bool:
-    """Tell whether an address in figures is a loopback address, behind which there is no other machine."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
-
-
 def channel_of(sock: socket.socket) -> Channel:
-    """Return what is known of the other end of a connection; its address counts, and no name."""
+    """Return what is known of the other end of a connection.
+
+    A loopback address says nothing: while mysqld is down, any account of the machine can listen there.
+    """
     if sock.family == socket.AF_UNIX:
         return Channel.SOCKET
-    here = on_this_machine(str(sock.getpeername()[0]))
     if not isinstance(sock, ssl.SSLSocket):
-        return Channel.PLAIN_LOOPBACK if here else Channel.PLAIN
-    if sock.context.verify_mode is ssl.CERT_REQUIRED:
-        return Channel.CHECKED
-    return Channel.LOOPBACK if here else Channel.UNCHECKED
+        return Channel.PLAIN
+    return Channel.CHECKED if sock.context.verify_mode is ssl.CERT_REQUIRED else Channel.UNCHECKED
 
 
 class Login:
@@ -163,7 +154,7 @@ class Login:
         """Return the password for the server's eyes alone."""
         channel, key, salt = self._channel, self._connection.server_public_key, self._connection.salt
         plain = self._secret + b"\0"
-        if not self._secret or channel in KNOWN or channel is Channel.LOOPBACK:
+        if not self._secret or channel in KNOWN:
             return plain
         if channel is not Channel.UNCHECKED and key:
             if len(salt) < SALT_BYTES:
@@ -172,11 +163,12 @@ class Login:
                 )
             encrypted: bytes = _auth.sha2_rsa_encrypt(self._secret, salt, key)
             return encrypted
+        by_key = f"; {_BY_KEY}" if channel is Channel.PLAIN else ""
         found = (
             f"the server asks for {wanted} ({self._method}) {channel}; it was not sent, "
             "as whoever answers could read it"
         )
-        raise PasswordKeptError(found, f"use the unix socket, or {CHECKED_TLS}{_OTHERWISE.get(channel, '')}")
+        raise PasswordKeptError(found, f"use the unix socket, or {CHECKED_TLS}{by_key}")
 
     def _asked(self, answer: bytes) -> Any:  # noqa: ANN401 - the driver's packets have no type
         self._connection.write_packet(answer)
@@ -184,10 +176,6 @@ class Login:
 
 
 _BY_KEY = f"or name the server's public key, server-public-key-path in the option file, with {EXTRA}"
-_OTHERWISE = {
-    Channel.PLAIN_LOOPBACK: f"; on this machine TLS will do without an authority; {_BY_KEY}",
-    Channel.PLAIN: f"; {_BY_KEY}",
-}
 
 
 def without_name() -> PasswordKeptError:

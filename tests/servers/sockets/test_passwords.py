@@ -22,9 +22,7 @@ from tests.servers.sockets.mysqld import (
     refused,
     server_context,
 )
-from tuner.servers import passwords
 from tuner.servers.connect import Endpoint, Session
-from tuner.servers.passwords import on_this_machine
 
 CLEAR = ("mysql_clear_password", "dialog")
 SHA2 = ("caching_sha2_password", "sha256_password")
@@ -50,10 +48,8 @@ def asked_for_a_key(heard: list[bytes]) -> bool:
 
 
 @pytest.fixture
-def reach(
-    listener: socket.socket, mysqld: Mysqld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Reach]:
-    """Return a way to reach one server: plain or unchecked, from here or from afar, checked, or by socket."""
+def reach(listener: socket.socket, mysqld: Mysqld, tmp_path: Path) -> Iterator[Reach]:
+    """Return a way to reach one server: plain, over TLS that is unchecked or checked, or by socket."""
     ended: list[Mysqld] = []
 
     def session(**values: Any) -> Session:  # noqa: ANN401 - the endpoint's fields
@@ -67,9 +63,7 @@ def reach(
             local.listen()
             ended.append(Mysqld(local))
             return session(socket=str(tmp_path / "s")), ended[0]
-        if way.endswith("afar"):
-            monkeypatch.setattr(passwords, "on_this_machine", lambda _: False)
-        if not way.startswith("plain"):
+        if way != "plain":
             mysqld.tls = server_context()
         if way == "checked":
             return session(tls="verify_identity", tls_ca=str(CERTIFICATES / "ca.crt")), mysqld
@@ -80,10 +74,10 @@ def reach(
         one.end()
 
 
-@pytest.mark.parametrize("way", ["plain", "plain afar", "unchecked", "unchecked afar"])
+@pytest.mark.parametrize("way", ["plain", "unchecked"])
 @pytest.mark.parametrize("method", [*CLEAR, *NEVER])
 def test_nobody_gets_the_password_who_is_not_known(reach: Reach, way: str, method: str) -> None:
-    """Who asks for the password in clear text, or in a way that nobody knows, hears nothing of it."""
+    """Who asks for the password in clear text, or in a way that nobody knows, hears none of it, here neither."""
     session, mysqld = reach(way)
     mysqld.wants = method.encode()
 
@@ -95,7 +89,7 @@ def test_nobody_gets_the_password_who_is_not_known(reach: Reach, way: str, metho
     assert PASSWORD not in said
 
 
-@pytest.mark.parametrize("way", ["plain", "plain afar", "unchecked afar"])
+@pytest.mark.parametrize("way", ["plain", "unchecked"])
 @pytest.mark.parametrize("method", SHA2)
 @pytest.mark.parametrize("greets_with", ["mysql_native_password", *SHA2, *CLEAR])
 def test_nobody_gets_it_by_the_methods_of_mysql_8(
@@ -135,16 +129,6 @@ def test_what_nobody_knows_is_not_followed_anywhere(reach: Reach, way: str, meth
     refused(session)
 
     assert not given_away(mysqld.heard)
-
-
-@pytest.mark.parametrize("method", SHA2)
-def test_an_account_as_mysql_8_makes_it_works_on_this_machine(reach: Reach, method: str) -> None:
-    """On loopback the TLS that every MySQL 8 brings along is enough for its usual accounts."""
-    session, mysqld = reach("unchecked")
-    mysqld.plugin, mysqld.wants = b"caching_sha2_password", method.encode()
-
-    assert session.query("SELECT 1") == (("1",),)
-    session.drop()
 
 
 @pytest.mark.parametrize("method", ["mysql_native_password", *CLEAR, *SHA2])
@@ -201,31 +185,13 @@ def test_a_key_that_is_known_beforehand_is_the_only_one(
 @pytest.mark.parametrize("greets_with", ["mysql_native_password", *SHA2, *CLEAR])
 def test_no_order_of_packets_gets_the_password(reach: Reach, greets_with: str, said: list[bytes]) -> None:
     """Whatever whoever answers says, and in whatever order, there is an end and no password in it."""
-    session, mysqld = reach("plain afar")
+    session, mysqld = reach("plain")
     mysqld.plugin, mysqld.answers_login = greets_with.encode(), said
 
     refused(session)
 
     assert not given_away(mysqld.heard)
     assert not asked_for_a_key(mysqld.heard)
-
-
-@pytest.mark.parametrize(
-    ("address", "here"),
-    [
-        ("127.0.0.1", True),
-        ("127.8.9.10", True),
-        ("::1", True),
-        ("::ffff:127.0.0.1", True),
-        ("10.0.0.5", False),
-        ("::ffff:10.0.0.5", False),
-        ("fe80::1%eth0", False),
-        ("0.0.0.0", False),  # noqa: S104 - an address to judge
-    ],
-)
-def test_this_machine_is_an_address_and_no_name(address: str, here: bool) -> None:  # noqa: FBT001 - a parameter
-    """Only a loopback address is this machine; what a host is called counts for nothing."""
-    assert on_this_machine(address) is here
 
 
 def test_a_bench_does_not_give_the_password_away(listener: socket.socket, mysqld: Mysqld) -> None:
