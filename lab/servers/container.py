@@ -146,7 +146,7 @@ class ContainerServer(ThrottledServer):
         if (self._sockets / "s").is_socket():
             self.socket = self._sockets / "s"
         status, found = self._running().exec_run(["cat", AUTHORITY])
-        if status == 0 and self.authority is None:
+        if status == 0 and isinstance(found, bytes) and self.authority is None:
             self.authority = self._sockets / "ca.pem"
             self.authority.write_bytes(found)
 
