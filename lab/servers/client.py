@@ -65,6 +65,19 @@ class SqlClient:
             ssl_disabled=not self.tls,
         )
 
+    def endpoint(self, account: Account, *, timeout: float = 5.0) -> Endpoint:
+        """Return where the server is over TCP, with an account's login and a check of who answers."""
+        checked = "verify_ca" if self.authority is not None else "preferred"
+        return Endpoint(
+            user=account.user,
+            password=account.password,
+            host=self.host,
+            port=self.port,
+            tls=checked if self.tls else "off",
+            tls_ca=None if self.authority is None else str(self.authority),
+            timeout=timeout,
+        )
+
     def admin_endpoint(self) -> Endpoint:
         """Return where the server is, with the admin's login."""
         return Endpoint(

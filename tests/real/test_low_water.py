@@ -16,7 +16,6 @@ from tuner.cli.setup_sql import drawn
 from tuner.clock import SystemClock
 from tuner.records import LOW_WATER_MARK, LOWEST_ABOVE_ZERO, Bounds, Sample
 from tuner.restore import restore_offline
-from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
@@ -35,15 +34,7 @@ def mariadb() -> Iterator[LabServer]:
 @contextlib.contextmanager
 def written_by(server: LabServer, account: Account) -> Iterator[MySQLServer]:
     """Yield the daemon's way to the server with that account, and the consent."""
-    found = Endpoint(
-        user=account.user,
-        password=account.password,
-        host=server.host,
-        port=server.port,
-        tls="preferred" if server.tls else "off",
-        timeout=5.0,
-    )
-    adapter = MySQLServer(found, SystemClock())
+    adapter = MySQLServer(server.endpoint(account), SystemClock())
     adapter.writes_low_water = adapter.claims_writer = True
     try:
         yield adapter

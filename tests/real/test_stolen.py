@@ -24,7 +24,6 @@ from tuner.check import check
 from tuner.cli.setup_sql import drawn
 from tuner.clock import SystemClock
 from tuner.records import Bounds, Capacity, Facts
-from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.setupsql import CONNECTIONS
 from tuner.settings import Settings
@@ -61,16 +60,7 @@ class Stolen:
 
     def adapter(self) -> MySQLServer:
         """Return the daemon's own way to the server, with that account."""
-        found = Endpoint(
-            user=self.account.user,
-            password=self.account.password,
-            host=self.server.host,
-            port=self.server.port,
-            tls="verify_ca" if self.server.authority else "preferred" if self.server.tls else "off",
-            tls_ca=None if self.server.authority is None else str(self.server.authority),
-            timeout=5.0,
-        )
-        return MySQLServer(found, SystemClock())
+        return MySQLServer(self.server.endpoint(self.account), SystemClock())
 
 
 @pytest.fixture(scope="module", params=SERVERS)

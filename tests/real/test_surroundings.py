@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.servers.base import SCHEMA, LabServer
+from lab.servers.base import SCHEMA, Account, LabServer
 from tests.real.support import new_account, until, variables
 from tuner.clock import SystemClock
 from tuner.records import Facts, Sample
-from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.parts import PARTS
 from tuner.servers.surroundings import SURROUNDINGS_SECONDS
@@ -25,9 +24,7 @@ SOON = SURROUNDINGS_SECONDS + 5.0
 @contextlib.contextmanager
 def connected(server: LabServer, user: str, password: str) -> Iterator[tuple[MySQLServer, Facts]]:
     """Yield an adapter for an account, and what it found out."""
-    made = MySQLServer(
-        Endpoint(user=user, password=password, host=server.host, port=server.port), SystemClock()
-    )
+    made = MySQLServer(server.endpoint(Account(user, password), timeout=1.0), SystemClock())
     try:
         yield made, made.facts()
     finally:

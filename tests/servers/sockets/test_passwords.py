@@ -77,7 +77,7 @@ def reach(listener: socket.socket, mysqld: Mysqld, tmp_path: Path) -> Iterator[R
 @pytest.mark.parametrize("way", ["plain", "unchecked"])
 @pytest.mark.parametrize("method", [*CLEAR, *NEVER])
 def test_nobody_gets_the_password_who_is_not_known(reach: Reach, way: str, method: str) -> None:
-    """Who asks for the password in clear text, or in a way that nobody knows, hears none of it on loopback."""
+    """Who asks for the password in clear text, or in a way that nobody knows, hears nothing of it."""
     session, mysqld = reach(way)
     mysqld.wants = method.encode()
 
