@@ -54,6 +54,7 @@ def parse_dsn(
     endpoint = Endpoint(
         user=found.user,
         socket=found.socket,
+        socket_guessed=found.socket_guessed,
         host=found.host,
         port=found.port,
         tls=found.tls,

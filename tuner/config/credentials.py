@@ -43,6 +43,7 @@ class Credentials:
         tls_details: what else an option file says of encryption.
         public_key: the server's, PEM, as an option file names it; empty without one.
         password_from: what the password was read from, empty without one.
+        socket_guessed: nothing names the socket; it is looked for at each connection.
         address_named: configuration or option file say where the server is; else it is the default.
         warnings: one line each: files that others can read, directives not followed.
     """
@@ -57,6 +58,7 @@ class Credentials:
     tls_details: TlsDetails = USUAL
     public_key: str = field(default="", repr=False)
     password_from: str = ""
+    socket_guessed: bool = False
     address_named: bool = True
     warnings: tuple[str, ...] = ()
 
@@ -87,14 +89,15 @@ def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Cr
     file = _option_file(server, environ)
     options = file.options if file else {}
     password, source = _password(environ, file)
-    socket, host, port = address_of(server, options, file=file.path if file else "", environ=environ)
+    address = address_of(server, options, file=file.path if file else "", environ=environ)
     tls = _encryption(server, file)
     return Credentials(
         user=server.user or options.get("user") or DEFAULT_USER,
         password=password,
-        socket=socket,
-        host=host,
-        port=port,
+        socket=address.socket,
+        host=address.host,
+        port=address.port,
+        socket_guessed=address.guessed,
         tls=tls.mode or "preferred",
         tls_ca=tls.authority,
         tls_details=tls.details,
