@@ -28,7 +28,8 @@ def read(tmp_path: Path) -> Read:
     path = tmp_path / "my.cnf"
 
     def make(*lines: str, **ours: str) -> Credentials:
-        path.write_text("\n".join(("[client]", "user=u", "host=127.0.0.1", *lines)) + "\n")
+        text = "\n".join(("[client]", "user=u", "host=127.0.0.1", *lines)) + "\n"
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
         return read_credentials(ServerSection(defaults_file=str(path), **ours), environ={})  # type: ignore[arg-type] # made up here
 
     return make
@@ -114,6 +115,12 @@ def test_what_mysql_would_do_is_done(read: Read, lines: tuple[str, ...], mode: s
         ),
         (("server-public-key-path=/no/such",), "server-public-key-path = /no/such: no such file"),
         ((f"server-public-key-path={CA}",), f"server-public-key-path = {CA}: no public key in it"),
+        (("ssl-ca=a\0b",), "line 4: ssl-ca: has a zero byte"),
+        (("ssl-capath=\0",), "line 4: ssl-capath: has a zero byte"),
+        (("ssl-cipher=AES\0",), "line 4: ssl-cipher: has a zero byte"),
+        (("server_public_key_path=\0",), "line 4: server-public-key-path: has a zero byte"),
+        (("password=sec\0ret",), "line 4: password: has a zero byte"),
+        (("ssl-cipher=\udcff",), r"ssl-cipher = \udcff: no cipher"),
     ],
 )
 def test_what_cannot_be_obeyed_is_refused_by_name(read: Read, lines: tuple[str, ...], named: str) -> None:

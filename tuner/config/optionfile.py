@@ -35,7 +35,7 @@ def read_options(text: str, group: str) -> dict[str, str]:
         group: name without brackets, in small letters.
 
     Raises:
-        OptionFileError: an option before the first group, or a group that does not end.
+        OptionFileError: an option before the first group, a group that does not end, or a zero byte.
     """
     found: dict[str, str] = {}
     current: str | None = None
@@ -51,6 +51,10 @@ def read_options(text: str, group: str) -> dict[str, str]:
             name, _, value = _without_comment(line).partition("=")
             name = name.strip(_SPACE).replace("-", "_").removeprefix("loose_")
             found.pop(name, None)
+            if "\0" in line:
+                raise OptionFileError(
+                    f"line {number}: {name.replace('_', '-')}: has a zero byte; take it out"
+                )
             found[name] = _plain(value.strip(_SPACE))
     return found
 
