@@ -66,7 +66,7 @@ def test_a_name_in_another_encoding_is_refused_by_name(tmp_path: Path, name: str
 
 @pytest.mark.parametrize("group", ["client", "CLIENT", "Client", "client "])
 def test_a_groups_name_may_be_in_capitals(group: str) -> None:
-    """As with mysql's own programs [CLIENT] is [client]; [clients] and [client-server] are not."""
+    """As with mysql's own programs [CLIENT] is [client]; [clients] and [client-server] are others."""
     text = f"[{group}]\nuser=mine\n[clients]\nuser=a\n[client-server]\nuser=b\n[CLIENT_X]\nuser=c\n"
 
     assert read_options(text, "client") == {"user": "mine"}

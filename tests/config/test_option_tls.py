@@ -213,6 +213,41 @@ def test_our_own_settings_weaken_nothing(read: Read, tls: str, lines: tuple[str,
     assert problem.startswith(f"server.tls = {tls} contradicts {named} in ")
 
 
+@pytest.mark.parametrize("group", ["client-mariadb", "client-server", "CLIENT-MARIADB", " client-server "])
+@pytest.mark.parametrize("first", [False, True])
+def test_every_group_that_mariadbs_clients_read_is_obeyed(tmp_path: Path, group: str, *, first: bool) -> None:
+    """What asks for encryption beside a [client] group counts as if it stood in it, wherever it stands."""
+    client = "[client]\nuser=u\nhost=db1\n"
+    path = tmp_path / "my.cnf"
+
+    def read_with(*lines: str, more: str = "") -> Credentials:
+        beside = "\n".join((f"[{group}]", *lines)) + "\n"
+        path.write_text(beside + client + more if first else client + more + beside)
+        return read_credentials(ServerSection(defaults_file=str(path)), environ={})
+
+    found = read_with(f"ssl-ca={CA}", "ssl-verify-server-cert")
+    assert (found.user, found.host, found.tls, found.tls_ca) == ("u", "db1", "verify_identity", str(CA))
+    assert read_with("ssl-verify-server-cert", more=f"ssl-ca={CA}\n").tls == "verify_identity"
+    assert read_with("skip-ssl").tls == "off"
+    for lines, more, named in (
+        (("ssl-ca=/no/such",), "", "ssl-ca = /no/such: no such file"),
+        (("ssl-fp=x",), "", "InnoBrim cannot obey it"),
+        ((f"ssl-ca={CA}",), "ssl-mode=DISABLED\n", "contradicts"),
+    ):
+        with pytest.raises(ConfigError, match=named):
+            read_with(*lines, more=more)
+    assert read_with("user=other", "host=other").user == "u"
+
+
+@pytest.mark.parametrize("group", ["mysql", "mariadb-client", "client-mysql", "clients", "mysqld", "mariadb"])
+def test_a_group_of_somebody_else_is_not_obeyed(tmp_path: Path, group: str) -> None:
+    """What one program or the server has for itself is none of ours."""
+    path = tmp_path / "my.cnf"
+    path.write_text(f"[client]\nuser=u\nhost=db1\n[{group}]\nssl-ca=/no/such\n")
+
+    assert read_credentials(ServerSection(defaults_file=str(path)), environ={}).tls == "preferred"
+
+
 def test_a_check_needs_something_to_check_against(read: Read) -> None:
     """verify_ca without an authority anywhere is refused with the key that is missing."""
     with pytest.raises(ConfigError, match=r"server\.tls = verify_ca needs tls_ca"):

@@ -26,6 +26,8 @@ DEFAULT_USER = "innobrim"
 CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential
 CREDENTIAL_OPTIONS = "my.cnf"
 GROUP = "client"
+TLS_GROUPS = (GROUP, "client-server", "client-mariadb")
+"""Groups that MariaDB's clients read as one. Of the two that MySQL's pass over, encryption alone counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,7 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
         raise ConfigError([f"{path}: {said}; mysql's own programs ignore such a file"])
     try:
         options = read_options(text, GROUP)
+        encryption = read_options(text, *TLS_GROUPS)
     except OptionFileError as error:
         raise ConfigError([f"{path}: {error}"]) from error
     for name in ("user", "host", "socket"):
@@ -172,7 +175,7 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
         warnings.append(f"{path}: no user, password, host or socket in a [{GROUP}] group")
     if options.get("password") and mode & stat.S_IROTH:
         warnings.append(f"{path}: other accounts can read it (mode {mode & 0o777:04o}); chmod 0640 or less")
-    tls = read_tls(str(path), options)
+    tls = read_tls(str(path), encryption)
     return _OptionFile(str(path), options, [*warnings, *tls.warnings], tls)
 
 

@@ -25,14 +25,14 @@ class OptionFileError(ValueError):
     """A line that is no group, option or comment; the message names the line, never its value."""
 
 
-def read_options(text: str, group: str) -> dict[str, str]:
-    """Return the options of one group, names with underscores, in the order in which they were last given.
+def read_options(text: str, *groups: str) -> dict[str, str]:
+    """Return the options of some groups, names with underscores, in the order in which they were last given.
 
     An option without value is "".
 
     Args:
         text: the whole file; bytes that are no UTF-8 as ``surrogateescape`` makes them.
-        group: name without brackets, in small letters.
+        groups: names without brackets, in small letters.
 
     Raises:
         OptionFileError: an option before the first group, a group that does not end, or a zero byte.
@@ -47,7 +47,7 @@ def read_options(text: str, group: str) -> dict[str, str]:
             current = match[1].strip(_SPACE)
         elif current is None:
             raise OptionFileError(f"line {number}: an option stands before the first [group]")
-        elif current.lower() == group:
+        elif current.lower() in groups:
             name, _, value = _without_comment(line).partition("=")
             name = name.strip(_SPACE).replace("-", "_").removeprefix("loose_")
             found.pop(name, None)

@@ -85,7 +85,8 @@ change is refused; one with a password that they can read is used with a warning
 How a TCP connection is encrypted, and what the server is checked against, stands in `server.tls` and
 `server.tls_ca`, or in the option file: `ssl-mode`, `ssl-ca`, `ssl-capath`, `ssl-cert`, `ssl-key`,
 `ssl-cipher`, `tls-version`, `ssl-verify-server-cert`, `ssl` and `skip-ssl`, and `server-public-key-path`.
-Other options of TLS are refused by name. `[server]` wins; where the file asks for more than `server.tls`
+Other options of TLS are refused by name. These count in `[client-server]` and `[client-mariadb]` as well,
+which MariaDB's clients read like `[client]`. `[server]` wins; where the file asks for more than `server.tls`
 does, that is an error ([why](decisions/verify-ca.md)). The password itself is
 [sent to nobody who is not known to be the server](decisions/password-kept.md).
 
