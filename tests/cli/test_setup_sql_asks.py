@@ -159,6 +159,22 @@ def test_other_machines_are_let_in_over_tls_alone() -> None:
     assert "REQUIRE SSL" not in plain.stdout
 
 
+@pytest.mark.parametrize("line", ["ssl-mode=DISABLED", "skip-ssl", "ssl=0", "[client-mariadb]\nskip-ssl"])
+def test_an_option_file_without_tls_lets_nobody_in_who_needs_it(tmp_path: Path, line: str) -> None:
+    """An account that the daemon could not use by its option file is not made; the file is named."""
+    file = tmp_path / "my.cnf"
+    file.write_text(f"[client]\nuser=innobrim\n{line}\n")
+    file.chmod(0o600)
+    words = ("--defaults-file", str(file), "--server-version", "9.7.4", "--account", "innobrim@10.0.0.5")
+    done = call(*words)
+
+    assert done.exit_code == 2
+    assert str(file) in done.stderr
+    assert "--no-require-ssl" in done.stderr
+    assert call(*words, "--no-require-ssl").exit_code == 0
+    assert call(*words, "--remove").exit_code == 0
+
+
 def test_tls_that_is_off_lets_nobody_in_who_needs_it(tmp_path: Path) -> None:
     """An account that the configured daemon could not use is not made: both ways out are named."""
     config = tmp_path / "innobrim.toml"
