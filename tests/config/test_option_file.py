@@ -86,6 +86,12 @@ def test_what_is_written_is_read_back(value: str) -> None:
     assert read_options(f"[client]\nuser={written(value)}\n[mysqld]\n", "client") == {"user": value}
 
 
+def test_an_option_files_path_has_no_zero_byte() -> None:
+    """Whoever names the file so reads that, whatever the name came from."""
+    with pytest.raises(ConfigError, match="has a zero byte"):
+        read_credentials(ServerSection(defaults_file="/tmp/a\0b"), environ={})  # noqa: S108 - never made
+
+
 def test_localhost_means_the_unix_socket(tmp_path: Path) -> None:
     """Without a socket's path it is the one that the system has, never TCP; a port beside it says nothing."""
     environ = {"MYSQL_UNIX_PORT": "/run/our.sock"}

@@ -210,3 +210,5 @@ def _read(path: Path) -> str:
         ) from error
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}; check its owner and mode"]) from error
+    except ValueError as error:
+        raise ConfigError([f"{path}: has a zero byte; no path has one"]) from error
