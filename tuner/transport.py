@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tuner.preconditions import Line
 from tuner.servers.connect import Endpoint
+from tuner.servers.encryption import signed_for_anybody
 from tuner.servers.passwords import CHECKED_TLS
 
 NAME = "connection"
@@ -18,9 +19,7 @@ def connection_line(endpoint: Endpoint) -> Line:
     if endpoint.socket is not None:
         return Line(NAME, "ok", f"over the unix socket {endpoint.socket}: it stays on this machine")
     if endpoint.tls.startswith("verify"):
-        name = "the host name and all" if endpoint.tls == "verify_identity" else "all but the host name"
-        authority = endpoint.tls_ca or endpoint.tls_details.authorities
-        return Line(NAME, "ok", f"over TLS: the server's certificate is checked against {authority}, {name}")
+        return _checked(endpoint)
     lacks = "without TLS" if endpoint.tls == "off" else "without a certificate authority"
     return Line(
         NAME,
@@ -28,4 +27,20 @@ def connection_line(endpoint: Endpoint) -> Line:
         f"over TCP to {endpoint.host} {lacks}: whoever answers in its place is unnoticed; an account with "
         "caching_sha2_password gets in while the server has it in its cache, and not after a restart",
         f"use the unix socket, or {CHECKED_TLS}",
+    )
+
+
+def _checked(endpoint: Endpoint) -> Line:
+    name = "the host name and all" if endpoint.tls == "verify_identity" else "all but the host name"
+    file, directory = endpoint.tls_ca, endpoint.tls_details.authorities
+    said = f"over TLS: the server's certificate is checked against {file or directory}, {name}"
+    if endpoint.tls == "verify_identity" or not signed_for_anybody(file, directory):
+        return Line(NAME, "ok", said)
+    return Line(
+        NAME,
+        "warning",
+        f"{said}; others can have a certificate of these authorities, answer in the server's place, and are "
+        "given the password",
+        'set tls = "verify_identity" in [server] (ssl-mode = VERIFY_IDENTITY in an option file), or name the '
+        "authority that signs for this server alone",
     )

@@ -54,6 +54,7 @@ def parse_dsn(
     endpoint = Endpoint(
         user=found.user,
         socket=found.socket,
+        socket_guessed=found.socket_guessed,
         host=found.host,
         port=found.port,
         tls=found.tls,
@@ -81,6 +82,8 @@ def _server(text: str, defaults_file: str | None) -> ServerSection:
     except ValueError as error:
         raise DsnError(f"{text!r}: {error}; {SHAPE}") from error
     _nothing_else(text, parts)
+    if "%00" in text:
+        raise DsnError(f"{text!r} has a zero byte; {SHAPE}")
     user = unquote(parts.username) if parts.username else None
     if parts.hostname and "%2f" in parts.hostname.lower():
         raise DsnError(f"{text!r}: a path is not escaped; {SHAPE}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +16,7 @@ from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.cli import check as command
 from tuner.cli.main import cli
 from tuner.records import Capacity, Missed, Receipt, Sample
+from tuner.servers import encryption
 
 CA = str(CERTIFICATES / "ca.crt")
 
@@ -167,3 +169,30 @@ def test_a_server_that_nobody_checks_is_warned_of(
 
     assert line["outcome"] == outcome
     assert ("tls_ca" in line["fix"]) is (outcome == "warning")
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+@pytest.mark.parametrize("why", ["of the system", "many"])
+def test_authorities_of_everybody_are_warned_of_where_no_name_is_checked(
+    check: Check, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, why: str, *, hashed: bool
+) -> None:
+    """Where anybody can have a certificate of theirs, one without the host's name proves nothing."""
+    bundle, file = tmp_path / "0a1b2c3d.0", tmp_path / "my.cnf"
+    bundle.write_text(Path(CA).read_text() + (CERTIFICATES / "other.crt").read_text())
+    file.write_text(
+        f"[client]\nhost=db1\n{'ssl-capath' if hashed else 'ssl-ca'}={tmp_path if hashed else bundle}\n"
+    )
+    file.chmod(0o600)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
+
+    assert check("--defaults-file", str(file))["connection"]["outcome"] == "ok"
+    if why == "many":
+        monkeypatch.setattr(encryption, "FEW", 1)
+    else:
+        monkeypatch.setenv("SSL_CERT_FILE", CA)
+    line = check("--defaults-file", str(file))["connection"]
+    assert line["outcome"] == "warning"
+    assert "verify_identity" in line["fix"]
+    file.write_text(f"{file.read_text()}ssl-verify-server-cert\n")
+    assert check("--defaults-file", str(file))["connection"]["outcome"] == "ok"

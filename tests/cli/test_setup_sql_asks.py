@@ -13,7 +13,7 @@ from tests.servers.sockets.mysqld import Mysqld
 from tests.servers.test_account import EVIL
 from tests.servers.test_release import INJECTED
 from tuner.cli.main import cli
-from tuner.config import address
+from tuner.servers import sockets
 
 SECRET = "told-before"  # noqa: S105 - made up
 
@@ -128,7 +128,7 @@ def test_without_an_address_the_socket_is_asked_as_root_would(
 ) -> None:
     """Root, who runs the script, gets to the server over the unix socket: that one's version counts."""
     says(mysqld, "8.4.6")
-    monkeypatch.setattr(address, "SOCKETS", (str(tmp_path / "none.sock"), str(tmp_path / "m.sock")))
+    monkeypatch.setattr(sockets, "SOCKETS", (str(tmp_path / "none.sock"), str(tmp_path / "m.sock")))
     done = call()
 
     assert done.exit_code == 0, done.output
@@ -142,7 +142,7 @@ def test_an_address_that_is_given_is_the_one_that_is_asked(
     mysqld: Mysqld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     """Whoever names an address, and be it the default one, is not answered by another server."""
-    monkeypatch.setattr(address, "SOCKETS", (str(tmp_path / "m.sock"),))
+    monkeypatch.setattr(sockets, "SOCKETS", (str(tmp_path / "m.sock"),))
     call(*words)
 
     assert mysqld.logins == []
@@ -154,9 +154,25 @@ def test_other_machines_are_let_in_over_tls_alone() -> None:
     done, plain = call(*words), call(*words, "--no-require-ssl")
 
     assert "'innobrim'@'10.0.0.5' IDENTIFIED BY 'told-before' REQUIRE SSL WITH" in done.stdout
-    assert done.stdout.count("REQUIRE SSL") == 1
+    assert not any("@'localhost'" in one for one in done.stdout.splitlines() if "REQUIRE SSL" in one)
     assert "--no-require-ssl" in done.stdout
     assert "REQUIRE SSL" not in plain.stdout
+
+
+@pytest.mark.parametrize("line", ["ssl-mode=DISABLED", "skip-ssl", "ssl=0", "[client-mariadb]\nskip-ssl"])
+def test_an_option_file_without_tls_lets_nobody_in_who_needs_it(tmp_path: Path, line: str) -> None:
+    """An account that the daemon could not use by its option file is not made; the file is named."""
+    file = tmp_path / "my.cnf"
+    file.write_text(f"[client]\nuser=innobrim\n{line}\n")
+    file.chmod(0o600)
+    words = ("--defaults-file", str(file), "--server-version", "9.7.4", "--account", "innobrim@10.0.0.5")
+    done = call(*words)
+
+    assert done.exit_code == 2
+    assert str(file) in done.stderr
+    assert "--no-require-ssl" in done.stderr
+    assert call(*words, "--no-require-ssl").exit_code == 0
+    assert call(*words, "--remove").exit_code == 0
 
 
 def test_tls_that_is_off_lets_nobody_in_who_needs_it(tmp_path: Path) -> None:

@@ -266,6 +266,18 @@ def test_a_tilde_is_the_users_home(
     assert problem.startswith(f'FILE:{dotted} = "~bob/x": the home of another user is not looked up')
 
 
+@pytest.mark.parametrize(
+    "dotted", sorted(key.dotted for key in KEYS.values() if key.kind is str and not key.choices)
+)
+def test_a_zero_byte_is_refused_by_name(refused: Refused, dotted: str) -> None:
+    """No path, name or account has one; it is the key that is named, and not a traceback that is shown."""
+    section, _, name = dotted.partition(".")
+    (problem,) = refused(f'[{section}]\n{name} = "/a\\u0000b"\n')
+
+    assert problem.startswith(f"FILE:{dotted} = ")
+    assert "\0" not in problem
+
+
 def test_a_policy_without_its_extra_is_refused(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where scikit-optimize is not installed, bayes is refused with what to type; other policies are not."""
     real = importlib.util.find_spec

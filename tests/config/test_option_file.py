@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tuner.config import address
 from tuner.config.credentials import Credentials, read_credentials
 from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
 from tuner.config.optionfile import read_options, written
 from tuner.config.schema import ServerSection
+from tuner.servers import sockets
 
 FIELD_NOT_UTF8 = b"# nicht \xe4ndern\n[mysqld]\nport=3306\n[client]\nuser=innobrim\npassword=x\n"
 FIELD_LOCALHOST = "[client]\nuser=innobrim\npassword=x\nhost=localhost\n"
@@ -66,7 +66,7 @@ def test_a_name_in_another_encoding_is_refused_by_name(tmp_path: Path, name: str
 
 @pytest.mark.parametrize("group", ["client", "CLIENT", "Client", "client "])
 def test_a_groups_name_may_be_in_capitals(group: str) -> None:
-    """As with mysql's own programs [CLIENT] is [client]; [clients] and [client-server] are not."""
+    """As with mysql's own programs [CLIENT] is [client]; [clients] and [client-server] are others."""
     text = f"[{group}]\nuser=mine\n[clients]\nuser=a\n[client-server]\nuser=b\n[CLIENT_X]\nuser=c\n"
 
     assert read_options(text, "client") == {"user": "mine"}
@@ -86,6 +86,12 @@ def test_what_is_written_is_read_back(value: str) -> None:
     assert read_options(f"[client]\nuser={written(value)}\n[mysqld]\n", "client") == {"user": value}
 
 
+def test_an_option_files_path_has_no_zero_byte() -> None:
+    """Whoever names the file so reads that, whatever the name came from."""
+    with pytest.raises(ConfigError, match="has a zero byte"):
+        read_credentials(ServerSection(defaults_file="/tmp/a\0b"), environ={})  # noqa: S108 - never made
+
+
 def test_localhost_means_the_unix_socket(tmp_path: Path) -> None:
     """Without a socket's path it is the one that the system has, never TCP; a port beside it says nothing."""
     environ = {"MYSQL_UNIX_PORT": "/run/our.sock"}
@@ -100,7 +106,7 @@ def test_localhost_means_the_unix_socket(tmp_path: Path) -> None:
 def test_the_socket_that_is_there_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the places where servers have their socket it is the first that has one; without any the first."""
     there = tmp_path / "m.sock"
-    monkeypatch.setattr(address, "SOCKETS", (str(tmp_path / "none.sock"), str(there)))
+    monkeypatch.setattr(sockets, "SOCKETS", (str(tmp_path / "none.sock"), str(there)))
     assert found_in(tmp_path, FIELD_LOCALHOST).socket == str(tmp_path / "none.sock")
 
     with socket.socket(socket.AF_UNIX) as listener:

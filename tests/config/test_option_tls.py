@@ -28,7 +28,8 @@ def read(tmp_path: Path) -> Read:
     path = tmp_path / "my.cnf"
 
     def make(*lines: str, **ours: str) -> Credentials:
-        path.write_text("\n".join(("[client]", "user=u", "host=127.0.0.1", *lines)) + "\n")
+        text = "\n".join(("[client]", "user=u", "host=127.0.0.1", *lines)) + "\n"
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
         return read_credentials(ServerSection(defaults_file=str(path), **ours), environ={})  # type: ignore[arg-type] # made up here
 
     return make
@@ -114,6 +115,12 @@ def test_what_mysql_would_do_is_done(read: Read, lines: tuple[str, ...], mode: s
         ),
         (("server-public-key-path=/no/such",), "server-public-key-path = /no/such: no such file"),
         ((f"server-public-key-path={CA}",), f"server-public-key-path = {CA}: no public key in it"),
+        (("ssl-ca=a\0b",), "line 4: ssl-ca: has a zero byte"),
+        (("ssl-capath=\0",), "line 4: ssl-capath: has a zero byte"),
+        (("ssl-cipher=AES\0",), "line 4: ssl-cipher: has a zero byte"),
+        (("server_public_key_path=\0",), "line 4: server-public-key-path: has a zero byte"),
+        (("password=sec\0ret",), "line 4: password: has a zero byte"),
+        (("ssl-cipher=\udcff",), r"ssl-cipher = \udcff: no cipher"),
     ],
 )
 def test_what_cannot_be_obeyed_is_refused_by_name(read: Read, lines: tuple[str, ...], named: str) -> None:
@@ -204,6 +211,41 @@ def test_our_own_settings_weaken_nothing(read: Read, tls: str, lines: tuple[str,
 
     (problem,) = caught.value.problems
     assert problem.startswith(f"server.tls = {tls} contradicts {named} in ")
+
+
+@pytest.mark.parametrize("group", ["client-mariadb", "client-server", "CLIENT-MARIADB", " client-server "])
+@pytest.mark.parametrize("first", [False, True])
+def test_every_group_that_mariadbs_clients_read_is_obeyed(tmp_path: Path, group: str, *, first: bool) -> None:
+    """What asks for encryption beside a [client] group counts as if it stood in it, wherever it stands."""
+    client = "[client]\nuser=u\nhost=db1\n"
+    path = tmp_path / "my.cnf"
+
+    def read_with(*lines: str, more: str = "") -> Credentials:
+        beside = "\n".join((f"[{group}]", *lines)) + "\n"
+        path.write_text(beside + client + more if first else client + more + beside)
+        return read_credentials(ServerSection(defaults_file=str(path)), environ={})
+
+    found = read_with(f"ssl-ca={CA}", "ssl-verify-server-cert")
+    assert (found.user, found.host, found.tls, found.tls_ca) == ("u", "db1", "verify_identity", str(CA))
+    assert read_with("ssl-verify-server-cert", more=f"ssl-ca={CA}\n").tls == "verify_identity"
+    assert read_with("skip-ssl").tls == "off"
+    for lines, more, named in (
+        (("ssl-ca=/no/such",), "", "ssl-ca = /no/such: no such file"),
+        (("ssl-fp=x",), "", "InnoBrim cannot obey it"),
+        ((f"ssl-ca={CA}",), "ssl-mode=DISABLED\n", "contradicts"),
+    ):
+        with pytest.raises(ConfigError, match=named):
+            read_with(*lines, more=more)
+    assert read_with("user=other", "host=other").user == "u"
+
+
+@pytest.mark.parametrize("group", ["mysql", "mariadb-client", "client-mysql", "clients", "mysqld", "mariadb"])
+def test_a_group_of_somebody_else_is_not_obeyed(tmp_path: Path, group: str) -> None:
+    """What one program or the server has for itself is none of ours."""
+    path = tmp_path / "my.cnf"
+    path.write_text(f"[client]\nuser=u\nhost=db1\n[{group}]\nssl-ca=/no/such\n")
+
+    assert read_credentials(ServerSection(defaults_file=str(path)), environ={}).tls == "preferred"
 
 
 def test_a_check_needs_something_to_check_against(read: Read) -> None:

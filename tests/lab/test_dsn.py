@@ -66,6 +66,13 @@ def test_a_password_in_a_dsn_is_refused_unshown(text: str) -> None:
     assert "heim" not in str(refusal.value)
 
 
+def test_a_dsn_has_no_zero_byte() -> None:
+    """Neither a path nor an account has one: the DSN is refused, and nothing ends in a traceback."""
+    for text in ("mysql:///tmp/a%00b", "mysql://a%00b@db1"):
+        with pytest.raises(LabServerError, match="has a zero byte"):
+            parse_dsn(text, environ={})
+
+
 def test_where_a_password_comes_from(tmp_path: Path) -> None:
     """Our own variable, then the option file, then the client's variable, then a person."""
     file = tmp_path / "my.cnf"

@@ -64,11 +64,57 @@ INJECTED = (
         ("8.0.31 (Google)", "8.0.31-google"),
         ("9.7", "9.7"),
         (" 9.7.4\t", "9.7.4"),
+        ("Server version\t\t8.0.36", "8.0.36"),
+        ("Server version\t\t11.8.6-MariaDB-0+deb13u1 from Debian", "11.8.6-MariaDB-0+deb13u1"),
+        ("mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)", "8.0.36"),
+        ("/usr/sbin/mysqld  Ver 5.7.44-log for Linux on x86_64", "5.7.44-log"),
+        (
+            "/usr/sbin/mysqld  Ver 8.0.35-27 for Linux on x86_64 (Percona Server (GPL), Release 27)",
+            "8.0.35-27",
+        ),
+        (
+            "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64",
+            "10.11.6-MariaDB-0+deb12u1",
+        ),
+        ("mysqld.exe  Ver 8.4.6 for Win64 on x86_64", "8.4.6"),
+        ("| 8.0.46 |", "8.0.46"),
+        ("| version | 8.0.46-log |", "8.0.46-log"),
+        ("version\t10.11.6-MariaDB", "10.11.6-MariaDB"),
+        ("VERSION(): 9.7.4", "9.7.4"),
+        ("@@version: 9.7.4", "9.7.4"),
+        ("8.0.46;", "8.0.46"),
+        ("'8.0.46'", "8.0.46"),
+        ('"8.0.46"', "8.0.46"),
     ],
 )
 def test_a_banner_has_its_version(banner: str, version: str) -> None:
     """What clients show of a server is understood, with the marks of its build that matter."""
     assert version_in(banner) == version
+
+
+@pytest.mark.parametrize(
+    "banner",
+    [
+        "Server version",
+        "Server: MySQL",
+        "mysql  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)",
+        "mysql  Ver 15.1 Distrib 10.11.6-MariaDB, for debian-linux-gnu (x86_64)",
+        "mysqldump  Ver 8.0.36 for Linux on x86_64",
+        "mysqld",
+        "| VERSION() |",
+        "|",
+        "8.0.46; DROP DATABASE mysql;",
+        "8.0.46 |\n| 9.7.4",
+        f"mysqld  Ver {'x' * 5000}",
+    ],
+)
+def test_a_banner_without_the_servers_version_is_shown(banner: str) -> None:
+    """What a client program is says nothing of the server; a refusal has the line as it was given, cut."""
+    with pytest.raises(ValueError, match="no version") as caught:
+        version_in(banner)
+    assert repr(banner[:20])[1:-1] in str(caught.value)
+    assert len(str(caught.value)) < 300
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("said", INJECTED)

@@ -282,12 +282,29 @@ def test_a_new_password_is_set_once_the_account_is_there(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_account_for_another_machine_requires_tls(version: str) -> None:
-    """Made or given a new password, it is let in over TLS alone; without the switch, and here, in any way."""
+    """Made or given a new password, it is let in over TLS alone; without the switch in any way, and here."""
     far: dict[str, object] = {"accounts": ("innobrim@%",)}
     found = statements(version, renewed=True, encrypted=True, **far)
     passwords = [one for one in found if "'innobrim'@'%' IDENTIFIED" in one]
 
     assert len(passwords) == (1 if version == OLD else 2)
     assert all("' REQUIRE SSL" in one for one in passwords)
-    assert not any("REQUIRE" in one for one in statements(version, encrypted=False, **far))
+    assert not any("REQUIRE SSL" in one for one in statements(version, encrypted=False, **far))
     assert not any("REQUIRE" in one for one in statements(version, encrypted=True))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("renewed", [False, True])
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_an_account_that_is_there_is_let_in_as_is_said(
+    version: str, *, renewed: bool, encrypted: bool
+) -> None:
+    """What an account of before keeps is not what is asked for: the last word on TLS is one that it obeys."""
+    far: dict[str, object] = {"accounts": ("innobrim@10.0.0.5", "innobrim@localhost")}
+    found = statements(version, renewed=renewed, encrypted=encrypted, **far)
+    obeyed = [one for one in found if "'innobrim'@'10.0.0.5'" in one and not one.startswith("CREATE")]
+    words = [one for one in obeyed if f" REQUIRE {'SSL' if encrypted else 'NONE'} " in f"{one} "]
+
+    assert len(words) == 1
+    assert words[0].startswith("GRANT USAGE" if version == OLD else "ALTER USER")
+    assert not any("REQUIRE" in one for one in found if "'innobrim'@'localhost'" in one)

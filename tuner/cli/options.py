@@ -117,6 +117,7 @@ def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> En
         user=found.user,
         password=found.password,
         socket=found.socket,
+        socket_guessed=found.socket_guessed,
         host=found.host,
         port=found.port,
         tls=found.tls,

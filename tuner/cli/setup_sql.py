@@ -125,8 +125,8 @@ def setup_sql(
             direct=direct,
             low_water=low_water_mark,
         )
-        if config.server.tls == "off" and not remove:
-            _must_be_let_in(asked)
+        if found.tls == "off" and not remove:
+            _must_be_let_in(asked, "server.tls = off" if config.server.tls else _file_of(config))
         product = f"{_product(asked.version)} {asked.version}"
         parts = tuple(removal(asked) if remove else setup(asked))
     if as_json:
@@ -166,12 +166,17 @@ def as_root_would(config: Config, found: Endpoint) -> Endpoint:
     return found if there is None else msgspec.structs.replace(found, socket=there)
 
 
-def _must_be_let_in(asked: Asked) -> None:
-    """Exit 2 where a daemon that does without TLS could not use the accounts."""
+def _file_of(config: Config) -> str:
+    """Return the option file in words."""
+    return f"the option file {config.server.defaults_file or 'my.cnf of systemd'} without TLS"
+
+
+def _must_be_let_in(asked: Asked, by: str) -> None:
+    """Exit 2 where a daemon that does without TLS, by what ``by`` says, could not use the accounts."""
     for one in asked.accounts:
         if requires_tls(asked, one):
             usage(
-                f"--account {one}: is let in over TLS alone, and server.tls = off has the daemon do without: "
+                f"--account {one}: is let in over TLS alone, and {by} has the daemon do without: "
                 "turn that on, or say --no-require-ssl, by which the password crosses the network in clear"
             )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from typing import NamedTuple
 
 from tuner.config.errors import ConfigError
 from tuner.config.schema import ServerSection
+from tuner.servers import sockets
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 3306
@@ -18,25 +19,26 @@ LOCAL = "localhost"
 SOCKET_VARIABLE = "MYSQL_UNIX_PORT"
 """Where mysql's own programs take the socket from, where nothing else names it."""
 
-SOCKETS = (
-    "/run/mysqld/mysqld.sock",
-    "/var/run/mysqld/mysqld.sock",
-    "/var/lib/mysql/mysql.sock",
-    "/run/mysql/mysql.sock",
-    "/tmp/mysql.sock",  # noqa: S108 - where MySQL's own builds have it
-)
-"""Where servers have it as they are built: Debian's, Red Hat's, SUSE's, MySQL's own."""
 
-Address = tuple[str | None, str, int]
-"""Socket, host and port; a socket goes before the two."""
+class Address(NamedTuple):
+    """Where a server is.
+
+    Attributes:
+        socket: path of the unix socket, which goes before host and port; None where it is TCP.
+        host: name or address.
+        port: TCP port.
+        guessed: nothing names the socket: where it is can be another place at the next connection.
+    """
+
+    socket: str | None
+    host: str
+    port: int
+    guessed: bool = False
 
 
 def socket_there(environ: Mapping[str, str]) -> str | None:
-    """Return the unix socket that mysql's own programs would take by themselves; None where there is none."""
-    named = environ.get(SOCKET_VARIABLE)
-    if named:
-        return named
-    return next((path for path in SOCKETS if _is_socket(path)), None)
+    """Return the unix socket where nothing else names one; None where there is none."""
+    return environ.get(SOCKET_VARIABLE) or sockets.guessed()
 
 
 def address_of(
@@ -60,9 +62,9 @@ def address_of(
     """
     host = options.get("host") or ""
     if server.socket is not None or server.host is not None:
-        return server.socket, server.host or DEFAULT_HOST, server.port or DEFAULT_PORT
+        return Address(server.socket, server.host or DEFAULT_HOST, server.port or DEFAULT_PORT)
     if server.port is not None:
-        return None, host or DEFAULT_HOST, server.port
+        return Address(None, host or DEFAULT_HOST, server.port)
     protocol = _protocol(options, file)
     port = _port(options.get("port", ""), file)
     remote = host not in {"", LOCAL}
@@ -70,11 +72,14 @@ def address_of(
         said = f"protocol = socket and host = {host}: leave one out, as the socket is this machine's"
         raise ConfigError([f"{file}: {said}"])
     if protocol == "tcp" or remote:
-        return None, host or DEFAULT_HOST, port
+        return Address(None, host or DEFAULT_HOST, port)
     socket = options.get("socket")
     if socket or host or protocol == "socket":
-        return socket or socket_there(environ) or SOCKETS[0], DEFAULT_HOST, port
-    return None, DEFAULT_HOST, port
+        named = socket or environ.get(SOCKET_VARIABLE)
+        return Address(
+            named or sockets.guessed() or sockets.SOCKETS[0], DEFAULT_HOST, port, guessed=not named
+        )
+    return Address(None, DEFAULT_HOST, port)
 
 
 def names_address(server: ServerSection, options: Mapping[str, str]) -> bool:
@@ -98,10 +103,3 @@ def _port(text: str, file: str) -> int:
     if not (plain and 0 < int(text) <= HIGHEST_PORT):
         raise ConfigError([f"{file}: port = {text}: must be a whole number from 1 up to {HIGHEST_PORT}"])
     return int(text)
-
-
-def _is_socket(path: str) -> bool:
-    try:
-        return Path(path).is_socket()
-    except OSError:
-        return False

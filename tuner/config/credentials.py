@@ -26,6 +26,8 @@ DEFAULT_USER = "innobrim"
 CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential
 CREDENTIAL_OPTIONS = "my.cnf"
 GROUP = "client"
+TLS_GROUPS = (GROUP, "client-server", "client-mariadb")
+"""Groups that MariaDB's clients read as one. Of the two that MySQL's pass over, encryption alone counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Credentials:
         tls_details: what else an option file says of encryption.
         public_key: the server's, PEM, as an option file names it; empty without one.
         password_from: what the password was read from, empty without one.
+        socket_guessed: nothing names the socket; it is looked for at each connection.
         address_named: configuration or option file say where the server is; else it is the default.
         warnings: one line each: files that others can read, directives not followed.
     """
@@ -57,6 +60,7 @@ class Credentials:
     tls_details: TlsDetails = USUAL
     public_key: str = field(default="", repr=False)
     password_from: str = ""
+    socket_guessed: bool = False
     address_named: bool = True
     warnings: tuple[str, ...] = ()
 
@@ -87,14 +91,15 @@ def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Cr
     file = _option_file(server, environ)
     options = file.options if file else {}
     password, source = _password(environ, file)
-    socket, host, port = address_of(server, options, file=file.path if file else "", environ=environ)
+    address = address_of(server, options, file=file.path if file else "", environ=environ)
     tls = _encryption(server, file)
     return Credentials(
         user=server.user or options.get("user") or DEFAULT_USER,
         password=password,
-        socket=socket,
-        host=host,
-        port=port,
+        socket=address.socket,
+        host=address.host,
+        port=address.port,
+        socket_guessed=address.guessed,
         tls=tls.mode or "preferred",
         tls_ca=tls.authority,
         tls_details=tls.details,
@@ -159,6 +164,7 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
         raise ConfigError([f"{path}: {said}; mysql's own programs ignore such a file"])
     try:
         options = read_options(text, GROUP)
+        encryption = read_options(text, *TLS_GROUPS)
     except OptionFileError as error:
         raise ConfigError([f"{path}: {error}"]) from error
     for name in ("user", "host", "socket"):
@@ -169,7 +175,7 @@ def _option_file(server: ServerSection, environ: Mapping[str, str]) -> _OptionFi
         warnings.append(f"{path}: no user, password, host or socket in a [{GROUP}] group")
     if options.get("password") and mode & stat.S_IROTH:
         warnings.append(f"{path}: other accounts can read it (mode {mode & 0o777:04o}); chmod 0640 or less")
-    tls = read_tls(str(path), options)
+    tls = read_tls(str(path), encryption)
     return _OptionFile(str(path), options, [*warnings, *tls.warnings], tls)
 
 
@@ -204,3 +210,5 @@ def _read(path: Path) -> str:
         ) from error
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}; check its owner and mode"]) from error
+    except ValueError as error:
+        raise ConfigError([f"{path}: has a zero byte; no path has one"]) from error

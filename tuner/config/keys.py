@@ -125,6 +125,8 @@ class Key:
             raise KeyValueError(f"must be {self.accepts}{self._near(value)}") from error
         if isinstance(found, float) and not math.isfinite(found):
             raise KeyValueError(f"must be {self.accepts}")
+        if isinstance(found, str) and "\0" in found:
+            raise KeyValueError(f"has a zero byte; must be {self.accepts}, without one")
         return _at_home(found) if self.is_path else found
 
     def _near(self, value: object) -> str:

@@ -25,17 +25,17 @@ class OptionFileError(ValueError):
     """A line that is no group, option or comment; the message names the line, never its value."""
 
 
-def read_options(text: str, group: str) -> dict[str, str]:
-    """Return the options of one group, names with underscores, in the order in which they were last given.
+def read_options(text: str, *groups: str) -> dict[str, str]:
+    """Return the options of some groups, names with underscores, in the order in which they were last given.
 
     An option without value is "".
 
     Args:
         text: the whole file; bytes that are no UTF-8 as ``surrogateescape`` makes them.
-        group: name without brackets, in small letters.
+        groups: names without brackets, in small letters.
 
     Raises:
-        OptionFileError: an option before the first group, or a group that does not end.
+        OptionFileError: an option before the first group, a group that does not end, or a zero byte.
     """
     found: dict[str, str] = {}
     current: str | None = None
@@ -47,10 +47,14 @@ def read_options(text: str, group: str) -> dict[str, str]:
             current = match[1].strip(_SPACE)
         elif current is None:
             raise OptionFileError(f"line {number}: an option stands before the first [group]")
-        elif current.lower() == group:
+        elif current.lower() in groups:
             name, _, value = _without_comment(line).partition("=")
             name = name.strip(_SPACE).replace("-", "_").removeprefix("loose_")
             found.pop(name, None)
+            if "\0" in line:
+                raise OptionFileError(
+                    f"line {number}: {name.replace('_', '-')}: has a zero byte; take it out"
+                )
             found[name] = _plain(value.strip(_SPACE))
     return found
 

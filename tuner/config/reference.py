@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 
-from tuner.config.address import SOCKETS
 from tuner.config.checks import (
     CONNECTS_OF_A_TICK,
     STATEMENTS_OF_A_CONNECT,
@@ -28,6 +27,7 @@ from tuner.config.keys import (
 from tuner.config.schedule import REQUIRED
 from tuner.config.schema import ScheduleTable
 from tuner.config.tomlfile import DEFAULT_PATH
+from tuner.servers.sockets import SOCKETS
 
 COMMAND = "python -m tuner.config.reference > docs/configuration.md"
 
@@ -76,15 +76,17 @@ even where it says the default. It is read as mysql's own programs read it: thei
 and escapes, `[CLIENT]` is `[client]`, bytes that are no UTF-8 are taken as they are, `host = localhost` is
 the unix socket unless `protocol = tcp`, and another host is TCP whatever socket stands beside it. A socket
 that nothing names is `$MYSQL_UNIX_PORT`, or the first of
-{", ".join(f"`{one}`" for one in SOCKETS)} that is there.
-Without any address at all it is TCP to 127.0.0.1, and `server.host` is always TCP, `localhost` too.
-`!include` is not followed. A file that other accounts can change is refused; one with a password that they
-can read is used with a warning.
+{", ".join(f"`{one}`" for one in SOCKETS)} that is
+there in a directory that not everybody can write to, at each connection anew; another one, as in /tmp, has to
+be named ([why](decisions/password-kept.md)). Without any address at all it is TCP to 127.0.0.1, and
+`server.host` is always TCP, `localhost` too. `!include` is not followed. A file that other accounts can
+change is refused; one with a password that they can read is used with a warning.
 
 How a TCP connection is encrypted, and what the server is checked against, stands in `server.tls` and
 `server.tls_ca`, or in the option file: `ssl-mode`, `ssl-ca`, `ssl-capath`, `ssl-cert`, `ssl-key`,
 `ssl-cipher`, `tls-version`, `ssl-verify-server-cert`, `ssl` and `skip-ssl`, and `server-public-key-path`.
-Other options of TLS are refused by name. `[server]` wins; where the file asks for more than `server.tls`
+Other options of TLS are refused by name. These count in `[client-server]` and `[client-mariadb]` as well,
+which MariaDB's clients read like `[client]`. `[server]` wins; where the file asks for more than `server.tls`
 does, that is an error ([why](decisions/verify-ca.md)). The password itself is
 [sent to nobody who is not known to be the server](decisions/password-kept.md).
 

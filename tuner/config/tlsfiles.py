@@ -106,7 +106,7 @@ def _usable(named: str, wanted: str, look: Callable[[], T], empty: str) -> T:
     """
     try:
         return look()
-    except (ssl.SSLError, _NothingInItError) as error:
+    except (ssl.SSLError, ValueError, _NothingInItError) as error:  # ValueError: it is no text
         raise ConfigError([f"{named}: {empty}; it must be {wanted}"]) from error
     except OSError as error:
         why = _NOT_USABLE.get(type(error), error.strerror or str(error))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pymysql
 from msgspec import Struct
+from msgspec.structs import replace
 from pymysql.connections import Connection
 
 from tuner.servers.causes import LOST, cause, error_number, is_refusal, unanswered
@@ -19,6 +20,7 @@ from tuner.servers.patience import Patience
 from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
 from tuner.servers.resolve import RESOLVER, Resolver
+from tuner.servers.sockets import SOCKETS, guessed
 
 IDLE_SECONDS = 15
 """Session ``wait_timeout``: a session whose client vanished is gone, with its locks, after this."""
@@ -47,6 +49,7 @@ class Endpoint(Struct, frozen=True):
         tls_details: what an option file says of TLS besides.
         public_key: the server's, PEM, for methods that want the password itself; empty where it is not known.
         timeout: seconds to find the host, connect and log in, and for each statement's whole answer.
+        socket_guessed: nothing names the socket: it is looked for at each connection.
     """
 
     user: str
@@ -59,6 +62,7 @@ class Endpoint(Struct, frozen=True):
     timeout: float = 1.0
     tls_details: TlsDetails = USUAL
     public_key: str = ""
+    socket_guessed: bool = False
 
     def __repr__(self) -> str:
         """Return the endpoint without its password."""
@@ -185,6 +189,7 @@ class Session:
         endpoint = self.endpoint
         connection: DriverConnection | None = None
         try:
+            endpoint = self.endpoint = located(endpoint)
             connection = opened(endpoint, endpoint.timeout, resolver=self._resolver, beat=self._beat)
             connection.connect()
             self._beat(endpoint.timeout)
@@ -239,6 +244,24 @@ def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:
     return connected and error_number(error) in {0, LOST}
 
 
+def located(endpoint: Endpoint) -> Endpoint:
+    """Return an endpoint with its socket where that is now; one that something names is there.
+
+    Raises:
+        Unreachable: there is none that is known to be the server's.
+    """
+    if not endpoint.socket_guessed:
+        return endpoint
+    there = guessed()
+    if there is None:
+        raise Unreachable(
+            f"{endpoint}: no unix socket of a server: neither {' nor '.join(SOCKETS)} is one, in a directory "
+            "that not everybody can write to",
+            "start the server, or name its socket; SELECT @@socket on the server says where it is",
+        )
+    return replace(endpoint, socket=there)
+
+
 def opened(
     endpoint: Endpoint,
     timeout: float,
@@ -257,8 +280,9 @@ def opened(
         beat: told before each wait while connecting how long that may take, seconds.
 
     Raises:
-        Unreachable: a file for the encryption cannot be read.
+        Unreachable: a file for the encryption cannot be read, or no socket is there.
     """
+    endpoint = located(endpoint)
     encryption = _tls(endpoint)
     preferred = endpoint.tls == "preferred"
     return DriverConnection(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import ssl
 from pathlib import Path
@@ -13,6 +14,9 @@ VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3
 
 WITHOUT_CERTIFICATE = ":!aNULL:!eNULL"
 """Taken off every list of ciphers: with these no certificate would be sent, and so none checked."""
+
+FEW = 4
+"""Authorities that one server can have: the present one and the next, each with one between."""
 
 
 class TlsDetails(Struct, frozen=True):
@@ -51,6 +55,28 @@ def required(authority: str | None, details: TlsDetails = USUAL, *, host_name: b
     """
     files = (authority, details.authorities, details.certificate, details.key)
     return _made(authority, details, host_name, tuple(map(_version, files)))
+
+
+def signed_for_anybody(authority: str | None, directory: str | None) -> bool:
+    """Tell whether others than the server's owner can have a certificate of these authorities.
+
+    Those of the system are public, and who names more than a few names those of a whole provider.
+
+    Args:
+        authority: file of certificate authorities.
+        directory: of them by their hash.
+    """
+    named, system = (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(2))
+    files = [Path(authority)] if authority is not None else []
+    files += sorted(Path(directory).glob("????????.*")) if directory is not None else []
+    for file in files:
+        with contextlib.suppress(OSError):  # the connection says which file it cannot use
+            named.load_verify_locations(cafile=file)
+        if len(named.get_ca_certs()) > FEW:
+            return True
+    system.load_default_certs()
+    public = set(system.get_ca_certs(binary_form=True))
+    return not public.isdisjoint(named.get_ca_certs(binary_form=True))
 
 
 def _version(path: str | None) -> tuple[int, int, int] | None:

@@ -243,15 +243,17 @@ def _account(asked: Asked, family: Family, account: str) -> Iterator[str]:
     """Return the statements for one account.
 
     A new password is set once it is there for certain, and it is made with another one: a server that keeps
-    old passwords from being used again would refuse the same one twice.
+    old passwords from being used again would refuse the same one twice. Whether it has to use TLS is said
+    again as well: to an account that is there the first statement means nothing.
     """
     name, release, oldest = login(account), release_of(_whole(asked.version)), _oldest(family, asked)
     renewed = asked.renewed and not oldest
     first = asked.definer_password if renewed else asked.password
-    tls = " REQUIRE SSL" if requires_tls(asked, account) else ""
+    tls = "" if is_local(account) else f" REQUIRE {'SSL' if asked.encrypted else 'NONE'}"
     made = "GRANT USAGE ON *.* TO" if oldest else "CREATE USER IF NOT EXISTS"
     yield f"{made} {name} IDENTIFIED BY {literal(first)}{tls} WITH MAX_USER_CONNECTIONS {CONNECTIONS}"
-    changes = f" IDENTIFIED BY {literal(asked.password)}{tls}" if renewed else ""
+    changes = f" IDENTIFIED BY {literal(asked.password)}" if renewed else ""
+    changes += "" if oldest else tls
     if family.name == "mariadb" or release >= LASTS:
         changes += " PASSWORD EXPIRE NEVER"
     if changes:

@@ -27,7 +27,8 @@ INTRODUCTION = f"""\
 
 With the default limits and `…` for passwords; tables of the Performance Schema that a release does not have
 are left out for it. With `--replica` a `SET SESSION sql_log_bin = 0;` comes before all that makes something.
-An account for another machine is made with `REQUIRE SSL`, unless `--no-require-ssl` is given.
+An account for another machine has `REQUIRE SSL`, also where it is there; with `--no-require-ssl` it has
+`REQUIRE NONE`.
 What it is good for is in the [security model](security-model.md).
 """
 

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.servers.sockets.mysqld import LIMIT, PATIENCE, Mysqld, endpoint, refused
+from tuner.cli.options import endpoint as where_from
+from tuner.config.schema import Config, ServerSection
+from tuner.servers import sockets
 from tuner.servers.connect import Endpoint, Session
 
 
@@ -116,6 +119,68 @@ def test_a_host_that_is_no_name_is_said() -> None:
     said, _ = refused(Session(Endpoint(user="innobrim", host="db..example")))
 
     assert "'db..example' is no host name" in said
+
+
+@pytest.fixture
+def usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Return two places where a socket is looked for."""
+    places = tmp_path / "first" / "s", tmp_path / "second" / "s"
+    for one in places:
+        one.parent.mkdir(mode=0o755)
+    monkeypatch.setattr(sockets, "SOCKETS", tuple(map(str, places)))
+    monkeypatch.delenv("MYSQL_UNIX_PORT", raising=False)
+    return places
+
+
+def test_a_socket_that_nothing_names_is_looked_for_at_each_connection(
+    tmp_path: Path, usual: tuple[Path, Path]
+) -> None:
+    """A daemon that was there before mysqld finds its socket once it is there, and where it comes to be."""
+    session = Session(endpoint_of(tmp_path))
+    said, _ = refused(session)
+    assert "no unix socket" in said
+    assert "name its socket" in said
+
+    for place in reversed(usual):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(place))
+            listener.listen()
+            server = Mysqld(listener)
+            assert session.query("SELECT 1") == (("1",),)
+            assert str(place) in str(session.endpoint)
+            session.close()
+            server.end()
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_socket_that_anybody_can_have_made_is_not_guessed(
+    tmp_path: Path, usual: tuple[Path, Path], *, linked: bool
+) -> None:
+    """Whoever makes a socket where all can write, as in /tmp, is not spoken to, nor by a link."""
+    there = endpoint_of(tmp_path)
+    public = tmp_path / "public" / "s" if linked else usual[0]
+    public.parent.mkdir(exist_ok=True)
+    public.parent.chmod(0o1777)
+    if linked:
+        usual[0].symlink_to(public)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(public))
+        listener.listen()
+        server = Mysqld(listener)
+        assert "no unix socket" in refused(Session(there))[0]
+        assert "no unix socket" in refused(Session(endpoint_of(tmp_path)))[0]
+        named = Session(Endpoint(user="innobrim", socket=str(public), timeout=LIMIT))
+        assert named.query("SELECT 1") == (("1",),)
+        named.close()
+        server.end()
+
+
+def endpoint_of(tmp_path: Path) -> Endpoint:
+    """Return where an option file leads that says localhost and no more."""
+    file = tmp_path / "my.cnf"
+    file.write_text("[client]\nuser=innobrim\nhost=localhost\n")
+    file.chmod(0o600)
+    return where_from(Config(server=ServerSection(defaults_file=str(file), timeout=LIMIT)))
 
 
 def test_a_unix_socket_is_preferred(tmp_path: Path) -> None:
