@@ -232,3 +232,23 @@ def test_no_set_reaches_another_mariadb_of_the_same_name(lsn: int, monkeypatch: 
     assert sets(session) == []
     assert "with another log" in receipt.error
     server.close()
+
+
+@pytest.mark.parametrize("odd", ["", "abc", "1e999", "inf", "1_000", "\u0661", "9" * 400, "9" * 5000, "-1"])
+def test_a_number_without_sense_before_a_write_ends_in_words(
+    odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a new connection says its log's number is, nothing is written, and the receipt says why."""
+    session = Moved()
+    server = MySQLServer(session.endpoint, SimClock(start=50.0), session=session)
+    monkeypatch.setattr(RedoCapacityAdapter, "lasting", False)
+    session.counters["log_lsn_last_checkpoint"] = 8_000_000
+    first = good(server)
+    session.move(first.identity)
+    session.counters["log_lsn_current"] = odd  # type: ignore[assignment]  # what no server says
+    receipt = server.apply(STEPS, Capacity(300, 600))
+
+    assert receipt.done == 0
+    assert receipt.error
+    assert sets(session) == []
+    server.close()

@@ -15,6 +15,7 @@ from tuner.servers.adapter import OFF, Adapter
 from tuner.servers.answers import Answers
 from tuner.servers.connect import Session
 from tuner.servers.port import ServerError
+from tuner.servers.sound import plain
 
 SAME_START_SECONDS = 5.0
 """A start of mysqld that comes out this near to another is the same one; uptime counts whole seconds."""
@@ -100,12 +101,13 @@ class Identity:
 
         Raises:
             ServerError: another server answers, or none.
+            ValueError: its log sequence number is no number.
             pymysql.MySQLError: the server refused the statement.
         """
         last = self._last
         if last is None or (session.current is not None and session.opened == self._read_in):
             return
-        answers = session.pairs(adapter.counter_query)
+        answers = plain(session.pairs(adapter.counter_query))
         named, lsn = answers.get("identity", ""), answers.get("log_lsn_current")
         before = last.sample
         back = lsn is not None and int(lsn) < before.lsn_checkpoint
