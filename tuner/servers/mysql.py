@@ -148,6 +148,7 @@ class MySQLServer:
             now, wall = self._clock.monotonic(), self._clock.wall()
             off = adapter.off(answers)
             self._turn_on(off)
+            self._lock.saw(elsewhere=answers.get("writer") == "0")
             answers |= self._session.pairs(adapter.status_query)
             if off and adapter.last_resort(answers):
                 answers |= self._engine.read(self._session, now)
