@@ -40,6 +40,7 @@ class Seen(Struct, frozen=True):
         sample: the reading.
         number: ``server_id``; empty where that is not known.
         cluster: it is a node of a Galera cluster, whose nodes can be copies of each other.
+        kept: it came over the connection of the reading before.
     """
 
     named: str
@@ -47,6 +48,7 @@ class Seen(Struct, frozen=True):
     sample: Sample
     number: str = ""
     cluster: bool = False
+    kept: bool = False
 
 
 class Identity:
@@ -84,6 +86,7 @@ class Identity:
             sample=sample,
             number=answers.get("server_id", ""),
             cluster=answers.get("wsrep_on", "0") not in OFF,
+            kept=session.opened == self._read_in,
         )
         self._read_in, last, self._last = session.opened, self._last, now
         if adapter.lasting:
@@ -93,7 +96,7 @@ class Identity:
         elif not self._same(last, now):
             begun = round(sample.wall - sample.uptime)
             twin = now.named in {last.named, self._known}
-            self._known = f"{now.named}, started at {begun}" if twin else now.named
+            self._known = f"{self.name or now.named}, started at {begun}" if twin else now.named
         return replace(sample, identity=self._known)
 
     def see(self, session: Session, adapter: Adapter) -> None:
@@ -151,6 +154,11 @@ def _counts_on(last: Seen, now: Seen) -> bool:
 
 
 def _elapsed(last: Seen, now: Seen) -> float:
-    """Return the seconds between two readings, by the clock of ours that counted more."""
+    """Return the seconds between two readings, by the clock that counted more.
+
+    Ours may both stand still, as on a suspended machine; the server's counts over one connection alone, since
+    another server may have been up for longer.
+    """
     before, after = last.sample, now.sample
-    return max(after.monotonic - before.monotonic, after.wall - before.wall, 0.0)
+    served = after.uptime - before.uptime if now.kept else 0.0
+    return max(after.monotonic - before.monotonic, after.wall - before.wall, served, 0.0)
