@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from lab.bench.ledger import Ledger
-from lab.prove import audit, mutants
-from lab.prove.__main__ import main
+from lab.prove import audit, hostile, mutants
+from lab.prove.__main__ import TOOLS, main
 from lab.prove.audit import Scan, Verdict, scan
 
 LOCK = "one==1.0 \\\n    --hash=sha256:00\nTwo-x==2.1 \\\n    --hash=sha256:11\n"
@@ -95,6 +95,28 @@ def test_the_exit_code_is_the_worst_locks(
     assert ended.exit_code == code, ended.output
     page = (tmp_path / audit.PAGE).read_text()
     assert all(f"**{one}**" in page for one in verdicts)
+
+
+@pytest.mark.parametrize("part", ["hostile", "all"])
+@pytest.mark.parametrize(
+    ("well", "audited", "code"), [(True, 0, 0), (False, 0, 1), (False, 3, 1), (True, 3, 3)]
+)
+def test_a_breach_beside_a_hostile_server_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, audited: int, code: int, *, well: bool
+) -> None:
+    """Alone or among all parts, whatever the others come to, what was not as promised ends with 1."""
+
+    def nothing(*_given: object, **_named: object) -> bool:
+        return True
+
+    for one in ("noharm", "hold", "surge", "load", "recovery", "soak", "mutants"):
+        monkeypatch.setattr(f"lab.prove.{one}.run", nothing)
+    monkeypatch.setattr("lab.prove.__main__._suites", nothing)
+    monkeypatch.setitem(TOOLS, "audit", lambda _results: audited)
+    monkeypatch.setattr(hostile, "run", lambda *_given, **_named: well)
+    ended = CliRunner().invoke(main, ["--part", part, "--results", str(tmp_path)], prog_name="lab.prove")
+
+    assert ended.exit_code == (code if part == "all" else int(not well)), ended.output
 
 
 def item(line: int, outcome: str | None) -> str:
