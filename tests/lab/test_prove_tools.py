@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -162,3 +164,26 @@ def test_a_finished_module_is_not_tried_again(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(mutants, "digest", lambda _target: "another")
     mutants.run(ledger, told=lambda _: None)
     assert len(tried) == 2 * len(mutants.TARGETS)
+
+
+def test_every_open_module_has_its_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module with many changes leaves time for the others, and what one does not need goes to the rest."""
+    clock, shares = [0.0], []
+
+    def carried_on(target: mutants.Target, _mark: str, until: float) -> mutants.Tally:
+        shares.append(until - clock[0])
+        clock[0] = until if target != mutants.TARGETS[0] else clock[0]
+        return mutants.Tally(2, 2 if target == mutants.TARGETS[0] else 1, ())
+
+    monkeypatch.setattr(mutants, "_carried_on", carried_on)
+    monkeypatch.setattr(
+        mutants,
+        "time",
+        SimpleNamespace(monotonic=lambda: clock[0], strftime=time.strftime, gmtime=time.gmtime),
+    )
+    many = len(mutants.TARGETS)
+    for _ in range(2):
+        assert not mutants.run(Ledger(tmp_path / mutants.FILE, resume=True), told=lambda _: None, minutes=1.0)
+
+    assert shares[0] == pytest.approx(60.0 / many)
+    assert shares[1:] == pytest.approx([60.0 / (many - 1)] * 2 * (many - 1))
