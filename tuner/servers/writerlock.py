@@ -50,9 +50,11 @@ WHO = (
     "SELECT id, user, host, user = SUBSTRING_INDEX(USER(), '@', 1),"
     f" COALESCE(IS_USED_LOCK(CONCAT('{WRITER_LOCK}.', id)) = id, 0),"
     f" COALESCE(IS_USED_LOCK(CONCAT('{WRITER_LOCK}.', CONNECTION_ID())) = CONNECTION_ID(), 0)"
+    " OR VERSION() NOT REGEXP '^5[.][56][.]'"
     f" FROM information_schema.processlist WHERE id = IS_USED_LOCK('{WRITER_LOCK}')"
 )
-"""Who has it: number, account, address, whether that account is ours, and whether it and we have a mark."""
+"""Who has it: number, account, address, whether that account is ours, whether it has a mark, and whether one
+would last: ours does, or the server is none of those that keep one lock for a session."""
 
 
 class Holder(Struct, frozen=True):
