@@ -32,6 +32,9 @@ PROBES = frozenset({"/livez", "/readyz"})
 PROBE_PLACES = 16
 """Connections over ``CONNECTIONS`` that are taken for probes alone."""
 
+PROBE_PLACES_OF_A_PEER = 4
+"""Of these, for each address of another machine."""
+
 PROBE_SECONDS = 1.0
 """A request over such a connection must have come whole in this time, seconds."""
 
@@ -116,12 +119,15 @@ class Places:
 
     def take(self, peer: str) -> bool:
         """Take a place; False where there is none left for this peer."""
-        mine = self._taken.get(peer, 0)
-        if self._sum >= self._most or (mine >= self._most_of_a_peer and not is_of_this_machine(peer)):
+        if self._sum >= self._most or self.has_its_share(peer):
             return False
-        self._taken[peer] = mine + 1
+        self._taken[peer] = self._taken.get(peer, 0) + 1
         self._sum += 1
         return True
+
+    def has_its_share(self, peer: str) -> bool:
+        """Tell whether a peer of another machine has as many as one may."""
+        return self._taken.get(peer, 0) >= self._most_of_a_peer and not is_of_this_machine(peer)
 
     def give_back(self, peer: str) -> None:
         """Give one place back."""
@@ -136,7 +142,7 @@ class ProbePlaces(Places):
 
     def __init__(self) -> None:
         """Begin with none taken."""
-        super().__init__(PROBE_PLACES, PROBE_PLACES)
+        super().__init__(PROBE_PLACES, PROBE_PLACES_OF_A_PEER)
 
 
 @dataclass(slots=True)

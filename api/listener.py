@@ -90,6 +90,7 @@ class Listener(uvicorn.Server):
         self._refused = refused
         self._places = Places()
         self._for_probes = ProbePlaces()
+        self._probes: dict[_Probe, None] = {}
         self._arrivals = Rate() if context is None else Rate(HANDSHAKES_PER_SECOND, HANDSHAKES_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._accepts = True
@@ -143,7 +144,7 @@ class Listener(uvicorn.Server):
             return
         peer = peer_of(str(address[0])) if isinstance(address, tuple) else ""
         why = self._no_place(peer, loop.time())
-        if why is not None and not self._for_probes.take(peer):
+        if why is not None and not self._takes_probe(peer):
             self._refused(why)
             _turn_away(connection, encrypted=self.context is not None)
             return
@@ -157,12 +158,31 @@ class Listener(uvicorn.Server):
             return Refusal.RATE
         return None if self._places.take(peer) else Refusal.CONNECTIONS
 
+    def _takes_probe(self, peer: str) -> bool:
+        """Take a probe's place; where none is free, of who has kept its request back for longest.
+
+        A probe sends its request at once. A peer's own go before those of others.
+        """
+        if self._for_probes.take(peer):
+            return True
+        own = self._for_probes.has_its_share(peer)
+        for probe in sorted(self._probes, key=lambda one: one.peer != peer):
+            if probe.keeps_waiting and (probe.peer == peer or not own):
+                probe.drop()
+                self._refused(Refusal.CONNECTIONS)
+                return self._for_probes.take(peer)
+        return False
+
     async def _serve_one(
         self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str, *, for_probes: bool
     ) -> None:
         """Hand a connection over to its protocol, which gives the place back when it is lost."""
         made: list[Connection] = []
-        give_back = partial((self._for_probes if for_probes else self._places).give_back, peer)
+        give_back: Callable[[], None] = partial(self._places.give_back, peer)
+        if for_probes:
+            probe = _Probe(peer, made, asyncio.current_task(), self._probe_lost)
+            self._probes[probe] = None
+            give_back = probe.give_back
 
         def protocol() -> Connection:
             made.append(
@@ -189,6 +209,46 @@ class Listener(uvicorn.Server):
         finally:
             if not made or not made[0].was_made:
                 give_back()
+
+    def _probe_lost(self, probe: _Probe) -> None:
+        del self._probes[probe]
+        self._for_probes.give_back(probe.peer)
+
+
+class _Probe:
+    """A connection that has a probe's place, from the moment it is served."""
+
+    def __init__(
+        self,
+        peer: str,
+        made: list[Connection],
+        task: asyncio.Task[None] | None,
+        lost: Callable[[_Probe], None],
+    ) -> None:
+        self.peer = peer
+        self._made = made
+        self._task = task
+        self._lost = lost
+        self._has_place = True
+
+    @property
+    def keeps_waiting(self) -> bool:
+        """Tell whether its request is still to come whole, or its TLS handshake to be done."""
+        return not (self._made and self._made[0].was_made) or self._made[0].keeps_waiting
+
+    def drop(self) -> None:
+        """End the connection, and give its place back at once."""
+        self.give_back()
+        if self._made and self._made[0].was_made:
+            self._made[0].transport.abort()
+        elif self._task is not None:
+            self._task.cancel()
+
+    def give_back(self) -> None:
+        """Give the place back; once, however often it is called."""
+        if self._has_place:
+            self._has_place = False
+            self._lost(self)
 
 
 def _turn_away(connection: socket.socket, *, encrypted: bool) -> None:

@@ -107,6 +107,11 @@ class Connection(H11Protocol):
         self._refused(Refusal.MALFORMED)
         self._answer_last(ApiError("malformed", f"{msg.rstrip('.')}, or its header is too large"))
 
+    @property
+    def keeps_waiting(self) -> bool:
+        """Tell whether a request is still to come whole, its first byte or its last."""
+        return self._requests == 0 and self.conn.their_state in _COMING and not self.transport.is_closing()
+
     def shutdown(self) -> None:
         """End when the daemon does; a connection in no state for that does not keep the others open."""
         try:

@@ -24,6 +24,11 @@ innobrim/*) ;;
 esac
 
 docker version >/dev/null 2>&1 || fail "no Docker daemon answers: start it; where it is not installed: make servers"
+# Docker asks a public registry for what is not on this machine, where anybody may have that name.
+case "$BASE" in
+*@sha256:*) ;;
+innobrim/*) docker image inspect "$BASE" >/dev/null 2>&1 || fail "BASE=$BASE: not on this machine: make servers makes it" ;;
+esac
 
 wheels=$(deploy/wheels.sh)
 # /var/tmp: /tmp may be kept in memory, and wheels and layers are large.

@@ -115,7 +115,7 @@ def main(
         owner = next(name for name, named in OF_SUITES.items() if suite in named)
         raise click.UsageError(f"--suite {suite}: only of --part {owner}")
     results.mkdir(parents=True, exist_ok=True)
-    code = 0
+    codes = {0}
     try:
         for name in PARTS if part == "all" else filter(None, (part,)):
             if name == "soak":
@@ -123,9 +123,9 @@ def main(
             elif name in OF_SUITES:
                 _suites(name, results, image, suite, trial=trial)
             elif name in TOOLS:
-                code = TOOLS[name](results)
+                codes.add(TOOLS[name](results))
             else:
-                _run(name, results, image, resume=resume, trial=trial)
+                codes.add(_run(name, results, image, resume=resume, trial=trial))
     except (LabServerError, PlanError, HeldError, ReportError) as error:
         raise click.ClickException(str(error)) from error
     finally:
@@ -133,7 +133,7 @@ def main(
             click.echo(f"wrote {write(results)}")
         for one in (audit, mutants):
             click.echo(f"wrote {one.write(results, read_rows(results / one.FILE))}")
-    sys.exit(code)
+    sys.exit(1 if 1 in codes else max(codes))
 
 
 def _suites(part: str, results: Path, image: str, suite: str | None, *, trial: bool) -> None:
@@ -157,13 +157,14 @@ TOOLS = {"mutants": _mutants, "audit": _audit}
 """Parts that look at the program and not at a server; each returns its exit code."""
 
 
-def _run(part: str, results: Path, image: str, *, resume: bool, trial: bool) -> None:
+def _run(part: str, results: Path, image: str, *, resume: bool, trial: bool) -> int:
+    """Run a part beside a server and return its exit code."""
     if part == "no-harm":
         noharm.run(results, told=click.echo)
-        return
+        return 0
     if part == "hostile":
-        hostile.run(results, minutes=hostile.TRIAL_MINUTES if trial else hostile.MINUTES, told=click.echo)
-        return
+        minutes = hostile.TRIAL_MINUTES if trial else hostile.MINUTES
+        return 0 if hostile.run(results, minutes=minutes, told=click.echo) else 1
     ledger = Ledger(results / f"{part}.jsonl", resume=resume)
     if part == "hold":
         hold.run(ledger, image)
@@ -173,6 +174,7 @@ def _run(part: str, results: Path, image: str, *, resume: bool, trial: bool) -> 
         load.run(ledger, image, trial=trial)
     else:
         recovery.run(ledger, image, trial=trial)
+    return 0
 
 
 def _bench(results: Path, image: str, names: Sequence[str]) -> None:

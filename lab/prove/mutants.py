@@ -78,19 +78,19 @@ class Tally(NamedTuple):
 
 
 def run(ledger: Ledger, *, told: Callable[[str], None], minutes: float = MINUTES) -> bool:
-    """Go on with every module's changes, for so many minutes; tell whether all are done.
+    """Go on with every module's changes, in equal shares of so many minutes; tell whether all are done.
 
     Raises:
         click.ClickException: the tests fail without a change, or cosmic-ray does not run.
     """
     until = time.monotonic() + 60.0 * minutes
+    keys = [(target, {"module": target.module, "digest": digest(target)}) for target in TARGETS]
+    still_open = [(target, key) for target, key in keys if ledger.find(**key, finished=True) is None]
     done = True
-    for target in TARGETS:
-        key = {"module": target.module, "digest": digest(target)}
-        known = ledger.find(**key, finished=True)
-        if known is not None:
-            continue
-        tally = _carried_on(target, key["digest"], until)
+    for number, (target, key) in enumerate(still_open):
+        now = time.monotonic()
+        share = (until - now) / (len(still_open) - number)
+        tally = _carried_on(target, key["digest"], now + share)
         if tally is None:
             done = False
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import threading
 from collections.abc import Iterator
 
 import httpx
@@ -66,6 +67,41 @@ def test_probes_have_places_of_their_own(full: int) -> None:
     refused = httpx.get(f"{url}/v1/status", trust_env=False, timeout=10.0)
     assert (refused.status_code, refused.headers["connection"]) == (503, "close")
     assert "probes" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /liv"], ids=["silent", "half a request"])
+def test_probes_are_answered_beside_peers_that_keep_them_waiting(full: int, sent: bytes) -> None:
+    """However many hold connections without a whole request, or come anew at once, a probe is answered."""
+    url, over = f"http://127.0.0.1:{full}/livez", threading.Event()
+
+    def holds() -> None:
+        while not over.is_set():
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", full), timeout=10.0) as held,
+            ):
+                held.sendall(sent)
+                while not over.is_set() and held.recv(4096):
+                    continue
+
+    threads = [threading.Thread(target=holds, daemon=True) for _ in range(limits.PROBE_PLACES + 4)]
+    for thread in threads:
+        thread.start()
+    try:
+        codes = [httpx.get(url, trust_env=False, timeout=10.0).status_code for _ in range(20)]
+    finally:
+        over.set()
+
+    assert codes == [200] * 20
+
+
+def test_a_peer_of_another_machine_has_few_places_of_probes() -> None:
+    """One machine leaves most of them to others; this machine may have all."""
+    places = limits.ProbePlaces()
+
+    assert [places.take("10.0.0.1") for _ in range(5)] == [True] * 4 + [False]
+    assert all(places.take("127.0.0.1") for _ in range(limits.PROBE_PLACES - 4))
+    assert not places.take("10.0.0.2")
 
 
 def test_no_peer_takes_every_stream(board: Board) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import ssl
@@ -11,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from api.limits import CONNECTIONS, PROBE_PLACES
 from api.refusals import Refusal
 from api.server import ApiServer, ApiServerError
 from api.tls import Certificate
@@ -93,6 +95,16 @@ def test_what_is_not_encrypted_is_not_answered(served: tuple[int, ApiServer]) ->
     with pytest.raises(httpx.HTTPError):
         httpx.get(f"http://127.0.0.1:{served[0]}/livez", trust_env=False, timeout=20.0)
     assert get(served[0], "one") == 200
+
+
+def test_probes_are_answered_beside_handshakes_that_are_never_done(served: tuple[int, ApiServer]) -> None:
+    """Connections that begin no handshake hold no place that a probe needs, and the server ends in time."""
+    port, _ = served
+    with contextlib.ExitStack() as stack:
+        for _ in range(CONNECTIONS + PROBE_PLACES + 4):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20.0))
+
+        assert [get(port, "one") for _ in range(3)] == [200] * 3
 
 
 @pytest.mark.parametrize("missing", ["certificate", "key"])

@@ -81,3 +81,23 @@ def test_an_image_whose_base_is_no_digest_is_not_built(base: str) -> None:
     assert ended.returncode == 1
     assert "sha256" in ended.stderr
     assert re.search(r"^ARG BASE$", (build.parent / "Dockerfile").read_text(), re.MULTILINE)
+
+
+def test_an_image_of_ours_that_is_not_here_is_asked_for_nowhere(tmp_path: Path) -> None:
+    """Anybody may have our images' names in a registry: without one on this machine nothing is built."""
+    docker, asked = tmp_path / "docker", tmp_path / "asked"
+    docker.write_text(f'#!/bin/sh\necho "$*" >> {asked}\ntest "$1" = version\n')
+    docker.chmod(0o755)
+    ended = subprocess.run(  # noqa: S603 - ours
+        ["/bin/bash", ROOT / "deploy" / "container" / "build.sh"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "BASE": "innobrim/systemd:252", "BIN": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+
+    assert ended.returncode == 1
+    assert "innobrim/systemd:252" in ended.stderr
+    assert "make servers" in ended.stderr
+    assert asked.read_text().splitlines() == ["version", "image inspect innobrim/systemd:252"]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from lab.bench.ledger import Ledger
-from lab.prove import audit, mutants
-from lab.prove.__main__ import main
+from lab.prove import audit, hostile, mutants
+from lab.prove.__main__ import TOOLS, main
 from lab.prove.audit import Scan, Verdict, scan
 
 LOCK = "one==1.0 \\\n    --hash=sha256:00\nTwo-x==2.1 \\\n    --hash=sha256:11\n"
@@ -97,6 +99,28 @@ def test_the_exit_code_is_the_worst_locks(
     assert all(f"**{one}**" in page for one in verdicts)
 
 
+@pytest.mark.parametrize("part", ["hostile", "all"])
+@pytest.mark.parametrize(
+    ("well", "audited", "code"), [(True, 0, 0), (False, 0, 1), (False, 3, 1), (True, 3, 3)]
+)
+def test_a_breach_beside_a_hostile_server_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, audited: int, code: int, *, well: bool
+) -> None:
+    """Alone or among all parts, whatever the others come to, what was not as promised ends with 1."""
+
+    def nothing(*_given: object, **_named: object) -> bool:
+        return True
+
+    for one in ("noharm", "hold", "surge", "load", "recovery", "soak", "mutants"):
+        monkeypatch.setattr(f"lab.prove.{one}.run", nothing)
+    monkeypatch.setattr("lab.prove.__main__._suites", nothing)
+    monkeypatch.setitem(TOOLS, "audit", lambda _results: audited)
+    monkeypatch.setattr(hostile, "run", lambda *_given, **_named: well)
+    ended = CliRunner().invoke(main, ["--part", part, "--results", str(tmp_path)], prog_name="lab.prove")
+
+    assert ended.exit_code == (code if part == "all" else int(not well)), ended.output
+
+
 def item(line: int, outcome: str | None) -> str:
     """Return a line of a session's dump."""
     change = {"start_pos": [line, 0], "operator_name": "core/NumberReplacer"}
@@ -140,3 +164,26 @@ def test_a_finished_module_is_not_tried_again(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(mutants, "digest", lambda _target: "another")
     mutants.run(ledger, told=lambda _: None)
     assert len(tried) == 2 * len(mutants.TARGETS)
+
+
+def test_every_open_module_has_its_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module with many changes leaves time for the others, and what one does not need goes to the rest."""
+    clock, shares = [0.0], []
+
+    def carried_on(target: mutants.Target, _mark: str, until: float) -> mutants.Tally:
+        shares.append(until - clock[0])
+        clock[0] = until if target != mutants.TARGETS[0] else clock[0]
+        return mutants.Tally(2, 2 if target == mutants.TARGETS[0] else 1, ())
+
+    monkeypatch.setattr(mutants, "_carried_on", carried_on)
+    monkeypatch.setattr(
+        mutants,
+        "time",
+        SimpleNamespace(monotonic=lambda: clock[0], strftime=time.strftime, gmtime=time.gmtime),
+    )
+    many = len(mutants.TARGETS)
+    for _ in range(2):
+        assert not mutants.run(Ledger(tmp_path / mutants.FILE, resume=True), told=lambda _: None, minutes=1.0)
+
+    assert shares[0] == pytest.approx(60.0 / many)
+    assert shares[1:] == pytest.approx([60.0 / (many - 1)] * 2 * (many - 1))

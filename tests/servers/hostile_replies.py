@@ -31,6 +31,9 @@ STATEMENTS = 30
 
 TRIES = 20
 
+WRITE_ANEW = 9
+"""Last digit of the numbers of replies that are for a write over a new connection."""
+
 PAIR = Capacity(400, 800)
 STEPS = (("innodb_io_capacity_max", 800), ("innodb_io_capacity", 400))
 
@@ -77,15 +80,21 @@ def reads(server: MySQLServer) -> bool:
     return False
 
 
-def answered(server: MySQLServer, turn: Turn, case: Case, number: int) -> str:
+def answered(server: MySQLServer, session: Session, turn: Turn, case: Case, number: int) -> str:
     """Give one odd reply to one of the port's calls; return what is wrong with what it came to, or nothing.
 
     Args:
         server: that knows its server already.
+        session: of its own; every second write goes over a connection made anew.
         turn: of the server that it asks.
         case: the odd reply.
         number: of the reply; tells which call it is for, and to which of its statements.
     """
+    turn.case = None
+    if number % 10 == WRITE_ANEW:
+        session.drop()
+        with suppress(ServerError):
+            session.query("SELECT GET_LOCK('x', 0)")
     turn.case, turn.after = case, number % 3
     began = time.monotonic()
     try:
@@ -128,10 +137,11 @@ def main() -> None:
     turn = Turn()
     wrong: list[str] = []
     with listening(turn) as hostile:
-        server = MySQLServer(endpoint(hostile.listener), SystemClock(), session=session_to(hostile))
+        session = session_to(hostile)
+        server = MySQLServer(session.endpoint, SystemClock(), session=session)
         wrong += [] if reads(server) else ["it reads not even what is honest"]
         for number, case in enumerate(cases(given.seed, given.count)):
-            said = answered(server, turn, case, number)
+            said = answered(server, session, turn, case, number)
             wrong += [f"{case.kind} {case.seed}: {said}"] if said else []
         turn.case = None
         wrong += [] if reads(server) else ["it reads no more"]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.hostile import KINDS, Case, Hostile, cases
-from tests.servers.hostile_replies import BUSY, Turn, answered, listening, reads, session_to
+from tests.servers.hostile import KINDS, VALUES, Case, Hostile, cases
+from tests.servers.hostile_replies import BUSY, WRITE_ANEW, Turn, answered, listening, reads, session_to
 from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.clock import SystemClock
 from tuner.servers.bounded import ERROR_CHARACTERS
@@ -53,14 +53,24 @@ def server(session: Session) -> Iterator[MySQLServer]:
 
 @pytest.mark.parametrize("part", range(4))
 def test_no_reply_breaks_a_reading_or_a_write(
-    hostile: Hostile, turn: Turn, server: MySQLServer, part: int
+    hostile: Hostile, turn: Turn, session: Session, server: MySQLServer, part: int
 ) -> None:
     """Of 200 odd replies each ends in a sample that can be so, or in words; in time; and no file is sent."""
     for number, case in enumerate(cases(SEED + part, REPLIES // 4)):
-        assert answered(server, turn, case, number) == "", case
+        assert answered(server, session, turn, case, number) == "", case
     turn.case = None
     assert reads(server)
     assert hostile.files == []
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_no_odd_word_breaks_a_write_over_a_new_connection(
+    turn: Turn, session: Session, server: MySQLServer, kind: str
+) -> None:
+    """Whoever is asked before the write who it is may answer what it likes: the receipt says it in words."""
+    for seed in range(12):
+        assert answered(server, session, turn, Case(kind, seed), WRITE_ANEW) == "", seed
+    assert turn.case is None
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -31,10 +31,18 @@ FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/servers/*mariadb*.jso
 
 
 class Beside:
-    """A daemon beside whatever answers at its address; ``reads`` gives what it takes that for."""
+    """A daemon beside whatever answers at its address; ``reads`` gives what it takes that for.
+
+    ``over_another`` has the next reading come over a connection of its own.
+    """
 
     def __init__(self, name: str = "") -> None:
         self.identity, self.session = Identity(name), Scripted()
+
+    def over_another(self) -> Beside:
+        """Lose the connection."""
+        self.session.opened += 1
+        return self
 
     def reads(
         self,
@@ -106,14 +114,14 @@ def test_two_stateful_sets_with_a_mariadb_0_are_two_servers(up: float, lsn: int)
     """The same host name, port and directory, and a log that does not go on: the daemon hears of another."""
     beside = Beside()
     first = beside.reads(POD, 0.0, up=DAY)
-    other = beside.reads(POD, 20.0, up=up, lsn=lsn, rows=5000)
+    other = beside.over_another().reads(POD, 20.0, up=up, lsn=lsn, rows=5000)
 
     assert first == POD
     assert other != first
     assert other.startswith(POD)
     assert beside.reads(POD, 21.0, up=up + 1.0, lsn=lsn + 1000, rows=5100) == other
     assert beside.identity.of_facts(MARIADB, POD) == other
-    assert beside.reads(POD, 30.0, up=DAY + 30.0) not in {first, other}, (
+    assert beside.over_another().reads(POD, 30.0, up=DAY + 30.0) not in {first, other}, (
         "nobody can tell that it is the first"
     )
 
@@ -185,6 +193,30 @@ def test_every_mariadb_is_known_as_it_was(path: Path) -> None:
     assert good(server).identity == facts.identity
 
 
+@pytest.mark.parametrize("name", ["", "orders"])
+@pytest.mark.parametrize("seconds", [10.0, 600.0, 3 * DAY])
+def test_a_machine_whose_clocks_stood_still_knows_its_server(name: str, seconds: float) -> None:
+    """Both of our clocks stopped while mysqld worked on, and the connection lasted: it is the same server."""
+    beside = Beside(name)
+    first = beside.reads(POD, 0.0, up=DAY)
+    made, rows = int(200 * MEBIBYTE * seconds), 10**9 + int(100_000 * seconds)
+
+    assert beside.reads(POD, 1.0, up=DAY + seconds, lsn=LSN + made, rows=rows) == first == (name or POD)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_twin_is_none_the_less_one(*, again: bool) -> None:
+    """A twin with a longer log is another server, over a new connection and behind a proxy's old one."""
+    beside = Beside("orders")
+    first = beside.reads(POD, 0.0, up=DAY)
+    rows = 2 * 10**9 if again else 5000
+    beside = beside.over_another() if again else beside
+    other = beside.reads(POD, 1.0, up=5 * DAY, lsn=2 * LSN, rows=rows)
+
+    assert other != first
+    assert other.startswith("orders, started at ")
+
+
 class Moved(Scripted):
     """A session behind an address that another server takes between a reading and a write."""
 
@@ -231,4 +263,24 @@ def test_no_set_reaches_another_mariadb_of_the_same_name(lsn: int, monkeypatch: 
 
     assert sets(session) == []
     assert "with another log" in receipt.error
+    server.close()
+
+
+@pytest.mark.parametrize("odd", ["", "abc", "1e999", "inf", "1_000", "\u0661", "9" * 400, "9" * 5000, "-1"])
+def test_a_number_without_sense_before_a_write_ends_in_words(
+    odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a new connection says its log's number is, nothing is written, and the receipt says why."""
+    session = Moved()
+    server = MySQLServer(session.endpoint, SimClock(start=50.0), session=session)
+    monkeypatch.setattr(RedoCapacityAdapter, "lasting", False)
+    session.counters["log_lsn_last_checkpoint"] = 8_000_000
+    first = good(server)
+    session.move(first.identity)
+    session.counters["log_lsn_current"] = odd  # type: ignore[assignment]  # what no server says
+    receipt = server.apply(STEPS, Capacity(300, 600))
+
+    assert receipt.done == 0
+    assert receipt.error
+    assert sets(session) == []
     server.close()

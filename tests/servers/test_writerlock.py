@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import subprocess
 import sys
@@ -268,3 +270,166 @@ def test_an_innobrims_session_is_marked_before_it_has_the_lock(
     (asked,) = [one for one in session.asked if "GET_LOCK" in one]
 
     assert asked.index("CONNECTION_ID()") < asked.index(f"'{WRITER_LOCK}'")
+
+
+LONG = "mariadb-0.mariadb.production.svc.cluster.local:3306:/srv/mysql/instances/production-orders-01/data/"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@pytest.mark.parametrize("identity", [LONG, "x" * 91, "x" * 1024, "b\u00fccher" * 20, "\udcff" * 40])
+def test_a_long_identity_has_a_lock_as_well(identity: str) -> None:
+    """However long a server's name is, one process of a host has its lock, and another server's is free."""
+    name = f"{WRITER_LOCK}.{identity}{uuid4()}"
+    one, other = HostLock(), HostLock()
+
+    assert one.take(name)
+    assert not other.take(name)
+    assert other.take(f"{name}x")
+    one.release()
+    other.release()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@pytest.mark.parametrize(
+    ("number", "taken"), [(errno.EAFNOSUPPORT, True), (errno.EPERM, True), (errno.EMFILE, False)]
+)
+@pytest.mark.parametrize("where", ["made", "bound"])
+def test_only_a_system_without_such_locks_gives_one_unasked(
+    monkeypatch: pytest.MonkeyPatch, number: int, where: str, *, taken: bool
+) -> None:
+    """Where the address could not be had for another reason, the lock is not taken."""
+
+    class Failing(socket.socket):
+        def __init__(self, *given: int) -> None:
+            if where == "made":
+                raise OSError(number, "no socket")
+            super().__init__(*given)
+
+        def bind(self, _address: object) -> None:
+            raise OSError(number, "no address")
+
+    monkeypatch.setattr(socket, "socket", Failing)
+
+    assert HostLock().take(f"{WRITER_LOCK}.{uuid4()}") is taken
+
+
+LISTENER = HOLDER.replace("print", "held.listen()\nprint")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@pytest.mark.parametrize(
+    ("program", "user", "stranger"),
+    [(HOLDER, None, True), (LISTENER, None, False), (LISTENER, 65534, True)],
+    ids=["no InnoBrim", "maybe one of ours", "another user's"],
+)
+def test_a_stranger_with_the_hosts_lock_is_told(
+    server: MySQLServer, session: Scripted, program: str, user: int | None, *, stranger: bool
+) -> None:
+    """A process of another user, or one that does not listen, is no InnoBrim; the loop is held even so."""
+    if user is not None and os.geteuid() != 0:
+        pytest.skip("only root runs a process as another user")
+    session.fails["GET_LOCK"] = REFUSED
+    server._lock.identity = IDENTITY
+    server.claims_writer = True
+    command = ["/usr/bin/env", "python3", "-c", program, f"{WRITER_LOCK}.{IDENTITY}"]
+    with subprocess.Popen(  # noqa: S603 - our own words
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user, cwd="/"
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        good(server)
+        reading = good(server)
+        other.kill()
+
+    assert not reading.writer
+    assert reading.stranger is stranger
+    assert "this host" in reading.lock
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+def test_whoever_has_the_hosts_lock_is_known_however_often_others_ask(
+    session: Scripted, clock: SimClock
+) -> None:
+    """A daemon that has the lock is one to each daemon that asks, and never taken for a stranger."""
+    session.fails["GET_LOCK"] = REFUSED
+    first, second = (MySQLServer(session.endpoint, clock, session=session) for _ in range(2))
+    for one in (first, second):
+        one._lock.identity = IDENTITY
+        one.claims_writer = True
+    assert good(first).writer
+    for _ in range(200):
+        clock.advance_to(clock.monotonic() + CLAIM_SECONDS)
+        assert not good(second).writer
+        assert not good(second).stranger
+        assert good(first).writer
+    first.close()
+    second.close()
+
+
+STRANGE = (42, "app", "10.0.0.7:55123", 0, 0, 1)
+OURS = (42, "other_innobrim", "10.0.0.7:55123", 0, 1, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@pytest.mark.parametrize("row", [STRANGE, OURS], ids=["stranger", "InnoBrim"])
+@pytest.mark.parametrize("number", [1235, 1317, 1969, 3024, 1053, 1205])
+def test_a_named_stranger_is_told_whatever_becomes_of_get_lock(
+    server: MySQLServer, session: Scripted, clock: SimClock, number: int, row: tuple[object, ...]
+) -> None:
+    """Who has the server's lock is asked where only the host's was to be had, and again where it changes."""
+    session.fails["GET_LOCK"] = pymysql.OperationalError(number, "no")
+    session.variables["writer"], session.holders = "0", [row]
+    server._lock.identity = str(uuid4())
+    server.claims_writer = True
+    good(server)
+    found = good(server)
+
+    assert (found.writer, found.stranger) == (False, row is STRANGE)
+    session.holders = [OURS]
+    clock.advance_to(clock.monotonic() + CLAIM_SECONDS)
+    good(server)
+    assert not good(server).stranger
+    session.variables["writer"] = "1"
+    assert good(server).writer
+    server.close()
+
+
+@pytest.mark.parametrize("error", [None, *(pymysql.OperationalError(one, "no") for one in (1317, 1235))])
+def test_a_lock_that_another_was_seen_with_is_not_replaced(
+    server: MySQLServer, session: Scripted, clock: SimClock, error: Exception | None
+) -> None:
+    """A try that fails while another session has the server's lock changes nothing of who has it."""
+    session.lock, session.variables["writer"], session.holders = 0, "0", [STRANGE]
+    server.claims_writer = True
+    good(server)
+    assert good(server).stranger
+    if error is None:
+        session.lock = None  # type: ignore[assignment]  # what GET_LOCK answers after an error
+    else:
+        session.fails["GET_LOCK"] = error
+    for _ in range(3):
+        clock.advance_to(clock.monotonic() + CLAIM_SECONDS)
+        good(server)
+        found = good(server)
+        assert (found.writer, found.stranger) == (False, True)
+        assert "this host alone" not in found.lock
+    session.fails.clear()
+    session.lock, session.variables["writer"] = 1, "1"
+    clock.advance_to(clock.monotonic() + CLAIM_SECONDS)
+
+    assert good(server).writer
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+def test_a_try_that_was_cut_short_is_made_again_soon(
+    server: MySQLServer, session: Scripted, clock: SimClock
+) -> None:
+    """A statement that was killed says nothing of whether the server has locks."""
+    session.fails["GET_LOCK"] = pymysql.OperationalError(1317, "Query execution was interrupted")
+    server._lock.identity = str(uuid4())
+    server.claims_writer = True
+    assert "this host alone" in good(server).lock
+    session.fails.clear()
+    clock.advance_to(clock.monotonic() + CLAIM_SECONDS)
+
+    assert (good(server).writer, good(server).lock) == (True, "")

@@ -15,6 +15,7 @@ from tuner.servers.adapter import OFF, Adapter
 from tuner.servers.answers import Answers
 from tuner.servers.connect import Session
 from tuner.servers.port import ServerError
+from tuner.servers.sound import plain
 
 SAME_START_SECONDS = 5.0
 """A start of mysqld that comes out this near to another is the same one; uptime counts whole seconds."""
@@ -39,6 +40,7 @@ class Seen(Struct, frozen=True):
         sample: the reading.
         number: ``server_id``; empty where that is not known.
         cluster: it is a node of a Galera cluster, whose nodes can be copies of each other.
+        kept: it came over the connection of the reading before.
     """
 
     named: str
@@ -46,6 +48,7 @@ class Seen(Struct, frozen=True):
     sample: Sample
     number: str = ""
     cluster: bool = False
+    kept: bool = False
 
 
 class Identity:
@@ -83,6 +86,7 @@ class Identity:
             sample=sample,
             number=answers.get("server_id", ""),
             cluster=answers.get("wsrep_on", "0") not in OFF,
+            kept=session.opened == self._read_in,
         )
         self._read_in, last, self._last = session.opened, self._last, now
         if adapter.lasting:
@@ -92,7 +96,7 @@ class Identity:
         elif not self._same(last, now):
             begun = round(sample.wall - sample.uptime)
             twin = now.named in {last.named, self._known}
-            self._known = f"{now.named}, started at {begun}" if twin else now.named
+            self._known = f"{self.name or now.named}, started at {begun}" if twin else now.named
         return replace(sample, identity=self._known)
 
     def see(self, session: Session, adapter: Adapter) -> None:
@@ -100,12 +104,13 @@ class Identity:
 
         Raises:
             ServerError: another server answers, or none.
+            ValueError: its log sequence number is no number.
             pymysql.MySQLError: the server refused the statement.
         """
         last = self._last
         if last is None or (session.current is not None and session.opened == self._read_in):
             return
-        answers = session.pairs(adapter.counter_query)
+        answers = plain(session.pairs(adapter.counter_query))
         named, lsn = answers.get("identity", ""), answers.get("log_lsn_current")
         before = last.sample
         back = lsn is not None and int(lsn) < before.lsn_checkpoint
@@ -149,6 +154,11 @@ def _counts_on(last: Seen, now: Seen) -> bool:
 
 
 def _elapsed(last: Seen, now: Seen) -> float:
-    """Return the seconds between two readings, by the clock of ours that counted more."""
+    """Return the seconds between two readings, by the clock that counted more.
+
+    Ours may both stand still, as on a suspended machine; the server's counts over one connection alone, since
+    another server may have been up for longer.
+    """
     before, after = last.sample, now.sample
-    return max(after.monotonic - before.monotonic, after.wall - before.wall, 0.0)
+    served = after.uptime - before.uptime if now.kept else 0.0
+    return max(after.monotonic - before.monotonic, after.wall - before.wall, served, 0.0)

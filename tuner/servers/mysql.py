@@ -148,6 +148,7 @@ class MySQLServer:
             now, wall = self._clock.monotonic(), self._clock.wall()
             off = adapter.off(answers)
             self._turn_on(off)
+            self._lock.saw(elsewhere=answers.get("writer") == "0")
             answers |= self._session.pairs(adapter.status_query)
             if off and adapter.last_resort(answers):
                 answers |= self._engine.read(self._session, now)
@@ -201,6 +202,10 @@ class MySQLServer:
         except pymysql.MySQLError as failure:
             error, denied = in_words(failure), error_number(failure) in DENIED
             self._denied = denied
+        except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
+            self._session.drop()
+            said = f"{self._session.endpoint}: unexpected answer: {in_words(failure)}"
+            return self._receipt(started, wanted, done=done, error=said, asked=asked)
         try:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
                 0

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import os
 import socket
+import struct
 import sys
 
 import pymysql
 from msgspec import Struct
+from pymysql.constants import ER
 
 from tuner.clock import Clock
 from tuner.records import STRANGER
-from tuner.servers.causes import in_words
+from tuner.servers.causes import CUT_SHORT, error_number, in_words
 from tuner.servers.connect import Session, text
 from tuner.servers.port import Unreachable
 
@@ -24,8 +28,20 @@ CLAIM_SECONDS = 5.0
 AGAIN_SECONDS = 600.0
 """Between two tries where the server gave none and the host's is held in its place."""
 
+ADDRESS_BYTES = 107
+"""Longest address of a unix socket in Linux's abstract namespace."""
+
+NO_SUCH_LOCK = frozenset({errno.EAFNOSUPPORT, errno.EPERM, errno.EACCES})
+"""Errors of a system that lets the daemon have no such address at all."""
+
+NOBODY_LISTENS = frozenset({errno.ECONNREFUSED, errno.EAGAIN})
+"""Errors of an address that is taken, and where nobody takes who asks."""
+
 BREAKS = 2
 """Connections that end in a row as they ask for it, after which it is the asking that ends them."""
+
+PASSING = CUT_SHORT | {ER.SERVER_SHUTDOWN}
+"""The server's errors for a statement that it gives up this once."""
 
 TAKE = f"SELECT GET_LOCK(CONCAT('{WRITER_LOCK}.', CONNECTION_ID()), 0), GET_LOCK('{WRITER_LOCK}', 0)"
 """Takes the lock, and before it the mark of an InnoBrim's session; MySQL 5.6 keeps the last one alone."""
@@ -34,9 +50,11 @@ WHO = (
     "SELECT id, user, host, user = SUBSTRING_INDEX(USER(), '@', 1),"
     f" COALESCE(IS_USED_LOCK(CONCAT('{WRITER_LOCK}.', id)) = id, 0),"
     f" COALESCE(IS_USED_LOCK(CONCAT('{WRITER_LOCK}.', CONNECTION_ID())) = CONNECTION_ID(), 0)"
+    " OR VERSION() NOT REGEXP '^5[.][56][.]'"
     f" FROM information_schema.processlist WHERE id = IS_USED_LOCK('{WRITER_LOCK}')"
 )
-"""Who has it: number, account, address, whether that account is ours, and whether it and we have a mark."""
+"""Who has it: number, account, address, whether that account is ours, whether it has a mark, and whether one
+would last: ours does, or the server is none of those that keep one lock for a session."""
 
 
 class Holder(Struct, frozen=True):
@@ -54,7 +72,8 @@ class Holder(Struct, frozen=True):
 class HostLock:
     """A lock among the processes of this host (of its network namespace), gone with the process.
 
-    An address in Linux's abstract namespace of unix sockets: no file that a crash could leave behind.
+    An address in Linux's abstract namespace of unix sockets: no file that a crash could leave behind. Whoever
+    has it listens there, so that the kernel tells the next one whose process that is.
     """
 
     def __init__(self) -> None:
@@ -62,27 +81,64 @@ class HostLock:
         self._name = ""
 
     def take(self, name: str) -> bool:
-        """Take it, or keep it; False where another process has it.
+        """Take it, or keep it; False where another process has it, or the system has no room for it.
 
         A system without such addresses has no such lock: there the answer is yes.
         """
         if sys.platform != "linux" or (self._socket is not None and name == self._name):
             return True
         self.release()
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            made.bind(f"\0{name}")
+            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError as error:
+            return error.errno in NO_SUCH_LOCK
+        try:
+            made.bind(_address(name))
+            made.listen()
+            made.settimeout(0.0)
         except OSError as error:
             made.close()
-            return error.errno != errno.EADDRINUSE
+            return error.errno in NO_SUCH_LOCK
         self._socket, self._name = made, name
         return True
+
+    def answer(self) -> None:
+        """Let go whoever asked who has it, so that there is room for the next one; safe without it."""
+        try:
+            while self._socket is not None:
+                self._socket.accept()[0].close()
+        except OSError:
+            return
 
     def release(self) -> None:
         """Give it back; safe without it."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+
+def holder_of(name: str) -> Holder:
+    """Return who has this host's lock; root's processes and those of our own user may be an InnoBrim.
+
+    Any user may take an address, and one that does not listen there is no InnoBrim.
+    """
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+            asking.settimeout(0.0)
+            asking.connect(_address(name))
+            pid, uid, _ = struct.unpack("3i", asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    except OSError as error:
+        silent = error.errno in NOBODY_LISTENS
+        return Holder("a process of this host that is no InnoBrim" if silent else "", silent)
+    return Holder(f"process {pid} of user {uid} on this host", uid not in {0, os.geteuid()})
+
+
+def _address(name: str) -> bytes:
+    """Return the address for a name, by its digest where it is too long for one."""
+    given = b"\0" + name.encode("utf-8", "surrogatepass")
+    if len(given) <= ADDRESS_BYTES:
+        return given
+    return f"\0{WRITER_LOCK}.{hashlib.sha256(given).hexdigest()}".encode()
 
 
 class WriterLock:
@@ -106,6 +162,8 @@ class WriterLock:
         self._mine_in: object | None = None
         self._named = False
         self._refused_at: float | None = None
+        self._elsewhere = False
+        self._looked_at = 0.0
         self._again = 0.0
         self._broken = 0
 
@@ -117,7 +175,7 @@ class WriterLock:
     @property
     def said(self) -> str:
         """Return in words who has it, or why it is one of this host alone; empty where it is simply ours."""
-        if self.refused:
+        if self.refused or (self._elsewhere and self.holder is not None):
             found = self.holder or Holder()
             return f"{STRANGER if found.stranger else ''}{found.name}"
         return self.fallback if self._mine else ""
@@ -139,15 +197,24 @@ class WriterLock:
             self.give_back()
             return
         now = self._clock.monotonic()
+        self._host.answer()
         if self._mine and (self._named or now < self._again):
+            old = self.holder is None or now - self._looked_at >= CLAIM_SECONDS
+            if self._elsewhere and not self._named and old:
+                self._looked_at, self.holder = now, self._who()
             return
         if self._refused_at is not None and now - self._refused_at < CLAIM_SECONDS:
-            if self.holder is None and not self.fallback:
-                self.holder = self._who()
+            if self.holder is None:
+                self.holder = self._found()
             return
         taken = self._take(now)
         self._mine_in = self._session.current if taken else None
         self._refused_at, self.holder = (None, None) if taken else (now, None)
+
+    def saw(self, *, elsewhere: bool) -> None:
+        """Note whether a reading saw the server's lock with another session."""
+        if elsewhere is not self._elsewhere:
+            self._elsewhere, self.holder = elsewhere, None
 
     def give_back(self) -> None:
         """Give it to whoever asks next, which may be this session's successor; safe without it.
@@ -185,27 +252,42 @@ class WriterLock:
                 raise
             return self._without(now, f"the connection ends where GET_LOCK is asked for: {error}")
         except pymysql.MySQLError as error:
-            return self._without(now, f"the server refuses GET_LOCK: {in_words(error)}")
+            passing = error_number(error) in PASSING
+            why = f"the server refuses GET_LOCK: {in_words(error)}"
+            return self._without(now, why, again=CLAIM_SECONDS if passing else AGAIN_SECONDS)
         self._broken = 0
         given = rows[0][-1] if rows and rows[0] else None
         if given is None:
             return self._without(now, "GET_LOCK came to NULL")
         self.fallback, self._named = "", True
-        taken = bool(given == 1)
-        if taken:
-            self._host.release()
-        return taken
+        self._host.release()
+        return bool(given == 1)
 
-    def _without(self, now: float, why: str) -> bool:
-        self._broken, self._again = 0, now + AGAIN_SECONDS
+    def _without(self, now: float, why: str, *, again: float = AGAIN_SECONDS) -> bool:
+        """Take the host's lock; not beside a session that has the server's, and had it when asked before."""
+        self._broken = 0
+        if self.refused and not self.fallback and self._elsewhere:
+            return False
+        self._again = now + again
         self.fallback = f"{why}; the writer lock is one of this host alone"
         return self._of_host()
 
     def _of_host(self) -> bool:
         return self._host.take(f"{WRITER_LOCK}.{self.identity}")
 
+    def _found(self) -> Holder:
+        """Return who has the lock that was refused: a stranger, where another session's is not in the way.
+
+        Raises:
+            Unreachable: nothing answers in time.
+        """
+        if not self.fallback:
+            return self._who()
+        here = holder_of(f"{WRITER_LOCK}.{self.identity}")
+        return self._who() if here.stranger and self._elsewhere else here
+
     def _who(self) -> Holder:
-        """Return who has it; one of whom nothing can be told may be another InnoBrim.
+        """Return who has the server's; one of whom nothing can be told may be another InnoBrim.
 
         Raises:
             Unreachable: nothing answers in time.
