@@ -12,7 +12,7 @@ from msgspec import Struct
 from tuner.clock import Clock
 from tuner.records import STRANGER
 from tuner.servers.causes import in_words
-from tuner.servers.connect import Session, text
+from tuner.servers.connect import Session, text, whole
 from tuner.servers.port import Unreachable
 
 WRITER_LOCK = "innobrim.writer"
@@ -212,7 +212,7 @@ class WriterLock:
         """
         try:
             number, user, host, ours, marked, known = self._session.query(WHO)[0]
-            stranger = int(known) == 1 and int(ours) == 0 and int(marked) == 0
-            return Holder(f"connection {int(number)}, {text(user)}@{text(host)}", stranger)
+            stranger = whole(known) == 1 and whole(ours) == 0 and whole(marked) == 0
+            return Holder(f"connection {whole(number)}, {text(user)}@{text(host)}", stranger)
         except (pymysql.MySQLError, IndexError, ValueError, TypeError):
             return Holder()
