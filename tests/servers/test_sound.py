@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from decimal import Decimal
 from typing import Any
@@ -13,11 +14,12 @@ from tests.factory import C_NAME, FACTS, sample
 from tests.servers.scripted import Scripted, good
 from tuner.records import Capacity, Missed
 from tuner.servers import mysql
+from tuner.servers.bounded import PACKET_BYTES
 from tuner.servers.connect import whole
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.procedure import bounds, sets_low_water
-from tuner.servers.sound import LONGEST, sound, sound_facts
+from tuner.servers.sound import LONGEST, plain, sound, sound_facts
 
 ODD: list[tuple[str, Any]] = [
     ("io_capacity", 0),
@@ -115,6 +117,18 @@ def test_a_number_is_never_written_out_before_it_was_judged(value: object) -> No
 def test_what_servers_say_of_a_count_is_one(value: object, number: int) -> None:
     """A sum or a count is read to the last digit, whichever type the driver made of it."""
     assert whole(value) == number
+
+
+@pytest.mark.parametrize("ending", ["x", "7", "7x", "\n"])
+@pytest.mark.parametrize("filling", [" ", "\t\n", "_", ".", "-", " .", "7", "7 ", "\u2007", "x"])
+def test_a_long_answer_is_judged_in_no_time(filling: str, ending: str) -> None:
+    """Whatever a value of the longest answer is made of, to judge it takes less than a reading may."""
+    value = filling * (PACKET_BYTES // len(filling)) + ending
+    began = time.process_time()
+    with contextlib.suppress(ValueError):
+        plain({"Uptime": value})
+
+    assert time.process_time() - began < 1.0
 
 
 @pytest.mark.parametrize("value", HUGE[:3], ids=named)
