@@ -12,7 +12,7 @@ from tests.servers.hostile import KINDS, Case, Hostile, cases
 from tests.servers.hostile_replies import BUSY, Turn, answered, listening, reads, session_to
 from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.clock import SystemClock
-from tuner.servers.bounded import ERROR_CHARACTERS
+from tuner.printable import ERROR_CHARACTERS
 from tuner.servers.connect import Session
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable

@@ -268,3 +268,15 @@ def test_an_innobrims_session_is_marked_before_it_has_the_lock(
     (asked,) = [one for one in session.asked if "GET_LOCK" in one]
 
     assert asked.index("CONNECTION_ID()") < asked.index(f"'{WRITER_LOCK}'")
+
+
+def test_who_has_the_lock_is_named_in_one_short_line(server: MySQLServer, session: Scripted) -> None:
+    """An account of any words costs no reading, and steers no terminal."""
+    session.lock, session.variables["writer"] = 0, "0"
+    session.holders = [(42, "app\x1b[2J\n" + "A" * 2_000_000, "localhost", 0, 0, 1)]
+    server.claims_writer = True
+    good(server)
+    reading = good(server)
+
+    assert reading.lock.removeprefix(STRANGER).startswith("connection 42, app?[2J?AAA")
+    assert reading.lock.isprintable()

@@ -16,7 +16,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.protocol import MysqlPacket
 
-from tuner.printable import printable
+from tuner.printable import shortened
 
 if TYPE_CHECKING:
     _Connection = Connection[Any]
@@ -33,9 +33,6 @@ ANSWER_BYTES = 4 * 1024 * 1024
 PACKETS = 10_000
 """Most packets of one statement's answer, columns and rows: the longest one that is asked for, all of
 InnoDB's counters, has some 350 rows."""
-
-ERROR_CHARACTERS = 512
-"""Most of an error's text: mysqld's own are no longer (``MYSQL_ERRMSG_SIZE``)."""
 
 SLACK = 0.02
 """The system's own limit on a wait is set anew where it is more than this beyond the deadline, seconds."""
@@ -150,10 +147,3 @@ class BoundedConnection(_Connection):
     def _refuse(self, what: str) -> NoReturn:
         self._force_close()
         raise pymysql.OperationalError(CR.CR_MALFORMED_PACKET, f"the server sent {what}: not read further")
-
-
-def shortened(words: str) -> str:
-    """Return what a server said as one line of at most ``ERROR_CHARACTERS``."""
-    if len(words) <= ERROR_CHARACTERS:
-        return printable(words)
-    return f"{printable(words[:ERROR_CHARACTERS])}… ({len(words)} characters)"

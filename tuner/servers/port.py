@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tuner.printable import shortened
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample
+
+MESSAGE_CHARACTERS = 4096
+"""Most of a message, which holds a few texts of a server's and our own."""
 
 
 class ServerError(Exception):
-    """A server that cannot be used; the message names the thing, what it said and what would be right."""
+    """A server that cannot be used; the message names the thing, what it said and what would be right.
+
+    Whoever raises it may have put a server's words in: it is one line of bounded length whatever these are.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message, MESSAGE_CHARACTERS))
 
 
 class Unreachable(ServerError):  # noqa: N818 - reads as the state it names
@@ -20,9 +30,9 @@ class Unreachable(ServerError):  # noqa: N818 - reads as the state it names
     """
 
     def __init__(self, message: str, fix: str = "") -> None:
-        super().__init__(f"{message}; {fix}" if fix else message)
-        self.message = message
-        self.fix = fix
+        self.message = shortened(message, MESSAGE_CHARACTERS // 2)
+        self.fix = shortened(fix, MESSAGE_CHARACTERS // 4)
+        super().__init__(f"{self.message}; {self.fix}" if fix else self.message)
 
 
 class Unsupported(ServerError):  # noqa: N818 - reads as the state it names

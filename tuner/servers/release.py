@@ -65,7 +65,7 @@ def release_of(version: str) -> tuple[int, int, int]:
 
 
 def _own(said: str) -> str:
-    """Return what a server says without what it says for old clients, and of what is no version a beginning."""
+    """Return what a server says without what it says for old clients; of what is no version the beginning."""
     shown = said[: 2 * LONGEST]
     found = _FOR_OLD_CLIENTS.match(shown)
     return shown[found.end() if found else 0 :]

@@ -10,6 +10,7 @@ import pymysql
 from msgspec import Struct
 
 from tuner.clock import Clock
+from tuner.printable import shortened
 from tuner.records import STRANGER
 from tuner.servers.causes import in_words
 from tuner.servers.connect import Session, text, whole
@@ -213,6 +214,6 @@ class WriterLock:
         try:
             number, user, host, ours, marked, known = self._session.query(WHO)[0]
             stranger = whole(known) == 1 and whole(ours) == 0 and whole(marked) == 0
-            return Holder(f"connection {whole(number)}, {text(user)}@{text(host)}", stranger)
+            return Holder(f"connection {whole(number)}, {shortened(f'{text(user)}@{text(host)}')}", stranger)
         except (pymysql.MySQLError, IndexError, ValueError, TypeError):
             return Holder()
