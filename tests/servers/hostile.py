@@ -369,6 +369,14 @@ class Odd:
             send(self._write, number % 256, row)
             number, sent = number + 1, sent + len(row)
 
+    def wide(self, _rows: list[list[Any]]) -> None:
+        """Send rows of many short values."""
+        count = self._dice.choice([100, 240, 1000, 5000])
+        head = bytes([count]) if count < 251 else b"\xfc" + count.to_bytes(2, "little")
+        row, end = text("ab") * count, b"\xfe\x00\x00\x02\x00"
+        rows = [row] * min(9_000, 4_000_000 // len(row))
+        self.send([head, *[column(VARCHAR, 255)] * count, end, *rows, end])
+
     def hang(self, rows: list[list[Any]]) -> None:
         """Say nothing, or not the end."""
         some = packets(rows)
@@ -379,7 +387,7 @@ KINDS: dict[str, Callable[[Odd, list[list[Any]]], None]] = {
     name: getattr(Odd, name)
     for name in (
         *("file", "cut", "empty", "cells", "numbers", "names", "columns", "short", "types", "bytes"),
-        *("noise", "error", "sequence", "fine", "drip", "endless", "hang"),
+        *("noise", "error", "sequence", "fine", "drip", "endless", "wide", "hang"),
     )
 }
 
