@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+ERROR_CHARACTERS = 512
+"""Most of an error's text: mysqld's own are no longer (``MYSQL_ERRMSG_SIZE``)."""
+
 _BEYOND_ASCII = re.compile(r"[\x7f-\U0010ffff]")
 
 
@@ -15,6 +18,13 @@ def printable(words: str) -> str:
     them line ends, marks that turn the direction of writing, and halves of characters.
     """
     return words if words.isprintable() else "".join(map(_seen, words))
+
+
+def shortened(words: str, most: int = ERROR_CHARACTERS) -> str:
+    """Return what somebody said as one line of at most so many of its characters."""
+    if len(words) <= most:
+        return printable(words)
+    return f"{printable(words[:most])}… ({len(words)} characters)"
 
 
 def _seen(one: str) -> str:

@@ -11,7 +11,7 @@ from lab.servers.spec import LabServerError
 from lab.servers.version import read_version
 from tuner.records import ENABLE_COUNTERS, Capacity, Facts
 from tuner.servers.adapter import OFF, Adapter
-from tuner.servers.connect import Session
+from tuner.servers.connect import Session, whole
 from tuner.servers.detect import detect
 from tuner.servers.writerlock import WRITER_LOCK
 
@@ -118,11 +118,11 @@ def _ask(session: Session, facts: Facts, adapter: Adapter) -> Found:
         in_force=Capacity(int(answers["innodb_io_capacity"]), int(answers["innodb_io_capacity_max"])),
         started=facts.started,
         redo_capacity=int(adapter.redo(answers)["redo_capacity"]),
-        buffer_pool=int(buffer_pool),
+        buffer_pool=whole(buffer_pool),
         read_only=not OFF.issuperset((answers["read_only"], answers.get("super_read_only", "0"))),
         channels=_channels(session, flavour),
         group_role=_group_role(session) if flavour is Flavour.MYSQL else "",
-        writer=None if writer is None else int(writer),
+        writer=None if writer is None else whole(writer),
         disabled_counters=facts.disabled_counters,
         blockers=facts.blockers,
         flavour=flavour,
@@ -132,7 +132,7 @@ def _ask(session: Session, facts: Facts, adapter: Adapter) -> Found:
 def _channels(session: Session, flavour: Flavour) -> int:
     if flavour in _SLAVES:
         return len(session.query(_SLAVES[flavour]))
-    return int(session.query(_CHANNELS)[0][0])
+    return whole(session.query(_CHANNELS)[0][0])
 
 
 def _group_role(session: Session) -> str:

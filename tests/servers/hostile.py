@@ -15,7 +15,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,13 +37,25 @@ ENDLESS = 64 * 1024 * 1024
 """Bytes after which even an endless answer ends."""
 
 ODD = (
-    *("", "NULL", "nan", "-nan", "inf", "-inf", "1e999", "-1e999", "1e308", "0x10", "1_000", "1,5", "ON"),
-    *("-1", "0", "-0", "9" * 400, "-" + "9" * 400, "9" * 5000, str(2**63), str(2**64 - 1), str(2**64)),
+    *("", "NULL", "nan", "-nan", "inf", "-inf", "1e999", "-1e999", "1e308", "1e99999999", "0x10", "1_000"),
+    *(
+        "1,5",
+        "ON",
+        "-1",
+        "0",
+        "-0",
+        "9" * 400,
+        "-" + "9" * 400,
+        "9" * 5000,
+        str(2**63),
+        str(2**64 - 1),
+        str(2**64),
+    ),
     *("18446744073709551616.5", "４２", "\x00", "\x1b[2J", "a" * 70_000, "' OR 1=1 --", "../../etc/passwd"),
 )
 """What stands where a number should."""
 
-NUMBER = 8
+NUMBER, DECIMAL, VARCHAR = 8, 246, 253
 TYPES = (0, 3, 5, 7, 8, 10, 11, 12, 16, 245, 246, 249, 250, 252, 253, 254, 255, 77)
 """Column types that the driver converts from, and one that there is not."""
 
@@ -267,13 +279,16 @@ class Odd:
 
     def numbers(self, rows: list[list[Any]]) -> None:
         """Say one odd thing in place of one number, or of every number."""
-        what = self._dice.choice([*ODD, None])
+        what, said = self._dice.choice([*ODD, None]), self._dice.choice([VARCHAR, DECIMAL])
+        counts = frozenset(
+            at for at in range(len(rows[0])) if all(row[at] is None or str(row[at]).isdigit() for row in rows)
+        )
         spots = [(row, at) for row in rows for at, one in enumerate(row) if str(one).lstrip("-").isdigit()]
         if spots and self._dice.random() < 0.7:
             spots = [self._dice.choice(spots)]
         for row, at in spots:
             row[at] = what
-        self.send(packets(rows))
+        self.send(packets(rows, decimals=counts if said == DECIMAL else frozenset()))
 
     def names(self, rows: list[list[Any]]) -> None:
         """Mix up which value has which name, leave rows out, or say some twice."""
@@ -354,6 +369,14 @@ class Odd:
             send(self._write, number % 256, row)
             number, sent = number + 1, sent + len(row)
 
+    def wide(self, _rows: list[list[Any]]) -> None:
+        """Send rows of many short values."""
+        count = self._dice.choice([100, 240, 1000, 5000])
+        head = bytes([count]) if count < 251 else b"\xfc" + count.to_bytes(2, "little")
+        row, end = text("ab") * count, b"\xfe\x00\x00\x02\x00"
+        rows = [row] * min(9_000, 4_000_000 // len(row))
+        self.send([head, *[column(VARCHAR, 255)] * count, end, *rows, end])
+
     def hang(self, rows: list[list[Any]]) -> None:
         """Say nothing, or not the end."""
         some = packets(rows)
@@ -364,7 +387,7 @@ KINDS: dict[str, Callable[[Odd, list[list[Any]]], None]] = {
     name: getattr(Odd, name)
     for name in (
         *("file", "cut", "empty", "cells", "numbers", "names", "columns", "short", "types", "bytes"),
-        *("noise", "error", "sequence", "fine", "drip", "endless", "hang"),
+        *("noise", "error", "sequence", "fine", "drip", "endless", "wide", "hang"),
     )
 }
 
@@ -373,13 +396,27 @@ VALUES = ("cells", "numbers", "names", "short", "types", "bytes")
 
 
 def packets(
-    rows: Sequence[Row], *, columns: int | None = None, kind: int = 253, charset: int = 255
+    rows: Sequence[Row],
+    *,
+    columns: int | None = None,
+    kind: int = VARCHAR,
+    charset: int = 255,
+    decimals: Collection[int] = (),
 ) -> list[bytes]:
-    """Return the packets of an answer; none of rows is that all went well."""
+    """Return the packets of an answer; none of rows is that all went well.
+
+    Args:
+        rows: the answer.
+        columns: how many are announced; as many as there are where it is None.
+        kind: the type of columns that are not of whole numbers.
+        charset: of these.
+        decimals: which of these are announced as DECIMAL all the same, as sums are.
+    """
     if not rows:
         return [OK]
     count = len(rows[0]) if columns is None else columns
-    heads = [column(NUMBER, 63) if _whole(rows, at) else column(kind, charset) for at in range(count)]
+    kinds = [DECIMAL if at in decimals else kind for at in range(count)]
+    heads = [column(NUMBER, 63) if _whole(rows, at) else column(kinds[at], charset) for at in range(count)]
     end = b"\xfe\x00\x00\x02\x00"
     return [bytes([count]), *heads, end, *(b"".join(map(text, row)) for row in rows), end]
 

@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from tests.servers.hostile import Case, Hostile, cases
 from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.clock import SystemClock
+from tuner.printable import ERROR_CHARACTERS
 from tuner.records import Capacity, Missed, Sample
-from tuner.servers.bounded import ERROR_CHARACTERS
 from tuner.servers.connect import Session
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError

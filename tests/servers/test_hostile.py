@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import resource
 import time
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from tests.servers.hostile import KINDS, VALUES, Case, Hostile, cases
 from tests.servers.hostile_replies import BUSY, WRITE_ANEW, Turn, answered, listening, reads, session_to
 from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.clock import SystemClock
-from tuner.servers.bounded import ERROR_CHARACTERS
+from tuner.printable import ERROR_CHARACTERS
 from tuner.servers.connect import Session
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
@@ -120,6 +122,24 @@ def test_an_answer_without_end_costs_little_memory(turn: Turn, session: Session,
         session.query("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version')")
 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 96 * 1024
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_answer_of_short_values_costs_little_memory(turn: Turn, session: Session, seed: int) -> None:
+    """However an answer within the largest size is cut into values, it is not kept many times over."""
+    patient = Session(replace(session.endpoint, timeout=10.0))
+    patient.query("SELECT GET_LOCK('x', 0)")
+    turn.case = Case("wide", seed)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Unreachable, match="more than"):
+            patient.query("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version')")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        patient.drop()
+
+    assert most < 24 * 1024 * 1024
 
 
 def test_the_same_seed_makes_the_same_replies() -> None:

@@ -19,6 +19,7 @@ from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.fixture import load
 from tuner.servers.identity import Identity
 from tuner.servers.mysql import MySQLServer
+from tuner.servers.port import MESSAGE_CHARACTERS, ServerError, Unreachable, Unsupported
 
 OLD = "9f1c2d3e4b5a:3306:/var/lib/mysql/"
 MADE_ANEW = "c0ffee123456:3306:/var/lib/mysql/"
@@ -284,3 +285,41 @@ def test_a_number_without_sense_before_a_write_ends_in_words(
     assert receipt.error
     assert sets(session) == []
     server.close()
+
+
+def test_whoever_answers_a_write_is_named_in_one_short_line(server: MySQLServer, session: Scripted) -> None:
+    """What another server calls itself fills no log and steers no terminal."""
+    good(server)
+    session.opened += 1
+    session.variables["identity"] = "A" * 2_000_000 + "\x1b[2J\n"
+    receipt = server.apply(STEPS, Capacity(300, 600))
+
+    assert "nothing is written" in receipt.error
+    assert receipt.error.isprintable()
+    assert len(receipt.error) < 1000
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ServerError("x" * 2_000_000),
+        Unsupported("\x1b[2J\n" * 100_000),
+        Unreachable("no answer\n", "\x1b" * 2_000_000),
+        Unreachable("\n" * 2_000_000, "start the server"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_no_error_of_a_server_is_longer_than_people_read(error: ServerError) -> None:
+    """Whatever words a server's went into an error, it is of bounded length and steers no terminal."""
+    parts = (error.message, error.fix) if isinstance(error, Unreachable) else ()
+    for words in (str(error), *parts):
+        assert words.replace("\n", "").isprintable()
+        assert len(words) <= MESSAGE_CHARACTERS + 1
+
+
+def test_the_lines_of_our_own_message_are_kept() -> None:
+    """A message with statements to carry out by hand has each on a line of its own."""
+    assert str(Unreachable("no answer\nSET GLOBAL x = 1", "start the server")).splitlines() == [
+        "no answer",
+        "SET GLOBAL x = 1; start the server",
+    ]

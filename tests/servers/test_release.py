@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from msgspec.structs import replace
 
 from tests.servers.scripted import Scripted
 from tests.servers.test_recognise import NEW
+from tuner.servers.connect import session_limits
 from tuner.servers.detect import detect
 from tuner.servers.families.recognise import recognise
 from tuner.servers.fixture import decode, encode, load
@@ -115,6 +118,24 @@ def test_a_banner_without_the_servers_version_is_shown(banner: str) -> None:
     assert repr(banner[:20])[1:-1] in str(caught.value)
     assert len(str(caught.value)) < 300
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "said", ["5.5.5-1.1.1", "5.5.5-", "5.5.5-10.6.16-mariadb", "9", "9.", " ", "\t", "a ", "8.0.36 ", "~"]
+)
+@pytest.mark.parametrize("before", ["", "8.0.36", "5.5.5-10.6.16-MariaDB"])
+def test_a_greeting_of_any_length_is_read_in_no_time(before: str, said: str) -> None:
+    """However long a version is, and whatever it repeats, it holds up no connection and no command."""
+    greeting = before + said * (1024 * 1024 // len(said))
+    began = time.process_time()
+    release_of(greeting)
+    session_limits(greeting, 1.0)
+    with pytest.raises(ValueError, match="no version"):
+        version_of(greeting)
+    with contextlib.suppress(ValueError):
+        version_in(greeting)
+
+    assert time.process_time() - began < 1.0
 
 
 @pytest.mark.parametrize("said", INJECTED)

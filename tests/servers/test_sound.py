@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import FACTS, sample
-from tests.servers.scripted import Scripted
-from tuner.records import Missed
+from tests.factory import C_NAME, FACTS, sample
+from tests.servers.scripted import Scripted, good
+from tuner.records import Capacity, Missed
+from tuner.servers import mysql
+from tuner.servers.bounded import PACKET_BYTES
+from tuner.servers.connect import whole
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.sound import LONGEST, sound, sound_facts
+from tuner.servers.procedure import bounds, sets_low_water
+from tuner.servers.sound import LONGEST, plain, sound, sound_facts
 
 ODD: list[tuple[str, Any]] = [
     ("io_capacity", 0),
@@ -77,3 +85,73 @@ def test_an_odd_number_is_a_missed_reading(
     assert isinstance(found, Missed)
     assert "unexpected answer" in found.reason
     assert len(found.reason) < 700
+
+
+HUGE = [
+    *("1e99999999", Decimal("1e99999999"), Decimal("-1e99999999"), "1E+99999999", b"1e99999999", "1e400000"),
+    *("9" * 2_000_000, Decimal("9" * 2_000_000), "0." + "9" * 2_000_000, " " * 2_000_000 + "1", "9" * 21),
+]
+"""Numbers that Python could take minutes and all memory to write out; a sum comes as a Decimal."""
+
+
+def named(value: object) -> str:
+    """Return what a test of it is called."""
+    return f"{type(value).__name__}-{str(value)[:12]}"
+
+
+@pytest.mark.parametrize("value", HUGE, ids=named)
+def test_a_number_is_never_written_out_before_it_was_judged(value: object) -> None:
+    """However long a number would be, it is refused at once, in few words."""
+    began = time.process_time()
+    with pytest.raises(ValueError, match="no whole number") as caught:
+        whole(value)
+
+    assert time.process_time() - began < 1.0
+    assert len(str(caught.value)) < 100
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(7, 7), ("7", 7), (b"7", 7), (Decimal(7), 7), (Decimal("7.0000"), 7), (2.0, 2), (2**64 - 1, 2**64 - 1)],
+)
+def test_what_servers_say_of_a_count_is_one(value: object, number: int) -> None:
+    """A sum or a count is read to the last digit, whichever type the driver made of it."""
+    assert whole(value) == number
+
+
+@pytest.mark.parametrize("ending", ["x", "7", "7x", "\n"])
+@pytest.mark.parametrize("filling", [" ", "\t\n", "_", ".", "-", " .", "7", "7 ", "\u2007", "x"])
+def test_a_long_answer_is_judged_in_no_time(filling: str, ending: str) -> None:
+    """Whatever a value of the longest answer is made of, to judge it takes less than a reading may."""
+    value = filling * (PACKET_BYTES // len(filling)) + ending
+    began = time.process_time()
+    with contextlib.suppress(ValueError):
+        plain({"Uptime": value})
+
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize("value", HUGE[:3], ids=named)
+def test_a_number_without_end_stops_nothing(
+    server: MySQLServer, session: Scripted, monkeypatch: pytest.MonkeyPatch, value: object
+) -> None:
+    """In the surroundings, a read-back, the procedure's bounds or the lock's holder it is no answer."""
+    facts = replace(FACTS, disabled_counters=())
+    monkeypatch.setattr(mysql, "detect", lambda _session: (facts, RedoCapacityAdapter()))
+    server.watches_latency = True
+    session.around = {name: [(name, value, value)] for name in session.around}
+    session.around["replica"] = [(name, value, value) for name in ("replica", "worker", "coordinator")]
+    server.facts()
+    assert not good(server).cloning
+    assert session.third()
+    session.pair[C_NAME] = value  # type: ignore[assignment] # as the driver gives it
+    receipt = server.apply((), Capacity(1, 2))
+    assert receipt.in_force is None
+    assert "read back" in receipt.error
+    session.lock = value  # type: ignore[assignment] # as the driver gives it
+    assert not sets_low_water(session)
+    assert bounds(session) is None
+    session.lock, session.holders = 0, [(value, "app", "localhost", value, value, value)]
+    server.claims_writer = True
+    good(server)
+    assert good(server).lock == ""

@@ -102,6 +102,39 @@ def test_a_status_that_was_cut_before_its_log_section_is_no_answer() -> None:
     assert Scrubber().engine_log(BEGINNING + long) == ""
 
 
+def cut(*sections: str, end: str = END) -> str:
+    """Return a status of the longest size, which ends in the middle of what a statement wrote, or just so."""
+    beginning = BEGINNING + "".join(sections)
+    return beginning + "x" * (LONGEST - len(beginning) - len(end) - 1) + "\n" + end
+
+
+CUT = {
+    "short": BEGINNING + headed("LATEST DETECTED DEADLOCK", FORGED),
+    "short, more than one": BEGINNING + headed("LATEST DETECTED DEADLOCK", FORGED + FORGED),
+    "short, in a transaction": BEGINNING + headed("TRANSACTIONS", TRANSACTION + FORGED),
+    "an end that was written": cut(headed("LATEST DETECTED DEADLOCK", FORGED)),
+    "an end without its rule": cut(headed("LATEST DETECTED DEADLOCK", FORGED), end=END.splitlines()[1]),
+    "two of them": cut(headed("LATEST FOREIGN KEY ERROR", FORGED, FORGED)),
+    "in a row": cut(headed("LATEST FOREIGN KEY ERROR", FORGED), headed("TRANSACTIONS", TRANSACTION)),
+    "all of a status": cut(headed("LATEST DETECTED DEADLOCK", FORGED + BEHIND, END)),
+}
+
+
+@pytest.mark.parametrize("text", CUT.values(), ids=CUT)
+def test_what_a_statement_wrote_never_stands_for_a_log_section_that_is_gone(text: str) -> None:
+    """Where a status may have been cut before the server's own section, one that is alone is none either."""
+    with pytest.raises(ValueError, match=r"LOG section"):
+        parse(text)
+    assert Scrubber().engine_log(text) == ""
+
+
+def test_a_deadlock_is_no_reason_to_miss_an_age_where_transactions_come_last() -> None:
+    """A whole status with one LOG section is taken, wherever the server prints its transactions."""
+    quiet = headed("LATEST DETECTED DEADLOCK", TRANSACTION + "UPDATE t SET a = 1")
+
+    assert parse(status(quiet, log(), BEHIND, headed("TRANSACTIONS", TRANSACTION))) == OWN
+
+
 def test_a_status_whose_transactions_were_cut_has_its_own_log_section() -> None:
     """Where the list of transactions was shortened to keep the end, the end is what counts."""
     long = headed("TRANSACTIONS", SAVED * 1000)[: LONGEST - 2000] + "\n... truncated...\nlf of a name')\n"

@@ -433,3 +433,15 @@ def test_a_try_that_was_cut_short_is_made_again_soon(
     clock.advance_to(clock.monotonic() + CLAIM_SECONDS)
 
     assert (good(server).writer, good(server).lock) == (True, "")
+
+
+def test_who_has_the_lock_is_named_in_one_short_line(server: MySQLServer, session: Scripted) -> None:
+    """An account of any words costs no reading, and steers no terminal."""
+    session.lock, session.variables["writer"] = 0, "0"
+    session.holders = [(42, "app\x1b[2J\n" + "A" * 2_000_000, "localhost", 0, 0, 1)]
+    server.claims_writer = True
+    good(server)
+    reading = good(server)
+
+    assert reading.lock.removeprefix(STRANGER).startswith("connection 42, app?[2J?AAA")
+    assert reading.lock.isprintable()

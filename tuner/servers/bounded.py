@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CR
-from pymysql.protocol import MysqlPacket
+from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
-from tuner.printable import printable
+from tuner.printable import shortened
 
 if TYPE_CHECKING:
     _Connection = Connection[Any]
@@ -34,8 +34,9 @@ PACKETS = 10_000
 """Most packets of one statement's answer, columns and rows: the longest one that is asked for, all of
 InnoDB's counters, has some 350 rows."""
 
-ERROR_CHARACTERS = 512
-"""Most of an error's text: mysqld's own are no longer (``MYSQL_ERRMSG_SIZE``)."""
+VALUES = 50_000
+"""Most values of one statement's answer, each of which costs some 60 bytes however short it is: MariaDB's
+SHOW ALL SLAVES STATUS, the widest one that is asked for, has some 70 columns."""
 
 SLACK = 0.02
 """The system's own limit on a wait is set anew where it is more than this beyond the deadline, seconds."""
@@ -57,14 +58,14 @@ class BoundedConnection(_Connection):
         self._seconds_for_each = read_timeout
         self._connecting = False
         self._deadline = self._allowed = 0.0
-        self._bytes = self._packets = 0
+        self._bytes = self._packets = self._columns = 0
         super().__init__(read_timeout=read_timeout, **given)
 
     def allow(self, seconds: float) -> None:
         """Begin what is to be over within so many seconds, with an answer that is as long as one may be."""
         self._deadline = time.monotonic() + seconds
         self._allowed = seconds
-        self._bytes = self._packets = 0
+        self._bytes = self._packets = self._columns = 0
 
     def close(self) -> None:
         """Say goodbye, which has its own time; see the driver."""
@@ -89,6 +90,9 @@ class BoundedConnection(_Connection):
         self._packets += 1
         if self._packets > PACKETS:
             self._refuse(f"an answer of more than {PACKETS} rows")
+        self._columns += packet_type is FieldDescriptorPacket
+        if self._packets * self._columns > VALUES:
+            self._refuse(f"an answer of more than {VALUES} values")
         try:
             return super()._read_packet(packet_type)  # type: ignore[no-untyped-call] # the driver is untyped
         except pymysql.MySQLError as error:
@@ -150,10 +154,3 @@ class BoundedConnection(_Connection):
     def _refuse(self, what: str) -> NoReturn:
         self._force_close()
         raise pymysql.OperationalError(CR.CR_MALFORMED_PACKET, f"the server sent {what}: not read further")
-
-
-def shortened(words: str) -> str:
-    """Return what a server said as one line of at most ``ERROR_CHARACTERS``."""
-    if len(words) <= ERROR_CHARACTERS:
-        return printable(words)
-    return f"{printable(words[:ERROR_CHARACTERS])}… ({len(words)} characters)"

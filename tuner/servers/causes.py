@@ -11,7 +11,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import ER
 
-from tuner.servers.bounded import shortened
+from tuner.printable import shortened
 from tuner.servers.handshake import handshake_cause
 from tuner.servers.passwords import PasswordKeptError
 from tuner.servers.refusals import ED25519, UNKNOWN, refusal

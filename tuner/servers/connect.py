@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import ssl
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,9 @@ UPTIME_SLACK = 1.5
 
 EXECUTION_TIME = (5, 7, 8)
 """The release from which on MySQL ends a SELECT that takes too long."""
+
+_WHOLE = re.compile(r"([0-9]{1,20})(\.[0-9]{1,30})?")
+"""A number as servers write sums and counts; what has an exponent can be longer than any memory."""
 
 
 class Endpoint(Struct, frozen=True):
@@ -76,6 +80,18 @@ class Endpoint(Struct, frozen=True):
 def text(value: object) -> str:
     """Return what the driver gave, which is str, bytes or a number, as text."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def whole(value: object) -> int:
+    """Return a number that the driver gave as a whole one, its fraction cut off.
+
+    Raises:
+        ValueError: it is none that a server says.
+    """
+    found = _WHOLE.fullmatch(said := text(value))
+    if found is None:
+        raise ValueError(f"{said[:25]!r} is no whole number of at most 20 digits")
+    return int(found[1])
 
 
 def answered(connection: DriverConnection, statement: str) -> Sequence[tuple[Any, ...]]:

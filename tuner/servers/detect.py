@@ -11,7 +11,7 @@ from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import quoted
 from tuner.servers.causes import CUT_SHORT, HANGS, WITHOUT_PRIVILEGE, error_number, in_words
-from tuner.servers.connect import Session, text
+from tuner.servers.connect import Session, text, whole
 from tuner.servers.families.recognise import ASKED, SUPPORTED, Family, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.servers.refusals import EXPIRED, refusal
@@ -89,7 +89,7 @@ def _detect(session: Session) -> tuple[Facts, Adapter]:
         redo_variable=adapter.redo_variable,
         redo_dynamic=adapter.redo_dynamic,
         names_setters=adapter.names_setters,
-        procedure=Bounds() if called and int(called[0]) else None,
+        procedure=Bounds() if called and whole(called[0]) else None,
         ages_need_counters=adapter.ages_need_counters and not _shows_ages(session, family),
         **adapter.checkpoints,
     )

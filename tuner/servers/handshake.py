@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 
+from tuner.printable import shortened
+from tuner.servers.release import LONGEST
+
 if TYPE_CHECKING:
     from tuner.servers.connect import Endpoint
 
@@ -30,7 +33,7 @@ def handshake_cause(
     system = error.__context__
     if isinstance(system, ssl.SSLCertVerificationError):
         return _unverified(system)
-    version = getattr(connection, "server_version", "")
+    version = shortened(getattr(connection, "server_version", ""), LONGEST)
     if isinstance(system, ssl.SSLError) and system.reason in TOO_OLD:
         return _too_old(endpoint, version)
     ended = isinstance(system, ConnectionError) and _under_way(connection)

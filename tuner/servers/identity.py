@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tuner.printable import shortened
 from tuner.records import Sample
 from tuner.servers.adapter import OFF, Adapter
 from tuner.servers.answers import Answers
@@ -117,7 +118,7 @@ class Identity:
         jumps = lsn is not None and int(lsn) > before.lsn_current + ROOM
         if named != last.named or (not adapter.lasting and (back or jumps)):
             raise ServerError(
-                f"{named} answers over a new connection, and the last reading was of {last.named}"
+                f"{shortened(named)} answers over a new connection, and the last reading was of {last.named}"
                 f"{' with another log' if named == last.named else ''}: nothing is written"
             )
         self._read_in = session.opened

@@ -24,7 +24,7 @@ from tuner.servers import account, procedure
 from tuner.servers.adapter import Adapter
 from tuner.servers.answers import Moment
 from tuner.servers.causes import error_number, in_words
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.connect import Endpoint, Session, whole
 from tuner.servers.detect import detect
 from tuner.servers.enginestatus import EngineStatus
 from tuner.servers.errorlog import recovery_seconds
@@ -210,7 +210,7 @@ class MySQLServer:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
                 0
             ]
-            in_force = sound_pair(Capacity(int(row[0]), int(row[1])))
+            in_force = sound_pair(Capacity(whole(row[0]), whole(row[1])))
             mark = None if asked is None else self._low_water_mark()
         except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
             error = error or f"read back: {in_words(failure)}"

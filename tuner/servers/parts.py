@@ -6,14 +6,13 @@ Each part reads tables of the Performance Schema that an account may or may not 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 import pymysql
 from msgspec import Struct
 
 from tuner.printable import printable
-from tuner.servers.connect import Session, text
+from tuner.servers.connect import Session, text, whole
 
 EPOCH_LAG = 1e9
 """A lag beyond this, seconds, was counted from 1970: the source told no commit time."""
@@ -61,7 +60,7 @@ class Part(Struct, frozen=True):
 
 
 def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
-    channels, appliers = (whole(value) for value in rows["replica"])
+    channels, appliers = (counted(value) for value in rows["replica"])
     lag = max(_number(rows[name][0]) for name in ("worker", "coordinator"))
     return {
         "replica": channels > 0,
@@ -77,11 +76,11 @@ def _latency(rows: Mapping[str, Row]) -> dict[str, Any]:
     count, picoseconds = rows["latency"]
     if count is None:
         return {"write_statements": None, "write_time": None}
-    return {"write_statements": whole(count), "write_time": _number(picoseconds) / PICOSECONDS}
+    return {"write_statements": counted(count), "write_time": _number(picoseconds) / PICOSECONDS}
 
 
 def _clone(rows: Mapping[str, Row]) -> dict[str, Any]:
-    return {"cloning": whole(rows["clone"][0]) > 0}
+    return {"cloning": counted(rows["clone"][0]) > 0}
 
 
 def _locks(rows: Mapping[str, Row]) -> dict[str, Any]:
@@ -91,7 +90,7 @@ def _locks(rows: Mapping[str, Row]) -> dict[str, Any]:
         ValueError: it is.
     """
     backup, read = rows["locks"]
-    return {"backup_locked": whole(backup) > 0, "read_locked": whole(read) > 0}
+    return {"backup_locked": counted(backup) > 0, "read_locked": counted(read) > 0}
 
 
 def _lag(name: str, doing: str) -> str:
@@ -168,6 +167,6 @@ def _number(value: object) -> float:
     return 0.0 if value is None else float(text(value))
 
 
-def whole(value: object) -> int:
-    """Return a number as the driver gave it, exactly; nothing is 0."""
-    return 0 if value is None else int(Decimal(text(value)))
+def counted(value: object) -> int:
+    """Return a sum or a count; of no rows it is 0."""
+    return 0 if value is None else whole(value)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tuner.printable import printable
 from tuner.records import Capacity, Facts, Missed, Receipt, Sample
+
+MESSAGE_CHARACTERS = 16_384
+"""Most of a message: some texts of a server's, and our own, which may have a line for each server known."""
 
 
 class ServerError(Exception):
-    """A server that cannot be used; the message names the thing, what it said and what would be right."""
+    """A server that cannot be used; the message names the thing, what it said and what would be right.
+
+    Whoever raises it may have put a server's words in: whatever these are, it is of bounded length and steers
+    no terminal.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_bounded(message))
 
 
 class Unreachable(ServerError):  # noqa: N818 - reads as the state it names
@@ -20,13 +31,18 @@ class Unreachable(ServerError):  # noqa: N818 - reads as the state it names
     """
 
     def __init__(self, message: str, fix: str = "") -> None:
-        super().__init__(f"{message}; {fix}" if fix else message)
-        self.message = message
-        self.fix = fix
+        self.message, self.fix = _bounded(message), _bounded(fix)
+        super().__init__(f"{self.message}; {self.fix}" if fix else self.message)
 
 
 class Unsupported(ServerError):  # noqa: N818 - reads as the state it names
     """A server that answers but that this version does not support."""
+
+
+def _bounded(words: str) -> str:
+    """Return a message with its lines, of which each is printable, as far as its largest size."""
+    end = "…" if len(words) > MESSAGE_CHARACTERS else ""
+    return "\n".join(map(printable, words[:MESSAGE_CHARACTERS].split("\n"))) + end
 
 
 class Server(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pymysql
 
 from tuner.records import ENABLE_COUNTERS, LOW_WATER_MARK, SET_GLOBAL, SET_LOW_WATER, Bounds, percent
-from tuner.servers.connect import Session
+from tuner.servers.connect import Session, whole
 from tuner.servers.sound import sound_numbers
 
 SCHEMA, SETS = SET_GLOBAL.split(".")
@@ -40,7 +40,7 @@ def bounds(session: Session) -> Bounds | None:
     """
     try:
         rows = session.query(ASK)
-        lowest, highest, capacity = (int(value) for value in rows[0])
+        lowest, highest, capacity = (whole(value) for value in rows[0])
         return sound_numbers(Bounds(lowest, highest, capacity))
     except (pymysql.MySQLError, IndexError, ValueError, TypeError, ArithmeticError):
         return None
@@ -53,7 +53,7 @@ def sets_low_water(session: Session) -> bool:
         Unreachable: nothing answers in time.
     """
     try:
-        return int(session.query(f"SELECT {LOW_WATER_THERE}")[0][0]) > 0
+        return whole(session.query(f"SELECT {LOW_WATER_THERE}")[0][0]) > 0
     except (pymysql.MySQLError, IndexError, ValueError, TypeError, ArithmeticError):
         return False
 

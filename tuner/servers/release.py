@@ -43,7 +43,7 @@ def version_of(said: str) -> str:
     Raises:
         ValueError: it is none: no numbers, letters that no version has, more than one line, too long.
     """
-    version = _FOR_OLD_CLIENTS.sub("", said)
+    version = _own(said)
     if len(version) > LONGEST or _VERSION.fullmatch(version) is None:
         shown = said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
         raise ValueError(f"{shown!r} is no version; a version is {EXAMPLES}")
@@ -75,8 +75,15 @@ def version_in(banner: str) -> str:
 
 def release_of(version: str) -> tuple[int, int, int]:
     """Return major, minor and patch release; zeros where the version says none."""
-    found = re.match(r"([0-9]+)\.([0-9]+)\.([0-9]+)", _FOR_OLD_CLIENTS.sub("", version))
+    found = re.match(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})", _own(version))
     return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
+
+
+def _own(said: str) -> str:
+    """Return what a server says without what it says for old clients; of what is no version the beginning."""
+    shown = said[: 2 * LONGEST]
+    found = _FOR_OLD_CLIENTS.match(shown)
+    return shown[found.end() if found else 0 :]
 
 
 def named(release: tuple[int, ...]) -> str:

@@ -38,7 +38,9 @@ LOWEST: Mapping[str, int] = MappingProxyType(
 DIGITS = 25
 """A number with more is not shown."""
 
-_DIGITS = re.compile(r"\s*[-+]?[\s_.]*\d[\s_.\d]*")
+_DIGITS = re.compile(r"[-+\s_.]*\d[\s_.\d]*")
+"""What may be a number to Python; no letter fits two neighbours of it, so that no length is tried twice."""
+
 _PLAIN = re.compile(r"-?[0-9.]+")
 
 PERCENTAGES = frozenset({"adaptive_flushing_lwm", "dirty_limit"})

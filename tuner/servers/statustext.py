@@ -45,12 +45,12 @@ def log_section(status: str) -> Sequence[str]:
         raise ValueError("SHOW ENGINE INNODB STATUS without a LOG section")
     if _servers_own(lines[: logs[0] - 1]):
         return _section(lines, logs[0])
-    ended = [line for line in lines if line.strip("=")][-1:] == [END]
-    if not ended and len(status.encode()) >= LONGEST:
-        raise ValueError("SHOW ENGINE INNODB STATUS was cut before its LOG section")
-    if len(logs) > 1 and not _undisputed(lines[logs[-1] :], ended=ended):
+    if [line for line in lines if line.strip("=")][-1:] != [END]:
+        raise ValueError("SHOW ENGINE INNODB STATUS was cut before its end, and perhaps its LOG section")
+    whole = len(status.encode()) < LONGEST
+    if not (whole and len(logs) == 1) and not _undisputed(lines[logs[-1] :]):
         raise ValueError(
-            f"SHOW ENGINE INNODB STATUS with {len(logs)} LOG sections, of which none is surely its own"
+            f"SHOW ENGINE INNODB STATUS of whose LOG sections ({len(logs)}) none is surely its own"
         )
     return _section(lines, logs[-1])
 
@@ -87,8 +87,8 @@ def _servers_own(beginning: Sequence[str]) -> bool:
     return not any(beginning) or any(_headings(beginning, title) for title in BEFORE)
 
 
-def _undisputed(rest: Sequence[str], *, ended: bool) -> bool:
+def _undisputed(rest: Sequence[str]) -> bool:
     """Tell whether nothing that a statement wrote can be in the rest of a status."""
     if any(map(_written, rest)) or rest.count(END) > 1:
         return False
-    return not ended or all(_headings(rest, title) for title in BEHIND)
+    return all(_headings(rest, title) for title in BEHIND)

@@ -14,9 +14,10 @@ from msgspec import Struct
 from pymysql.constants import ER
 
 from tuner.clock import Clock
+from tuner.printable import shortened
 from tuner.records import STRANGER
 from tuner.servers.causes import CUT_SHORT, error_number, in_words
-from tuner.servers.connect import Session, text
+from tuner.servers.connect import Session, text, whole
 from tuner.servers.port import Unreachable
 
 WRITER_LOCK = "innobrim.writer"
@@ -294,7 +295,7 @@ class WriterLock:
         """
         try:
             number, user, host, ours, marked, known = self._session.query(WHO)[0]
-            stranger = int(known) == 1 and int(ours) == 0 and int(marked) == 0
-            return Holder(f"connection {int(number)}, {text(user)}@{text(host)}", stranger)
+            stranger = whole(known) == 1 and whole(ours) == 0 and whole(marked) == 0
+            return Holder(f"connection {whole(number)}, {shortened(f'{text(user)}@{text(host)}')}", stranger)
         except (pymysql.MySQLError, IndexError, ValueError, TypeError):
             return Holder()

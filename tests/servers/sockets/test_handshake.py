@@ -93,6 +93,26 @@ def test_a_server_that_ends_the_handshake_is_told(listener: socket.socket) -> No
     assert "unix socket" in said
 
 
+@pytest.mark.parametrize("versions", ["old", "broken"])
+def test_a_greeting_of_any_words_is_one_short_line(
+    listener: socket.socket, mysqld: Mysqld, versions: str
+) -> None:
+    """What a server calls its version fills no log and steers no terminal, however encryption fails."""
+    mysqld.version = b"5.7.23\x1b[2J\nFAKE LOG LINE " + b"A" * 1_000_000
+    if versions == "old":
+        mysqld.tls = old_context()
+    else:
+        mysqld.tls = server_context()
+        mysqld.tls.set_ciphers("ECDHE-RSA-AES256-GCM-SHA384")
+        mysqld.tls.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    said, _ = refused(session(listener))
+
+    assert "this server (5.7.23?[2J?FAKE" in said
+    assert said.isprintable()
+    assert len(said) < 1000
+
+
 def test_a_certificate_without_a_host_name_can_be_checked(listener: socket.socket, mysqld: Mysqld) -> None:
     """Certificates as MySQL makes them for itself name no host: verify_ca takes them."""
     mysqld.tls = server_context("nameless")

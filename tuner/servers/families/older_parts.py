@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tuner.servers.parts import PARTS, Part, Row, whole
+from tuner.servers.parts import PARTS, Part, Row, counted
 from tuner.servers.procedure import THERE
 
 
 def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
-    return {"replica": whole(rows["replica"][0]) > 0, "replica_lag": None}
+    return {"replica": counted(rows["replica"][0]) > 0, "replica_lag": None}
 
 
 STARTED = (
