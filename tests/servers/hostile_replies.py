@@ -77,6 +77,15 @@ def reads(server: MySQLServer) -> bool:
     return False
 
 
+def reconnected(session: Session) -> None:
+    """Put another connection in the place of a session's, so that the next write asks who answers."""
+    for _ in range(TRIES):
+        session.drop()
+        with suppress(ServerError):
+            session.query("SELECT GET_LOCK('x', 0)")
+            return
+
+
 def answered(server: MySQLServer, turn: Turn, case: Case, number: int) -> str:
     """Give one odd reply to one of the port's calls; return what is wrong with what it came to, or nothing.
 
@@ -86,7 +95,11 @@ def answered(server: MySQLServer, turn: Turn, case: Case, number: int) -> str:
         case: the odd reply.
         number: of the reply; tells which call it is for, and to which of its statements.
     """
-    turn.case, turn.after = case, number % 3
+    anew = number % 10 == 9
+    if anew:
+        turn.case = None
+        reconnected(server._session)
+    turn.case, turn.after = case, number // 10 % 2 if anew else number % 3
     began = time.monotonic()
     try:
         said, wrong = _call(server, number)

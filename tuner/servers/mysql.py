@@ -201,6 +201,10 @@ class MySQLServer:
         except pymysql.MySQLError as failure:
             error, denied = in_words(failure), error_number(failure) in DENIED
             self._denied = denied
+        except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
+            self._session.drop()
+            error = f"{self._session.endpoint}: unexpected answer: {in_words(failure)}"
+            return self._receipt(started, wanted, done=done, error=error, asked=asked)
         try:
             row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
                 0
