@@ -244,7 +244,7 @@ def _set_aside_sound(journal: Path) -> None:
 
 
 def _begun_and_empty(journal: Path) -> None:
-    _only_set_aside(journal)
+    _set_aside_sound(journal)
     journal.touch()
 
 
@@ -287,10 +287,13 @@ def test_no_new_journal_is_there_without_what_the_old_one_did_not_tell(
     assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1
 
 
-def test_what_an_interrupted_setting_aside_left_is_carried_over(before: Life, tmp_path: Path) -> None:
+@pytest.mark.parametrize("interrupted", [_set_aside_sound, _begun_and_empty])
+def test_what_an_interrupted_setting_aside_left_is_carried_over(
+    before: Life, tmp_path: Path, interrupted: Callable[[Path], None]
+) -> None:
     """Originals and a pause in a file that was set aside are known to the next daemon, and in its journal."""
     kept, stood = originals(tmp_path), standing(tmp_path)
-    _set_aside_sound(journal_path(tmp_path))
+    interrupted(journal_path(tmp_path))
     life = watched(after(before))
 
     assert told(life, "originals") == []

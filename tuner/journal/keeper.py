@@ -144,9 +144,13 @@ class Keeper:
 
     def _open(self) -> Store:
         self._claim_directory()
-        if not self._damage and self._path.is_file() and self._path.stat().st_size == 0:
+        empty = self._path.is_file() and self._path.stat().st_size == 0
+        if empty and not self._damage:
             self._damage = "it is empty"
-        if not self._damage and os.path.lexists(self._path):
+        begun = not empty and os.path.lexists(self._path)
+        if not begun and (away := newest_aside(self._path)) and away != self._aside_known:
+            self._take_over(away, "")
+        if begun and not self._damage:
             try:
                 return self._open_store()
             except (Damaged, sqlite3.DatabaseError) as error:
@@ -156,8 +160,6 @@ class Keeper:
         if self._damage:
             self._take_over(set_aside(self._path, wall=time.time()), self._damage)
             self._damage = ""
-        elif (away := newest_aside(self._path)) and away != self._aside_known:
-            self._take_over(away, "")
         return self._open_store()
 
     def _open_store(self) -> Store:
@@ -202,12 +204,11 @@ class Keeper:
 
         Args:
             away: where it is now.
-            damage: why it was; empty where that was not now, and no other one was begun in its place, or
-                it is gone: then what stood may not be what stands there.
+            damage: why it was; empty where that was not now, and no other one was begun in its place, or it
+                is gone: then what stands there need not be what stood last.
         """
         _, found, standing, why, unheard, learned = read_aside(away)
         self._aside_known = away
-        begun = frozenset(self._standing)
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
         self._standing = standing | self._standing
@@ -222,11 +223,11 @@ class Keeper:
         done = f"{self._path.name} was set aside as {away.name}: {damage}"
         lost = f"{self._path.name} was set aside as {away.name} ({damage})"
         if not damage:
-            done = lost = f"{self._path.name} is gone, and {away.name} was set aside before"
+            done = lost = f"{self._path.name} is gone or empty, and {away.name} was set aside before"
         if unheard.why or not damage:
             fate += "; what stood, such as a pause, could not all be read: it is held until innobrim resume"
             before = unheard.heard if damage else frozenset()
-            self._unheard = Unheard(lost, before | self._unheard.heard | begun)
+            self._unheard = Unheard(lost, before | self._unheard.heard)
         fate += self._relearned(learned)
         message = f"{done}; {fate}"
         self._aside.append(message)
