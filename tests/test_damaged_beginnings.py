@@ -9,12 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from tests.factory import command
+from tests.factory import FACTS, command
 from tests.life import Life
 from tests.test_beginnings import after, asking, told, watched
-from tuner.journal.reader import unheard
+from tuner.journal.aside import set_aside
+from tuner.journal.keeper import FAILURES, Keeper
+from tuner.journal.reader import Unheard, absence, originals, standing, unheard
+from tuner.journal.store import Store
 from tuner.journal.tables import journal_path
+from tuner.memory import Left
 from tuner.records import HoldCode
 from tuner.settings import Mode, Settings
 
@@ -171,6 +176,7 @@ def test_a_link_in_place_of_the_journal_is_not_followed(before: Life, tmp_path: 
     assert life.server.applied == []
     assert {record.mode for record in life.records} == {Mode.ADVISORY}
     assert elsewhere.read_bytes() == b"not ours"
+    assert "move the file here" in life.records[-1].holds[0].reason
 
 
 def test_a_person_who_wanted_advisory_mode_is_still_heard(before: Life, tmp_path: Path) -> None:
@@ -199,7 +205,6 @@ def test_a_person_who_wanted_advisory_mode_is_still_heard(before: Life, tmp_path
 
 def test_a_first_start_that_finds_no_room_leaves_no_empty_journal(tmp_path: Path) -> None:
     """A journal that could not be begun is gone again, so that the next start finds nothing to wonder at."""
-    from tuner.journal.store import Store  # noqa: PLC0415 - spoilt below
 
     class Spoilt(Store):
         def _prepare(self, *, made: bool) -> bool:
@@ -227,3 +232,89 @@ def test_another_server_of_that_journal_is_not_known_either(before: Life, tmp_pa
 
     assert unheard(tmp_path).beside(life.server.identity) == ""
     assert "set aside" in unheard(tmp_path).beside("another")
+
+
+def _only_set_aside(journal: Path) -> None:
+    _overwritten(journal)
+    set_aside(journal, wall=1_000_000_000.0)
+
+
+def _set_aside_sound(journal: Path) -> None:
+    set_aside(journal, wall=1_000_000_000.0)
+
+
+def _begun_and_empty(journal: Path) -> None:
+    _set_aside_sound(journal)
+    journal.touch()
+
+
+@pytest.mark.parametrize("interrupted", [_only_set_aside, _set_aside_sound, _begun_and_empty])
+def test_a_daemon_that_dies_while_it_sets_a_journal_aside_leaves_no_first_start(
+    before: Life, tmp_path: Path, interrupted: Callable[[Path], None]
+) -> None:
+    """Whatever comes between the old file and the new one, the next daemons are advisory and held."""
+    interrupted(journal_path(tmp_path))
+
+    for life in (watched(after(before)), watched(after(before))):
+        assert {record.mode for record in life.records} == {Mode.ADVISORY}
+        assert life.server.applied == []
+        assert "not known what stood" in life.records[-1].holds[0].reason
+
+
+@pytest.mark.parametrize("stage", ["_prepare", "begin", "_add", "commit"])
+def test_no_new_journal_is_there_without_what_the_old_one_did_not_tell(
+    before: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """A disk that fills up, or a daemon that dies, at any step leaves on disk that something is not known."""
+    journal = journal_path(tmp_path)
+    _overwritten(journal)
+
+    def full(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as spoilt:
+        spoilt.setattr(Store, stage, full)
+        keeper = Keeper(journal, keep_ticks=10, on_error=lambda _: None)
+        for _ in range(3):
+            try:
+                keeper.write([], dropped=0)
+            except FAILURES as error:
+                keeper.failed(error)
+            assert unheard(tmp_path).beside(before.server.identity)
+        keeper.close()
+
+    assert watched(after(before)).server.applied == []
+    assert len(list(tmp_path.glob("journal.damaged-*.db"))) == 1
+
+
+@pytest.mark.parametrize("interrupted", [_set_aside_sound, _begun_and_empty])
+def test_what_an_interrupted_setting_aside_left_is_carried_over(
+    before: Life, tmp_path: Path, interrupted: Callable[[Path], None]
+) -> None:
+    """Originals and a pause in a file that was set aside are known to the next daemon, and in its journal."""
+    kept, stood = originals(tmp_path), standing(tmp_path)
+    interrupted(journal_path(tmp_path))
+    life = watched(after(before))
+
+    assert told(life, "originals") == []
+    assert stood.keys() == standing(tmp_path).keys()
+    assert [one.capacity for one in originals(tmp_path)] == [one.capacity for one in kept]
+
+
+def test_a_file_set_aside_long_ago_changes_nothing_beside_a_journal(before: Life, tmp_path: Path) -> None:
+    """Where another journal was begun since, the old one is of no account."""
+    (tmp_path / "journal.damaged-20200101T000000Z.db").write_bytes(b"rubbish")
+
+    assert unheard(tmp_path).why == ""
+    assert absence(tmp_path) == ""
+    assert before.server.identity in standing(tmp_path)
+
+
+@pytest.mark.parametrize("known", ["orders", "c0ffee:3306:/var/lib/mysql/"])
+def test_a_resume_beside_a_named_server_lasts_after_damage(known: str) -> None:
+    """What a person said of a server is known under its name, or under what it calls itself."""
+    facts = replace(FACTS, identity="orders", calls_itself="c0ffee:3306:/var/lib/mysql/")
+    lost = Unheard("journal.db was set aside", frozenset({known}))
+
+    assert Left(unheard=lost).begin(ACTIVE, facts, now=0.0).mode is Mode.ACTIVE
+    assert Left(unheard=lost).begin(ACTIVE, FACTS, now=0.0).mode is Mode.ADVISORY

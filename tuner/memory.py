@@ -78,7 +78,7 @@ class Left(NamedTuple):
     def _stood(self, facts: Facts) -> Standing | None:
         """Return what stands for a server, and that this is not known where it is not; None for nothing."""
         standing = self._standing_of(*facts.names)
-        why = next((why for name in facts.names if (why := self.unheard.beside(name))), "")
+        why = self.unheard.beside(*facts.names)
         if standing is None and not (self.standing or {}).keys().isdisjoint(facts.names):
             why = why or "the journal has it in a form that this version cannot read"
         if not why:

@@ -67,6 +67,7 @@ def write_journal(
     originals: Capacity | None = None,
     wrote: bool = False,
     ended: bool = False,
+    identity: str = FACTS.identity,
 ) -> None:
     """Leave behind the journal of a daemon that is gone.
 
@@ -76,6 +77,7 @@ def write_journal(
         originals: of the server.
         wrote: it was in active mode, and its last write left 225/450.
         ended: it was stopped, not killed.
+        identity: what the originals' server was known as.
     """
     journal = JournalWriter(folder, keep_ticks=3600, on_error=pytest.fail)
     journal.start()
@@ -88,7 +90,7 @@ def write_journal(
         journal.end_run(START)
     if originals is not None:
         saved = threading.Event()
-        journal.save_originals(FACTS.identity, originals, FACTS.started, FACTS.version, START, saved.set)
+        journal.save_originals(identity, originals, FACTS.started, FACTS.version, START, saved.set)
         assert saved.wait(5.0)
     journal.close(5.0)
 

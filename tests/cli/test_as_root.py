@@ -13,11 +13,12 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from tests.api.factory import FACTS
-from tests.cli.support import FakeServer, write_journal
+from tests.cli.support import FakeServer, free_port, write_journal
 from tuner import park, restore, statedir
 from tuner.cli import offline
 from tuner.cli.main import cli
 from tuner.core import latency
+from tuner.daemon import Daemon
 from tuner.journal.keeper import claimed
 from tuner.journal.writer import JournalWriter
 from tuner.records import Capacity
@@ -196,3 +197,53 @@ def test_a_program_that_the_owner_cannot_read_goes_on_as_root(
 
     assert result.exit_code == 0, result.output
     assert {one.lstat().st_uid for one in folder.iterdir()} == {SERVICE}
+
+
+@pytest.fixture
+def secret(folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Return the words that give a command root's own credentials, of a server that is down."""
+    where = {"HOST": "127.0.0.1", "PORT": str(free_port()), "USER": "root"}
+    file = folder.parent / "secret"
+    if request.param == "option file":
+        lines = [f"{name.lower()} = {value}" for name, value in where.items()]
+        file.write_text("\n".join(["[client]", "password = x", *lines]))
+        file.chmod(0o600)
+        return ("--defaults-file", str(file))
+    file.write_text("x\n")
+    file.chmod(0o400)
+    for name, value in where.items():
+        monkeypatch.setenv(f"INNOBRIM_SERVER_{name}", value)
+    monkeypatch.setenv("INNOBRIM_PASSWORD_FILE", str(file))
+    return ()
+
+
+@pytest.mark.parametrize("secret", ["option file", "password file"], indirect=True)
+@pytest.mark.parametrize("words", [("restore",), ("park",)])
+def test_credentials_of_roots_are_read_as_root(
+    folder: Path, secret: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """With credentials that root alone may read, a command of root's gets as far as the server."""
+    result = CliRunner().invoke(
+        cli, [*words, "--state-directory", str(folder), *secret], prog_name="innobrim"
+    )
+
+    assert result.exit_code == 3, result.output
+    assert "the server cannot be reached" in result.output
+    assert os.geteuid() == 0
+
+
+@pytest.mark.parametrize("secret", ["option file", "password file"], indirect=True)
+def test_a_daemon_of_roots_reads_roots_credentials(
+    folder: Path, secret: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A daemon that root starts takes root's credentials along, and works as the directory's owner."""
+    accounts: list[int] = []
+    monkeypatch.setattr(Daemon, "run", lambda _: accounts.append(os.geteuid()))
+    monkeypatch.setattr("tuner.cli.run.program_version", lambda: "0")  # of a Python that may lie below /root
+
+    result = CliRunner().invoke(
+        cli, ["run", "--no-api", "--state-directory", str(folder), *secret], prog_name="innobrim"
+    )
+
+    assert result.exit_code == 0, result.output
+    assert accounts == [SERVICE if folder.parent.stat().st_mode & 0o077 else 0]

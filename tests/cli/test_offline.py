@@ -284,3 +284,33 @@ def test_named_daemon_has_no_stand_in(folder: Path, run: Run, name: str, option:
     assert result.exit_code == 3
     assert value in result.output
     assert f"the journal was not tried: leave {option} out" in result.output
+
+
+@pytest.mark.parametrize(
+    ("kept", "calls_itself", "said"),
+    [
+        ("orders", "db1:3306:/var/lib/mysql/", True),
+        ("db2:3306:/var/lib/mysql/", "db1:3306:/var/lib/mysql/", False),
+        ("11111111-2222-3333-4444-555555555555", "", False),
+    ],
+)
+@pytest.mark.parametrize("words", [("restore",), ("park",), ("park", "--if-crashed")])
+def test_a_server_that_the_daemon_knew_by_a_name_is_asked_for_by_it(  # noqa: PLR0917 - fixtures and cases
+    folder: Path,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: str,
+    calls_itself: str,
+    said: bool,  # noqa: FBT001 - a case
+    words: tuple[str, ...],
+) -> None:
+    """Where the journal may have a server under a name that a person gave, the message says how."""
+    write_journal(folder, originals=Capacity(250, 500), wrote=True, identity=kept)
+    facts = replace(FACTS, identity=calls_itself or "another", calls_itself=calls_itself)
+    server = FakeServer(facts)
+    monkeypatch.setattr(offline, "real_server", lambda _config, _clock: server)
+
+    result = run(*words)
+
+    assert ("INNOBRIM_IDENTITY=orders" in result.output) is said
+    assert server.capacity == Capacity(225, 450)

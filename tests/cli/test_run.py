@@ -70,3 +70,21 @@ def test_other_machines_are_not_served_in_the_clear_by_accident(
     assert result.exit_code == 2
     assert said in " ".join(result.output.replace("innobrim:", "").split())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["orders", ""])
+def test_a_daemon_knows_its_server_by_the_name_that_it_was_given(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """INNOBRIM_IDENTITY is the daemon's as well as any command's; one that is none is said at once."""
+    names: list[str] = []
+    monkeypatch.setenv("INNOBRIM_IDENTITY", name)
+    monkeypatch.setattr(Daemon, "run", lambda daemon: names.append(daemon._server._identity.name))  # type: ignore[attr-defined]
+
+    assert run("run", "--no-api").exit_code == 0
+    assert names == [name]
+
+    monkeypatch.setenv("INNOBRIM_IDENTITY", "no name")
+    refused = run("run", "--no-api")
+    assert refused.exit_code == 2
+    assert "INNOBRIM_IDENTITY" in refused.output

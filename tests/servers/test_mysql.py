@@ -300,3 +300,55 @@ def test_a_server_of_another_family_behind_the_address_is_recognised(
     assert not good(server).super_read_only
     assert good(server)
     assert len(looked) == 1
+
+
+@pytest.mark.parametrize(
+    "lsn",
+    [
+        "1e999",
+        "inf",
+        "nan",
+        "9" * 400,
+        "9" * 5000,
+        "",
+        None,
+        "-1",
+        "abc",
+        "10000000.5",
+        b"\xff",
+        [],
+        object(),
+    ],
+)
+def test_an_odd_number_before_a_write_ends_in_words(
+    server: MySQLServer, session: Scripted, lsn: object
+) -> None:
+    """Whatever a new connection says of its log, a write is done or told as failed; the next one works."""
+    good(server)
+    session.opened += 1
+    session.counters["log_lsn_current"] = lsn  # type: ignore[assignment] - odd on purpose
+
+    found = server.apply((("innodb_io_capacity", 300),), Capacity(300, 450))
+
+    assert found.done == (0 if found.error else 1)
+    session.counters["log_lsn_current"] = 10_000_000
+    good(server)
+    assert server.apply((("innodb_io_capacity", 300),), Capacity(300, 450)).done == 1
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), OverflowError("x"), TypeError("x"), IndexError("x")], ids=repr
+)
+@pytest.mark.parametrize("statement", ["SET GLOBAL", "innodb_metrics"])
+def test_nothing_but_words_comes_of_a_write(
+    server: MySQLServer, session: Scripted, statement: str, error: Exception
+) -> None:
+    """An answer that makes no sense to whatever reads it fails the write and costs the connection."""
+    good(server)
+    session.opened += 1
+    session.fails[statement] = error
+
+    found = server.apply((("innodb_io_capacity", 300),), Capacity(300, 450))
+
+    assert (found.done, found.in_force) == (0, None)
+    assert "unexpected answer" in found.error

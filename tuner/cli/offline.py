@@ -15,13 +15,14 @@ from tuner.cli.api_client import NoDaemon
 from tuner.cli.errors import Refused, Unreachable, Unusable
 from tuner.cli.options import real_server
 from tuner.clock import SystemClock
+from tuner.config.keys import IDENTITY_VARIABLE
 from tuner.config.schema import Config
 from tuner.core.latency import HIDDEN
 from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
 from tuner.journal.reader import absence, done_offline, last_record, originals, runs
-from tuner.journal.readonly import is_empty, located
+from tuner.journal.readonly import located, lost
 from tuner.journal.tables import LOCK_NAME, JournalError, Originals
 from tuner.memory import known_from_journal, look
 from tuner.notebook import Notebook
@@ -185,7 +186,7 @@ def park_if_crashed(config: Config, *, say: Callable[[str], None]) -> str:
                 f"{directory}: no such directory; name the daemon's with --state-directory or --config"
             )
         if why := absence(directory):
-            if is_empty(located(directory)):
+            if lost(located(directory)):
                 raise Unreachable(f"what the last daemon left is not known: {why}")
             return "nothing to park: no daemon ever wrote to a server from here"
         if _claimed(directory):
@@ -210,7 +211,8 @@ def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattend
         facts = _reached(server.facts, patience=WAIT_SECONDS if unattended else 0.0)
         left = look(directory, quietly=True)
         if left.originals_of(facts) is None:
-            return f"nothing to park: nothing was written to {facts.endpoint} since its mysqld started"
+            named = _by_name(facts, left.originals or [])
+            return f"nothing to park: nothing was written to {facts.endpoint} since its mysqld started{named}"
         state = left.begin(replace(config.loop, mode=Mode.ADVISORY), facts, now=clock.monotonic())
         done = park_offline(server, clock, state, found, notes=notes, began=began, unattended=unattended)
         if notes.begun:
@@ -278,8 +280,16 @@ def _originals_of(facts: Facts, known: list[Originals], directory: Path) -> Orig
             return one
     raise Refused(
         f"the journal in {directory} has no originals of {facts.endpoint} ({facts.identity}); "
-        f"it knows {', '.join(one.identity for one in known)}"
+        f"it knows {', '.join(one.identity for one in known)}{_by_name(facts, known)}"
     )
+
+
+def _by_name(facts: Facts, known: list[Originals]) -> str:
+    """Return how to say which server this is, where the journal may know it by a name that a person gave."""
+    names = [one.identity for one in known if ":" not in one.identity]
+    if not names or not facts.calls_itself:
+        return ""
+    return f"; where it is one of these by its name, say so as for the daemon: {IDENTITY_VARIABLE}={names[0]}"
 
 
 def _by_hand(one: Originals) -> str:

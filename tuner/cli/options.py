@@ -19,6 +19,7 @@ from tuner.config.schema import Config
 from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import FORMER_POLICY_NAMES, PolicyName
+from tuner.statedir import as_caller
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -129,12 +130,18 @@ def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> En
 
 
 def real_server(config: Config, clock: Clock) -> MySQLServer:
-    """Return the server that the configuration names."""
+    """Return the server that the configuration names; its credentials are read as whoever runs this."""
+    with as_caller():
+        where = endpoint(config)
+    return MySQLServer(where, clock, name=server_name())
+
+
+def server_name() -> str:
+    """Return the name that a person gave the server, empty without one; exit 2 where it is none."""
     try:
-        name = identity_of(os.environ)
+        return identity_of(os.environ)
     except ConfigError as error:
         usage(str(error))
-    return MySQLServer(endpoint(config), clock, name=name)
 
 
 class PolicyChoice(click.Choice[str]):

@@ -18,6 +18,7 @@ from tuner.cli.options import (
     endpoint,
     fail,
     reread,
+    server_name,
     server_options,
     usage,
 )
@@ -28,6 +29,7 @@ from tuner.config.errors import ConfigError
 from tuner.config.schema import PLAIN, Config
 from tuner.daemon import Daemon
 from tuner.logs import configure_logs, get_logger
+from tuner.servers.connect import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 from tuner.settings import LOW_WATER_POLICY, Mode, as_formerly
@@ -86,11 +88,21 @@ def run(
     config = configuration(config_path, flags)
     configure_logs(level=config.log.level, style=config.log.format)
     config = _at_home(config)
+    where = endpoint(
+        config
+    )  # before the state directory's account is taken on, which may not read root's files
     with entered(config.daemon.state_directory, shared=True):
-        _serve(config, config_path, flags, insecure_api=insecure_api)
+        _serve(config, where, config_path, flags, insecure_api=insecure_api)
 
 
-def _serve(config: Config, config_path: str | None, flags: dict[str, object], *, insecure_api: bool) -> None:
+def _serve(
+    config: Config,
+    where: Endpoint,
+    config_path: str | None,
+    flags: dict[str, object],
+    *,
+    insecure_api: bool,
+) -> None:
     """Set the daemon up and run it to its end; exit with what is in the way."""
     insecure = _said_twice(config, insecure_api=insecure_api)
     directory = Path(config.daemon.state_directory)
@@ -103,9 +115,8 @@ def _serve(config: Config, config_path: str | None, flags: dict[str, object], *,
             USAGE,
         )
     clock = SystemClock()
-    where = endpoint(config)
     board = Board(watched=config.api.enabled)
-    server = MySQLServer(where, clock, beat=board.pulse.beat)
+    server = MySQLServer(where, clock, name=server_name(), beat=board.pulse.beat)
     state: list[Daemon] = []
 
     def on_mode(mode: Mode) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tuner.journal.reader import Unheard, read_originals, read_standing, read_unheard
+from tuner.journal.readonly import ASIDE
 from tuner.journal.salvage import Salvaged, salvage_learned
 from tuner.journal.tables import JournalError, Originals
 
@@ -32,21 +33,26 @@ class Aside(NamedTuple):
     learned: Salvaged
 
 
-def set_aside(path: Path, *, wall: float) -> Aside:
-    """Move a damaged journal out of the way; it is never deleted.
+def set_aside(path: Path, *, wall: float) -> Path:
+    """Move a damaged journal out of the way; it is never deleted. Return where it is now.
 
     Raises:
         OSError: it cannot be moved.
     """
     stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y%m%dT%H%M%SZ")
-    away, count = path.with_name(f"{path.stem}.damaged-{stamp}.db"), 1
+    away, count = path.with_name(f"{path.stem}{ASIDE}{stamp}{path.suffix}"), 1
     while os.path.lexists(away):
         count += 1
-        away = path.with_name(f"{path.stem}.damaged-{stamp}-{count}.db")
+        away = path.with_name(f"{path.stem}{ASIDE}{stamp}-{count}{path.suffix}")
     rollback = path.with_name(path.name + "-journal")
     if os.path.lexists(rollback):
         rollback.rename(away.with_name(away.name + "-journal"))
     path.rename(away)
+    return away
+
+
+def read_aside(away: Path) -> Aside:
+    """Return what a journal that was moved out of the way still tells; never raises ``JournalError``."""
     found: list[Originals] = []
     standing: dict[str, str] = {}
     why, unheard = "", Unheard()

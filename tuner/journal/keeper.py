@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.journal.aside import set_aside
+from tuner.journal.aside import read_aside, set_aside
 from tuner.journal.items import GivenBackItem, Item, LearnedItem, OriginalsItem, RunItem, StandingItem
 from tuner.journal.reader import Unheard
+from tuner.journal.readonly import newest_aside
 from tuner.journal.salvage import SERVERS, Salvaged
 from tuner.journal.store import Damaged, Store, is_damage
 from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, Originals
@@ -72,7 +73,7 @@ class Keeper:
         self._claim: int | None = None
         self._store: Store | None = None
         self._damage = ""
-        self._retell = False
+        self._aside_known: Path | None = None
         self._run: RunItem | None = None
         self._run_number = 0
         self._originals: dict[str, Originals] = {}
@@ -97,9 +98,11 @@ class Keeper:
         """
         if self._store is None:
             self._store = self._open()
-            self._retell = self._retell or self._store.fresh
+            if self._store.fresh:
+                self._run_number = self._store.run
+                self.written = time.time()
         store = self._store
-        if items or self._retell:
+        if items or self._aside:
             store.begin()
             try:
                 self._fill(store, items, dropped)
@@ -141,20 +144,32 @@ class Keeper:
 
     def _open(self) -> Store:
         self._claim_directory()
-        if not self._damage and self._path.is_file() and self._path.stat().st_size == 0:
+        empty = self._path.is_file() and self._path.stat().st_size == 0
+        if empty and not self._damage:
             self._damage = "it is empty"
-        if not self._damage:
+        begun = not empty and os.path.lexists(self._path)
+        if not begun and (away := newest_aside(self._path)) and away != self._aside_known:
+            self._take_over(away, "")
+        if begun and not self._damage:
             try:
                 return self._open_store()
             except (Damaged, sqlite3.DatabaseError) as error:
                 if not is_damage(error):
                     raise
                 self._damage = str(error)
-        self._set_aside()
+        if self._damage:
+            self._take_over(set_aside(self._path, wall=time.time()), self._damage)
+            self._damage = ""
         return self._open_store()
 
     def _open_store(self) -> Store:
-        return Store(self._path, keep_ticks=self._keep_ticks, program=program_version(), run=self._run_number)
+        return Store(
+            self._path,
+            keep_ticks=self._keep_ticks,
+            program=program_version(),
+            run=self._run_number,
+            tell=self._tell,
+        )
 
     def _claim_directory(self) -> None:
         if self._claim is not None:
@@ -184,9 +199,16 @@ class Keeper:
         except FileNotFoundError:
             return False
 
-    def _set_aside(self) -> None:
-        away, found, standing, why, unheard, learned = set_aside(self._path, wall=time.time())
-        begun = frozenset(self._standing)
+    def _take_over(self, away: Path, damage: str) -> None:
+        """Take over what a journal still tells that was set aside.
+
+        Args:
+            away: where it is now.
+            damage: why it was; empty where that was not now, and no other one was begun in its place, or it
+                is gone: then what stands there need not be what stood last.
+        """
+        _, found, standing, why, unheard, learned = read_aside(away)
+        self._aside_known = away
         for kept in found:
             self._originals.setdefault(kept.identity, kept)
         self._standing = standing | self._standing
@@ -198,13 +220,16 @@ class Keeper:
             fate = (
                 f"originals could not be read ({why}): what a server has at the next start counts as its own"
             )
-        if unheard.why:
+        done = f"{self._path.name} was set aside as {away.name}: {damage}"
+        lost = f"{self._path.name} was set aside as {away.name} ({damage})"
+        if not damage:
+            done = lost = f"{self._path.name} is gone or empty, and {away.name} was set aside before"
+        if unheard.why or not damage:
             fate += "; what stood, such as a pause, could not all be read: it is held until innobrim resume"
-            lost = f"{self._path.name} was set aside as {away.name} ({self._damage})"
-            self._unheard = Unheard(lost, unheard.heard | self._unheard.heard | begun)
+            before = unheard.heard if damage else frozenset()
+            self._unheard = Unheard(lost, before | self._unheard.heard)
         fate += self._relearned(learned)
-        message = f"{self._path.name} was set aside as {away.name}: {self._damage}; {fate}"
-        self._damage = ""
+        message = f"{done}; {fate}"
         self._aside.append(message)
         self._on_error(f"journal: {message}")
 
@@ -224,19 +249,21 @@ class Keeper:
             parts.append(f"of {', '.join(lost[:NAMED])}{more} could not be read and begins afresh")
         return f"; what was learned {', '.join(parts)}" if parts else ""
 
+    def _tell(self, store: Store) -> None:
+        """Tell a fresh file what is known, so that there is none, not for a moment, without it."""
+        if self._run is not None:
+            store.add_run(replace(self._run, state=b""))
+        for kept in self._originals.values():
+            store.put_originals(kept)
+        for identity, text in self._standing.items():
+            store.put_standing(StandingItem(identity, text))
+        if self._unheard.why:
+            store.put_unheard(self._unheard.why, self._unheard.heard)
+        for learned in self._learned.values():
+            store.add(learned)
+
     def _fill(self, store: Store, items: Sequence[Item], dropped: int) -> None:
         store.run = self._run_number
-        if self._retell:
-            if self._run is not None:
-                store.add_run(replace(self._run, state=b""))
-            for kept in self._originals.values():
-                store.put_originals(kept)
-            for identity, text in self._standing.items():
-                store.put_standing(StandingItem(identity, text))
-            if self._unheard.why:
-                store.put_unheard(self._unheard.why, self._unheard.heard)
-            for learned in self._learned.values():
-                store.add(learned)
         now = time.time()
         for message in self._aside:
             store.add_event(wall=now, code="journal_set_aside", message=message)
@@ -249,7 +276,6 @@ class Keeper:
 
     def _written(self, store: Store, items: Sequence[Item]) -> None:
         """Remember what a fresh file would have to be told again."""
-        self._retell = False
         self._run_number = store.run
         self._aside.clear()
         for item in items:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.journal.codec import CodecError, decode
-from tuner.journal.readonly import ReadOnlyJournal, Rows, is_empty, is_there, located
+from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located, lost
 from tuner.journal.tables import (
     FORMAT,
     HEARD,
@@ -119,18 +119,16 @@ class Unheard(NamedTuple):
     why: str = ""
     heard: frozenset[str] = frozenset()
 
-    def beside(self, identity: str) -> str:
-        """Return why it is not known what stood for one server; empty where it is."""
-        return "" if identity in self.heard else self.why
+    def beside(self, *names: str) -> str:
+        """Return why it is not known what stood for one server, by all of its names; empty where it is."""
+        return self.why if self.heard.isdisjoint(names) else ""
 
 
 def unheard(state_directory: Path) -> Unheard:
     """Return why it is not known what stood, as far as it is not. Never raises."""
     try:
         path = located(state_directory)
-        if is_empty(path):
-            return Unheard(f"{path} is empty")
-        return read_unheard(path) if is_there(path) else Unheard()
+        return read_unheard(path) if is_there(path) else Unheard(lost(path))
     except (JournalError, OSError) as error:
         return Unheard(str(error))
 
@@ -242,7 +240,7 @@ def absence(state_directory: Path) -> str:
     path = located(state_directory)
     if is_there(path):
         return ""
-    return f"{path} is empty" if path.exists() else f"there is no journal in {state_directory}"
+    return lost(path) or f"there is no journal in {state_directory}"
 
 
 def _originals(path: Path, row: tuple[Any, ...]) -> Originals:

@@ -25,6 +25,12 @@ T = TypeVar("T")
 BESIDE = ("-journal", "-wal", "-shm")
 """What SQLite adds to a journal's name for the files that it keeps beside it."""
 
+NO_LINK = "and none is followed in a state directory: move the file here, or link the directory as root"
+"""Why a journal that is a link is not used, and what to do about it."""
+
+ASIDE = ".damaged-"
+"""What follows a journal's name in that of one that was set aside; the time comes next."""
+
 
 def located(path_or_directory: Path) -> Path:
     """Return the journal's file, given that file or the state directory it lies in.
@@ -35,7 +41,7 @@ def located(path_or_directory: Path) -> Path:
     with _seen(path_or_directory):
         path = journal_path(path_or_directory)
         if path != path_or_directory and path.is_symlink():
-            raise JournalError(f"{path}: is a symbolic link, and none is followed in a state directory")
+            raise JournalError(f"{path}: is a symbolic link, {NO_LINK}")
         return path
 
 
@@ -49,14 +55,42 @@ def is_there(path: Path) -> bool:
         return path.exists() and (path.stat().st_size > 0 or not path.is_file())
 
 
-def is_empty(path: Path) -> bool:
-    """Tell whether there is a file without content where a journal should be.
+def lost(path: Path) -> str:
+    """Return what tells that there was a journal where none is now, in words; empty where nothing does.
+
+    An empty file does, and one that was set aside without another one begun in its place.
 
     Raises:
         JournalError: this account may not look there.
     """
+    if is_there(path):
+        return ""
     with _seen(path):
-        return path.is_file() and path.stat().st_size == 0
+        if path.exists():
+            return f"{path} is empty"
+        away = newest_aside(path)
+    return "" if away is None else f"{path} is gone, and {away.name} beside it was set aside as damaged"
+
+
+def newest_aside(path: Path) -> Path | None:
+    """Return what was set aside last of a journal; None where nothing was.
+
+    Raises:
+        OSError: this account may not look there.
+    """
+    try:
+        names = [one.name for one in path.parent.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    begin = f"{path.stem}{ASIDE}"
+    found = [
+        name
+        for name in names
+        if name.startswith(begin) and name.endswith(path.suffix) and not name.endswith(BESIDE)
+    ]
+    stamp = len(begin) + len("20261231T235959Z")
+    newest = max(found, key=lambda name: (name[:stamp], len(name), name), default=None)
+    return None if newest is None else path.with_name(newest)
 
 
 def require_own(path: Path, found: os.stat_result) -> None:
@@ -89,6 +123,8 @@ def settled(directory: Path) -> Iterator[Path]:
         JournalError: it cannot be read at all.
     """
     path = located(directory)
+    if why := lost(path):
+        raise JournalError(why)
     if not is_there(path):
         yield directory
         return

@@ -27,7 +27,7 @@ from tuner.journal.items import (
     StandingItem,
     TickItem,
 )
-from tuner.journal.readonly import BESIDE, require_own
+from tuner.journal.readonly import BESIDE, NO_LINK, require_own
 from tuner.journal.tables import (
     APPLICATION_ID,
     ENDED,
@@ -82,7 +82,7 @@ def _made_sure(path: Path) -> bool:
         raise Damaged("it is a directory") from error
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise OSError(error.errno, "it is a symbolic link, and none is followed; move it away") from error
+            raise OSError(error.errno, f"it is a symbolic link, {NO_LINK}") from error
         if not isinstance(error, PermissionError):
             raise
         raise PermissionError(error.errno, f"{error.strerror}{_whose(path)}") from error
@@ -126,7 +126,15 @@ class Store:
         run: number of the run that ticks belong to; 0 before one was started.
     """
 
-    def __init__(self, path: Path, *, keep_ticks: int, program: str, run: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        keep_ticks: int,
+        program: str,
+        run: int = 0,
+        tell: Callable[[Store], None] = lambda _: None,
+    ) -> None:
         """Open or make a journal.
 
         Args:
@@ -134,6 +142,7 @@ class Store:
             keep_ticks: rows of ``ticks`` to keep.
             program: version of InnoBrim.
             run: number of the run to go on with, 0 before the first ``add_run``.
+            tell: puts what is known into a file that is made, in the transaction that makes it.
 
         Raises:
             Damaged: the file is there and is no sound journal of this format.
@@ -142,6 +151,7 @@ class Store:
         """
         self._keep_ticks = keep_ticks
         self._program = program
+        self._tell = tell
         self.run = run
         made = _made_sure(path)
         self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -177,6 +187,8 @@ class Store:
                 db.execute(f"PRAGMA user_version = {FORMAT}")
             marks = {"program": self._program, "fingerprint": RECORDS}
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", marks.items())
+            if fresh:
+                self._tell(self)
         return fresh
 
     def _check(self) -> None:
