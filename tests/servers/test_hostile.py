@@ -76,15 +76,6 @@ def test_no_odd_word_breaks_a_write_over_a_new_connection(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_reply_over_another_connection_breaks_a_write(turn: Turn, server: MySQLServer, kind: str) -> None:
-    """Where the connection is a new one since the last reading, an odd answer to who it is ends in words."""
-    for seed in range(4):
-        assert reads(server)
-        assert answered(server, turn, Case(kind, seed), 9) == "", seed
-        turn.case = None
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_no_greeting_breaks_a_connection(hostile: Hostile, kind: str) -> None:
     """Whatever answers a new connection, it is given up in words and in the time for all of connecting."""
     for seed in range(3):
