@@ -91,7 +91,9 @@ def judge_run(directory: Path, run: int) -> list[TickRecord]:
             if state is None:
                 continue
             receipt, reading = item.tick.receipt, item.tick.reading
-            if receipt is not None and receipt.done and receipt.in_force is not None:
+            if receipt is not None and receipt.in_force is None:
+                ours.add(receipt.requested)  # the line went dead: it may be in force
+            elif receipt is not None and receipt.done and receipt.in_force is not None:
                 ours = {receipt.in_force}
             known = isinstance(reading, Sample) and reading.capacity in ours
             after, again = step(state, item.tick)

@@ -185,6 +185,8 @@ def test_a_named_lock_of_another_counts_beside_one_of_this_host(
 class Ending(Scripted):
     """A session through a proxy that ends it where GET_LOCK is asked for."""
 
+    cause: Exception | None = None
+
     def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
         """Answer, or end the connection; the next statement opens another one."""
         if self.connection is None:
@@ -193,7 +195,7 @@ class Ending(Scripted):
         if "GET_LOCK" in statement:
             self.asked.append(statement)
             self.connection = None
-            raise Unreachable("innobrim@127.0.0.1:3306: the connection was lost")
+            raise Unreachable("innobrim@127.0.0.1:3306: the connection was lost") from self.cause
         return super().query(statement)
 
 
@@ -212,6 +214,18 @@ def test_a_proxy_that_ends_the_connection_at_get_lock_costs_a_reading() -> None:
     assert last.writer
     assert "the connection ends where GET_LOCK is asked for" in last.lock
     assert gets(session) == BREAKS
+    server.close()
+
+
+def test_a_dead_line_is_no_server_without_locks() -> None:
+    """However often no answer comes in time, the host's lock stands in for nothing: ours may be held still."""
+    session, clock = Ending(), SimClock(start=50.0)
+    session.cause = pymysql.OperationalError(2013, "no whole answer within 1 s")
+    session.cause.__cause__ = TimeoutError("the time is over")
+    server = MySQLServer(session.endpoint, clock, session=session)
+    server.claims_writer = True
+
+    assert not any(isinstance(server.read(), Sample) for _ in range(3 * BREAKS))
     server.close()
 
 

@@ -39,7 +39,7 @@ NOBODY_LISTENS = frozenset({errno.ECONNREFUSED, errno.EAGAIN})
 """Errors of an address that is taken, and where nobody takes who asks."""
 
 BREAKS = 2
-"""Connections that end in a row as they ask for it, after which it is the asking that ends them."""
+"""Connections that are ended in a row as they ask for it, after which it is the asking that ends them."""
 
 PASSING = CUT_SHORT | {ER.SERVER_SHUTDOWN}
 """The server's errors for a statement that it gives up this once."""
@@ -248,7 +248,7 @@ class WriterLock:
             rows = [tuple(row) for row in self._session.query(TAKE)]
         except Unreachable as error:
             asked = connected or self._session.opened > opened
-            self._broken += 1 if asked else 0
+            self._broken += 1 if asked and not _in_vain(error) else 0
             if self._broken < BREAKS:
                 raise
             return self._without(now, f"the connection ends where GET_LOCK is asked for: {error}")
@@ -299,3 +299,9 @@ class WriterLock:
             return Holder(f"connection {whole(number)}, {shortened(f'{text(user)}@{text(host)}')}", stranger)
         except (pymysql.MySQLError, IndexError, ValueError, TypeError):
             return Holder()
+
+
+def _in_vain(error: BaseException) -> bool:
+    """Tell whether an answer did not come in time: a dead line or a server that hangs ends nothing."""
+    cause = error.__cause__ or error.__context__
+    return isinstance(error, TimeoutError) or (cause is not None and _in_vain(cause))
