@@ -40,6 +40,11 @@ ODD: list[tuple[str, Any]] = [
     ("dirty_limit", -0.5),
     ("identity", "x" * (LONGEST + 1)),
     ("write_time", float("nan")),
+    ("lsn_oldest", 2**64 - 1),
+    ("lsn_checkpoint", 2**64 - 1),
+    ("lsn_oldest", 0),
+    ("pages_dirty", 10**9),
+    ("flush_percentage", 10**15),
 ]
 
 

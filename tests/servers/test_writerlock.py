@@ -218,7 +218,7 @@ def test_a_proxy_that_ends_the_connection_at_get_lock_costs_a_reading() -> None:
 
 
 def test_a_dead_line_is_no_server_without_locks() -> None:
-    """However often no answer comes in time, the host's lock stands in for nothing: ours may be held still."""
+    """However often no answer comes in time, the host's lock stands in for nothing: ours may be held."""
     session, clock = Ending(), SimClock(start=50.0)
     session.cause = pymysql.OperationalError(2013, "no whole answer within 1 s")
     session.cause.__cause__ = TimeoutError("the time is over")

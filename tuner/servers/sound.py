@@ -35,6 +35,15 @@ LOWEST: Mapping[str, int] = MappingProxyType(
 )
 """What a server never says 0 of; everything else is 0 at least."""
 
+APART = 64 * 1024**2
+"""LSNs of one reading may come from different moments, so many bytes apart, or the whole log."""
+
+FULL = 16
+"""An age is no longer than so many redo logs: writers wait where it is one, and a log may have shrunk."""
+
+HIGHEST_PERCENTAGE = 100_000
+"""The flush law's percentage at an age of such a log is below a tenth of it."""
+
 DIGITS = 25
 """A number with more is not shown."""
 
@@ -56,6 +65,19 @@ def sound(sample: Sample) -> Sample:
     """
     _check(sample)
     sound_pair(sample.capacity)
+    apart = max(APART, sample.redo_capacity)
+    for name in ("lsn_checkpoint", "lsn_oldest"):
+        value, ahead = getattr(sample, name), getattr(sample, name) - sample.lsn_current
+        if ahead > apart:
+            raise ValueError(f"{name} is {value}; right is at most lsn_current, {sample.lsn_current}")
+        if -ahead > FULL * apart and not sample.resizing:
+            right = f"no more than {FULL} redo logs of {sample.redo_capacity} behind {sample.lsn_current}"
+            raise ValueError(f"{name} is {value}; right is {right}")
+    dirty, total = sample.pages_dirty, sample.pages_total
+    if dirty > total + total // 4 + 1000:
+        raise ValueError(f"pages_dirty is {dirty}; right is at most pages_total, {total}")
+    if sample.flush_percentage > HIGHEST_PERCENTAGE:
+        raise ValueError(f"flush_percentage is {sample.flush_percentage}; right is 0 to {HIGHEST_PERCENTAGE}")
     return sample
 
 
