@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -126,9 +127,14 @@ def plain(answers: Mapping[str, str]) -> Mapping[str, str]:
     return answers
 
 
+@functools.cache
+def _names(record: type[Struct]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(record))
+
+
 def _check(record: Struct) -> None:
-    for one in fields(record):
-        name, value = one.name, getattr(record, one.name)
+    for name in _names(type(record)):
+        value = getattr(record, name)
         if type(value) is int:
             _check_number(name, value, MOST)
         elif type(value) is float:
