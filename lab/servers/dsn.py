@@ -51,17 +51,7 @@ def parse_dsn(
     except ConfigError as error:
         raise LabServerError(str(error)) from error
     password = found.password or environ.get("MYSQL_PWD", "")
-    endpoint = Endpoint(
-        user=found.user,
-        socket=found.socket,
-        socket_guessed=found.socket_guessed,
-        host=found.host,
-        port=found.port,
-        tls=found.tls,
-        tls_ca=found.tls_ca,
-        tls_details=found.tls_details,
-        public_key=found.public_key,
-    )
+    endpoint = found.endpoint()
     if not password and ask is not None:
         password = ask(f"Password of {endpoint}")
     return replace(endpoint, password=password)

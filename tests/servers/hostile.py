@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import pymysql
 
 from tests.servers.fixtured import Fixtured
-from tests.servers.sockets.mysqld import CAPABILITIES, OK
+from tests.servers.sockets.mysqld import CAPABILITIES, OK, receive
 from tests.servers.synthetic import AGE, legacy
 from tuner.servers.fixture import load
 
@@ -181,7 +181,7 @@ class Hostile:
         connection.settimeout(30.0)
         with contextlib.suppress(OSError, EOFError):
             self._greet(connection)
-            while (packet := receive(connection))[:1] == b"\x03":
+            while (packet := receive(connection)[1])[:1] == b"\x03":
                 self._answer(connection, packet[1:].decode())
         connection.close()
         with self._lock:
@@ -203,7 +203,7 @@ class Hostile:
             )
             raise EOFError
         send(connection.sendall, 0, hello)
-        receive(connection)
+        receive(connection)[1]
         send(connection.sendall, 2, OK)
 
     def _answer(self, connection: socket.socket, statement: str) -> None:
@@ -228,7 +228,7 @@ class Hostile:
         """Keep what comes from a client that was asked for a file; nothing does where it just goes."""
         with contextlib.suppress(OSError, EOFError):
             connection.settimeout(0.5)
-            came = receive(connection)
+            came = receive(connection)[1]
             if came[:1] not in {b"\x01", b"\x03"}:  # a command: it was not heard as a question for a file
                 self.files.append(came)
         raise EOFError
@@ -450,26 +450,6 @@ def framed(number: int, data: bytes) -> bytes:
 def send(write: Write, number: int, data: bytes) -> None:
     """Write one packet."""
     write(framed(number, data))
-
-
-def receive(connection: socket.socket) -> bytes:
-    """Return the next packet.
-
-    Raises:
-        EOFError: the other side is gone.
-    """
-    head = _exactly(connection, 4)
-    return _exactly(connection, int.from_bytes(head[:3], "little"))
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        part = connection.recv(count - len(data))
-        if not part:
-            raise EOFError
-        data += part
-    return data
 
 
 def main() -> None:

@@ -114,19 +114,7 @@ def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> En
         usage(str(error))
     for warning in found.warnings:
         (noted or warn)(warning)
-    return Endpoint(
-        user=found.user,
-        password=found.password,
-        socket=found.socket,
-        socket_guessed=found.socket_guessed,
-        host=found.host,
-        port=found.port,
-        tls=found.tls,
-        tls_ca=found.tls_ca,
-        tls_details=found.tls_details,
-        public_key=found.public_key,
-        timeout=config.server.timeout,
-    )
+    return found.endpoint(timeout=config.server.timeout)
 
 
 def real_server(config: Config, clock: Clock) -> MySQLServer:

@@ -20,6 +20,7 @@ from tuner.config.optiontls import MODES, FileTls, read_tls
 from tuner.config.passwordfile import password_in
 from tuner.config.schema import ServerSection
 from tuner.config.tlsfiles import must_hold_certificates
+from tuner.servers.connect import Endpoint
 from tuner.servers.encryption import USUAL, TlsDetails
 
 DEFAULT_USER = "innobrim"
@@ -63,6 +64,26 @@ class Credentials:
     socket_guessed: bool = False
     address_named: bool = True
     warnings: tuple[str, ...] = ()
+
+    def endpoint(self, *, timeout: float = 1.0) -> Endpoint:
+        """Return where and as whom to connect.
+
+        Args:
+            timeout: of the endpoint, seconds.
+        """
+        return Endpoint(
+            user=self.user,
+            password=self.password,
+            socket=self.socket,
+            socket_guessed=self.socket_guessed,
+            host=self.host,
+            port=self.port,
+            tls=self.tls,
+            tls_ca=self.tls_ca,
+            tls_details=self.tls_details,
+            public_key=self.public_key,
+            timeout=timeout,
+        )
 
 
 @dataclass(slots=True)

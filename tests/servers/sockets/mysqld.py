@@ -104,7 +104,7 @@ class Mysqld:
                 self.open.wait(PATIENCE)
                 return
             connection = self._log_in(connection, number, opened)
-            while (packet := _receive(connection)[1])[:1] == b"\x03":
+            while (packet := receive(connection)[1])[:1] == b"\x03":
                 if not self._answer(connection, packet[1:].decode()):
                     return
 
@@ -162,7 +162,7 @@ class Mysqld:
         return at
 
     def _hear(self, connection: socket.socket) -> tuple[int, bytes]:
-        at, packet = _receive(connection)
+        at, packet = receive(connection)
         self.heard.append(packet)
         return at, packet
 
@@ -184,7 +184,12 @@ class Mysqld:
         return True
 
 
-def _receive(connection: socket.socket) -> tuple[int, bytes]:
+def receive(connection: socket.socket) -> tuple[int, bytes]:
+    """Return the next packet, with its number.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
     head = _exactly(connection, 4)
     return head[3], _exactly(connection, int.from_bytes(head[:3], "little"))
 
