@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tuner.preconditions import Line
-from tuner.servers.connect import Endpoint
-from tuner.servers.encryption import signed_for_anybody
+from tuner.servers.endpoint import Endpoint, signed_for_anybody
 from tuner.servers.passwords import CHECKED_TLS
 
 NAME = "connection"

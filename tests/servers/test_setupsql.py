@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tuner.records import Bounds
-from tuner.servers.families.recognise import recognise
+from tuner.servers.families import recognise
 from tuner.servers.port import Unsupported
 from tuner.servers.setupsql import Asked, family_of, removal, script, setup, superfluous, tables
 from tuner.servers.setupsql_page import COMMAND, page

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from policies.registry import LAWS
 from tuner.records import ENABLE_COUNTERS, LOW_WATER_MARK, PRODUCTS
+from tuner.servers.adapter import Family
 from tuner.servers.document_read import read
 from tuner.servers.document_words import DIFFERENT, INTRODUCTION, LEVELS, formula
-from tuner.servers.families.every import ADAPTERS, of
-from tuner.servers.families.recognise import Family, recognise
+from tuner.servers.families import FAMILIES, recognise
 from tuner.servers.fixture import Fixture, load
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of
-from tuner.servers.writable import WRITABLE
+from tuner.servers.writing import WRITABLE
 from tuner.settings import LOW_WATER_POLICY
 
 COMMAND = "python -m tuner.servers.document > docs/servers.md"
@@ -40,7 +40,7 @@ def document(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> str
         fixtures: by name.
         results: what each page of measurements says, by its path below docs/results.
     """
-    made = {name: adapter() for name, adapter in ADAPTERS.items()}
+    made = {one.title: one() for one in FAMILIES}
     parts = [
         f"<!-- Generated: {COMMAND} -->",
         INTRODUCTION,
@@ -94,7 +94,7 @@ def _servers(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> lis
         laws = {one.flush_law: None for _, one, _, _ in same if one is not None}
         top = "2³² − 1" if family.capacity_maximum < 1 << 32 else "2⁶³ − 1"
         found.append(
-            (name, level, ", ".join(f"`{law}`" for law in laws), of(family.adapter), f"100 to {top}")
+            (name, level, ", ".join(f"`{law}`" for law in laws), family.adapter.title, f"100 to {top}")
         )
     return found
 
@@ -126,7 +126,7 @@ def _written(fixtures: Mapping[str, Fixture]) -> str:
     for key in sorted(fixtures, key=lambda key: _order(fixtures[key])):
         _, family, _ = name_of(fixtures[key])
         if family is not None:
-            wanted.setdefault(family.write_privilege, {})[of(family.adapter)] = None
+            wanted.setdefault(family.write_privilege, {})[family.adapter.title] = None
     privileges = [
         f"- `{name}` on what is read as {', '.join(servers)}" for name, servers in sorted(wanted.items())
     ]

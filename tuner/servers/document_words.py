@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from policies.flushlaw import AGE_BLIND, MARIADB, MARIADB_WAKES, SOFT_LIMIT, TERMS_WITH_NEED, FlushLaw
-from tuner.servers.adapter import FACTOR
+from tuner.servers.adapter import FACTOR, RAISED
 from tuner.servers.enginestatus import SECONDS
-from tuner.servers.families.mariadb import BLIND, HEEDING
-from tuner.servers.families.recognise import MARIADB_NARROWER, RAISED, SUPPORTED
+from tuner.servers.families import SUPPORTED
+from tuner.servers.families.mariadb import BLIND, HEEDING, NARROWER
 from tuner.servers.release import named
 
 LWM = "innodb_max_dirty_pages_pct_lwm"
@@ -122,7 +122,7 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   MariaDB moves the other one: a C above M makes M twice C, an M below C lowers C to it. The loop sets them
   in the order in which neither happens, and reads both back.
 - **Values above 2³² − 1** are possible before MySQL {named(RAISED)}, and in MariaDB in all of
-  10.5 and 10.6, and before {", ".join(named((*one, patch)) for one, patch in MARIADB_NARROWER.items())}.
+  10.5 and 10.6, and before {", ".join(named((*one, patch)) for one, patch in NARROWER.items())}.
 - **MySQL 26.7** came after 9.7: from there on the numbers are year and month. Its manual names no
   system or status variable that is read or set here as changed or removed; its source was not read. It is
   taken for what it has, as any later release is.
