@@ -14,6 +14,7 @@ from tests.servers.test_fixtures import opened
 from tuner.records import Facts, Sample
 from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
+from tuner.servers.families.log_files import MySQL57Adapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 
