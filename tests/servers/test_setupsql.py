@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tuner.records import Bounds
-from tuner.servers.families.recognise import recognise
+from tuner.servers.families import recognise
 from tuner.servers.port import Unsupported
 from tuner.servers.setupsql import Asked, family_of, removal, script, setup, superfluous, tables
 

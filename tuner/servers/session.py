@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import re
-import ssl
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pymysql
-from msgspec import Struct
-from msgspec.structs import replace
 from pymysql.connections import Connection
 
-from tuner.servers.causes import LOST, cause, error_number, is_refusal, unanswered
-from tuner.servers.driver import DriverConnection
-from tuner.servers.encryption import USUAL, TlsDetails, required
-from tuner.servers.patience import Patience
+from tuner.servers.driver import RESOLVER, DriverConnection, Resolver
+from tuner.servers.endpoint import Endpoint, context_of, located
+from tuner.servers.failures import LOST, cause, error_number, is_refusal, unanswered
 from tuner.servers.port import Unreachable
 from tuner.servers.release import release_of
-from tuner.servers.resolve import RESOLVER, Resolver
-from tuner.servers.sockets import SOCKETS, guessed
 
 IDLE_SECONDS = 15
 """Session ``wait_timeout``: a session whose client vanished is gone, with its locks, after this."""
@@ -39,42 +33,38 @@ _WHOLE = re.compile(r"([0-9]{1,20})(\.[0-9]{1,30})?")
 """A number as servers write sums and counts; what has an exponent can be longer than any memory."""
 
 
-class Endpoint(Struct, frozen=True):
-    """Where a server is and who we are there.
+SHORTEST = 1.0
+LONGEST = 16.0
+"""Bounds of the wait between two attempts, seconds.
 
-    Attributes:
-        socket: path of the unix socket; preferred over host and port.
-        host: name or address.
-        port: TCP port.
-        user: account.
-        password: never shown.
-        tls: off, preferred, required, verify_ca or verify_identity; required with an authority is the last.
-        tls_ca: certificate authority to check the server against.
-        tls_details: what an option file says of TLS besides.
-        public_key: the server's, PEM, for methods that want the password itself; empty where it is not known.
-        timeout: seconds to find the host, connect and log in, and for each statement's whole answer.
-        socket_guessed: nothing names the socket: it is looked for at each connection.
-    """
+mysqld counts connections that end before the login and, after ``max_connect_errors`` (100) in a row, refuses
+every client of that host until somebody empties its host cache. One that hangs counts them all when it wakes
+up. At this pace that takes it half an hour.
+"""
 
-    user: str
-    password: str = ""
-    socket: str | None = None
-    host: str = "127.0.0.1"
-    port: int = 3306
-    tls: str = "preferred"
-    tls_ca: str | None = None
-    timeout: float = 1.0
-    tls_details: TlsDetails = USUAL
-    public_key: str = ""
-    socket_guessed: bool = False
 
-    def __repr__(self) -> str:
-        """Return the endpoint without its password."""
-        return f"Endpoint({self})"
+class Patience:
+    """Waits longer from one interrupted connection to the next: not at all, then 1, 2, 4, … seconds."""
 
-    def __str__(self) -> str:
-        """Return user and address, as DBAs write them."""
-        return f"{self.user}@{self.socket or f'{self.host}:{self.port}'}"
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Be ready to try at once; ``now`` is a monotonic clock, seconds."""
+        self._now = now
+        self._wait = 0.0
+        self._until = float("-inf")
+
+    @property
+    def over(self) -> bool:
+        """Tell whether another attempt may be made now."""
+        return self._now() >= self._until
+
+    def interrupted(self) -> None:
+        """Note a connection that was open and ended before the login was answered."""
+        self._until = self._now() + self._wait
+        self._wait = min(LONGEST, max(SHORTEST, 2.0 * self._wait))
+
+    def answered(self) -> None:
+        """Note an answer, or a refusal that counts for nothing: the next attempt may come at once."""
+        self._wait, self._until = 0.0, float("-inf")
 
 
 def text(value: object) -> str:
@@ -260,24 +250,6 @@ def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:
     return connected and error_number(error) in {0, LOST}
 
 
-def located(endpoint: Endpoint) -> Endpoint:
-    """Return an endpoint with its socket where that is now; one that something names is there.
-
-    Raises:
-        Unreachable: there is none that is known to be the server's.
-    """
-    if not endpoint.socket_guessed:
-        return endpoint
-    there = guessed()
-    if there is None:
-        raise Unreachable(
-            f"{endpoint}: no unix socket of a server: neither {' nor '.join(SOCKETS)} is one, in a directory "
-            "that not everybody can write to",
-            "start the server, or name its socket; SELECT @@socket on the server says where it is",
-        )
-    return replace(endpoint, socket=there)
-
-
 def opened(
     endpoint: Endpoint,
     timeout: float,
@@ -299,7 +271,7 @@ def opened(
         Unreachable: a file for the encryption cannot be read, or no socket is there.
     """
     endpoint = located(endpoint)
-    encryption = _tls(endpoint)
+    encryption = context_of(endpoint)
     preferred = endpoint.tls == "preferred"
     return DriverConnection(
         resolver=resolver,
@@ -321,22 +293,3 @@ def opened(
         server_public_key=endpoint.public_key.encode() or None,
         defer_connect=True,
     )
-
-
-def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
-    """Return how the connection is encrypted; None where it is not.
-
-    Raises:
-        Unreachable: one of the files for it cannot be read.
-    """
-    if endpoint.socket is not None or endpoint.tls == "off":
-        return None
-    authority = None if endpoint.tls == "preferred" else endpoint.tls_ca
-    try:
-        return required(authority, endpoint.tls_details, host_name=endpoint.tls != "verify_ca")
-    except OSError as error:
-        named = f"server.tls_ca = {authority}" if authority else "the files for TLS"
-        raise Unreachable(
-            f"{endpoint}: {named}: {error.strerror or error}",
-            "each must be a readable file of certificates (PEM)",
-        ) from error

@@ -1,17 +1,28 @@
-"""The procedures through which an account writes that may set nothing itself, where they were made.
+"""What may be written, what the daemon's account may write, and by which statement.
 
+An administrator may have made procedures through which an account writes that may set nothing itself;
 ``tuner.servers.setupsql`` has their text. Each call is one statement in the place of one ``SET GLOBAL``, so
 that what holds between two of these holds between two calls.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pymysql
 
-from tuner.records import ENABLE_COUNTERS, LOW_WATER_MARK, SET_GLOBAL, SET_LOW_WATER, Bounds, percent
-from tuner.servers.connect import Session, whole
+from tuner.records import (
+    ENABLE_COUNTERS,
+    LOW_WATER_MARK,
+    SET_GLOBAL,
+    SET_LOW_WATER,
+    WRITE_PRIVILEGE,
+    Bounds,
+    percent,
+)
+from tuner.servers.port import ServerError
+from tuner.servers.session import Session, text, whole
 from tuner.servers.sound import sound_numbers
 
 SCHEMA, SETS = SET_GLOBAL.split(".")
@@ -76,3 +87,54 @@ def setting(name: str, value: int, *, called: bool) -> str:
 def enabling(*, called: bool) -> Sequence[str]:
     """Return the statements that turn InnoDB's counters on, by the procedure or without."""
     return (f"CALL {SCHEMA}.{ENABLES}()",) if called else ENABLE_COUNTERS
+
+
+WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
+"""The variables that the loop may write, itself or by the procedure; with ``enable_counters`` also
+innodb_monitor_enable."""
+
+WITH_CONSENT = (LOW_WATER_MARK,)
+"""What it may write besides with the policy ``bayes-low-water``, and to put the operator's value back."""
+
+
+def must_be_writable(name: str, *, consented: bool) -> None:
+    """Refuse any variable that is not on the list.
+
+    Args:
+        name: of the variable.
+        consented: the operator lets those be written that need his consent, or they are to be put back.
+
+    Raises:
+        ServerError: it is not; the message says what is.
+    """
+    allowed = (*WRITABLE, *WITH_CONSENT) if consented else WRITABLE
+    if name not in allowed:
+        raise ServerError(f"{name} may not be written; what may: {', '.join(allowed)}")
+
+
+SET_BY_US = (
+    "SELECT variable_name FROM performance_schema.variables_info "
+    f"WHERE variable_name IN ({', '.join(repr(name) for name in WRITABLE)}) "
+    f"AND set_user IN (SUBSTRING_INDEX(USER(), '@', 1), '{DEFINER}')"
+)
+"""Those that this account was the last to set since mysqld started, itself or by the procedure."""
+
+ALLOWING = re.compile(rf"^GRANT (?=.*\b({WRITE_PRIVILEGE}|SUPER|ALL PRIVILEGES)\b).* ON \*\.\*$")
+"""A grant, up to its account, that lets C and M be written; active roles' are among those shown."""
+
+
+def may_write(session: Session) -> bool | None:
+    """Tell whether the account may set C and M itself; None where the server does not say."""
+    try:
+        grants = [text(row[0]) for row in session.query("SHOW GRANTS")]
+    except (ServerError, pymysql.MySQLError, IndexError):
+        return None
+    return any(ALLOWING.search(grant.partition(" TO ")[0]) for grant in grants)
+
+
+def set_by_us(session: Session) -> frozenset[str]:
+    """Return which of C and M this account set last; none where the server does not say."""
+    try:
+        return frozenset(text(name) for (name,) in session.query(SET_BY_US))
+    except (ServerError, pymysql.MySQLError, ValueError):
+        return frozenset()

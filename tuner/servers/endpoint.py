@@ -1,13 +1,17 @@
-"""How a connection is encrypted, and what the server is checked against; contexts are made once."""
+"""Where a server is, who we are there, and how the connection is encrypted; contexts are made once."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import ssl
+import stat
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.servers.port import Unreachable
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 """The versions of TLS that are spoken here, oldest first, by MySQL's names."""
@@ -111,3 +115,104 @@ def _made(authority: str | None, details: TlsDetails, host_name: bool, _versions
 def _nobody_is_asked() -> str:
     """Return no passphrase: OpenSSL would ask for one on the terminal."""
     return ""
+
+
+SOCKETS = (
+    "/run/mysqld/mysqld.sock",
+    "/var/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/run/mysql/mysql.sock",
+)
+"""Where servers have it as they are built: Debian's, Red Hat's, SUSE's.
+
+MySQL's own builds have it in /tmp: there any account can make one while the server is down, and would get
+what is only for the server. Such a socket has to be named.
+"""
+
+
+def guessed() -> str | None:
+    """Return the first socket that is there now and that not everybody can have made; None without one."""
+    return next((path for path in SOCKETS if _is_servers(Path(path))), None)
+
+
+def _is_servers(path: Path) -> bool:
+    try:
+        real = path.resolve()
+        return real.is_socket() and not real.parent.stat().st_mode & stat.S_IWOTH
+    except OSError:
+        return False
+
+
+class Endpoint(Struct, frozen=True):
+    """Where a server is and who we are there.
+
+    Attributes:
+        socket: path of the unix socket; preferred over host and port.
+        host: name or address.
+        port: TCP port.
+        user: account.
+        password: never shown.
+        tls: off, preferred, required, verify_ca or verify_identity; required with an authority is the last.
+        tls_ca: certificate authority to check the server against.
+        tls_details: what an option file says of TLS besides.
+        public_key: the server's, PEM, for methods that want the password itself; empty where it is not known.
+        timeout: seconds to find the host, connect and log in, and for each statement's whole answer.
+        socket_guessed: nothing names the socket: it is looked for at each connection.
+    """
+
+    user: str
+    password: str = ""
+    socket: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 3306
+    tls: str = "preferred"
+    tls_ca: str | None = None
+    timeout: float = 1.0
+    tls_details: TlsDetails = USUAL
+    public_key: str = ""
+    socket_guessed: bool = False
+
+    def __repr__(self) -> str:
+        """Return the endpoint without its password."""
+        return f"Endpoint({self})"
+
+    def __str__(self) -> str:
+        """Return user and address, as DBAs write them."""
+        return f"{self.user}@{self.socket or f'{self.host}:{self.port}'}"
+
+
+def located(endpoint: Endpoint) -> Endpoint:
+    """Return an endpoint with its socket where that is now; one that something names is there.
+
+    Raises:
+        Unreachable: there is none that is known to be the server's.
+    """
+    if not endpoint.socket_guessed:
+        return endpoint
+    there = guessed()
+    if there is None:
+        raise Unreachable(
+            f"{endpoint}: no unix socket of a server: neither {' nor '.join(SOCKETS)} is one, in a directory "
+            "that not everybody can write to",
+            "start the server, or name its socket; SELECT @@socket on the server says where it is",
+        )
+    return replace(endpoint, socket=there)
+
+
+def context_of(endpoint: Endpoint) -> ssl.SSLContext | None:
+    """Return how the connection is encrypted; None where it is not.
+
+    Raises:
+        Unreachable: one of the files for it cannot be read.
+    """
+    if endpoint.socket is not None or endpoint.tls == "off":
+        return None
+    authority = None if endpoint.tls == "preferred" else endpoint.tls_ca
+    try:
+        return required(authority, endpoint.tls_details, host_name=endpoint.tls != "verify_ca")
+    except OSError as error:
+        named = f"server.tls_ca = {authority}" if authority else "the files for TLS"
+        raise Unreachable(
+            f"{endpoint}: {named}: {error.strerror or error}",
+            "each must be a readable file of certificates (PEM)",
+        ) from error
