@@ -20,7 +20,8 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.scenarios.load import parse_scenario
 from tests.lab.plant.support import plant, watched
-from tuner.servers.limits import log_group_limits, redo_limits
+from tuner.servers.families.log_files import log_group_limits
+from tuner.servers.families.redo_capacity import redo_limits
 
 if TYPE_CHECKING:
     from lab.plant.flavour import FlavourName
