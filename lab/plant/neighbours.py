@@ -24,7 +24,7 @@ AREA = 64
 """Pages that are looked at together (``buf_pool.read_ahead_area``)."""
 
 SLICES = 100
-"""Cohorts that filled tables are cut into."""
+"""Cohorts of a server long at work."""
 
 LONG = 50.0
 """Touches of a page after which it is dirty without doubt."""
@@ -85,21 +85,6 @@ class Areas(Ledger):
         self._clean = stream.pages
         self._beside = 0.0
         self._cohorts: deque[Cohort] = deque([Cohort(lsn, lsn, 0.0, stream.pages)])
-
-    def fill(self, pages: float, lsn: float) -> None:
-        """Begin with so many pages dirty, each since another moment up to ``lsn``, and all others clean.
-
-        That is what is left in the buffer pool when tables have been filled one page after the other.
-        """
-        begin, held = self._end, pages / SLICES
-        step = (lsn - begin) / SLICES
-        self._cohorts = deque(
-            Cohort(begin + i * step, begin + (i + 1) * step, -LONG, held) for i in range(SLICES)
-        )
-        self._cohorts.append(Cohort(lsn, lsn, 0.0, self._pages - pages))
-        self._clean = self._pages - pages
-        self._end = lsn
-        self.dirty = self.dirtied = pages
 
     def spread(self, commits: float, lsn: float) -> None:
         """Begin as on a server long at work: its areas were flushed one after the other, the first one now.

@@ -23,10 +23,10 @@ from lab.plant.parameters import (
     PlantParameters,
     ServerParameters,
 )
-from lab.plant.readings import watched
 from lab.plant.redo import Redo
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
+from tests.lab.plant.support import watched
 
 if TYPE_CHECKING:
     pass

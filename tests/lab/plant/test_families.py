@@ -9,9 +9,8 @@ import pytest
 
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, RedoChange
-from lab.plant.readings import watched
 from policies.registry import LAWS
-from tests.lab.plant.support import mean_ratio, plant, rate
+from tests.lab.plant.support import mean_ratio, plant, rate, watched
 from tuner.records import Capacity, Sample
 
 

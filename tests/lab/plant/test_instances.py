@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from lab.plant.access import Stream
 from lab.plant.instances import Instances
 from lab.plant.neighbours import Areas
-from lab.plant.readings import watched
 from lab.scenarios import load_scenario
-from tests.lab.plant.support import plant
+from tests.lab.plant.support import plant, watched
 
 STREAM = Stream(23_040.0, 1.0)
 RATE = 1_900.0

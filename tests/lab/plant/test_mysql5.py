@@ -14,9 +14,8 @@ from lab.plant.mysql56 import OldCleaner
 from lab.plant.mysql57 import ForcedCleaner
 from lab.plant.pages import Ledger
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters, ServerParameters
-from lab.plant.readings import watched
 from lab.plant.redo import Redo
-from tests.lab.plant.support import mean_ratio, plant, rate
+from tests.lab.plant.support import mean_ratio, plant, rate, watched
 
 MEBIBYTE = 1024 * 1024
 

@@ -11,9 +11,8 @@ from lab.plant.flavour import FlavourName
 from lab.plant.flush_list import flush_list
 from lab.plant.neighbours import Areas
 from lab.plant.pages import Ledger
-from lab.plant.readings import watched
 from tests.lab.plant.pagewise import PageList
-from tests.lab.plant.support import plant
+from tests.lab.plant.support import plant, watched
 
 STREAM = Stream(10_000.0, 1.0)
 
@@ -84,15 +83,6 @@ def test_what_a_batch_reaches_is_enough() -> None:
     assert ledger.oldest(lsn) < target
     ledger.take(ledger.reach(target, math.inf))
     assert ledger.oldest(lsn) >= target - 1.0
-
-
-def test_filled_tables_leave_pages_of_every_age() -> None:
-    """What filling tables leaves is dirty page by page, evenly over the redo that it wrote."""
-    ledger = Areas(STREAM, lsn=0.0, lists_written=True)
-    ledger.fill(2_000.0, 1e6)
-    assert ledger.dirty == 2_000.0
-    assert ledger.oldest(1e6) == 0.0
-    assert ledger.count_to(5e5, math.inf) == pytest.approx(1_000.0, rel=0.02)
 
 
 @pytest.mark.parametrize("asked", [90, 120, 160])

@@ -12,8 +12,7 @@ from lab.plant.access import Stream
 from lab.plant.pages import Ledger
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters
 from lab.plant.pool import pool
-from lab.plant.readings import watched
-from tests.lab.plant.support import plant, rate
+from tests.lab.plant.support import plant, rate, watched
 
 FAST = DiskParameters(timeline=(DiskChange(0.0, 60_000.0),))
 LARGE_REDO = 17_179_869_184

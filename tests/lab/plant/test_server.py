@@ -22,8 +22,8 @@ from lab.plant.parameters import (
     RedoChange,
     ServerParameters,
 )
-from lab.plant.readings import watched
 from lab.plant.server import SimulatedServer
+from tests.lab.plant.support import watched
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
