@@ -92,7 +92,7 @@ def test_a_refused_set_stops_the_write(server: MySQLServer, session: Guarded) ->
 def test_a_procedure_that_is_of_no_use_is_a_lost_privilege(
     knowing: Knowing, session: Guarded, number: int, *, denied: bool
 ) -> None:
-    """One that is gone, not for us, or without its definer or privilege waits for a person; a bound does not."""
+    """One that is gone, not for us, or without definer or privilege waits for a person; a bound does not."""
     server = knowing(called=True)
     session.fails[M_NAME] = pymysql.OperationalError(number, "must be from 700")
     receipt = server.apply(STEPS, WANTED)
