@@ -18,9 +18,8 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from api.access import Access
-from api.register import Role, make, prepare, revoke
 from api.server import ApiServer
-from api.tokens import Tokens
+from api.tokens import Role, Tokens, make, prepare, revoke
 from tests.api.factory import AnsweringLoop, answering, application, record, sample
 from tests.cli.support import free_port
 from tests.cli.virtual import SOON, Virtual

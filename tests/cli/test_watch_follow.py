@@ -7,8 +7,7 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 
-from api.status import Status
-from api.views import Decisions, Events, HistoryAnswer
+from api.models import Decisions, Events, HistoryAnswer, Status
 from tests import factory
 from tests.cli.watching import SECONDS, event, history, record, status
 from tuner.cli.errors import Unreachable
@@ -248,7 +247,7 @@ def test_a_reading_that_failed_is_a_gap() -> None:
 
 def test_every_column_that_is_drawn_is_one_that_the_daemon_keeps() -> None:
     """What is asked for is in the history's own list."""
-    from api.timeline import HISTORY_COLUMNS  # noqa: PLC0415 - the web framework, for this alone
+    from api.read import HISTORY_COLUMNS  # noqa: PLC0415 - the web framework, for this alone
 
     assert set(COLUMNS) <= set(HISTORY_COLUMNS)
     assert set(history().columns) == {*COLUMNS, "time"}

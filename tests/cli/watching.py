@@ -6,9 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api.status import Status, status_of
-from api.views import DecisionAt, HistoryAnswer, NumberedEvent
-from api.vitals import Process
+from api.models import DecisionAt, HistoryAnswer, NumberedEvent, Process, Status
+from api.views import status_of
 from tests import factory
 from tuner.cli.watch.follow import View
 from tuner.cli.watch.look import Look

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from api.status import Status
-from api.under_way import RestoreUnderWay
+from api.models import RestoreUnderWay, Status
 from tuner.cli import optimiser_text
 from tuner.cli.learned_text import learned_text
 from tuner.cli.wording import (

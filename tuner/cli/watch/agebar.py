@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from api.status import Limits, Status
+from api.models import Limits, Status
 from tuner.cli.watch.follow import View
 from tuner.cli.watch.look import BAD, CAREFUL, GOOD, LABEL_WIDTH, NAME, OURS, QUIET, Look
 from tuner.cli.wording import mib, set_point_text

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from api.status import Status
+from api.models import Status
 from tuner.cli import optimiser_text
 from tuner.cli.watch.follow import View
 from tuner.cli.watch.look import BAD, CAREFUL, Look

@@ -14,8 +14,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.status import Status
-from api.views import DecisionAt, Decisions, Events, HistoryAnswer, NumberedEvent
+from api.models import DecisionAt, Decisions, Events, HistoryAnswer, NumberedEvent, Status
 from tuner.cli.errors import CommandError
 from tuner.cli.watch.trace import COLUMNS, Trace, trace_of
 

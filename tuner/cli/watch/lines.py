@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.status import Status
+from api.models import Status
 from tuner.cli.watch.follow import View
 from tuner.cli.watch.glyphs import Glyphs
 from tuner.cli.watch.verdict import clock, verdict

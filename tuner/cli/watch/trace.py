@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from api.status import Status
-from api.views import HistoryAnswer
+from api.models import HistoryAnswer, Status
 
 COLUMNS = (
     "checkpoint_age",
