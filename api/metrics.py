@@ -31,10 +31,9 @@ from tuner.core.limits import allowed
 from tuner.core.occurrences import Occurrence
 from tuner.core.scheduled import settings_of
 from tuner.fields import FIELDS, WINDOW_FIELDS, Field
-from tuner.histogram import BOUNDS, Histogram
 from tuner.records import Capacity, DecisionKind, Facts, HoldCode, Lifecycle, Sample, TickRecord
 from tuner.settings import Mode, Settings
-from tuner.tally import Tally
+from tuner.tally import BOUNDS, Histogram, Tally
 from tuner.workers import WORKERS
 
 NAMESPACE = "innobrim"

@@ -33,7 +33,7 @@ from tuner.core.limits import allowed
 from tuner.core.parking import parked
 from tuner.core.scheduled import settings_of
 from tuner.fields import BY_NAME
-from tuner.managed import ended_by
+from tuner.findings import ended_by
 from tuner.records import (
     Capacity,
     Facts,

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from api.models import Health, Process
 from tuner.board import Board
+from tuner.clock import Beat
 from tuner.config.checks import worst_tick_seconds
 from tuner.config.schema import Config
-from tuner.pulse import Beat
 from tuner.records import HoldCode, Lifecycle, Sample
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")

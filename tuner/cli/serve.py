@@ -31,11 +31,7 @@ def make_api(
     from api.app import create_app  # noqa: PLC0415 - the same
     from api.server import ApiServer  # noqa: PLC0415 - the same
     from api.tls import Certificate  # noqa: PLC0415 - the same
-    from api.tokens import (  # noqa: PLC0415 - the same
-        TokenError,
-        Tokens,
-        prepare,
-    )
+    from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
     from api.vitals import About  # noqa: PLC0415 - a daemon without API must not carry it
     from tuner.advice import advise_now  # noqa: PLC0415 - the same
 
