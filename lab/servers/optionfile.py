@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tuner.config.optiontls import MODES, PREFERRED, WORDS
+from tuner.config.optionfile import MODES, PREFERRED, WORDS
 from tuner.servers.endpoint import USUAL, VERSIONS, Endpoint
 
 

@@ -12,9 +12,9 @@ import hashlib
 import msgspec
 from msgspec import Struct
 
-from lab.plant.parameters.disk import Credits, DiskChange, DiskParameters
-from lab.plant.parameters.load import LoadChange, LoadParameters
-from lab.plant.parameters.server import RedoChange, ServerParameters
+from lab.plant.disk import Credits, DiskChange, DiskParameters
+from lab.plant.flavour import RedoChange, ServerParameters
+from lab.plant.load import LoadChange, LoadParameters
 
 __all__ = [
     "Credits",

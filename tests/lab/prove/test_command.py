@@ -1,4 +1,4 @@
-"""A suite of the bench is a part of the proof: begun once, gone on with, and no failure is passed over."""
+"""The parts of the long measurements: begun once, gone on with, and no failure is passed over."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
-from lab.prove import suites
-from lab.prove.__main__ import main
+from lab.prove import __main__ as command
+from lab.prove.__main__ import POLICIES, carried_out, main
 from lab.results.suites import SUITES
 from lab.servers.base import LabServerError
 from tuner.cli import exits
@@ -28,43 +28,55 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
         path = tmp_path / "innobrim"
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setattr(suites, "PROGRAM", str(path))
+        monkeypatch.setattr(command, "PROGRAM", str(path))
 
+    monkeypatch.setattr(command, "ROWS", tmp_path / "rows")
     return put
 
 
-def test_a_suite_is_begun_and_then_gone_on_with(tmp_path: Path) -> None:
+def prove(results: Path, *words: str) -> Result:
+    """Run the command with its pages in a directory."""
+    return CliRunner().invoke(main, [*words, "--results", str(results)], prog_name="lab.prove")
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "note", "begun"),
+    [
+        ("bench --suite disks", "bench/disks", "bench.json", "bench --suite disks --server an-image"),
+        ("hold", "bench/hold", "bench.json", "bench --suite hold --server an-image"),
+        ("policies --suite month", "rows/month", "comparison.json", "policies --compare --scenario month"),
+    ],
+)
+def test_a_suite_is_begun_and_then_gone_on_with(
+    tmp_path: Path, program: Program, words: str, *, place: str, note: str, begun: str
+) -> None:
     """The same command twice is the first part and the second, each within the hour."""
-    first = suites.command("disks", tmp_path, "an-image")
-    (tmp_path / "bench/disks").mkdir(parents=True)
-    (tmp_path / "bench/disks/bench.json").write_text("{}")
-    second = suites.command("disks", tmp_path, "an-image")
+    program(f'echo "$*" >> {tmp_path}/said; echo a table')
+    given = ["--image", "an-image", "--part", *words.split()]
 
-    place = str(tmp_path / "bench/disks")
-    assert first[1:] == [
-        "bench",
-        "--suite",
-        "disks",
-        "--server",
-        "an-image",
-        "--output",
-        place,
-        "--time",
-        "55m",
-    ]
-    assert second[1:] == ["bench", "--resume", place, "--time", "55m"]
+    assert prove(tmp_path, *given).exit_code == 0
+    (tmp_path / place).mkdir(parents=True)
+    (tmp_path / place / note).write_text("{}")
+    assert prove(tmp_path, *given).exit_code == 0
+
+    first, second = (tmp_path / "said").read_text().splitlines()
+    assert first.startswith(begun)
+    assert first.endswith(f"--output {tmp_path / place} --time 55m")
+    assert f"--resume {tmp_path / place} --time 55m" in second
+    if note == "comparison.json":
+        assert "a table" in (tmp_path / "policies/month.md").read_text()
 
 
-def test_time_that_was_up_is_no_failure(tmp_path: Path, program: Program) -> None:
-    """The bench's own code for it is known, and everything else is said to be a failure."""
-    assert suites.UNFINISHED == exits.UNFINISHED
+def test_time_that_was_up_is_no_failure(program: Program) -> None:
+    """The commands' own code for it is known, and everything else is said to be a failure."""
+    assert command.UNFINISHED == exits.UNFINISHED
     program("exit 0")
-    assert suites.run("disks", tmp_path, "an-image")
+    assert carried_out(["bench"])[0]
     program(f"exit {exits.UNFINISHED}")
-    assert not suites.run("disks", tmp_path, "an-image")
+    assert not carried_out(["bench"])[0]
     program("exit 3")
     with pytest.raises(LabServerError, match="ended with 3"):
-        suites.run("disks", tmp_path, "an-image")
+        carried_out(["bench"])
 
 
 def test_a_bench_is_told_to_end_and_waited_for(
@@ -89,7 +101,7 @@ def test_a_bench_is_told_to_end_and_waited_for(
     before = signal.signal(signal.SIGTERM, terminated)
     try:
         with pytest.raises(SystemExit):
-            suites.run("disks", tmp_path, "an-image")
+            carried_out(["bench"])
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -100,7 +112,7 @@ def test_an_hour_of_each_suite_where_none_is_named(tmp_path: Path, program: Prog
     """What is not finished is named, and the next suite has its hour nonetheless."""
     program(f'echo "$*" >> {tmp_path}/said; exit 4')
 
-    found = CliRunner().invoke(main, ["--part", "bench", "--results", str(tmp_path)], prog_name="lab.prove")
+    found = prove(tmp_path, "--part", "bench")
 
     assert found.exit_code == 0, found.output
     said = (tmp_path / "said").read_text().splitlines()
@@ -110,10 +122,13 @@ def test_an_hour_of_each_suite_where_none_is_named(tmp_path: Path, program: Prog
 
 def test_a_suite_of_another_part_is_refused(tmp_path: Path) -> None:
     """``--suite`` beside ``--part soak`` is a mistake, not a wish that is ignored."""
-    found = CliRunner().invoke(
-        main, ["--part", "soak", "--suite", "disks", "--results", str(tmp_path)], prog_name="lab.prove"
-    )
+    found = prove(tmp_path, "--part", "soak", "--suite", "disks")
 
     assert found.exit_code == 2
     assert "only of --part bench" in found.output
     assert not list(tmp_path.iterdir())
+
+
+def test_every_suite_of_policies_has_a_scenario() -> None:
+    """None is empty because a scenario was shortened or renamed."""
+    assert all(list(command._scenarios(suite)) for suite in POLICIES.values())

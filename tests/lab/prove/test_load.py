@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.bench.ledger import Ledger
-from lab.prove import load, load_page
+from lab.prove import load
 from lab.prove.clients import Asking, Listening, Ticks, ticks
 from lab.servers.base import LabServerError
 from lab.servers.ports import free_port
@@ -64,13 +64,6 @@ def test_phases_are_taken_together() -> None:
     assert (found["jitter_p50"], found["jitter_max"]) == (2.0, 200.0)
 
 
-def test_both_kinds_fit_into_an_hour() -> None:
-    """With a server to be made and filled before."""
-    assert load.LONG.settle[1] + len(load.KINDS) * load.LONG.kind <= 50 * 60
-    assert load.LONG.counted == 600.0
-    assert 2 * load.LONG.quiet == load.LONG.counted
-
-
 def row(kind: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any figure
     """Return a row of the ledger that keeps every promise."""
     side = {"ticks": 600, "missed": 0, "jitter_p50": 0.4, "jitter_p99": 2.0, "jitter_max": 7.0}
@@ -89,7 +82,6 @@ def row(kind: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any figu
         }
     )
     return {
-        "part": "load",
         "kind": kind,
         **served,
         "without": {**side, "processor": [0.02, 0.02]},
@@ -97,7 +89,6 @@ def row(kind: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any figu
         "seconds": 600.0,
         "resident": {"without": flat, "with": flat, "after": flat},
         "server": {"without": [server, server], "with": server},
-        "trial": False,
         "conditions": CONDITIONS,
         **changes,
     }
@@ -105,10 +96,10 @@ def row(kind: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any figu
 
 def page(tmp_path: Path, *rows: dict[str, Any]) -> str:
     """Return the page made of these rows."""
-    ledger = Ledger(tmp_path / "load.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "load.jsonl")
     for one in rows:
         ledger.add(one)
-    return load_page.write(tmp_path).read_text()
+    return load.write(tmp_path).read_text()
 
 
 def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
@@ -149,10 +140,3 @@ def test_where_it_falls_short_it_says_so(
     lines = page(tmp_path, row(kind, **changes)).splitlines()
 
     assert any(line.startswith("- **not met**") and said in line for line in lines)
-
-
-def test_a_trial_is_no_result(tmp_path: Path) -> None:
-    """A trial's row is called one, and gives way to a real one whenever that was made."""
-    assert "a trial" in page(tmp_path, row(load.REQUESTS, trial=True))
-    (tmp_path / "load.jsonl").unlink()
-    assert "a trial" not in page(tmp_path, row(load.REQUESTS), row(load.REQUESTS, trial=True))

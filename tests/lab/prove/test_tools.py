@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from lab.bench.ledger import Ledger
+from lab.prove import __main__ as command
 from lab.prove import audit, hostile, mutants
-from lab.prove.__main__ import TOOLS, main
+from lab.prove.__main__ import main
 from lab.prove.audit import Scan, Verdict, scan
 
 LOCK = "one==1.0 \\\n    --hash=sha256:00\nTwo-x==2.1 \\\n    --hash=sha256:11\n"
@@ -107,15 +108,11 @@ def test_a_breach_beside_a_hostile_server_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, audited: int, code: int, *, well: bool
 ) -> None:
     """Alone or among all parts, whatever the others come to, what was not as promised ends with 1."""
-
-    def nothing(*_given: object, **_named: object) -> bool:
-        return True
-
-    for one in ("noharm", "hold", "surge", "load", "recovery", "soak", "mutants"):
-        monkeypatch.setattr(f"lab.prove.{one}.run", nothing)
-    monkeypatch.setattr("lab.prove.__main__._suites", nothing)
-    monkeypatch.setitem(TOOLS, "audit", lambda _results: audited)
-    monkeypatch.setattr(hostile, "run", lambda *_given, **_named: well)
+    for one in ("soak", "load", "mutants"):
+        monkeypatch.setattr(f"lab.prove.{one}.run", lambda *_given, **_named: 0)
+    monkeypatch.setattr(command, "carried_out", lambda _words, **_named: (True, ""))
+    monkeypatch.setattr(audit, "run", lambda _results: audited)
+    monkeypatch.setattr(hostile, "run", lambda *_given, **_named: int(not well))
     ended = CliRunner().invoke(main, ["--part", part, "--results", str(tmp_path)], prog_name="lab.prove")
 
     assert ended.exit_code == (code if part == "all" else int(not well)), ended.output
@@ -131,7 +128,8 @@ def test_a_change_that_no_test_notices_is_counted_and_named(tmp_path: Path) -> N
     """The page has what was tried, what was noticed, and the lines of what was not."""
     tally = mutants.tallied([item(9, "survived"), item(7, "killed"), item(5, "survived"), item(3, None)])
     row = {"module": "some.py", "day": "2026-11-26", "tests": ["tests/test_some.py"], **tally._asdict()}
-    text = mutants.write(tmp_path, [row]).read_text()
+    Ledger(tmp_path / mutants.FILE).add(row)
+    text = mutants.write(tmp_path).read_text()
 
     assert tally == (4, 3, ((5, "NumberReplacer"), (9, "NumberReplacer")))
     assert "| 3 of 4 |" in text
@@ -156,13 +154,11 @@ def test_a_finished_module_is_not_tried_again(tmp_path: Path, monkeypatch: pytes
         return mutants.Tally(2, 2, ())
 
     monkeypatch.setattr(mutants, "_carried_on", carried_on)
-    ledger = Ledger(tmp_path / mutants.FILE, resume=True)
 
-    assert mutants.run(ledger, told=lambda _: None)
-    assert mutants.run(Ledger(tmp_path / mutants.FILE, resume=True), told=lambda _: None)
+    assert mutants.run(tmp_path) == mutants.run(tmp_path) == 0
     assert tried == [target.module for target in mutants.TARGETS]
     monkeypatch.setattr(mutants, "digest", lambda _target: "another")
-    mutants.run(ledger, told=lambda _: None)
+    mutants.run(tmp_path)
     assert len(tried) == 2 * len(mutants.TARGETS)
 
 
@@ -183,7 +179,7 @@ def test_every_open_module_has_its_share_of_the_time(tmp_path: Path, monkeypatch
     )
     many = len(mutants.TARGETS)
     for _ in range(2):
-        assert not mutants.run(Ledger(tmp_path / mutants.FILE, resume=True), told=lambda _: None, minutes=1.0)
+        mutants.run(tmp_path, minutes=1.0)
 
     assert shares[0] == pytest.approx(60.0 / many)
     assert shares[1:] == pytest.approx([60.0 / (many - 1)] * 2 * (many - 1))
