@@ -39,12 +39,13 @@ _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law i
 
 def table(status: Status) -> str:
     """Return the status as aligned lines; words that others chose end none of them."""
-    rows = list(_rows(status))
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {printable(text)}" for name, text in rows)
+    found = list(rows(status))
+    width = max(len(name) for name, _ in found)
+    return "\n".join(f"{name:<{width}}  {printable(text)}" for name, text in found)
 
 
-def _rows(status: Status) -> Iterator[tuple[str, str]]:
+def rows(status: Status) -> Iterator[tuple[str, str]]:
+    """Yield label and words of each line."""
     yield from _without_daemon(status)
     ago = f"tick {status.tick}, {duration(status.seconds_old)} ago"
     yield "mode", f"{status.mode.value}; {status.lifecycle.value}; {ago}"
