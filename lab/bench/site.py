@@ -119,6 +119,11 @@ class Site:
         with forgetting(self.server):
             self.watch(FORGET_SECONDS)
 
+    @property
+    def rate(self) -> int:
+        """Return how many transactions/s are offered; 0 is as many as possible."""
+        return self._rate
+
     def offer(self, rate: int) -> None:
         """Offer so many transactions/s from the next start of the load on; 0 is as many as possible."""
         self._rate = rate

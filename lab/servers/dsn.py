@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from lab.servers.spec import LabServerError
 from tuner.config.credentials import read_credentials
-from tuner.config.errors import ConfigError
-from tuner.config.schema import ServerSection
-from tuner.servers.connect import Endpoint
+from tuner.config.schema import ConfigError, ServerSection
+from tuner.servers.endpoint import Endpoint
 
 SCHEME = "mysql://"
 SHAPE = "write mysql://USER@HOST:PORT, mysql://USER@/PATH/TO/SOCKET, or the path of the socket"
@@ -51,10 +50,9 @@ def parse_dsn(
     except ConfigError as error:
         raise LabServerError(str(error)) from error
     password = found.password or environ.get("MYSQL_PWD", "")
-    endpoint = found.endpoint()
     if not password and ask is not None:
-        password = ask(f"Password of {endpoint}")
-    return replace(endpoint, password=password)
+        password = ask(f"Password of {found}")
+    return replace(found, password=password)
 
 
 def _server(text: str, defaults_file: str | None) -> ServerSection:
