@@ -15,7 +15,7 @@ from tests.factory import MEBIBYTE, SAVED, command
 from tests.golden.notation import decision_of
 from tuner.core.step import start
 from tuner.records import Capacity, Command, TickRecord, Window
-from tuner.servers.limits import redo_limits
+from tuner.servers.families.redo_capacity import redo_limits
 from tuner.settings import Mode, Settings
 
 FOLDER = Path(__file__).parent / "cases"
