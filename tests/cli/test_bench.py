@@ -19,7 +19,7 @@ from lab.bench.folder import held
 from lab.bench.plan import load_suite
 from lab.report.rows import ReportError
 from lab.servers.choose import server_named
-from lab.workloads.command import sysbench
+from lab.workloads.sysbench import sysbench
 from tests.lab.report.factory import row
 from tuner.cli import bench as command
 from tuner.cli import bench_run

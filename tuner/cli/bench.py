@@ -20,7 +20,7 @@ from lab.bench.progress import outline
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import server_named
 from lab.servers.existing import SCHEME, DsnError, NotConfirmedError
-from lab.workloads.command import sysbench
+from lab.workloads.sysbench import sysbench
 from tuner.cli.bench_resume import going_on, refuse_beside_resume
 from tuner.cli.bench_run import Say, carry_out, conclude
 from tuner.cli.bench_server import (

@@ -15,7 +15,7 @@ from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing
 from lab.bench.row import measure
 from lab.bench.sampler import Reading, Sampler
 from lab.servers.flavour import LabServerError, ServerSpec
-from lab.workloads.sysbench import Second
+from lab.workloads.reports import Second
 from tests.lab.bench.test_figures import look
 from tuner.records import Capacity
 

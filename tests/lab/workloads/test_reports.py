@@ -1,12 +1,54 @@
-"""The report lines of the load, and what is read out of a stretch of them."""
+"""The report lines of the load, the latencies counted in them, and what is read out of a stretch of them."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.servers.base import LabServerError
-from lab.workloads.parse import parse_buckets, parse_report, parse_second
-from lab.workloads.reports import Reports
+from lab.workloads.reports import Histogram, Reports, merged, parse_buckets, parse_report
+
+LATENCIES = st.dictionaries(
+    st.floats(1e-6, 100.0, allow_nan=False), st.integers(1, 50), min_size=1, max_size=30
+)
+
+
+def spelled_out(histogram: Histogram) -> list[float]:
+    return sorted(latency for latency, count in histogram.counts.items() for _ in range(count))
+
+
+@given(counts=LATENCIES, per_mille=st.integers(1, 1000))
+def test_a_percentile_is_the_nearest_rank(counts: dict[float, int], per_mille: int) -> None:
+    """A percentile is the latency that so many percent of the transactions did not exceed, none lower."""
+    histogram = Histogram(counts)
+    every = spelled_out(histogram)
+    rank = max(1, -(-len(every) * per_mille // 1000))
+    assert histogram.percentile(per_mille / 10) == every[rank - 1]
+
+
+@given(first=LATENCIES, second=LATENCIES)
+def test_merging_counts_every_transaction_once(first: dict[float, int], second: dict[float, int]) -> None:
+    """The percentiles of two spans together are those of all their transactions."""
+    both = merged((Histogram(first), Histogram(second)))
+    assert spelled_out(both) == sorted(spelled_out(Histogram(first)) + spelled_out(Histogram(second)))
+    assert both.transactions == sum(first.values()) + sum(second.values())
+
+
+@pytest.mark.parametrize("percent", [0.0, -1.0, 100.1, math.nan])
+def test_a_percentile_out_of_range_is_refused(percent: float) -> None:
+    """There is no 0th and no 101st percentile."""
+    with pytest.raises(ValueError, match="out of range: above 0 and at most 100"):
+        Histogram({0.001: 1}).percentile(percent)
+
+
+def test_nothing_has_no_percentile() -> None:
+    """Without transactions there is no latency to report."""
+    with pytest.raises(ValueError, match="without transactions"):
+        merged([]).percentile(50.0)
+
 
 AXIS = "-6.90775527898;55.5354068734"
 LINE = (
@@ -18,8 +60,9 @@ STALLED = f"@second elapsed=8.000 interval=1.000000 events=0 errors=0 queue=500 
 
 def test_a_report_line_becomes_a_second() -> None:
     """A second has its commits and errors per second, its 99th percentile and its queue."""
-    second = parse_second(LINE, 12.5)
-    assert second is not None
+    report = parse_report(LINE, 12.5)
+    assert report is not None
+    second = report.second
     assert second.monotonic == 12.5
     assert second.commits == pytest.approx(2831 / 1.001)
     assert second.latency == pytest.approx(0.009389)
@@ -29,8 +72,9 @@ def test_a_report_line_becomes_a_second() -> None:
 
 def test_a_stalled_second_has_no_latency() -> None:
     """A second in which nothing was committed shows no latency, rather than the best there is."""
-    second = parse_second(STALLED, 0.0)
-    assert second is not None
+    report = parse_report(STALLED, 0.0)
+    assert report is not None
+    second = report.second
     assert second.commits == 0.0
     assert second.latency is None
 
