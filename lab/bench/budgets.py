@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tuner.core.recovery import Recovery
+from tuner.core.estimate.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

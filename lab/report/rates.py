@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from tuner.core.window import all_flushed
+from tuner.core.estimate.window import all_flushed
 from tuner.journal.items import Advice
 from tuner.records import Sample, TickRecord
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from lab.bench.statistics import percentile
 from lab.plant.latency import Latencies
-from tuner.core.recovery import Recovery
-from tuner.core.window import list_flushed
+from tuner.core.estimate.recovery import Recovery
+from tuner.core.estimate.window import list_flushed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

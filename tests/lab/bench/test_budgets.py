@@ -8,7 +8,7 @@ from lab.bench.budgets import predicted
 from lab.bench.plan import DiskPlan
 from tests.factory import sample as sample_of
 from tests.lab.bench.test_figures import look
-from tuner.core.recovery import Recovery
+from tuner.core.estimate.recovery import Recovery
 
 NAMES = ("recovery_seconds_predicted", "shutdown_seconds_predicted")
 
