@@ -14,9 +14,8 @@ from lab.bench.sampler import Sampler
 from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
-from lab.servers.flavour import product
-from lab.servers.version import version_said
-from lab.servers.warm import FORGET_SECONDS, forgetting
+from lab.servers.flavour import product, version_said
+from lab.servers.reader import FORGET_SECONDS, forgetting
 from lab.workloads.course import COURSES
 from lab.workloads.course_run import CourseRun
 from lab.workloads.load import Load
