@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from lab.bench import statics
+
 from lab.report.exports import bench_summary
 from lab.report.page import build
 from lab.report.rows import rows_of

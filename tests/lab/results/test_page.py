@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.bench.plan import Plan
+from lab.experiment.plan import Plan
 from lab.report.rows import ReportError
 from lab.results import page
 from lab.results.suites import read
