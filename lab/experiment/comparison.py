@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from lab.experiment.revision import policies_revision
 from lab.experiment.store import Ledger, Row
-from lab.plant.endless import Endless
+from lab.plant.engine import Endless
 from lab.scenarios.caps import calm, caps_of
 from lab.scenarios.progress import Progress, Told, nobody
 from lab.scenarios.runs import Beat, Runs

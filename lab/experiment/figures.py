@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from lab.experiment.plan import DiskPlan
     from lab.experiment.rig import Reading
-    from lab.workloads.histogram import Histogram
-    from lab.workloads.sysbench import Second
+    from lab.workloads.reports import Histogram, Second
 
 
 Figures = dict[str, Any]

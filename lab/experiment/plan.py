@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from lab.experiment import store
 from lab.experiment.refusals import PlanError, in_words
 from lab.experiment.store import Ledger
-from lab.workloads.course import COURSES
-from lab.workloads.load import Load
+from lab.workloads.load import COURSES, Load
 from tuner.records import Capacity
 from tuner.settings import FORMER_POLICY_NAMES, PolicyName, Settings
 

@@ -55,8 +55,9 @@ class Target(NamedTuple):
 TARGETS = (
     Target("tuner/core/guards.py", ("tests/core/test_guards.py", "tests/core/test_way_back.py")),
     Target("tuner/core/gate.py", ("tests/core/test_gate.py",)),
-    Target("api/tokens.py", ("tests/api/test_tokens.py", "tests/api/test_access.py")),
-    Target("api/register.py", ("tests/api/test_tokens.py", "tests/cli/test_token.py")),
+    Target(
+        "api/tokens.py", ("tests/api/test_tokens.py", "tests/api/test_access.py", "tests/cli/test_token.py")
+    ),
     Target("tuner/park.py", ("tests/test_restore.py", "tests/cli/test_offline.py")),
 )
 

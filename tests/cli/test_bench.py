@@ -18,8 +18,8 @@ from lab.experiment import bench as runner
 from lab.experiment.plan import load_suite
 from lab.experiment.store import BENCH, held
 from lab.report.rows import ReportError
-from lab.servers.named import server_named
-from lab.workloads.command import sysbench
+from lab.servers.choose import server_named
+from lab.workloads.sysbench import sysbench
 from tests.lab.report.factory import row
 from tuner.cli import bench as bench_command
 from tuner.cli import bench as command

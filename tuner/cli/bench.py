@@ -25,11 +25,9 @@ from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups
 from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.dsn import SCHEME, DsnError
-from lab.servers.existing import NotConfirmedError
-from lab.servers.leftovers import remove_leftovers
-from lab.servers.named import server_named
-from lab.workloads.command import sysbench
+from lab.servers.choose import remove_leftovers, server_named
+from lab.servers.existing import SCHEME, DsnError, NotConfirmedError
+from lab.workloads.sysbench import sysbench
 from tuner.cli.bench_plan import (
     best_here,
     changed,

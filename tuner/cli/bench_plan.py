@@ -13,10 +13,8 @@ from lab.experiment import plan
 from lab.experiment.plan import Plan, Suite
 from lab.experiment.refusals import PlanError, in_words
 from lab.servers.base import LabServer, LabServerError, ServerSpec
-from lab.servers.choose import choose
-from lab.servers.dsn import PASSWORD_PLACES
-from lab.servers.existing import DsnServer
-from lab.servers.named import Kind, kind_of
+from lab.servers.choose import Kind, choose, kind_of
+from lab.servers.existing import PASSWORD_PLACES, DsnServer
 from tuner.cli.parts import refuse_given
 
 MEBIBYTE = 1024 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.experiment.rig import Reading
 from lab.servers.disk import DeviceCounters
-from lab.workloads.sysbench import Second
+from lab.workloads.reports import Second
 
 REDO = 100 * 1024 * 1024
 

@@ -7,7 +7,7 @@ import pytest
 from lab.experiment.figures import figures, predicted, series
 from lab.experiment.plan import DiskPlan
 from lab.experiment.rig import moved, quiet, settled
-from lab.workloads.histogram import Histogram
+from lab.workloads.reports import Histogram
 from tests.factory import sample as sample_of
 from tests.lab.experiment.factory import REDO, beat, look
 from tuner.core.recovery import Recovery

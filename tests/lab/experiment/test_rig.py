@@ -14,7 +14,7 @@ from lab.experiment.plan import DiskPlan, Plan
 from lab.experiment.rig import Reading, Rig, Sampler, fill_seconds, reading
 from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
-from lab.servers.spec import LabServerError, ServerSpec
+from lab.servers.flavour import LabServerError, ServerSpec
 from lab.workloads.load import Load
 from tests.factory import sample
 from tests.lab.experiment.factory import look

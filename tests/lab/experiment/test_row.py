@@ -13,8 +13,8 @@ from lab.experiment import row
 from lab.experiment.plan import DiskPlan, LoadPlan, Plan, Timing, parse_contender
 from lab.experiment.rig import Reading, Sampler
 from lab.experiment.row import measure
-from lab.servers.spec import LabServerError, ServerSpec
-from lab.workloads.sysbench import Second
+from lab.servers.flavour import LabServerError, ServerSpec
+from lab.workloads.reports import Second
 from tests.lab.experiment.factory import look
 from tuner.records import Capacity
 

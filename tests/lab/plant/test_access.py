@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.plant.access import Stream, streams
+from lab.plant.load import Stream, streams
 from lab.plant.parameters import DiskParameters, LoadParameters
 from lab.plant.pool import pool
 from tests.lab.plant.support import plant, rate, watched

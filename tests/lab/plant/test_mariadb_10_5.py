@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from lab.plant.parameters.server import ServerParameters
+from lab.plant.parameters import ServerParameters
 from lab.scenarios.load import load_scenario
 from lab.simulate_loop import run_policy
 from tests.lab.plant.support import plant, watched

@@ -13,8 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
-from lab.plant.instances import Instances
-from lab.plant.neighbours import Areas
+from lab.plant.neighbours import Areas, Instances
 from lab.plant.parameters import DiskChange, DiskParameters
 from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
@@ -102,9 +101,9 @@ def settled(row: Row) -> list[Sample]:
 def at_work(server: SimulatedServer) -> None:
     """Let the areas of a server that flushes neighbours have been flushed one after the other."""
     engine = server.engine
-    if isinstance(engine.ledger, Areas | Instances):
+    if isinstance(engine.flush_list, Areas | Instances):
         engine.redo.lsn += engine.redo.flush_limit
-        engine.ledger.spread(engine.redo.flush_limit / engine.redo_per_commit, engine.redo.lsn)
+        engine.flush_list.spread(engine.redo.flush_limit / engine.redo_per_commit, engine.redo.lsn)
 
 
 def commits(samples: list[Sample]) -> list[int]:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from lab.plant.parameters import LoadChange, LoadParameters, RedoChange
-from lab.plant.shrink import Shrink
+from lab.plant.redo import Shrink
 from tests.lab.plant.support import plant, watched
 from tuner.servers.families.redo_capacity import redo_limits
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from lab.experiment.plan import Plan
-from lab.experiment.store import Asked
+from lab.experiment.plan import Asked, Plan
 from lab.results.headlines import BEGIN, END
 from tests.lab.report.factory import CONDITIONS, row, write_rows
 
