@@ -229,7 +229,7 @@ measures a suite again; `innobrim report docs/results/bench/NAME` makes its page
 
 
 def document(suites: Sequence[Published]) -> str:
-    """Return the"""
+    """Return the page."""
     there = {one.name for one in suites}
     missing = [name for name in SUITES if name not in there]
     parts = [INTRODUCTION]
