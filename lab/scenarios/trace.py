@@ -15,7 +15,6 @@ from tuner.core.recovery import Recovery
 from tuner.core.window import list_flushed
 
 if TYPE_CHECKING:
-
     from tuner.records import Sample
 
 SETTLED_WITHIN = 0.03
