@@ -86,13 +86,6 @@ def test_a_variant_that_is_under_way_says_so(tmp_path: Path) -> None:
     assert "gains" not in found
 
 
-def test_with_nothing_measured_the_table_is_a_sentence(tmp_path: Path) -> None:
-    """An empty table would look like a mistake."""
-    (tmp_path / "docs/results/bench").mkdir(parents=True)
-
-    assert [one.partition(":")[0] for one in table(tmp_path)] == ["No block measured yet"]
-
-
 def test_check_names_what_is_stale_and_writes_nothing(tmp_path: Path) -> None:
     """CI says which file and what to run; after that it is content."""
     root = publish(tmp_path, "contenders", [PLAN], blocks(COMMITS))
