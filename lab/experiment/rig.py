@@ -180,9 +180,6 @@ class Sampler:
 WINDOW = 45.0
 """Seconds looked at."""
 
-RESET_RATIO = 0.25
-"""The age ratio below which every contender begins."""
-
 DRIFT = 0.015
 FEWEST = 5
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lab.experiment.plan import Asked, Plan
-from lab.results.headlines import BEGIN, END
+from lab.report.published import BEGIN, END
 from tests.lab.report.factory import CONDITIONS, row, write_rows
 
 CLOSED = CONDITIONS | {"not_limited": []}

@@ -8,12 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lab.experiment.plan import Plan, load_suite
-from lab.results import headlines
-from lab.results.__main__ import main
-from lab.results.files import stale
-from lab.results.page import COMMAND
-from lab.results.suites import SUITES, read
-from tests.lab.results.published import CONTENDERS, README, blocks, publish
+from lab.report import published
+from lab.report.__main__ import main
+from lab.report.published import COMMAND, SUITES, read, stale
+from tests.lab.report.publishing import CONTENDERS, README, blocks, publish
 
 ROOT = Path(__file__).parents[3]
 PLAN = Plan(contenders=CONTENDERS)
@@ -27,12 +25,12 @@ COMMITS = {
 
 def table(root: Path) -> list[str]:
     """Return the generated lines of README.md."""
-    return headlines.lines(read(root / "docs/results/bench")).splitlines()
+    return published.lines(read(root / "docs/results/bench")).splitlines()
 
 
 def results(root: Path, *words: str) -> Result:
     """Run the command."""
-    return CliRunner().invoke(main, ["--root", str(root), *words], prog_name="lab.results")
+    return CliRunner().invoke(main, ["--root", str(root), *words], prog_name="lab.report")
 
 
 def test_what_is_published_here_is_what_the_rows_say() -> None:
@@ -44,8 +42,8 @@ def test_every_line_of_the_table_is_about_a_variant_that_there_is() -> None:
     """A suite or a variant that was renamed does not just vanish from README.md."""
     there = {(name, plan.variant) for name in SUITES for plan in load_suite(name).plans}
 
-    assert {(line.suite, line.variant) for line in headlines.LINES} <= there
-    assert len(headlines.LINES) <= 12
+    assert {(line.suite, line.variant) for line in published.LINES} <= there
+    assert len(published.LINES) <= 12
 
 
 def test_a_line_has_default_best_static_and_ours_with_what_follows(tmp_path: Path) -> None:
@@ -88,13 +86,6 @@ def test_a_variant_that_is_under_way_says_so(tmp_path: Path) -> None:
     assert "gains" not in found
 
 
-def test_with_nothing_measured_the_table_is_a_sentence(tmp_path: Path) -> None:
-    """An empty table would look like a mistake."""
-    (tmp_path / "docs/results/bench").mkdir(parents=True)
-
-    assert [one.partition(":")[0] for one in table(tmp_path)] == ["No block measured yet"]
-
-
 def test_check_names_what_is_stale_and_writes_nothing(tmp_path: Path) -> None:
     """CI says which file and what to run; after that it is content."""
     root = publish(tmp_path, "contenders", [PLAN], blocks(COMMITS))
@@ -112,7 +103,7 @@ def test_check_names_what_is_stale_and_writes_nothing(tmp_path: Path) -> None:
     assert "README.md is stale" in results(root, "--check").stderr
 
 
-@pytest.mark.parametrize("text", ["# Nothing\n", f"{headlines.END}\n{headlines.BEGIN}\n", README + README])
+@pytest.mark.parametrize("text", ["# Nothing\n", f"{published.END}\n{published.BEGIN}\n", README + README])
 def test_a_readme_without_its_two_marks_is_left_alone(tmp_path: Path, text: str) -> None:
     """The message has both marks."""
     root = publish(tmp_path, "contenders", [PLAN], blocks(COMMITS))
@@ -121,5 +112,5 @@ def test_a_readme_without_its_two_marks_is_left_alone(tmp_path: Path, text: str)
     found = results(root)
 
     assert found.exit_code == 1
-    assert headlines.BEGIN in found.output
+    assert published.BEGIN in found.output
     assert (root / "README.md").read_text(encoding="utf-8") == text

@@ -1,4 +1,4 @@
-"""A redo log of MySQL that is given a smaller size while the server runs."""
+"""The redo log: writers that find no room in it, and a smaller size while the server runs."""
 
 from __future__ import annotations
 
@@ -6,29 +6,55 @@ import itertools
 
 import pytest
 
-from lab.plant.parameters import LoadChange, LoadParameters, RedoChange
-from lab.plant.redo import Shrink
+from lab.plant.clock import SimClock
+from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters, RedoChange
+from lab.plant.server import SimulatedServer
+from lab.plant.space import SHORTEST_SECONDS
 from tests.lab.plant.support import plant, watched
 from tuner.servers.families.redo_capacity import redo_limits
 
+THREADS = 200
+STUCK = plant(
+    flavour="mysql-8.0.28",
+    io_capacity=1000,
+    io_capacity_max=2000,
+    disk=DiskParameters(timeline=(DiskChange(0.0, 3000.0),), latency=0.001, redo_apart=True),
+    load=LoadParameters(timeline=(LoadChange(0.0, THREADS),), distribution="zipf"),
+)
+"""A load that fills the log faster than its pages can be written, and so is at the stall point for good."""
+
+
+def test_a_writer_waits_once_for_each_checkpoint_at_most() -> None:
+    """At the stall point no counter runs away: each writer waits as often as a checkpoint can be written."""
+    _, samples = watched(STUCK, 300)
+    for before, after in itertools.pairwise(samples[100:]):
+        waits = after.redo_space_waits - before.redo_space_waits
+        assert waits % THREADS == 0
+        assert waits <= THREADS * (1.0 / SHORTEST_SECONDS + 1.0)
+    assert samples[-1].redo_space_waits > samples[100].redo_space_waits
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_checkpoint_takes_its_time(*, apart: bool) -> None:
+    """No two checkpoints are closer to each other than one takes."""
+    disk = DiskParameters(redo_apart=apart)
+    parameters = plant(io_capacity=100, io_capacity_max=2000, flush_sync=False, disk=disk)
+    clock = SimClock()
+    server = SimulatedServer(parameters, clock)
+    clock.advance_to(300.0)
+    moments, last = [], server.read().lsn_checkpoint
+    for step in range(1, 3001):
+        clock.advance_to(300.0 + step / 100)
+        found = server.read().lsn_checkpoint
+        if found != last:
+            moments.append(step / 100)
+        last = found
+    shortest = min(later - earlier for earlier, later in itertools.pairwise(moments))
+    assert shortest >= SHORTEST_SECONDS - 0.02
+
+
 LARGE = 209_715_200
 SMALL = 67_108_864
-
-
-@pytest.mark.parametrize("io_capacity_max", [400, 600, 2000])
-def test_a_shrinking_log_is_sync_flushed_from_the_first_seconds_on(io_capacity_max: int) -> None:
-    """From 200 to 64 MiB sync flushing begins at once, whether the age is high or low, and lowers it."""
-    parameters = plant(
-        redo_capacity=LARGE,
-        io_capacity=io_capacity_max // 2,
-        io_capacity_max=io_capacity_max,
-        resizes=(RedoChange(400.0, SMALL),),
-    )
-    _, samples = watched(parameters, 415)
-    assert samples[399].pages_sync == 0
-    assert samples[404].resizing
-    assert samples[404].pages_sync > 500
-    assert samples[414].modified_age < 0.9 * samples[399].modified_age
 
 
 def test_a_shrinking_log_has_its_old_size_until_all_old_files_are_free() -> None:
@@ -84,42 +110,3 @@ def test_an_idle_server_shrinks_its_log() -> None:
     _, samples = watched(parameters, 120)
     assert samples[71].resizing
     assert samples[-1].redo_capacity == 33_554_432
-
-
-def test_a_server_that_writes_next_to_nothing_shrinks_its_log() -> None:
-    """With a commit a second the last old file never fills, and is cut off instead, within a minute."""
-    parameters = plant(
-        io_capacity=1000,
-        io_capacity_max=2000,
-        load=LoadParameters(timeline=(LoadChange(0.0, 16), LoadChange(60.0, 1, rate=1.0))),
-        resizes=(RedoChange(70.0, 33_554_432),),
-    )
-    _, samples = watched(parameters, 130)
-    assert samples[71].resizing
-    assert samples[-1].redo_capacity == 33_554_432
-
-
-def test_a_size_taken_back_is_in_force_at_once() -> None:
-    """A log that shrinks and is given its old size again has its old limits again."""
-    parameters = plant(
-        redo_capacity=LARGE,
-        io_capacity=300,
-        io_capacity_max=600,
-        resizes=(RedoChange(300.0, SMALL), RedoChange(304.0, LARGE)),
-    )
-    server, samples = watched(parameters, 306)
-    assert [sample.resizing for sample in samples[301:306]] == [True, True, True, True, False]
-    assert server.engine.redo.flush_limit == redo_limits(LARGE).flush_limit
-
-
-@pytest.mark.parametrize("age", [60e6, 100e6, 150e6])
-def test_the_sync_point_of_a_shrinking_log_is_a_margin_below_the_checkpoint_age(age: float) -> None:
-    """The raw limit is the checkpoint age, and the margin comes off; a higher age moves it no more."""
-    shrink = Shrink(capacity=LARGE, wanted=SMALL, lsn=1e9, checkpoint=1e9 - age)
-    limits = shrink.limits
-    assert limits.raw_sync == pytest.approx(age, abs=2048)
-    assert limits.sync_point < 0.96 * age
-    shrink.checkpoint_written(1e9, 1e9 + 1.1 * age)
-    assert shrink.limits == limits
-    shrink.checkpoint_written(1e9, 1e9)
-    assert shrink.limits == redo_limits(SMALL)

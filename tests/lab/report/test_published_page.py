@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from lab.experiment.plan import Plan
+from lab.report import published as page
+from lab.report.published import read
 from lab.report.rows import ReportError
-from lab.results import page
-from lab.results.suites import read
-from tests.lab.results.published import CLOSED, CONTENDERS, blocks, measured, publish
+from tests.lab.report.publishing import CLOSED, CONTENDERS, blocks, measured, publish
 
 PLAN = Plan(contenders=CONTENDERS, blocks=3)
 THREE = {
@@ -46,17 +46,6 @@ def test_every_contender_has_its_figures_with_spread_and_bounds(tmp_path: Path) 
     assert order == ["contender", "default", "2000/4000", "best", "cascade"]
 
 
-def test_the_conditions_are_one_line(tmp_path: Path) -> None:
-    """Server, redo, disk, load, processors, revision, blocks and seed: all that a figure is worth."""
-    document = text(tmp_path, blocks(THREE))
-
-    (found,) = [one for one in document.splitlines() if one.startswith("MySQL 9.7.4; redo 100 MiB")]
-    for said in ("limited to 1200 writes/s", "16 threads", "processors 2", "0.1.0 0123456789", "seed 7"):
-        assert said in found
-    assert "3 of 3 blocks" in found
-    assert "Not finished" not in document
-
-
 def test_what_gains_nothing_and_what_loses_is_said_in_words(tmp_path: Path) -> None:
     """Against every other contender, not only against those that ours was made to beat."""
     rows = blocks(THREE | {"2000/4000": [3000.0, 3010.0, 2990.0]})
@@ -88,31 +77,6 @@ def test_a_contender_beaten_throughout_is_not_listed_as_a_loss(tmp_path: Path) -
     assert "LOSES" not in document
 
 
-def test_a_suite_that_ran_on_another_server_names_the_command_with_it(tmp_path: Path) -> None:
-    """Whoever copies the command gets the same suite on the same server."""
-    root = publish(tmp_path, "mysql-8.4", [PLAN], blocks(THREE))
-    where = "docs/results/bench/mysql-8.4"
-
-    document = page.document(read(root / "docs/results/bench"))
-
-    assert f"`innobrim bench --suite mysql-8.4 --server mysql:9.7 --output {where}`" in document
-    assert "PART=bench SUITE=mysql-8.4" not in document
-
-
-def test_the_tail_of_the_reads_is_shown_where_it_was_measured(tmp_path: Path) -> None:
-    """A load that tells its reads apart has a column for them; the tables of all others have none."""
-    (tmp_path / "reads").mkdir()
-    (tmp_path / "none").mkdir()
-    figures = {"commits_mean": 1000.0, "read_latency_p99": 0.0123}
-    rows = [measured("default", block, figures) for block in (1, 2)]
-
-    document = text(tmp_path / "reads", rows, Plan(contenders=("default",), blocks=2))
-
-    assert "| p99 of the reads |" in document
-    assert "12.3 ms" in line(document, "default")
-    assert "p99 of the reads" not in text(tmp_path / "none", blocks(THREE))
-
-
 def test_one_block_is_shown_as_one_of_three_without_bounds(tmp_path: Path) -> None:
     """A variant that is under way is there, says how far it is, and claims nothing."""
     document = text(tmp_path, blocks({name: values[:1] for name, values in THREE.items()}))
@@ -121,13 +85,6 @@ def test_one_block_is_shown_as_one_of_three_without_bounds(tmp_path: Path) -> No
     assert "2.0" not in line(document, "default")[2]
     assert line(document, "cascade")[2] == "1.99 (one block, no bounds)"
     assert "nothing is claimed of single blocks" in document
-
-
-def test_a_block_that_lacks_a_contender_is_not_done(tmp_path: Path) -> None:
-    """Two whole blocks and a begun one are two of three."""
-    rows = blocks(THREE | {"cascade": THREE["cascade"][:2]})
-
-    assert "**Not finished:** 2 of 3 blocks." in text(tmp_path, rows)
 
 
 def test_who_cannot_run_here_keeps_no_block_open(tmp_path: Path) -> None:
@@ -149,24 +106,6 @@ def test_variants_without_rows_are_there_and_say_so(tmp_path: Path) -> None:
     document = page.document(read(publish(tmp_path, "disks", plans, rows) / "docs/results/bench"))
 
     assert "### no limit\n\n**Not measured yet:** 0 of 2 blocks." in document
-
-
-def test_a_suite_without_any_row_is_there(tmp_path: Path) -> None:
-    """What was begun is not hidden; what was not begun is named."""
-    document = text(tmp_path, [])
-
-    assert "## disks" in document
-    assert "**Not measured yet:** 0 of 3 blocks." in document
-    assert "Not begun: `contenders`" in document
-
-
-def test_what_an_article_said_stands_beside_our_rows(tmp_path: Path) -> None:
-    """So that a reader can hold ours against it."""
-    plan = Plan(contenders=CONTENDERS, article="C = M 7000: 7579 tx/s")
-
-    assert "> What an article measured with such settings, on its own scale: C = M 7000" in text(
-        tmp_path, blocks(THREE), plan
-    )
 
 
 def test_under_an_offered_rate_equal_throughput_is_no_lack(tmp_path: Path) -> None:
@@ -225,10 +164,33 @@ def test_the_search_says_what_it_tried_and_what_would_win_without_rules(tmp_path
     )
 
 
-def test_a_suite_without_ours_compares_nothing_and_says_why(tmp_path: Path) -> None:
-    """Ours that is to come is told from ours that was never asked for."""
-    rows = blocks({name: THREE[name] for name in ("default", "2000/4000")})
-    without = Plan(contenders=("default", "2000/4000"))
+PLANS = [
+    Plan(variant="one", contenders=("default",), blocks=1),
+    Plan(variant="two", contenders=("default",), blocks=1),
+]
 
-    assert "Ours is no contender here." in text(tmp_path, rows, without)
-    assert "Ours was not measured here yet." in text(tmp_path, rows)
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("2026-11-22T12:00:00+0000", "2026-11-22T12:01:00+0000", True),
+        ("2026-11-22T12:00:00+0000", "2026-11-22T13:01:00+0100", True),
+        ("2026-11-22T12:00:00+0000", "2026-11-22T12:02:00+0000", False),
+        ("", "2026-11-22T12:01:00+0000", False),
+    ],
+)
+def test_rows_that_were_measured_at_the_same_time_are_said_to_have_been(
+    tmp_path: Path,
+    first: str,
+    second: str,
+    said: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Two benches at once take processors and disk from each other; a reader of the figures has to know."""
+    rows = [
+        measured("default", 1, {"seconds": 90}, variant) | {"when": when, "settle_seconds": 30.0}
+        for variant, when in (("one", first), ("two", second))
+    ]
+    document = page.document(read(publish(tmp_path, "seeds", PLANS, rows) / "docs/results/bench"))
+
+    assert document.count("measured beside others on the same machine, which cost both: seeds") == 2 * said
+    assert ("which cost both: seeds two" in document) == said

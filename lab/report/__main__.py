@@ -1,4 +1,4 @@
-"""``python -m lab.results``: the page of the published benches and README.md's table, from the rows alone."""
+"""``python -m lab.report``: the page of the published benches and README.md's table, from the rows alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from lab.report import published
+from lab.report.published import COMMAND
 from lab.report.rows import ReportError
-from lab.results import files
-from lab.results.page import COMMAND
 
 
 @click.command()
@@ -23,15 +23,15 @@ from lab.results.page import COMMAND
 def main(*, check: bool, root: Path) -> None:
     """Write what the published benches measured: their page, and the table in README.md.
 
-    Example: python -m lab.results --check
+    Example: python -m lab.report --check
     """
     try:
         if check:
-            old = files.stale(root)
+            old = published.stale(root)
             for path in old:
                 click.echo(f"{path} is stale; run: {COMMAND}", err=True)
             sys.exit(1 if old else 0)
-        for path in files.write(root):
+        for path in published.write(root):
             click.echo(f"wrote {path}")
     except ReportError as error:
         raise click.ClickException(str(error)) from error

@@ -1,16 +1,11 @@
-"""``python -m lab.scenarios.reference``: a scenario's keys in docs/scenarios.md, from the schema.
-
-What a key means is what the docstring of its table says of it.
-"""
+"""docs/scenario-keys.md: a scenario's keys, from the schema and the docstrings of its tables."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-import click
 import msgspec
 
 from lab.plant.parameters import (
@@ -22,18 +17,13 @@ from lab.plant.parameters import (
     RedoChange,
     ServerParameters,
 )
-from lab.scenarios.bursts import Bursts
-from lab.scenarios.kinds import kind_of
-from lab.scenarios.schema import Scenario
+from lab.scenarios.keys import kind_of
+from lab.scenarios.schema import Bursts, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from msgspec import Struct
-
-COMMAND = "python -m lab.scenarios.reference"
-BEGIN = f"<!-- Generated: {COMMAND} -->"
-END = "<!-- End of what is generated -->"
 
 TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("Above the first table", Scenario),
@@ -47,6 +37,13 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("`[bursts]`", Bursts),
 )
 
+_INTRODUCTION = """\
+# The keys of a scenario
+
+Of a file for `innobrim simulate --scenario FILE`; [scenarios](scenarios.md) says how yours is made.
+
+"""
+
 NOTHING = "–"
 
 ATTRIBUTE = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.DOTALL)
@@ -57,21 +54,8 @@ WITHOUT = re.compile(r"; (?:None|Empty): ((?:[^.]|\.(?=\d))+)")
 
 
 def document() -> str:
-    """Return the tables of all keys, Markdown."""
-    return "\n\n".join("\n".join(_table(title, table)) for title, table in TABLES)
-
-
-def renewed(page: str) -> str:
-    """Return a page with what stands between its two marks made anew.
-
-    Raises:
-        ValueError: the marks are not there.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"needs the lines {BEGIN!r} and {END!r}, in this order")
-    return f"{before}{BEGIN}\n{document()}\n{END}{after}"
+    """Return the whole page, Markdown."""
+    return _INTRODUCTION + "\n\n".join("\n".join(_table(title, table)) for title, table in TABLES) + "\n"
 
 
 def meanings(table: type[Struct]) -> dict[str, str]:
@@ -83,7 +67,7 @@ def meanings(table: type[Struct]) -> dict[str, str]:
 def _table(title: str, table: type[Struct]) -> Iterator[str]:
     meant = meanings(table)
     hints = get_type_hints(table, include_extras=True)
-    yield f"**{title}**\n"
+    yield f"## {title}\n"
     yield "| key | takes | without it | meaning |"
     yield "|---|---|---|---|"
     for field in msgspec.structs.fields(table):
@@ -119,18 +103,3 @@ def _entry(value: Struct) -> str:
     """Return a default entry of a list as TOML has it."""
     said = ((name, getattr(value, name)) for name in value.__struct_fields__)
     return f"{{ {', '.join(f'{name} = {one:g}' for name, one in said if one is not None)} }}"
-
-
-@click.command()
-@click.option(
-    "--root", type=click.Path(path_type=Path), default=Path(), help="The checkout; here without it."
-)
-def main(root: Path) -> None:
-    """Write the keys of a scenario into docs/scenarios.md."""
-    path = root / "docs" / "scenarios.md"
-    path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
-    click.echo(f"wrote {path}")
-
-
-if __name__ == "__main__":
-    main()
