@@ -224,6 +224,6 @@ def test_keys_that_contradict_each_other_are_refused(text: str, message: str) ->
 
 def test_the_example_in_the_documents_runs() -> None:
     """The scenario that docs/simulate.md shows is one that the command takes."""
-    page = (Path(__file__).parents[2] / "docs" / "simulate.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "simulate.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert tomllib.loads(example)["name"] == parse_scenario(example, source="x.toml").name

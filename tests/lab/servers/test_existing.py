@@ -1,23 +1,27 @@
-"""Where a server of the user's own is, where its password comes from, and when it is not taken."""
+"""A server of the user's own: where it is, where its password comes from, and when it is not taken."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lab.experiment.daemon import configuration
 from lab.servers import claim, owner
-from lab.servers.base import DiskLimit, LabServerError
+from lab.servers.base import DiskLimit
 from lab.servers.claim import MARKER, Mark
-from lab.servers.existing import DsnServer, Found, objection, parse_dsn
+from lab.servers.existing import DsnServer, Found, inspect, objection, parse_dsn
+from lab.servers.flavour import LabServerError
+from tests.servers.fixtured import FILES, Fixtured, Rows
 from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.config.credentials import read_credentials
-from tuner.config.optionfile import read_options
 from tuner.config.schema import ServerSection
 from tuner.records import Capacity
 from tuner.servers.endpoint import Endpoint
+from tuner.servers.fixture import load
 
 OPEN = Found(in_force=Capacity(200, 2000), started=1000.0, redo_capacity=2**30, buffer_pool=2**31)
 ENDPOINT = Endpoint(user="dba", password='p"#1', host="db1", port=3307)
@@ -89,12 +93,6 @@ def test_where_a_password_comes_from(tmp_path: Path) -> None:
     assert password(client, None) == "from-client"
     assert password({}, None) == "asked"
     assert parse_dsn("mysql://db1", environ={}, defaults_file=named).user == "filed"
-
-
-def test_an_option_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """A slip in its path is told as such."""
-    with pytest.raises(LabServerError, match=r"gone\.cnf: no such file"):
-        parse_dsn("mysql://db1", environ={}, defaults_file=str(tmp_path / "gone.cnf"))
 
 
 def test_a_server_that_can_be_written_to_is_taken() -> None:
@@ -170,18 +168,6 @@ def test_a_server_of_the_users_own_is_left_alone() -> None:
     server.stop()
 
 
-def test_the_daemon_finds_the_server_by_an_option_file_alone(tmp_path: Path) -> None:
-    """Address, account and password are in it, and only we can read it."""
-    path = DsnServer(ENDPOINT, confirmed=True).option_file(tmp_path / "my.cnf")
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert read_options(path.read_text(), "client") == {
-        "user": "dba",
-        "password": 'p"#1',
-        "host": "db1",
-        "port": "3307",
-    }
-
-
 class Ledger:
     """A server that notes what is done to it, and has these objects and this mark in the schema."""
 
@@ -217,14 +203,6 @@ def test_values_are_put_back_before_the_mark_that_says_them_goes() -> None:
     assert server.done == ["put back 400/800", "DROP DATABASE", "CREATE DATABASE", "CREATE TABLE"]
 
 
-def test_nothing_is_done_to_a_schema_that_is_refused() -> None:
-    """Not even the values are touched."""
-    server = Ledger(["orders"], None)
-    with pytest.raises(LabServerError, match="orders"):
-        claim.take(server.query, server.put_back, Capacity(100, 100), 1000.0)
-    assert server.done == []
-
-
 def test_a_bench_encrypts_as_the_option_file_says(tmp_path: Path) -> None:
     """How the server of one's own is checked is the same for the bench, its readings and its daemon."""
     authority = CERTIFICATES / "ca.crt"
@@ -247,3 +225,65 @@ def test_a_bench_encrypts_as_the_option_file_says(tmp_path: Path) -> None:
         found.tls_details,
         found.public_key,
     )
+
+
+POOL = 2**31
+
+
+class Lent(Fixtured):
+    """A fixture's server with other variables, and what a bench asks for beside them.
+
+    Attributes:
+        channels: replication channels.
+    """
+
+    def __init__(self, name: str, **variables: str) -> None:
+        fixture = load(FILES[name])
+        first = fixture.readings[0]
+        changed = replace(first, variables={**first.variables, **variables})
+        super().__init__(replace(fixture, readings=(changed,)))
+        self.channels: list[tuple[Any, ...]] = []
+
+    def query(self, statement: str) -> Rows:
+        """Answer."""
+        if "innodb_buffer_pool_size" in statement:
+            return [(POOL, None)]
+        if "SLAVES STATUS" in statement:
+            return self.channels
+        if "replication_connection_configuration" in statement:
+            return [(len(self.channels),)]
+        if "replication_group_members" in statement:
+            return []
+        return super().query(statement)
+
+
+@pytest.mark.parametrize("name", ["mysql-9.7.4", "mariadb-11.8.6"])
+def test_a_server_that_takes_writes_is_borrowed(name: str) -> None:
+    """A primary of either kind is taken, with its buffer pool and without objections."""
+    found = inspect(Lent(name))
+
+    assert not found.read_only
+    assert (found.buffer_pool, found.channels, found.group_role, found.writer) == (POOL, 0, "", None)
+
+
+@pytest.mark.parametrize("said", ["ON", "NO_LOCK", "NO_LOCK_NO_ADMIN"])
+def test_no_kind_of_read_only_is_borrowed(said: str) -> None:
+    """MariaDB 12 has three values of read_only that refuse a load; a bench begins on none of them."""
+    with pytest.raises(LabServerError, match="read-only"):
+        inspect(Lent("mariadb-11.8.6", read_only=said))
+
+
+def test_super_read_only_alone_is_enough() -> None:
+    """A MySQL that refuses the writes of administrators as well is not borrowed."""
+    with pytest.raises(LabServerError, match="read-only"):
+        inspect(Lent("mysql-9.7.4", super_read_only="ON"))
+
+
+@pytest.mark.parametrize("name", ["mysql-9.7.4", "mariadb-11.8.6"])
+def test_a_replica_is_not_borrowed(name: str) -> None:
+    """A channel, at work or not, is enough, however the family shows it."""
+    server = Lent(name)
+    server.channels = [("",)]
+
+    with pytest.raises(LabServerError, match="it is a replica"):
+        inspect(server)
