@@ -19,7 +19,7 @@ from tuner.core import (
     scheduledrain,
 )
 from tuner.core.asking import Asked
-from tuner.core.decide.precedence import precedence
+from tuner.core.decide import precedence
 from tuner.core.evidence import turned
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR

@@ -10,7 +10,7 @@ from policies.types import Proposal, Situation
 from tuner.core import emergency, relief
 from tuner.core.ages import said
 from tuner.core.circumstances import answered, idle, policy_of, relief_change, relieved, situation_of
-from tuner.core.decide.precedence import course
+from tuner.core.decide import course
 from tuner.core.drainreach import aim_of
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.estimate.window import idled, warm
