@@ -8,12 +8,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from lab.experiment.daemon import Daemon
-from lab.experiment.statistics import percentile, slope
 from lab.experiment.store import Ledger, read_rows
 from lab.prove.clients import Asking, Listening, Ticks, ticks
 from lab.prove.conditions import Bench, near_bench, said, say
 from lab.report.markdown import put, table, verdict
 from lab.servers.base import LabServerError, free_port
+from lab.statistics import percentile, slope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Struct
 
 from lab.experiment.plan import BEST, Asked, Plan, parse_contender
-from lab.experiment.statistics import FEWEST
 from lab.experiment.store import BENCH as ASKED
 from lab.report.figures import COMPARED, UNKNOWN, Figure, plain, span, written
 from lab.report.files import replace_text
@@ -26,6 +25,7 @@ from lab.report.words import (
     refused,
     sentences,
 )
+from lab.statistics import FEWEST
 
 BENCH = Path("docs/results/bench")
 """Where they lie in a checkout."""

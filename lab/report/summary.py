@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from lab.experiment import search as statics
-from lab.experiment.statistics import FEWEST, Bounds, mean_bounds, ratio_bounds
 from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, plain, written
 from lab.report.rows import Row
+from lab.statistics import FEWEST, Bounds, mean_bounds, ratio_bounds
 
 BLOCK, SEARCH, KNEE, LEFT_OUT = "block", "search", "knee", "left out"
 MEASURED = (BLOCK, SEARCH)

@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.experiment.statistics import percentile
 from lab.report.charts import MEBIBYTE, Table, Values, rounded, sliced, thin, with_gaps
 from lab.report.figures import Unit, clock, written
 from lab.report.rows import ReportError, Row, Series
+from lab.statistics import percentile
 from tuner.core.window import all_flushed
 from tuner.journal.items import Advice, advice_of
 from tuner.journal.reader import trace

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.experiment.plan import RESET_RATIO
-from lab.experiment.statistics import Bounds
 from lab.report.figures import UNKNOWN, bytes_said, plain
 from lab.report.summary import Group, Outcome, Verdict, winner_sentences
+from lab.statistics import Bounds
 
 _BYTES = frozenset({"redo_capacity", "buffer_pool", "write_bytes", "read_bytes"})
 _DISK = {

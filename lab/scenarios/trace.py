@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.experiment.statistics import percentile
 from lab.plant.latency import Latencies
+from lab.statistics import percentile
 from tuner.core.recovery import Recovery
 from tuner.core.window import list_flushed
 

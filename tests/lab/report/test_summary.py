@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from lab.experiment.statistics import ratio_bounds
 from lab.report.rows import rows_of
 from lab.report.summary import Group, groups
 from lab.report.words import heading, idle_said, lacking, verdict_sentences
+from lab.statistics import ratio_bounds
 from tests.lab.report.factory import CONDITIONS, row
 
 

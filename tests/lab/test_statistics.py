@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.experiment.statistics import percentile, ratio_bounds, slope, t95
+from lab.statistics import percentile, ratio_bounds, slope, t95
 
 if TYPE_CHECKING:
     pass
