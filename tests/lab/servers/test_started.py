@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from lab.servers import owner, timing
+from lab.servers import owner
 from lab.servers import reader as module
-from lab.servers.base import SqlClient, quoted
+from lab.servers.base import ENDED, STARTED, SqlClient, last_span, quoted, text_marks
 from lab.servers.flavour import (
     MEBIBYTE,
     TRAITS,
@@ -25,7 +25,6 @@ from lab.servers.flavour import (
     account_statements,
 )
 from lab.servers.local import Installation
-from lab.servers.timing import last_span, text_marks
 from tuner.config.optionfile import read_options
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
@@ -253,20 +252,10 @@ def test_only_orphaned_control_groups_go(tmp_path: Path) -> None:
 
 def test_the_last_initialisation_counts() -> None:
     """An earlier start's lines do not make a later one longer."""
-    lines = [(timing.STARTED, 10.0), (timing.ENDED, 11.0), (timing.STARTED, 20.0)]
-    assert timing.last_span([*lines, (timing.ENDED, 23.5)]) == 3.5
+    lines = [(STARTED, 10.0), (ENDED, 11.0), (STARTED, 20.0)]
+    assert last_span([*lines, (ENDED, 23.5)]) == 3.5
     with pytest.raises(LabServerError, match="when InnoDB was ready"):
-        timing.last_span(lines)
-
-
-def test_dropping_caches_reaches_every_file(tmp_path: Path) -> None:
-    """Files in subdirectories count, and a missing directory is named."""
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "one").write_bytes(b"x" * 5000)
-    (tmp_path / "sub" / "two").write_bytes(b"y")
-    assert timing.drop_caches(tmp_path) == 2
-    with pytest.raises(LabServerError, match="nowhere"):
-        timing.drop_caches(tmp_path / "nowhere")
+        last_span(lines)
 
 
 def test_a_lost_connection_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
