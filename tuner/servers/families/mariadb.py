@@ -21,15 +21,17 @@ from tuner.servers.adapter import (
     Answers,
     Build,
     Family,
+    Points,
     first_mismatch,
     low_water,
     points,
 )
-from tuner.servers.families.log_files import EXTRA_THREADS, LogGroupLimits, kept_for, margins_of_5
+from tuner.servers.families.log_files import EXTRA_THREADS, kept_for, margins_of_5
 from tuner.servers.release import named
 from tuner.servers.surroundings import older_parts, slaves
 
 MAX_AGE = "Innodb_checkpoint_max_age"
+
 RESIZED = (10, 9)
 """The release from which on innodb_log_file_size is dynamic (MDEV-27812)."""
 
@@ -39,8 +41,8 @@ TELLING = ("server_id", "wsrep_on")
 SAWTOOTH_SECONDS = 2.0
 """The page cleaner writes a checkpoint in each of its loops of a second (buf/buf0flu.cc)."""
 
-
 OLDEST = (10, 5, 7)
+
 NARROWER = {(10, 11): 12, (11, 4): 6, (11, 8): 2}
 """The patch releases from which on C and M are at most 32 bits (MDEV-36149); later series always had it.
 
@@ -95,6 +97,14 @@ mended between 10.5.9 and 10.5.10)."""
 BY_AGE = frozenset({"mariadb", "mariadb-wakes"})
 """The laws by which the age decides."""
 
+ONE_FILE = (10, 8)
+"""The release from which on the log has one header of its own size."""
+
+HEADER_BEFORE = 2048
+
+HEADER = 12_288
+"""``LOG_FILE_HDR_SIZE`` before, ``log_t::START_OFFSET`` since, bytes."""
+
 
 def law_of(release: tuple[int, ...], lwm: float) -> str:
     """Return the name of the flush law in force.
@@ -119,29 +129,22 @@ def _among(release: tuple[int, ...], pairs: Iterable[tuple[tuple[int, ...], tupl
     return any(first <= release < last for first, last in pairs)
 
 
-ONE_FILE = (10, 8)
-"""The release from which on the log has one header of its own size."""
+def ages(capacity: int, max_age: int) -> Points:
+    """Return the limits by ``Innodb_checkpoint_max_age``, from which flushing is furious, and writers wait.
 
-HEADER_BEFORE = 2048
-HEADER = 12_288
-"""``LOG_FILE_HDR_SIZE`` before, ``log_t::START_OFFSET`` since, bytes."""
+    The flush limit is the soft limit: beyond it M pages/s are flushed.
 
-
-class MariaDBLimits(LogGroupLimits, frozen=True):
-    """All the limits that one ``innodb_log_file_size`` implies, bytes.
-
-    The flush limit is the soft limit: beyond it M pages/s are flushed. ``max_checkpoint_age`` is
-    ``Innodb_checkpoint_max_age`` as exported.
+    Args:
+        capacity: what ``innodb_adaptive_flushing_lwm`` is a percentage of, bytes.
+        max_age: bytes.
     """
-
-    @property
-    def sync_point(self) -> int:
-        """Return the checkpoint age from which flushing is furious, and writers wait."""
-        return self.max_checkpoint_age
+    return Points(
+        flush_limit=max_age - max_age // 8, sync_point=max_age, stall_point=max_age, low_water_base=capacity
+    )
 
 
 @lru_cache(maxsize=16)
-def mariadb_limits(file_size: int, *, release: tuple[int, ...], page_size: int = 16_384) -> MariaDBLimits:
+def mariadb_limits(file_size: int, *, release: tuple[int, ...], page_size: int = 16_384) -> Points:
     """Return the limits for a log size in force; from 10.9 on it changes at run time.
 
     Args:
@@ -155,7 +158,7 @@ def mariadb_limits(file_size: int, *, release: tuple[int, ...], page_size: int =
     header = HEADER if release >= ONE_FILE else HEADER_BEFORE
     reserve = kept_for(EXTRA_THREADS, page_size=page_size)
     capacity, oldest = margins_of_5(file_size - header, reserve, f"innodb_log_file_size is {file_size}")
-    return MariaDBLimits(capacity=capacity, max_checkpoint_age=oldest)
+    return ages(capacity, oldest)
 
 
 class MariaDBAdapter(Adapter):
@@ -225,7 +228,7 @@ class MariaDBAdapter(Adapter):
     def limits_mismatch(self, exported: Mapping[str, str]) -> str:
         """Compare our limit arithmetic with the server's own value."""
         size = int(exported["innodb_log_file_size"])
-        computed = {MAX_AGE: self._limits(exported).max_checkpoint_age}
+        computed = {MAX_AGE: self._limits(exported).stall_point}
         return first_mismatch(exported, computed, f"for a log file of {size} bytes")
 
     def row_changes(self, answers: Answers) -> int:
@@ -239,8 +242,8 @@ class MariaDBAdapter(Adapter):
         on the page cleaner flushes for the soft target. Where M decides the age, it does so up to there, and
         late beyond it: the age is to be kept away from there as from a sync point.
         """
-        capacity = self._limits(answers).capacity
-        in_force = MariaDBLimits(capacity=capacity, max_checkpoint_age=int(answers[MAX_AGE]))
+        capacity = self._limits(answers).low_water_base
+        in_force = ages(capacity, int(answers[MAX_AGE]))
         kept_away = {"sync_point": in_force.flush_limit} if self.law(answers) in BY_AGE else {}
         decides = _among(self.release, HEEDING)
         mark = round(float(answers[LOW_WATER_MARK]) * MILLIONTHS) if decides else None
@@ -293,6 +296,6 @@ class MariaDBAdapter(Adapter):
         found = super().uncounted(answers)
         return found | {"pages_adaptive": max(0, found["pages_adaptive"] - lru), "pages_lru": lru}
 
-    def _limits(self, answers: Mapping[str, str]) -> MariaDBLimits:
+    def _limits(self, answers: Mapping[str, str]) -> Points:
         size = int(answers["innodb_log_file_size"])
         return mariadb_limits(size, release=self.release, page_size=self.page_size)
