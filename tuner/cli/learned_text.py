@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from tuner.cli.wording import mib
 from tuner.core.estimate.trends import HOURS
-from tuner.core.known import Known
+from tuner.core.memory import Known
 
 
 def learned_text(known: Known, *, in_use: bool) -> str:
