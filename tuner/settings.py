@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 
 class Mode(StrEnum):
@@ -17,7 +16,7 @@ class Mode(StrEnum):
     ACTIVE = "active"
 
 
-PolicyName = Literal["cascade", "bayes", "bayes-low-water", "pid", "probe", "fixed"]
+PolicyName = Literal["cascade", "bayes", "bayes-low-water", "pid", "fixed"]
 """The decision laws that can be asked for."""
 
 LOW_WATER_POLICY: PolicyName = "bayes-low-water"
@@ -26,8 +25,11 @@ LOW_WATER_POLICY: PolicyName = "bayes-low-water"
 OUTER = frozenset({"bayes", LOW_WATER_POLICY})
 """The policies with an outer loop."""
 
-FORMER_POLICY_NAMES: Mapping[str, PolicyName] = {"feedforward": "cascade"}
-"""Names that a law had before, as configurations and recordings still have them."""
+REMOVED_POLICIES: Mapping[str, str] = {
+    "feedforward": "it is called cascade now; write cascade",
+    "probe": "it is gone: it won nowhere; write cascade, which is the default, or leave the key out",
+}
+"""Policies that there once were, each with what to write instead."""
 
 
 FORMER_BUDGET_SECONDS = 300.0
@@ -146,9 +148,3 @@ def as_formerly(settings: Settings) -> str:
         f"{' and '.join(names)} = {FORMER_BUDGET_SECONDS:g} is kept as your budget; it was the default "
         "before, and can be left out: then what it would take is shown, and the set-point is left alone"
     )
-
-
-def present(settings: Settings) -> Settings:
-    """Return settings that were recorded, a policy under today's name."""
-    now = FORMER_POLICY_NAMES.get(settings.policy)
-    return settings if now is None else replace(settings, policy=now)

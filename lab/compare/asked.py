@@ -14,7 +14,7 @@ from lab.bench.plan import PlanError
 from lab.bench.refusals import in_words
 from lab.compare.task import Task, fault, left_out
 from lab.scenarios.schema import Scenario
-from tuner.settings import FORMER_POLICY_NAMES, Mode, PolicyName, Settings
+from tuner.settings import Mode, PolicyName, Settings
 
 if TYPE_CHECKING:
     import contextlib
@@ -142,10 +142,7 @@ def _asked(text: bytes) -> Asked:
     Raises:
         msgspec.DecodeError: it is something else.
     """
-    raw = msgspec.json.decode(text)
-    if isinstance(raw, dict) and isinstance(raw.get("policies"), list):
-        raw["policies"] = [FORMER_POLICY_NAMES.get(str(name), name) for name in raw["policies"]]
-    return msgspec.convert(raw, Asked)
+    return msgspec.json.decode(text, type=Asked)
 
 
 def _ledger(directory: Path, warned: Callable[[str], None]) -> Ledger:

@@ -41,7 +41,7 @@ MONTH = 30 * DAY
 SEARCHED_SECONDS = 3 * DAY
 SAID_EVERY = 60.0
 
-ALL: tuple[PolicyName, ...] = ("cascade", "pid", "probe")
+ALL: tuple[PolicyName, ...] = ("cascade", "pid")
 LEARNING: tuple[PolicyName, ...] = ("cascade", "bayes")
 
 

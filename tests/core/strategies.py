@@ -27,7 +27,7 @@ def loop_settings(draw: st.DrawFn) -> Settings:
     capped = max(lowest, 100 * least)
     return Settings(
         mode=draw(st.sampled_from([Mode.ACTIVE, Mode.ACTIVE, Mode.ACTIVE, Mode.ADVISORY])),
-        policy=draw(st.sampled_from(["cascade", "cascade", "bayes", "pid", "probe", "fixed"])),
+        policy=draw(st.sampled_from(["cascade", "cascade", "bayes", "pid", "fixed"])),
         set_point=draw(st.sampled_from([None, None, 0.5, 0.95])),
         fixed_io_capacity_max=draw(st.integers(100, 20_000)),
         min_io_capacity_max=lowest,

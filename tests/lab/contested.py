@@ -46,7 +46,7 @@ def line(
     It settles with each seed after so many seconds within 0.055, and never within less.
     """
     given = USUAL | figures
-    policy = contender in {"cascade", "bayes", "pid", "probe"}
+    policy = contender in {"cascade", "bayes", "pid"}
     assert set(given) >= {one.name for one in METRICS}
     return Line(
         scenario=scenario,

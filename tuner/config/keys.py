@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tuner.config.schema import Config, ScheduleTable
-from tuner.settings import FORMER_POLICY_NAMES
+from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
@@ -217,8 +217,8 @@ REMOVED: Mapping[str, str] = {
 }
 """Keys that there once were, and what says the same now."""
 
-RENAMED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": FORMER_POLICY_NAMES}
-"""Values of keys that had another name, each with today's."""
+REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICIES}
+"""Values that keys once took, each with what to write instead."""
 
 
 def nearest_key(dotted: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import guards, leaving
-from tuner.core.circumstances import UNRELIEVED, emergency_from, policy_of, relieved
+from tuner.core.circumstances import emergency_from, policy_of, relieved
 from tuner.core.floor import floor
 from tuner.core.holds import barred_by_stranger, given_back
 from tuner.core.limits import bounds
@@ -122,7 +122,7 @@ def _after_emergency(
 
 def _too_low(state: State, *, now: float) -> int:
     writes = state.writes
-    if state.settings.policy in UNRELIEVED or now >= writes.too_low_until:
+    if state.settings.policy == "fixed" or now >= writes.too_low_until:
         return 0
     return round(guards.AGAIN * writes.too_low)
 
@@ -155,7 +155,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
 
 def _named(state: State, wanted: Wanted) -> bool:
     """Tell whether a person has named this M in the configuration: then the device does not bound it."""
-    return wanted.kind is DecisionKind.SET and state.settings.policy in UNRELIEVED
+    return wanted.kind is DecisionKind.SET and state.settings.policy == "fixed"
 
 
 def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:

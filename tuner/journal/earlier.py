@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tuner.journal.codec import CodecError, decode
 from tuner.journal.readonly import ReadOnlyJournal, located
-from tuner.journal.tables import READABLE
+from tuner.journal.tables import RECORDS
 from tuner.records import TickRecord
 
 CHUNK = 100
@@ -33,7 +33,7 @@ def earlier_ticks(
     """
     with ReadOnlyJournal(located(directory)) as journal:
         marks = journal.rows("SELECT run, fingerprint FROM runs")
-        readable = {run for run, fingerprint in marks if fingerprint in READABLE}
+        readable = {run for run, fingerprint in marks if fingerprint == RECORDS}
         ((newest,),) = journal.rows("SELECT coalesce(max(id), 0) FROM ticks")
         at = newest - most
         query = f"SELECT id, run, wall, record FROM ticks WHERE id > ? ORDER BY id LIMIT {CHUNK}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.bench.contenders import parse_contender, version_default
+from lab.bench.contenders import version_default
 from tuner.records import Capacity
 
 
@@ -22,10 +22,3 @@ from tuner.records import Capacity
 def test_the_default_is_that_of_the_very_server(version: str, default: Capacity) -> None:
     """MariaDB's numbers are higher than MySQL's, its defaults are not."""
     assert version_default(version) == default
-
-
-def test_a_plan_with_a_former_name_of_a_policy_goes_on() -> None:
-    """A bench that was begun before the name was changed runs the same law, in rows of the same name."""
-    found = parse_contender("feedforward")
-
-    assert (found.name, found.policy) == ("feedforward", parse_contender("ours").policy)

@@ -79,11 +79,11 @@ def on(flavour: FlavourName) -> Scenario:
     [
         (
             on("mariadb-11.8"),
-            "pace decides in place of cascade, pid and probe, with the same rows: no M moves the age below",
+            "pace decides in place of cascade and pid, with the same rows: no M moves the age below",
         ),
         (
             on("mariadb-10.5"),
-            "cascade decides in place of pid and probe, with the same rows: the page cleaner falls asleep",
+            "cascade decides in place of pid, with the same rows: the page cleaner falls asleep",
         ),
         (STEADY, ""),
     ],
@@ -91,7 +91,7 @@ def on(flavour: FlavourName) -> Scenario:
 )
 def test_policies_that_do_not_decide_are_named(scenario: Scenario, said: str) -> None:
     """Where one law decides for several policies, so that their rows are the same, that is said with why."""
-    names = ("cascade", "pid", "probe", "fixed", "bayes-low-water")
+    names = ("cascade", "pid", "fixed", "bayes-low-water")
     found = notes_of(scenario, {name: [row(name)] for name in names})
     notes = [note for note in found if "decides in place of" in note]
 
