@@ -1,12 +1,8 @@
-"""Writes the page for whoever is on call: what the loop does when something breaks.
-
-``python -m tests.faults.page > docs/safety.md``
-"""
+"""docs/safety.md, for whoever is on call: what the loop does when something breaks, from the fault tests."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import get_type_hints
@@ -19,11 +15,9 @@ from tuner.records import LOW_WATER_MARK, SET_GLOBAL, HoldCode
 from tuner.servers.writable import WRITABLE
 from tuner.settings import LOW_WATER_POLICY, Settings
 
-COMMAND = "python -m tests.faults.page > docs/safety.md"
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1] / "tests" / "faults"
 
 _INTRODUCTION = f"""\
-<!-- Generated: {COMMAND} -->
 # What it does when
 
 For each fault: what the server is left at, and whether the loop comes back by itself or what it waits for.
@@ -47,7 +41,7 @@ def document() -> str:
 
 def load() -> None:
     """Import every module of fault tests, so that their faults are in the list."""
-    for path in sorted(HERE.glob("test_*.py")):
+    for path in sorted(TESTS.glob("test_*.py")):
         importlib.import_module(f"tests.faults.{path.stem}")
 
 
@@ -122,7 +116,3 @@ def _table(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -
 
 def _line(cells: tuple[str, ...]) -> str:
     return "| " + " | ".join(cells) + " |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(document())

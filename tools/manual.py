@@ -1,6 +1,6 @@
 """Writes the manual page innobrim(1) from the commands themselves.
 
-``python -m tuner.cli.manual > innobrim.1``
+``python -m tools.manual > innobrim.1``
 """
 
 from __future__ import annotations

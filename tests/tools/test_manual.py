@@ -9,9 +9,9 @@ import subprocess
 import click
 import pytest
 
+from tools.manual import commands, page
 from tuner.cli import exits
 from tuner.cli.main import COMMANDS, cli
-from tuner.cli.manual import commands, page
 
 
 def test_every_command_and_option_is_in_it() -> None:

@@ -1,17 +1,10 @@
-"""Writes the page with what ``innobrim setup-sql`` prints, to be read before anything is installed.
-
-``python -m tuner.servers.setupsql_page > docs/setup-sql.md``
-"""
+"""docs/setup-sql.md: what ``innobrim setup-sql`` prints, to be read before anything is installed."""
 
 from __future__ import annotations
-
-import sys
 
 from tuner.records import Bounds
 from tuner.servers.setupsql import Asked, script, setup
 from tuner.settings import Settings
-
-COMMAND = "python -m tuner.servers.setupsql_page > docs/setup-sql.md"
 
 SHOWN = {
     "MySQL and Percona Server from 8.0 on": "9.7.4",
@@ -21,8 +14,7 @@ SHOWN = {
 }
 """What a heading says, and the version that stands for it."""
 
-INTRODUCTION = f"""\
-<!-- Generated: {COMMAND} -->
+INTRODUCTION = """\
 # What setup-sql prints
 
 With the default limits and `…` for passwords; tables of the Performance Schema that a release does not have
@@ -33,7 +25,7 @@ What it is good for is in the [security model](security-model.md).
 """
 
 
-def page() -> str:
+def document() -> str:
     """Return the page, Markdown."""
     limits = Settings()
     bounds = Bounds(limits.min_io_capacity_max, limits.max_io_capacity_max, limits.max_io_capacity_max)
@@ -42,7 +34,3 @@ def page() -> str:
         asked = Asked(version, ("innobrim@localhost",), "…", "…", bounds)
         parts.append(f"## {title}\n```sql{script(setup(asked))}```\n")
     return "\n".join(parts)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

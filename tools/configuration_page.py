@@ -1,11 +1,7 @@
-"""Writes the reference of every configuration key from the schema.
-
-``python -m tuner.config.reference > docs/configuration.md``
-"""
+"""docs/configuration.md: the reference of every configuration key, from the schema."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from enum import Enum
 
@@ -29,10 +25,7 @@ from tuner.config.schema import ScheduleTable
 from tuner.config.tomlfile import DEFAULT_PATH
 from tuner.servers.sockets import SOCKETS
 
-COMMAND = "python -m tuner.config.reference > docs/configuration.md"
-
 _INTRODUCTION = f"""\
-<!-- Generated: {COMMAND} -->
 # Configuration
 
 There are {len(KEYS)} keys, and all of them have defaults: an empty file, or none, is a valid
@@ -209,7 +202,3 @@ def _literal(value: object) -> str:
     if isinstance(value, Enum):
         return f'"{value.value}"'
     return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(document())

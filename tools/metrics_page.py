@@ -1,11 +1,7 @@
-"""Writes the reference of every metric from the tables that the scrape is made from.
-
-``python -m tuner.cli.metrics_reference > docs/metrics.md``
-"""
+"""docs/metrics.md: the reference of every metric, from the tables that the scrape is made from."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from api.metric_table import (
@@ -16,10 +12,7 @@ from api.metric_table import (
     StateMetric,
 )
 
-COMMAND = "python -m tuner.cli.metrics_reference > docs/metrics.md"
-
-_INTRODUCTION = f"""\
-<!-- Generated: {COMMAND} -->
+_INTRODUCTION = """\
 # Metrics
 
 `GET /metrics` on the API's port or socket, in Prometheus' text format. Base units throughout. A value
@@ -43,7 +36,7 @@ scrape_configs:
   - job_name: innobrim        # the alerts InnoBrimDown and InnoBrimAbsent go by this name
     static_configs:
       - targets: ["127.0.0.1:8633"]
-        labels: {{instance: db1}}
+        labels: {instance: db1}
 ```
 
 - [deploy/prometheus](../deploy/prometheus) has this as a whole `prometheus.yml`, recording rules
@@ -92,7 +85,3 @@ def _labels(metric: StateMetric) -> str:
 
 def _table(*columns: str) -> str:
     return f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(document())

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tests.servers.synthetic import FOLDER
-from tuner.servers.document import document, here, name_of, results_of_the_loop
+from tools.servers_page import document, here, name_of, results_of_the_loop
 from tuner.servers.families.every import ADAPTERS
 from tuner.servers.fixture import Fixture, load
 
