@@ -69,9 +69,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=1.0, le=3600.0, description="shortest time between two writes")
     ] = 10.0
     max_changes_per_hour: Annotated[int, Meta(ge=1, le=3600, description="writes allowed in any hour")] = 60
-    dead_band: Annotated[
-        float, Meta(ge=0.0, le=0.5, description="relative change that is not worth a write")
-    ] = 0.01
     max_checkpoint_age_ratio: Annotated[
         float,
         Meta(

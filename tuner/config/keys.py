@@ -211,6 +211,7 @@ BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 
 REMOVED: Mapping[str, str] = {
     "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
+    "loop.dead_band": "leave it out: a change below 1 % is never worth a write",
     "loop.baseline_cooldown_seconds": "leave it out: a baseline is taken over again after 300 s, always",
     "server.connect_timeout": "server.timeout is for connecting and for each statement",
     "server.query_timeout": "server.timeout is for connecting and for each statement",

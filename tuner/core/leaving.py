@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import emergency, latency, parking
+from tuner.core.guards import DEAD_BAND
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.limits import bounds, contradiction
 from tuner.core.mark import owed
@@ -50,7 +51,7 @@ def park(
         awaited = "a second reading" if whole is None else "ten seconds of readings after a gap in time"
         return replace(state, park_owed=owed), replace(base, detail=f"{why}; waiting for {awaited}")
     goes_on = target not in {whole, current} and owed.kind not in NOW_OR_NEVER
-    if _as_safe(current, target, state.settings.dead_band):
+    if _as_safe(current, target):
         slack = f"with room for {state.settings.park_slack:g} times the load"
         return state, replace(base, detail=f"{why}; {current} is already safe, {slack}: nothing is written")
     steps: Steps = plan(current, target)
@@ -84,12 +85,12 @@ def _as_far(state: State, owed: OwedPark, sample: Sample, target: Capacity) -> C
     return pair if gain(pair) > gain(current) else current
 
 
-def _as_safe(current: Capacity, target: Capacity, dead_band: float) -> bool:
+def _as_safe(current: Capacity, target: Capacity) -> bool:
     """Tell whether a pair in force is as good as what a park would leave: hardly lower, of the same k."""
     ratio = target.io_capacity_max // target.io_capacity
     like = current.io_capacity_max == ratio * current.io_capacity
     room = target.io_capacity_max / current.io_capacity_max - 1.0
-    return target == current or (like and 0.0 <= room < dead_band)
+    return target == current or (like and 0.0 <= room < DEAD_BAND)
 
 
 def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
