@@ -179,6 +179,9 @@ STATE_METRICS: dict[str, StateMetric] = {
     ),
     "innobrim_override_ends_timestamp_seconds": _gauge("when the override ends, Unix time; none without one"),
     "innobrim_drain_target_bytes": _gauge("checkpoint age that a drain goes to; none without one"),
+    "innobrim_low_water_mark_percent": _gauge(
+        "innodb_max_dirty_pages_pct_lwm, with loop.low_water_mark; none where it decides nothing"
+    ),
     "innobrim_optimiser_up": _gauge("0 while the optimiser's process is dead; none where it is off"),
     "innobrim_optimiser_deaths": _counter("times that the optimiser's process died"),
     "innobrim_schedule_active": _gauge(

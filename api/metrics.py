@@ -25,7 +25,7 @@ from api.vitals import Vitals
 from tuner.board import Board
 from tuner.core.limits import allowed
 from tuner.core.scheduled import settings_of
-from tuner.records import Facts, OptimiserHealth, Sample, TickRecord
+from tuner.records import MILLIONTHS, Facts, OptimiserHealth, Sample, TickRecord
 from tuner.settings import Mode, Settings
 from tuner.tally import BOUNDS, Histogram, Tally
 
@@ -192,6 +192,8 @@ def _state(record: TickRecord) -> Iterator[Metric]:
     if record.originals is not None:
         yield _one("innobrim_original_io_capacity_pages_per_second", record.originals.io_capacity)
         yield _one("innobrim_original_io_capacity_max_pages_per_second", record.originals.io_capacity_max)
+    if record.low_water is not None and record.low_water.in_force is not None:
+        yield _one("innobrim_low_water_mark_percent", record.low_water.in_force / MILLIONTHS)
     if record.override_ends is not None:
         ends = record.tick.wall + record.override_ends - record.tick.now
         yield _one("innobrim_override_ends_timestamp_seconds", ends)

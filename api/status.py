@@ -27,6 +27,7 @@ from tuner.records import (
     Estimate,
     Facts,
     Lifecycle,
+    LowWaterMark,
     Missed,
     OptimiserHealth,
     Sample,
@@ -111,6 +112,9 @@ class Status(Struct, frozen=True):
         tuple[str, ...],
         Meta(description="budgets that are not kept, with what would keep each and what that costs"),
     ] = ()
+    low_water: Annotated[
+        LowWaterMark | None, Meta(description="MariaDB's low-water mark, with loop.low_water_mark")
+    ] = None
     overlay: Annotated[
         OverlayInForce | None, Meta(description="settings that a person changed; none where nobody did")
     ] = None
@@ -198,4 +202,5 @@ def status_of(
         park=parked_of(record, facts, settings),
         overlay=overlay_of(record),
         unkept=record.unkept,
+        low_water=record.low_water,
     )

@@ -78,12 +78,6 @@ CATALOGUE: tuple[About, ...] = (
         extra="bayes",
     ),
     About(
-        name="bayes-low-water",
-        does="bayes, with your consent to try MariaDB's innodb_max_dirty_pages_pct_lwm: 0.001 against 0",
-        use="where M does not move the age, or costs page writes, for that mark; elsewhere it is bayes",
-        extra="bayes",
-    ),
-    About(
         name="pid",
         does="moves ln M by what the age ratio is away from the set-point, was, and is heading for",
         use="where the model of the server's flushing is in doubt: it needs none, but many changes",

@@ -16,16 +16,14 @@ class Mode(StrEnum):
     ACTIVE = "active"
 
 
-PolicyName = Literal["cascade", "bayes", "bayes-low-water", "pid", "fixed"]
+PolicyName = Literal["cascade", "bayes", "pid", "fixed"]
 """The decision laws that can be asked for."""
 
-LOW_WATER_POLICY: PolicyName = "bayes-low-water"
-"""The policy bayes with the operator's consent to try MariaDB's low-water mark of dirty pages."""
-
-OUTER = frozenset({"bayes", LOW_WATER_POLICY})
-"""The policies with an outer loop."""
+OUTER: PolicyName = "bayes"
+"""The policy with an optimiser."""
 
 REMOVED_POLICIES: Mapping[str, str] = {
+    "bayes-low-water": "it is gone; write bayes, or cascade, and low_water_mark = true to have it set",
     "feedforward": "it is called cascade now; write cascade",
     "probe": "it is gone: it won nowhere; write cascade, which is the default, or leave the key out",
 }
@@ -45,6 +43,13 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[float, Meta(gt=0.2, le=1.0)] | None,
         Meta(description="age ratio to hold; leave out to have it derived from the load"),
     ] = None
+    low_water_mark: Annotated[
+        bool,
+        Meta(
+            description="MariaDB: set innodb_max_dirty_pages_pct_lwm to 0.001 in active mode, with which M "
+            "moves the age; a restore puts back what was found"
+        ),
+    ] = False
     fixed_io_capacity_max: Annotated[
         int, Meta(ge=100, le=4_000_000_000, description="innodb_io_capacity_max of the policy fixed, pages/s")
     ] = 2000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lab.compare.summary import HOUR, METRICS, value_of
 from lab.decides import in_place_of, why
-from tuner.settings import Settings
+from tuner.settings import OUTER, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 CHANGES = next(metric for metric in METRICS if metric.name == "changes_per_hour")
 
-OPTIMISED: tuple[PolicyName, ...] = ("bayes", "bayes-low-water")
 TRIAL_SECONDS = 6 * HOUR
 """In a shorter run hardly one trial ends, of up to 33 blocks of five minutes or more each."""
 
@@ -85,10 +84,10 @@ def _changes(rows: Sequence[Row]) -> Iterator[str]:
 def _trials(scenario: Scenario, rows: Sequence[Row]) -> Iterator[str]:
     """Yield that a policy with trials had no time for them, where its row may look like a verdict."""
     there = {row["contender"] for row in rows}
-    optimised = [name for name in OPTIMISED if name in there and not in_place_of(name, scenario)]
+    optimised = OUTER in there and not in_place_of(OUTER, scenario)
     if optimised and rows[0]["seconds"] < TRIAL_SECONDS:
         yield (
-            f"{_listed(optimised)}: a trial takes hours, so that none or hardly one has ended within "
+            f"{OUTER}: a trial takes hours, so that none or hardly one has ended within "
             f"{rows[0]['seconds']} s: no verdict on what trials are worth; that takes "
             f"{TRIAL_SECONDS / HOUR:g} h or more, better days"
         )

@@ -156,7 +156,14 @@ def test_the_example_in_the_reference_is_the_defaults(tmp_path: Path) -> None:
     assert load_config(str(path), environ={}, flags={}) == Config()
 
 
-@pytest.mark.parametrize(("gone", "instead"), [("feedforward", "write cascade"), ("probe", "write cascade")])
+@pytest.mark.parametrize(
+    ("gone", "instead"),
+    [
+        ("feedforward", "write cascade"),
+        ("probe", "write cascade"),
+        ("bayes-low-water", "low_water_mark = true"),
+    ],
+)
 def test_a_policy_that_is_gone_is_answered_with_what_to_write(
     tmp_path: Path, gone: str, instead: str
 ) -> None:

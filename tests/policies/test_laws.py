@@ -21,7 +21,7 @@ def test_a_law_answers_to_its_name(name: str) -> None:
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
     """A name that is wrong is answered with the names that are right."""
-    with pytest.raises(ValueError, match="cascade, bayes, bayes-low-water, pid, fixed"):
+    with pytest.raises(ValueError, match="cascade, bayes, pid, fixed"):
         make_policy("magic", flush_law="legacy", fixed_io_capacity_max=700)
     with pytest.raises(ValueError, match="legacy"):
         make_policy("pid", flush_law="other", fixed_io_capacity_max=700)

@@ -1,4 +1,4 @@
-"""The low-water mark over a session whose answers are given: written with consent alone, and read back."""
+"""The low-water mark over a session whose answers are given: written with the option alone, and read back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tuner.servers import mysql
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.setupsql import removal
-from tuner.servers.writable import WITH_CONSENT
+from tuner.servers.writable import WITH_OPTION
 
 STEPS = ((LOW_WATER_MARK, 1_000),)
 PAIR = Capacity(225, 450)
@@ -65,13 +65,13 @@ def adapter(session: Marked, monkeypatch: pytest.MonkeyPatch, *, called: bool) -
     return MySQLServer(session.endpoint, SimClock(), session=session)
 
 
-def test_without_consent_it_is_on_no_list(session: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mark needs a consent of its own: without it no statement names it, whoever asks."""
+def test_without_the_option_it_is_on_no_list(session: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mark needs an option of its own: without it no statement names it, whoever asks."""
     server = adapter(session, monkeypatch, called=False)
     server.facts()
     receipt = server.apply(STEPS, PAIR)
 
-    assert WITH_CONSENT == (LOW_WATER_MARK,)
+    assert WITH_OPTION == (LOW_WATER_MARK,)
     assert "may not be written" in receipt.error
     assert (receipt.done, session.mark) == (0, "0.000000")
     assert not any(one.startswith("SET GLOBAL") or "set_low_water" in one for one in session.asked)
@@ -81,7 +81,7 @@ def test_without_consent_it_is_on_no_list(session: Marked, monkeypatch: pytest.M
 def test_it_is_one_statement_and_read_back(
     session: Marked, monkeypatch: pytest.MonkeyPatch, *, called: bool
 ) -> None:
-    """With consent it is one SET, or one call of its procedure; the pair and the mark are read back."""
+    """With the option it is one SET, or one call of its procedure; the pair and the mark are read back."""
     server = adapter(session, monkeypatch, called=called)
     server.writes_low_water = True
     assert server.facts().sets_low_water is called
@@ -97,7 +97,7 @@ def test_it_is_one_statement_and_read_back(
 
 
 def test_a_procedure_that_was_not_made_is_known(session: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The facts say whether the account may set the mark by a procedure; it is asked with consent alone."""
+    """The facts say whether the account may set the mark by a procedure; asked with the option alone."""
     session.procedures = 0
     server = adapter(session, monkeypatch, called=True)
     server.writes_low_water = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import guards, leaving
+from tuner.core import guards, leaving, lowwater
 from tuner.core.circumstances import emergency_from, policy_of, relieved
 from tuner.core.floor import floor
 from tuner.core.holds import barred_by_stranger, given_back
@@ -47,6 +47,9 @@ def decide(
     if state.park_owed is not None:
         return leaving.park(state, state.park_owed, sample, holds, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
+    mark = lowwater.due(state, sample, holds, now=now)
+    if mark is not None and wanted.kind is not DecisionKind.EMERGENCY:
+        return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
         return leaving.restore(state, sample, now=now)
     return _carry_out(state, wanted, current, found, holds, now=now)

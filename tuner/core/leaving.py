@@ -8,7 +8,6 @@ from tuner.core import emergency, latency, parking
 from tuner.core.guards import DEAD_BAND
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.limits import bounds, contradiction
-from tuner.core.mark import owed
 from tuner.core.outcome import kept, written
 from tuner.core.plan import Steps, gain, near, plan
 from tuner.core.standing import waiting
@@ -99,8 +98,6 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     pace = latency.see(state.pace or latency.Pace(begun=now), sample)
     state = replace(state, pace=pace)
     base = kept(state, current, "restore", f"restoring for {who}")
-    if owed(state):
-        return state, replace(base, detail=f"restoring for {who}: the low-water mark comes first")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
     last = state.writes.last

@@ -26,7 +26,7 @@ THERE = (
 """Whether there is one that this account may call: the server shows an account no other."""
 
 LOW_WATER_THERE = THERE.replace(f"'{SETS}'", f"'{SET_LOW_WATER.split('.')[1]}'")
-"""The same of the one for the low-water mark; asked only with the operator's consent to try another."""
+"""The same of the one for the low-water mark; asked only with ``loop.low_water_mark``."""
 
 ASK = f"CALL {SET_GLOBAL}(NULL, NULL)"
 """Has the procedure say what it lets through: one row."""

@@ -16,6 +16,7 @@ from tuner.cli.wording import (
     duration,
     hold_text,
     law_text,
+    low_water_text,
     overlay_text,
     override_text,
     predicted_texts,
@@ -63,6 +64,8 @@ def _under_way(status: Status) -> Iterator[Fact]:
         yield "drain", f"{drain_text(status.drain)}; for {status.drain.who}", CAREFUL
     if status.restore is not None:
         yield "restore", restore_text(status.restore, status.in_force, status.originals), CAREFUL
+    if status.low_water is not None:
+        yield "low water", low_water_text(status.low_water), ""
     for window in status.schedule:
         yield "schedule", window_text(window), ""
     if status.optimiser is not None:
