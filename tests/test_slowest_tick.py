@@ -8,8 +8,7 @@ from typing import Any, Self
 import pymysql
 import pytest
 
-from tests.servers.scripted import COUNTERS, Scripted
-from tests.servers.test_detect import VARIABLES
+from tests.servers.scripted import BUILD, COUNTERS, Scripted
 from tuner.clock import SystemClock
 from tuner.config.checks import (
     CONNECTS_OF_A_TICK,
@@ -22,11 +21,11 @@ from tuner.config.checks import (
 )
 from tuner.core.plan import LONGEST
 from tuner.records import Capacity, Sample
-from tuner.servers import connect
-from tuner.servers.causes import LOST
-from tuner.servers.connect import Endpoint
+from tuner.servers import session
+from tuner.servers.endpoint import Endpoint
+from tuner.servers.failures import LOST
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.parts import PARTS
+from tuner.servers.surroundings import PARTS
 
 DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'innobrim'@'localhost'")
 LIMITS = ("log_max_modified_age_async", "log_max_modified_age_sync", "log_concurrency_margin")
@@ -65,7 +64,7 @@ class Wire:
         if self.hangs and asked == [self.hangs]:
             raise pymysql.OperationalError(LOST, "Lost connection to MySQL server during query (timed out)")
         if "SHOW GLOBAL VARIABLES" in statement:
-            return list(VARIABLES.items())
+            return list(BUILD.items())
         if "SELECT name, status = 'enabled'" in statement:
             return STATES
         if "Uptime'" in statement and "UNIX_TIMESTAMP" in statement:
@@ -125,7 +124,7 @@ class Connection:
 def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     """Return the server that the driver connects to."""
     made = Wire()
-    monkeypatch.setattr(connect, "DriverConnection", made.connect)
+    monkeypatch.setattr(session, "DriverConnection", made.connect)
     return made
 
 

@@ -20,10 +20,10 @@ from tuner.config.keys import (
     SECTION_TYPES,
     Key,
 )
+from tuner.config.load import DEFAULT_PATH
 from tuner.config.schedule import REQUIRED
 from tuner.config.schema import ScheduleTable
-from tuner.config.tomlfile import DEFAULT_PATH
-from tuner.servers.sockets import SOCKETS
+from tuner.servers.endpoint import SOCKETS
 
 _INTRODUCTION = f"""\
 # Configuration

@@ -12,7 +12,7 @@ from msgspec import Meta
 from tests.faults.catalogue import EVERY, FAULTS, Fault, Group
 from tests.faults.promises import BUDGETS, HOLDS, INVARIANTS, parked
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, HoldCode
-from tuner.servers.writable import WRITABLE
+from tuner.servers.writing import WRITABLE
 from tuner.settings import Settings
 
 TESTS = Path(__file__).parents[1] / "tests" / "faults"

@@ -10,15 +10,14 @@ from policies.flushlaw import AGE_BLIND, MARIADB, MARIADB_WAKES, SOFT_LIMIT, TER
 from policies.registry import LAWS
 from policies.setpoint import SAWTOOTH_SECONDS
 from tuner.records import ENABLE_COUNTERS, LOW_WATER_MARK, PRODUCTS
-from tuner.servers.adapter import FACTOR, Adapter
+from tuner.servers.adapter import FACTOR, RAISED, Adapter, Family
 from tuner.servers.enginestatus import SECONDS
-from tuner.servers.families.every import ADAPTERS, of
-from tuner.servers.families.mariadb import BLIND, HEEDING, MAX_AGE, RESIZED, MariaDBAdapter
-from tuner.servers.families.recognise import MARIADB_NARROWER, RAISED, SUPPORTED, Family, recognise
+from tuner.servers.families import FAMILIES, SUPPORTED, recognise
+from tuner.servers.families.mariadb import BLIND, HEEDING, MAX_AGE, NARROWER, RESIZED, MariaDBAdapter
 from tuner.servers.fixture import Fixture, load
 from tuner.servers.port import Unsupported
 from tuner.servers.release import named, release_of
-from tuner.servers.writable import WRITABLE
+from tuner.servers.writing import WRITABLE
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures" / "servers"
@@ -37,7 +36,7 @@ def document(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> str
         fixtures: by name.
         results: what each page of measurements says, by its path below docs/results.
     """
-    made = {name: adapter() for name, adapter in ADAPTERS.items()}
+    made = {one.title: one() for one in FAMILIES}
     parts = [
         INTRODUCTION,
         "## Which\n",
@@ -90,7 +89,7 @@ def _servers(fixtures: Mapping[str, Fixture], results: Mapping[str, str]) -> lis
         laws = {one.flush_law: None for _, one, _, _ in same if one is not None}
         top = "2³² − 1" if family.capacity_maximum < 1 << 32 else "2⁶³ − 1"
         found.append(
-            (name, level, ", ".join(f"`{law}`" for law in laws), of(family.adapter), f"100 to {top}")
+            (name, level, ", ".join(f"`{law}`" for law in laws), family.adapter.title, f"100 to {top}")
         )
     return found
 
@@ -122,7 +121,7 @@ def _written(fixtures: Mapping[str, Fixture]) -> str:
     for key in sorted(fixtures, key=lambda key: _order(fixtures[key])):
         _, family, _ = name_of(fixtures[key])
         if family is not None:
-            wanted.setdefault(family.write_privilege, {})[of(family.adapter)] = None
+            wanted.setdefault(family.write_privilege, {})[family.adapter.title] = None
     privileges = [
         f"- `{name}` on what is read as {', '.join(servers)}" for name, servers in sorted(wanted.items())
     ]
@@ -369,7 +368,7 @@ reading, since `{FACTOR}` and `{LWM}` can be set at any time; after a change it 
   MariaDB moves the other one: a C above M makes M twice C, an M below C lowers C to it. The loop sets them
   in the order in which neither happens, and reads both back.
 - **Values above 2³² − 1** are possible before MySQL {named(RAISED)}, and in MariaDB in all of
-  10.5 and 10.6, and before {", ".join(named((*one, patch)) for one, patch in MARIADB_NARROWER.items())}.
+  10.5 and 10.6, and before {", ".join(named((*one, patch)) for one, patch in NARROWER.items())}.
 - **MySQL 26.7** came after 9.7: from there on the numbers are year and month. Its manual names no
   system or status variable that is read or set here as changed or removed; its source was not read. It is
   taken for what it has, as any later release is.

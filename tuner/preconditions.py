@@ -17,8 +17,7 @@ from tuner.core.limits import contradiction
 from tuner.core.plan import near
 from tuner.findings import while_asleep, without_authority
 from tuner.records import CAPACITY_MINIMUM, SET_GLOBAL, Facts, Sample, revoke
-from tuner.servers.connect import Endpoint
-from tuner.servers.encryption import signed_for_anybody
+from tuner.servers.endpoint import Endpoint, signed_for_anybody
 from tuner.servers.passwords import CHECKED_TLS
 from tuner.settings import Settings, as_formerly
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from tests.servers.synthetic import FOLDER
 from tools.servers_page import document, here, name_of, results_of_the_loop
-from tuner.servers.families.every import ADAPTERS
+from tuner.servers.families import FAMILIES
 from tuner.servers.fixture import Fixture, load
 
 FIXTURES = {path.stem: load(path) for path in sorted(FOLDER.glob("*.json"))}
@@ -37,7 +37,7 @@ def test_every_law_and_adapter_is_explained() -> None:
     page = here()
 
     assert all(f"| `{law}` |" in page for law in LAWS)
-    assert f"| {' | '.join(ADAPTERS)} |" in page
+    assert f"| {' | '.join(one.title for one in FAMILIES)} |" in page
 
 
 def test_a_server_is_measured_where_a_page_of_results_names_it() -> None:

@@ -15,7 +15,7 @@ from api.sockets import tcp_socket
 from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
-from lab.servers.dsn import parse_dsn
+from lab.servers.existing import parse_dsn
 from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import WholeNumber, fail, usage
@@ -29,7 +29,7 @@ from tuner.daemon import Api, Daemon
 from tuner.logs import configure_logs
 from tuner.park import restore_offline
 from tuner.records import Command, Sample, TickRecord
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server, ServerError, Unreachable, Unsupported
 from tuner.settings import Mode, Settings
