@@ -11,7 +11,7 @@ import pytest
 
 from lab.plant.parameters import Credits, DiskChange, DiskParameters, LoadChange, LoadParameters
 from lab.scenarios import ScenarioError
-from lab.scenarios.kinds import kind_of
+from lab.scenarios.keys import kind_of
 from lab.scenarios.load import parse_scenario
 from tests.lab.simulating import SHORT
 
