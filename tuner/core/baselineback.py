@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import noharm, scheduled
-from tuner.core.latency import Pace
+from tuner.core.estimate.latency import Pace
+from tuner.core.estimate.window import since, warm
 from tuner.core.modes import WHO, change_mode
 from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
 from tuner.core.state import State
-from tuner.core.window import since, warm
 from tuner.records import Decision, DecisionKind, Estimate, Event, HoldCode, Lifecycle, Sample, winners
 from tuner.settings import Mode
 
