@@ -1,1 +1,1 @@
-"""Loads for a real server: which (``load``), at work in sysbench (``sysbench``), and what they report (``reports``)."""
+"""Loads for a real server: ``load`` says which, ``sysbench`` runs it, ``reports`` is what it says."""
