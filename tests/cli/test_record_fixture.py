@@ -16,7 +16,7 @@ from lab.plant.clock import SimClock
 from tests.cli.support import SimInbox
 from tests.servers.fixtured import Fixtured
 from tests.servers.synthetic import SERVERS, fixture
-from tuner.cli import fixture as command
+from tuner.cli import record as command
 from tuner.cli.main import cli
 from tuner.servers.fixture import Reading, load
 from tuner.servers.port import Unreachable

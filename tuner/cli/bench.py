@@ -22,6 +22,8 @@ from lab.servers.dsn import SCHEME, DsnError
 from lab.servers.existing import NotConfirmedError
 from lab.servers.named import server_named
 from lab.workloads.command import sysbench
+from tuner.cli.answer import NO, UNFINISHED, UNREACHABLE, exit_code, like_ctrl_c
+from tuner.cli.answer import say as print_lines
 from tuner.cli.bench_resume import going_on, refuse_beside_resume
 from tuner.cli.bench_run import Say, carry_out, conclude
 from tuner.cli.bench_server import (
@@ -32,12 +34,8 @@ from tuner.cli.bench_server import (
     password,
     refuse_beside_own,
 )
-from tuner.cli.ended import exit_code, like_ctrl_c
-from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
-from tuner.cli.options import WholeNumber, fail, usage
+from tuner.cli.options import Duration, WholeNumber, fail, usage
 from tuner.cli.plan_options import changed, plan_options, specification
-from tuner.cli.quantities import Duration
-from tuner.cli.saying import say as print_lines
 
 WEEK = 7 * 86_400
 

@@ -20,11 +20,9 @@ from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.dsn import SCHEME
 from lab.servers.leftovers import remove_leftovers
+from tuner.cli.answer import NO, UNREACHABLE, exit_code, say_json
 from tuner.cli.bench_resume import kept_text
-from tuner.cli.ended import exit_code
-from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import fail
-from tuner.cli.saying import say_json
 
 Say = Callable[[str], None]
 

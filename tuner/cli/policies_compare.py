@@ -23,13 +23,11 @@ from lab.compare.runner import Runner
 from lab.compare.sources import moved_on, source_of
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
+from tuner.cli.answer import NO, UNFINISHED, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
 from tuner.cli.bench_resume import enough_minutes, kept_text, refuse_beside_resume
-from tuner.cli.ended import exit_code, like_ctrl_c
-from tuner.cli.exits import NO, UNFINISHED
 from tuner.cli.options import fail, usage, warn
 from tuner.cli.policies_table import BEST_FOUND, told
-from tuner.cli.saying import say, say_json
 from tuner.cli.wording import counted, duration
 from tuner.config.checks import unusable_extra
 from tuner.journal.reader import trace as read_trace
