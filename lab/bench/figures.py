@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lab.bench.sampler import Reading
-    from lab.workloads.histogram import Histogram
-    from lab.workloads.sysbench import Second
+    from lab.workloads.reports import Histogram, Second
 
 Figures = dict[str, Any]
 T = TypeVar("T", "Reading", "Second")

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from lab.bench.contenders import ContenderError, parse_contender
 from lab.bench.refusals import in_words
-from lab.workloads.course import COURSES
-from lab.workloads.load import Load
+from lab.workloads.load import COURSES, Load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,14 +14,10 @@ from lab.bench.sampler import Sampler
 from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
-from lab.servers.flavour import product
-from lab.servers.version import version_said
-from lab.servers.warm import FORGET_SECONDS, forgetting
-from lab.workloads.course import COURSES
-from lab.workloads.course_run import CourseRun
-from lab.workloads.load import Load
-from lab.workloads.prepare import prepare
-from lab.workloads.run import SysbenchRun
+from lab.servers.flavour import product, version_said
+from lab.servers.reader import FORGET_SECONDS, forgetting
+from lab.workloads.load import COURSES, Load
+from lab.workloads.sysbench import CourseRun, SysbenchRun, prepare
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
 
     from lab.bench.plan import Plan
     from lab.servers.base import LabServer
-    from lab.workloads.load_run import LoadRun
+    from lab.workloads.sysbench import LoadRun
 
 MEBIBYTE = 1024 * 1024
 FILL = Capacity(10_000, 20_000)

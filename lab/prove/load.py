@@ -12,8 +12,7 @@ from lab.bench.statistics import percentile, slope
 from lab.prove.clients import Asking, Listening, Ticks, ticks
 from lab.prove.conditions import Bench, near_bench, said, say
 from lab.report.markdown import put, table, verdict
-from lab.servers.base import LabServerError
-from lab.servers.ports import free_port
+from lab.servers.base import LabServerError, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from api.access import Access
 from api.limits import Places, Rate
 from api.problems import Refusal
 from api.server import ApiServer
-from lab.servers.ports import free_port
+from lab.servers.base import free_port
 from tests.api.factory import EXPIRED, READER, AnsweringLoop, application, bearer, browser, tokens
 from tests.real.support import until
 from tuner.board import Board

@@ -18,10 +18,9 @@ from lab.bench.order import chosen
 from lab.bench.plan import Plan, PlanError, Suite
 from lab.bench.progress import outline
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.dsn import SCHEME, DsnError
-from lab.servers.existing import NotConfirmedError
-from lab.servers.named import server_named
-from lab.workloads.command import sysbench
+from lab.servers.choose import server_named
+from lab.servers.existing import SCHEME, DsnError, NotConfirmedError
+from lab.workloads.sysbench import sysbench
 from tuner.cli.answer import NO, UNFINISHED, UNREACHABLE, exit_code, like_ctrl_c
 from tuner.cli.answer import say as print_lines
 from tuner.cli.bench_resume import going_on, refuse_beside_resume

@@ -9,10 +9,8 @@ import msgspec
 
 from lab.bench.plan import PlanError, Suite
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.choose import choose
-from lab.servers.dsn import PASSWORD_PLACES
-from lab.servers.existing import DsnServer
-from lab.servers.named import Kind, kind_of
+from lab.servers.choose import Kind, choose, kind_of
+from lab.servers.existing import PASSWORD_PLACES, DsnServer
 from tuner.cli.options import usage
 from tuner.cli.plan_options import specification
 

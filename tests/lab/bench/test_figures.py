@@ -8,8 +8,7 @@ from lab.bench.figures import figures, series
 from lab.bench.sampler import Reading
 from lab.bench.settling import moved, quiet, settled
 from lab.servers.disk import DeviceCounters
-from lab.workloads.histogram import Histogram
-from lab.workloads.sysbench import Second
+from lab.workloads.reports import Histogram, Second
 
 REDO = 100 * 1024 * 1024
 

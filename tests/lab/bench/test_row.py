@@ -14,8 +14,8 @@ from lab.bench.contenders import parse_contender
 from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing
 from lab.bench.row import measure
 from lab.bench.sampler import Reading, Sampler
-from lab.servers.spec import LabServerError, ServerSpec
-from lab.workloads.sysbench import Second
+from lab.servers.flavour import LabServerError, ServerSpec
+from lab.workloads.reports import Second
 from tests.lab.bench.test_figures import look
 from tuner.records import Capacity
 
