@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +9,8 @@ import click
 
 from lab.decides import in_place_of
 from lab.plant.flavour import FlavourName
-from lab.plot import Course, PlotError, ready, write_plot
+from lab.report.rows import ReportError
+from lab.report.simulated import SimulatedPage, check
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.scenarios.schema import HIGHEST_SEED
 from lab.scenarios.search import BestStatic, Untouched
@@ -26,7 +26,6 @@ from tuner.config.checks import unusable_extra
 from tuner.config.load import load_config
 from tuner.config.schema import ConfigError
 from tuner.core.evidence import said
-from tuner.records import TickRecord
 from tuner.settings import PolicyName, Settings
 
 
@@ -91,8 +90,8 @@ def _list(*, as_json: bool) -> None:
 @click.option(
     "--plot",
     type=click.Path(path_type=Path),
-    metavar="FILE.svg",
-    help="Draw the policy's run into this file, in place of what is there.",
+    metavar="FILE.html",
+    help="Draw the policy's run on a page, in place of what is there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; with --list an array.")
 def simulate(
@@ -126,14 +125,14 @@ def simulate(
         scenario = shortened(whole) if oracle and seconds is None else whole
         if scenario.seconds < whole.seconds:
             warn(_part(scenario, whole))
-        course = None if plot is None else _course(plot, scenario)
+        page = None if plot is None else _page(plot, scenario, settings)
         with like_ctrl_c(), Bar() as bar:
             result = run_simulation(
                 scenario,
                 settings.policy,
                 settings=settings,
                 oracle=oracle,
-                publish=_noted(course),
+                publish=(lambda _: None) if page is None else page.add,
                 progress=bar.show,
             )
     except (ConfigError, ScenarioError, SimulateError) as error:
@@ -142,7 +141,7 @@ def simulate(
         click.echo("interrupted", err=True)
         raise click.exceptions.Exit(exit_code(error)) from error
     # before the figures: a reader that takes only the first of these ends the program
-    lost = "" if plot is None or course is None else _draw(plot, course, scenario, result)
+    lost = "" if plot is None or page is None else _draw(plot, page, result)
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -181,27 +180,20 @@ def _part(scenario: Scenario, whole: Scenario) -> str:
     )
 
 
-def _course(plot: Path, scenario: Scenario) -> Course:
-    """Return what notes a run for its plot; exit 2 where the plot cannot be written."""
+def _page(plot: Path, scenario: Scenario, settings: Settings) -> SimulatedPage:
+    """Return what takes a run for its page; exit 2 where that cannot be written."""
     try:
-        ready(plot)
-    except PlotError as error:
+        check(plot)
+    except ReportError as error:
         raise click.UsageError(f"--plot {error}") from error
-    return Course(scenario.seconds)
+    return SimulatedPage(scenario, settings)
 
 
-def _noted(course: Course | None) -> Callable[[TickRecord], None]:
-    """Return what tells a plot's course of every tick; without one, nothing is told."""
-    if course is None:
-        return lambda _: None
-    return lambda record: course.add(record.tick.reading, record.decision.set_point)
-
-
-def _draw(plot: Path, course: Course, scenario: Scenario, result: Result) -> str:
-    """Write the plot; return why that failed after all, empty where it did not."""
+def _draw(plot: Path, page: SimulatedPage, result: Result) -> str:
+    """Write the page; return why that failed after all, empty where it did not."""
     try:
-        write_plot(plot, course.series(), scenario, result)
-    except PlotError as error:
+        page.write(plot, result)
+    except ReportError as error:
         return f"--plot {error}"
     return ""
 
