@@ -11,21 +11,18 @@ from lab.plant.engine import Endless
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
 from lab.scenarios.caps import caps_of
-from lab.scenarios.progress import Progress, nobody
+from lab.scenarios.progress import Progress, Told, nobody
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
-from lab.scenarios.search import BestStatic, Untouched, search
+from lab.scenarios.search import BestStatic, Search, Untouched, search
 from lab.scenarios.static import RATIO
-from lab.simulate_loop import run_policy
+from lab.simulate_loop import PolicyRun, run_policy
 from lab.simulate_optimiser import Optimised
 from tuner.settings import Mode, PolicyName, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.scenarios.progress import Told
-    from lab.scenarios.search import Search
     from lab.scenarios.trace import Outcome
-    from lab.simulate_loop import PolicyRun
     from tuner.records import TickRecord
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.statistics import percentile
-from tuner.core.recovery import Recovery
+from tuner.core.estimate.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,7 @@ from lab.report.charts import MEBIBYTE, Table, Values, rounded, sliced, thin, wi
 from lab.report.figures import Unit, clock, written
 from lab.report.rows import ReportError, Row, Series
 from lab.statistics import percentile
-from tuner.core.window import all_flushed
+from tuner.core.estimate.window import all_flushed
 from tuner.journal.items import Advice, advice_of
 from tuner.journal.reader import trace
 from tuner.journal.tables import JournalError, Run, Snapshot

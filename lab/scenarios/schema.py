@@ -10,12 +10,11 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
+from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, PlantParameters, ServerParameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.plant.parameters import LoadChange
 
 DAY = 86_400.0
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from lab.plant.latency import Latencies
 from lab.statistics import percentile
-from tuner.core.recovery import Recovery
-from tuner.core.window import list_flushed
+from tuner.core.estimate.recovery import Recovery
+from tuner.core.estimate.window import list_flushed
 
 if TYPE_CHECKING:
     from tuner.records import Sample

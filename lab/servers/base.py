@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pymysql
 
-from lab.servers.disk import DeviceCounters, DiskLimit
+from lab.servers.disk import DeviceCounters, DiskLimit, Throttle
 from lab.servers.flavour import (
     MEBIBYTE,
     SCHEMA,
@@ -29,9 +29,6 @@ from lab.servers.flavour import (
     account_statements,
 )
 from tuner.servers.endpoint import Endpoint
-
-if TYPE_CHECKING:
-    from lab.servers.disk import Throttle
 
 STARTED, ENDED = "MY-013576", "MY-013577"
 """The server's codes for: InnoDB initialization has started, has ended."""

@@ -35,8 +35,8 @@ from tuner.cli.wording import (
     window_text,
     without_text,
 )
-from tuner.core.bursts import HOURS
 from tuner.core.degraded import ENABLE
+from tuner.core.estimate.trends import HOURS
 from tuner.core.foreign import WHO_CHANGED, who_changed
 from tuner.core.known import Known
 from tuner.printable import printable

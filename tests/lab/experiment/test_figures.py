@@ -10,7 +10,7 @@ from lab.experiment.rig import moved, quiet, settled
 from lab.workloads.reports import Histogram
 from tests.factory import sample as sample_of
 from tests.lab.experiment.factory import REDO, beat, look
-from tuner.core.recovery import Recovery
+from tuner.core.estimate.recovery import Recovery
 
 
 def test_operations_are_per_commit_and_the_source_is_named() -> None:

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from tuner.core import guards, leaving
 from tuner.core.circumstances import UNRELIEVED, emergency_from, policy_of, relieved
+from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.floor import floor
 from tuner.core.holds import barred_by_stranger, given_back
 from tuner.core.limits import bounds
 from tuner.core.outcome import kept, written
-from tuner.core.plan import plan
 from tuner.core.state import State
 from tuner.core.targets import home_of
-from tuner.core.trends import AUTHORITY_LOST
 from tuner.core.wishes import Wanted, wanted_now
+from tuner.core.writes.plan import plan
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode
 

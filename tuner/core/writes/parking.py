@@ -6,7 +6,7 @@ import math
 
 from policies.flushlaw import FlushLaw
 from policies.pace import AIM
-from tuner.core.plan import near
+from tuner.core.writes.plan import near
 from tuner.records import CAPACITY_MINIMUM, Capacity, Estimate
 from tuner.settings import Settings
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.window import RATE_SECONDS
+from tuner.core.estimate.window import RATE_SECONDS
 from tuner.records import Event, Sample
 
 CALM_SECONDS = 30.0

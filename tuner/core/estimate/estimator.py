@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.setpoint import FLUSH_ORDER_LAG, SAWTOOTH_SECONDS
-from tuner.core import window as readings
-from tuner.core.load import Load
-from tuner.core.recovery import Recovery
-from tuner.core.tail import Tail
-from tuner.core.trends import Seen, Trends
-from tuner.core.window import RATE_SECONDS, Window
+from tuner.core.estimate import window as readings
+from tuner.core.estimate.load import Load
+from tuner.core.estimate.recovery import Recovery
+from tuner.core.estimate.tail import Tail
+from tuner.core.estimate.trends import Seen, Trends
+from tuner.core.estimate.window import RATE_SECONDS, Window
 from tuner.records import Estimate, Sample
 
 FAST_SECONDS = 3.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.window import Window, warm
+from tuner.core.estimate.window import Window, warm
 from tuner.records import Sample
 
 WHOLE = 1.0
