@@ -17,14 +17,8 @@ from tests.api.factory import FACTS
 from tests.cli.support import write_journal
 from tests.core.learned_document import full
 from tests.life import Life
-<<<<<<< HEAD
-from tuner.cli.learned_text import learned_text
-from tuner.core.memory import Known, Learned, known_of
-=======
 from tuner.cli.status import learned_text
-from tuner.core.known import Known, known_of
-from tuner.core.learned import Learned
->>>>>>> main
+from tuner.core.memory import Known, Learned, known_of
 from tuner.journal.tables import journal_path
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
