@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from lab.decides import in_place_of
 from lab.scenarios.search import BestStatic
-from lab.simulate import NoStatic
+from lab.simulate import NoStatic, in_place_of
 from tuner.cli.wording import counted, gain_text
 from tuner.core.evidence import said
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from lab.scenarios import Scenario
     from lab.scenarios.search import Untouched
     from lab.simulate import Result
-    from lab.simulate_optimiser import Optimised
+    from lab.simulate_loop import Optimised
     from tuner.settings import PolicyName
 
 ROWS = (
