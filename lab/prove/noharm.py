@@ -79,7 +79,6 @@ ABLATIONS = (
         "the sawtooth as it was seen", "tuner.core.sawtooth", "Sawtooth.seconds", lambda _, known: known
     ),
     Ablation("hurry of an emergency", "tuner.core.emergency", "MOST_HURRY", 1.0),
-    Ablation("bound by waits for free pages", "tuner.core.caution", "PRESSURE_RISES", 1e12),
     Ablation("bound by redo that a backup holds", "tuner.core.caution", "REDO_HELD", 10.0),
 )
 """The last one acts where a backup or clone holds redo, which no scenario has."""

@@ -102,7 +102,7 @@ def test_a_budget_bounds_it_like_load_and_alarm() -> None:
     assert highest_ratio(CALM, {"recovery": -3.0}) == (LOWEST, "recovery")
 
 
-GUARDS = st.dictionaries(st.sampled_from(["redo_held", "free_pages"]), st.floats(-1.0, 2.0))
+GUARDS = st.dictionaries(st.sampled_from(["redo_held", "other"]), st.floats(-1.0, 2.0))
 
 
 @given(wanted=st.floats(0.2, 1.0), guards=GUARDS, cap=st.floats(0.2, 1.0))

@@ -75,7 +75,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     if not law.authority:
         wanted, source, cap = 1.0, "flush_law", 1.0
     asked_for = wish is not None and source == wish[1]
-    as_it_is = asked_for or source == "flush_law" or source in caution.SLIDING
+    as_it_is = asked_for or source == "flush_law"
     held, moved = state.set_point, state.trials.moved
     set_point = wanted if as_it_is else min(cap, follow(None if moved else held, wanted))
     announced, events = update(
