@@ -71,7 +71,6 @@ ABLATIONS = (
     Ablation("saving of scarce changes", "tuner.core.purse", "HOLDS", 1e9),
     Ablation("no lowering for a load that goes away", "tuner.core.wishes", "FADING", 0.0),
     Ablation("trim by the mean of a long calm", "policies.cascade", "TRIM_GAIN", 0.0),
-    Ablation("a missed landing made again", "policies.cascade", "MISSED", 1e9),
     Ablation("band widened by the load's unrest", "policies.cascade", "STIRRING", 0.0),
     Ablation("lowest M for a load that may surge", "tuner.core.floor", "FLOOR", 0),
     Ablation("headroom for bursts", "tuner.core.bursts", "Bursts.expected", lambda *_, **__: 0.0),
