@@ -158,23 +158,6 @@ def suggested_ratio(
     return max(LOWEST, min(bound, derived + suggestion.offset)), "optimiser"
 
 
-def guarded(
-    wanted: float, source: str, guards: Mapping[str, float], *, role_cap: float = 1.0
-) -> tuple[float, str]:
-    """Return what the guards leave of a set-point, whoever wants it, and who decided in the end.
-
-    Args:
-        wanted: a person's age ratio, or the derived one.
-        source: where it comes from.
-        guards: bounds by name, as age ratios; none of them asks for less than ``LOWEST``.
-        role_cap: the operator's limit for the server's role, as low as it may be.
-    """
-    for name, bound in guards.items():
-        if max(LOWEST, bound) < wanted:
-            wanted, source = max(LOWEST, bound), name
-    return (role_cap, "role") if role_cap < wanted else (wanted, source)
-
-
 def follow(held: float | None, wanted: float) -> float:
     """Return the set-point to hold next: another one only when it is worth it."""
     if held is None or abs(wanted - held) > STEP:

@@ -74,9 +74,7 @@ ABLATIONS = (
     Ablation("lowest M for a load that may surge", "tuner.core.floor", "FLOOR", 0),
     Ablation("headroom for bursts", "tuner.core.bursts", "Bursts.expected", lambda *_, **__: 0.0),
     Ablation("hurry of an emergency", "tuner.core.emergency", "MOST_HURRY", 1.0),
-    Ablation("bound by redo that a backup holds", "tuner.core.caution", "REDO_HELD", 10.0),
 )
-"""The last one acts where a backup or clone holds redo, which no scenario has."""
 
 
 class Outcome(NamedTuple):

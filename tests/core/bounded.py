@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.setpoint import LOWEST, STEP
-from tuner.core import budgets, caution
+from tuner.core import budgets
 from tuner.core.state import State
 from tuner.core.targets import baseline_ratio, headroom_of
 from tuner.records import Estimate, Sample
@@ -22,13 +22,11 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
         return
     if reading.replica or reading.group_role == "SECONDARY":
         assert set_point <= settings.max_replica_set_point, "a replica above its limit"
-    bounds = caution.bounds(after.caution, reading)
     if settings.set_point is None:
-        bounds |= _of_the_schedule(reading, found, after)
+        for name, bound in _of_the_schedule(reading, found, after).items():
+            assert set_point <= max(LOWEST, bound) + STEP, f"the set-point is above {name}"
     else:
         assert set_point <= settings.set_point
-    for name, bound in bounds.items():
-        assert set_point <= max(LOWEST, bound) + STEP, f"the set-point is above {name}"
 
 
 def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str, float]:

@@ -38,9 +38,9 @@ def follow(
 
 def test_a_bound_that_comes_and_goes_is_said_once() -> None:
     """Two bounds that take turns every second begin once and end once."""
-    turns = ["redo_held", "alarm"] * 60 + ["alarm"] * 60
+    turns = ["role", "alarm"] * 60 + ["alarm"] * 60
 
-    assert follow(turns) == ["bound_redo_held", "unbound_redo_held"]
+    assert follow(turns) == ["bound_role", "unbound_role"]
 
 
 def test_everyday_bounds_are_no_news() -> None:

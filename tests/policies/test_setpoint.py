@@ -16,7 +16,6 @@ from policies.setpoint import (
     WANDER_SECONDS,
     Headroom,
     follow,
-    guarded,
     highest_ratio,
 )
 
@@ -100,22 +99,6 @@ def test_a_budget_bounds_it_like_load_and_alarm() -> None:
     """The lowest bound wins and is named; a budget that asks for less than the lowest does not get it."""
     assert highest_ratio(CALM, {"recovery": 0.7, "shutdown": 0.8}) == (0.7, "recovery")
     assert highest_ratio(CALM, {"recovery": -3.0}) == (LOWEST, "recovery")
-
-
-GUARDS = st.dictionaries(st.sampled_from(["redo_held", "other"]), st.floats(-1.0, 2.0))
-
-
-@given(wanted=st.floats(0.2, 1.0), guards=GUARDS, cap=st.floats(0.2, 1.0))
-def test_guards_and_role_come_after_whoever_wants_it(
-    wanted: float, guards: dict[str, float], cap: float
-) -> None:
-    """No set-point, a person's neither, passes a guard or the role's limit; none is raised by them."""
-    left, source = guarded(wanted, "person", guards, role_cap=cap)
-
-    assert left <= min(wanted, cap)
-    assert all(left <= max(LOWEST, bound) for bound in guards.values())
-    assert (left == wanted) == (source == "person")
-    assert left >= min(wanted, cap, LOWEST)
 
 
 def test_it_falls_sooner_than_it_rises_and_rests_in_between() -> None:

@@ -38,7 +38,7 @@ REDO_SECONDS = 5.0
 
 
 class Caution(Struct, frozen=True):
-    """What the guards remember.
+    """What is remembered of them.
 
     Attributes:
         at: time of the last reading, seconds; None before the first.
@@ -95,15 +95,6 @@ def update(
         lru=_lru(state.lru, found, now=now),
     )
     return state, _said(before, state, sample, found, wall=wall)
-
-
-def bounds(state: Caution, sample: Sample) -> dict[str, float]:
-    """Return the age ratios that the guards allow at most, by name; only of those that ask for any less."""
-    allowed: dict[str, float] = {}
-    if state.redo.on:
-        room = max(0, sample.stall_point - sample.redo_logical_size)
-        allowed["redo_held"] = sample.age_ratio + room / sample.flush_limit
-    return allowed
 
 
 def _toward(mean: float, value: float, elapsed: float) -> float:

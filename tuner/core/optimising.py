@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.types import Suggestion
-from tuner.core import caution, markstatus, trials, trialstate
+from tuner.core import markstatus, trials, trialstate
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.evidence import Evidence, said, turned
 from tuner.core.role import Role
@@ -207,7 +207,6 @@ def bars(
         holds: those that bar one.
         idle: reasons of decisions that do.
     """
-    guards = caution.bounds(state.caution, sample)
     pairs = (
         (state.mode is not Mode.ACTIVE, "the mode is advisory"),
         (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
@@ -220,7 +219,7 @@ def bars(
         ("set_point" in winners(state.schedule), "the schedule's set-point"),
         (not all(one.learn for one in state.schedule), "nothing is learned in a window of the schedule"),
         (sample.degraded, "InnoDB's counters are off"),
-        (bool(guards), f"a guard: {', '.join(guards)}"),
+        (state.caution.redo.on, "another consumer holds redo"),
         (state.set_point_source == "role", "the role's limit decides the set-point"),
         (not state.occurrences.learns(sample.monotonic), _going_on(state)),
         (decision.reason in idle, decision.detail),

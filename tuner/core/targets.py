@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
-from policies.setpoint import LOWEST, Headroom, bounds_of, follow, guarded, highest_ratio, suggested_ratio
+from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
 from policies.types import Suggestion
-from tuner.core import budgets, caution, optimising, parking, scheduled
+from tuner.core import budgets, optimising, parking, scheduled
 from tuner.core.announced import drop, update
 from tuner.core.baseline import resting_ratio
 from tuner.core.degraded import MARGIN
@@ -35,8 +35,8 @@ def home_of(state: State, current: Capacity) -> int:
 def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Work out the set-point and what would be left behind; both must be ready before they are needed.
 
-    The flush law's limit comes after all but a person and the schedule, the role's limit and the guards after
-    whoever decided. Where no M moves the age it rests at the flush limit, whoever wants it elsewhere.
+    The flush law's limit comes after all but a person and the schedule, the role's limit after whoever
+    decided. Where no M moves the age it rests at the flush limit, whoever wants it elsewhere.
     """
     found = state.estimate
     if found is None:
@@ -66,9 +66,12 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     preferred = _preferred(
         wish, headroom, bounds_by_budgets, whose, bound=bound, degraded=sample.degraded, suggestion=suggestion
     )
-    derived = preferred if wish is not None or preferred[0] <= law.highest else (law.highest, "flush_law")
+    wanted, source = preferred
+    if wish is None and wanted > law.highest:
+        wanted, source = law.highest, "flush_law"
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
-    wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
+    if cap < wanted:
+        wanted, source = cap, "role"
     arrives = arrival(state, now=now)
     if arrives is not None and arrives < wanted:
         wanted, source = arrives, "low_water"
@@ -139,7 +142,7 @@ def _preferred(
     degraded: bool,
     suggestion: Suggestion | None,
 ) -> tuple[float, str]:
-    """Return the set-point before role and guards, and who or what decides it.
+    """Return the set-point before the role's limit, and who or what decides it.
 
     Precedence: a person, the schedule, the budgets, what the load leaves. Budgets that the schedule sets are
     the schedule's as well, and bound the set-point that it asks for.
