@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tuner.managed import ended_by
+from tuner.findings import ended_by
 from tuner.records import Hold, HoldCode, TickRecord
 
 

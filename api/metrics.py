@@ -25,10 +25,9 @@ from api.vitals import Vitals
 from tuner.board import Board
 from tuner.core.limits import allowed
 from tuner.core.scheduled import settings_of
-from tuner.histogram import BOUNDS, Histogram
 from tuner.records import Facts, OptimiserHealth, Sample, TickRecord
 from tuner.settings import Mode, Settings
-from tuner.tally import Tally
+from tuner.tally import BOUNDS, Histogram, Tally
 
 EXACT = 2**53
 """From here on a float does not hold every whole number."""

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from api.about import About
 from tuner.board import Board
+from tuner.clock import Beat
 from tuner.config.checks import worst_tick_seconds
-from tuner.pulse import Beat
 from tuner.records import HoldCode, Lifecycle, Sample
 
 STARTUP_SECONDS = 15.0

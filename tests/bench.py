@@ -40,7 +40,7 @@ from tuner.records import (
     Sample,
     TickRecord,
 )
-from tuner.servers.limits import redo_limits
+from tuner.servers.families.redo_capacity import redo_limits
 from tuner.settings import Settings
 
 

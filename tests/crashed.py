@@ -14,8 +14,7 @@ from tuner.core.snapshot import encode_state
 from tuner.journal.ending import Ending, ending
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
-from tuner.notebook import Notebook
-from tuner.park import park_offline
+from tuner.park import Notebook, park_offline
 from tuner.settings import Mode
 
 SOON = 10.0

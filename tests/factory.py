@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policies.types import Situation
 from tuner.records import Capacity, Command, Estimate, Facts, Missed, Receipt, Sample, Tick, TickRecord
-from tuner.servers.limits import redo_limits
+from tuner.servers.families.redo_capacity import redo_limits
 from tuner.settings import Mode, Settings
 
 IDENTITY = "11111111-2222-3333-4444-555555555555"

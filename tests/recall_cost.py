@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import FACTS
 from tuner.history import KEEP_SECONDS, History
-from tuner.journal.earlier import earlier_ticks
 from tuner.journal.items import RunItem, tick_item
+from tuner.journal.reader import earlier_ticks
 from tuner.journal.store import Store
 from tuner.journal.tables import FILE_NAME
 from tuner.settings import Settings

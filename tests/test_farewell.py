@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import command
-from tuner.farewell import Farewell
+from tuner.daemon import Farewell
 from tuner.records import DecisionKind, Lifecycle
 from tuner.settings import Settings
 

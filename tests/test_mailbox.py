@@ -12,7 +12,7 @@ import pytest
 
 from tuner.board import Board, BoardInbox
 from tuner.clock import SystemClock
-from tuner.mailbox import Mailbox
+from tuner.inbox import Mailbox
 from tuner.records import Command
 
 WAIT = 0.2

@@ -8,10 +8,8 @@ from msgspec.structs import replace
 from tests.factory import FACTS
 from tests.test_advice import record
 from tuner.advice import advise, counters_off
-from tuner.authority import without_authority
 from tuner.core.degraded import ENABLE
-from tuner.findings import Finding
-from tuner.managed import in_its_way
+from tuner.findings import Finding, in_its_way, without_authority
 from tuner.records import Hold, HoldCode
 from tuner.settings import Settings
 

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from tests.factory import FACTS, sample
 from tests.test_check import Odd, line, look
-from tuner.preconditions import Line
-from tuner.privilege import way_of_writing
+from tuner.preconditions import Line, way_of_writing
 from tuner.records import Bounds, Facts
 from tuner.settings import Settings
 

@@ -9,8 +9,8 @@ import pytest
 from tests.bench import FakeServer
 from tuner.core.latency import STEP_SECONDS
 from tuner.core.parking import RESTORE_FACTOR, restore_steps
+from tuner.park import restore_offline
 from tuner.records import LOW_WATER_MARK, Capacity
-from tuner.restore import restore_offline
 from tuner.servers.port import ServerError
 
 ORIGINALS = Capacity(1_000, 2_000)

@@ -22,11 +22,11 @@ from tuner.config.checks import (
 )
 from tuner.core.plan import LONGEST
 from tuner.records import Capacity, Sample
-from tuner.servers import connect
-from tuner.servers.causes import LOST
-from tuner.servers.connect import Endpoint
+from tuner.servers import session
+from tuner.servers.endpoint import Endpoint
+from tuner.servers.failures import LOST
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.parts import PARTS
+from tuner.servers.surroundings import PARTS
 
 DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'innobrim'@'localhost'")
 LIMITS = ("log_max_modified_age_async", "log_max_modified_age_sync", "log_concurrency_margin")
@@ -125,7 +125,7 @@ class Connection:
 def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     """Return the server that the driver connects to."""
     made = Wire()
-    monkeypatch.setattr(connect, "DriverConnection", made.connect)
+    monkeypatch.setattr(session, "DriverConnection", made.connect)
     return made
 
 

@@ -23,8 +23,8 @@ from tuner.core.plan import plan
 from tuner.journal.ending import last_writes
 from tuner.journal.reader import originals, trace
 from tuner.journal.tables import LeftPair, loaded, stored
+from tuner.park import restore_offline
 from tuner.records import Capacity, TickRecord
-from tuner.restore import restore_offline
 from tuner.settings import Mode, Settings
 
 TOP = 2**64 - 1

@@ -6,20 +6,21 @@ from collections.abc import Mapping
 
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
-from tuner.authority import (
-    for_load,
-    pages_dirtied,
-    while_asleep,
-    without_authority,
-    written_as_they_come,
-)
 from tuner.board import Board
 from tuner.core.budgets import KEYS, SHORT, WARN_SECONDS, Budget, Name
 from tuner.core.durations import Durations, durations_of
 from tuner.core.plan import Steps, near, plan
 from tuner.core.scheduled import settings_of
-from tuner.findings import Finding
-from tuner.managed import in_its_way, sets_in
+from tuner.findings import (
+    Finding,
+    for_load,
+    in_its_way,
+    pages_dirtied,
+    sets_in,
+    while_asleep,
+    without_authority,
+    written_as_they_come,
+)
 from tuner.records import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,

@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from tuner.clock import Clock
+from tuner.clock import Clock, Pulse
 from tuner.core.known import Known
 from tuner.history import History
-from tuner.mailbox import Mailbox
-from tuner.pulse import Pulse
+from tuner.inbox import Mailbox
 from tuner.records import (
     Acknowledgement,
     Command,

@@ -9,11 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.advice import counters_off
-from tuner.authority import without_authority
 from tuner.consent import low_water_mark
-from tuner.managed import way_of
-from tuner.preconditions import PROBES, Line, former_defaults, read_only_variables, untested
-from tuner.privilege import way_of_writing
+from tuner.findings import way_of, without_authority
+from tuner.preconditions import PROBES, Line, former_defaults, read_only_variables, untested, way_of_writing
 from tuner.records import SET_GLOBAL, Facts, Missed, Sample
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Settings

@@ -11,29 +11,38 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from tuner.board import Board, BoardInbox
 from tuner.clock import Clock
+from tuner.config.errors import ConfigError
 from tuner.config.schema import Config
 from tuner.core.mark import may_be_written
 from tuner.core.standing import why_not_active
 from tuner.core.state import State
-from tuner.farewell import Farewell
 from tuner.housekeeping import Housekeeping
 from tuner.inbox import TimedInbox
 from tuner.logs import get_logger, logs_alive
 from tuner.loop import drive
 from tuner.memory import Memory
 from tuner.outer.supervisor import Supervisor
-from tuner.readiness import Readiness
 from tuner.recall import Recall
-from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, TickRecord
-from tuner.reload import reread
+from tuner.records import (
+    Capacity,
+    Command,
+    DecisionKind,
+    Facts,
+    Lifecycle,
+    Missed,
+    Receipt,
+    Sample,
+    TickRecord,
+)
 from tuner.schedule import Schedule, ScheduledInbox
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
-from tuner.systemd import Notifier
+from tuner.systemd import Notifier, Readiness
 from tuner.ticklog import OptimiserLog, TickLog
 from tuner.workers import Workers, WorkersInbox
 
@@ -317,3 +326,86 @@ class Daemon:
             self._notifier.ready(
                 "reload refused, the old configuration stays" if found is None else "reloaded"
             )
+
+
+AT_ONCE = frozenset({"daemon.on_stop"})
+"""Keys beside the loop's that take effect without a restart."""
+
+
+def reread(old: Config, read: Callable[[], Config]) -> Config | None:
+    """Return the configuration in force after a reload; None when the new one is refused whole.
+
+    Args:
+        old: what is in force.
+        read: reads the files again; raises ConfigError.
+    """
+    try:
+        new = read()
+    except ConfigError as error:
+        log.warning("configuration refused, the old one stays in force", reason=str(error))
+        return None
+    fixed = needs_restart(old, new)
+    if fixed:
+        log.warning("these changes need a restart of the daemon", keys=fixed)
+    log.info("configuration reloaded")
+    daemon = msgspec.structs.replace(old.daemon, on_stop=new.daemon.on_stop)
+    return msgspec.structs.replace(old, loop=new.loop, schedule=new.schedule, daemon=daemon)
+
+
+def needs_restart(old: Config, new: Config) -> list[str]:
+    """Return the keys that differ and are only read at the start."""
+    changed = []
+    for section in ("server", "daemon", "api", "log"):
+        before, after = getattr(old, section), getattr(new, section)
+        changed += [
+            f"{section}.{name}"
+            for name in before.__struct_fields__
+            if getattr(before, name) != getattr(after, name) and f"{section}.{name}" not in AT_ONCE
+        ]
+    return changed
+
+
+class Farewell:
+    """Follows the ticks, so that the last one can be told."""
+
+    def __init__(self) -> None:
+        self._seen: Capacity | None = None
+        self._last: TickRecord | None = None
+        self._receipt: Receipt | None = None
+        self._owed = False
+        self._wrote = False
+
+    def take(self, record: TickRecord, *, owed: bool = False) -> None:
+        """Note a tick, and whether a park is still owed after it."""
+        tick = record.tick
+        if isinstance(tick.reading, Sample):
+            self._seen = tick.reading.capacity
+        elif tick.receipt is not None:
+            self._seen = tick.receipt.in_force or self._seen
+        self._last, self._receipt, self._owed = record, None, owed
+
+    def wrote(self, receipt: Receipt) -> None:
+        """Note what became of the write that the last tick ended with."""
+        self._receipt, self._wrote = receipt, True
+        self._seen = receipt.in_force or self._seen
+
+    def __str__(self) -> str:
+        """Return the pair in force, as far as it is known, and why it is that one."""
+        if self._last is None or self._seen is None:
+            return "unknown: the server was never read"
+        return f"{self._seen}{self._why(self._last)}"
+
+    def _why(self, last: TickRecord) -> str:
+        """Return what to say after the pair."""
+        receipt = self._receipt
+        if receipt is not None and receipt.in_force is None:
+            return f" or {receipt.requested}: the write was not read back ({receipt.error})"
+        if receipt is not None and receipt.error:
+            return f": the write failed ({receipt.error})"
+        if last.decision.kind is DecisionKind.PARK:
+            return ": parked"
+        if last.mode is Mode.ADVISORY and last.originals is None and not self._wrote:
+            return ": not ours, advisory mode wrote nothing"
+        if isinstance(last.tick.reading, Missed):
+            return " when last seen, not parked: the server did not answer"
+        return f"{', not parked' if self._owed else ''}: {last.decision.detail}"

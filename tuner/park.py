@@ -1,26 +1,43 @@
-"""A parked setting in place of a daemon that was killed: seen, worked out and written without one."""
+"""Park and restore without a daemon, with the journal's help."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from tuner.clock import Clock
+from tuner.core import latency
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
-from tuner.core.mark import Mark
-from tuner.core.parking import parked
-from tuner.core.plan import CAPACITY, CAPACITY_MAX
+from tuner.core.mark import Mark, other
+from tuner.core.parking import LONGEST_RESTORE, parked, restore_step, restore_steps
+from tuner.core.plan import CAPACITY, CAPACITY_MAX, plan
+from tuner.core.snapshot import encode_state
+from tuner.core.standing import Standing
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.step import step
 from tuner.core.targets import home_of
-from tuner.journal.ending import Ending
-from tuner.notebook import Notebook
-from tuner.records import Capacity, Command, Decision, Receipt, Sample, Tick, TickRecord
+from tuner.journal.ending import Ending, left_after
+from tuner.journal.tables import OFFLINE
+from tuner.journal.writer import JournalWriter
+from tuner.records import (
+    LOW_WATER_MARK,
+    Capacity,
+    Command,
+    Decision,
+    Missed,
+    Receipt,
+    Sample,
+    Tick,
+    TickRecord,
+    percent,
+)
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 
@@ -264,3 +281,169 @@ def _owing(state: State, ending: Ending) -> State:
         mark=Mark(),  # a mark of ours stays: innobrim restore, or the next daemon, puts the operator's back
         park_target=max(targets, key=lambda pair: pair.io_capacity_max),
     )
+
+
+BESIDE_A_DAEMON = (
+    "a daemon holds this server's writer lock; ask it with innobrim restore --url …, or stop it first "
+    "where it has no API (run --no-api)"
+)
+LOOK_SECONDS = 1.0
+"""Between two looks at the server."""
+
+
+def restore_offline(
+    server: Server,
+    originals: Capacity,
+    *,
+    low_water: int | None = None,
+    say: Callable[[str], None],
+    begins: Callable[[], None] = lambda: None,
+    hidden: bool = False,
+    wait: Callable[[float], None] = time.sleep,
+) -> None:
+    """Put the originals back in the same steps, and at the same pace, as the daemon does.
+
+    Args:
+        server: reached already; where it can it counts the latency of writes.
+        originals: the pair to end at.
+        low_water: the low-water mark to put back first, in millionths of a percent, where that of a dead
+            daemon's trial is in force; None for none.
+        say: told each step in one line.
+        begins: called once the server has answered that nobody else writes to it, before the first write.
+        hidden: the account is known not to see the latency of writes, so that time alone sets the pace.
+        wait: called with the seconds between two looks at the server.
+
+    Raises:
+        ServerError: the server did not answer, refused a write, or another daemon holds its writer lock;
+            the message says what is in force.
+    """
+    reading = _read(server)
+    begins()
+    if low_water is not None and reading.low_water_mark == other(low_water):
+        _put_back(server, reading, low_water)
+        say(f"{LOW_WATER_MARK} = {percent(low_water)} again")
+    pace, begun = latency.Pace(begun=reading.monotonic), reading.monotonic
+    while reading.capacity != originals and pace.steps < LONGEST_RESTORE:
+        pace = latency.see(pace, reading)
+        verdict = latency.judge(pace, now=reading.monotonic, hidden=hidden)
+        if verdict.go:
+            target = _step(server, reading.capacity, originals)
+            pace = latency.stepped(pace, now=reading.monotonic)
+            left = restore_steps(target, originals)
+            rest = f"; {left} left, {left * latency.STEP_SECONDS:.0f} s at least" if left else ""
+            say(f"step {pace.steps}, at {target} of {originals}{rest}")
+        if not verdict.go or target != originals:
+            wait(LOOK_SECONDS)
+        reading = _read(server)
+    if reading.capacity != originals:
+        raise ServerError(
+            f"still not at the originals after {pace.steps} steps and {reading.monotonic - begun:.0f} s"
+        )
+    say(f"originals {originals} are in force")
+
+
+def _put_back(server: Server, reading: Sample, low_water: int) -> None:
+    receipt = server.apply(((LOW_WATER_MARK, low_water),), reading.capacity)
+    if receipt.error or receipt.low_water_mark != low_water:
+        why = receipt.error or "somebody else changed it"
+        raise ServerError(f"{LOW_WATER_MARK} = {percent(low_water)} could not be put back: {why}")
+
+
+def _read(server: Server) -> Sample:
+    reading = server.read()
+    if isinstance(reading, Missed):
+        raise ServerError(f"stopped on the way back: {reading.reason}")
+    if not reading.writer:
+        raise ServerError(BESIDE_A_DAEMON)
+    return reading
+
+
+def _step(server: Server, current: Capacity, originals: Capacity) -> Capacity:
+    target = restore_step(current, originals)
+    receipt = server.apply(plan(current, target), target)
+    if receipt.error or receipt.in_force != target:
+        force = receipt.in_force or current
+        raise ServerError(f"stopped at {force}: {receipt.error or 'somebody else changed the values'}")
+    return target
+
+
+NOTE_SECONDS = 2.0
+"""How long the disk may take for a note."""
+
+
+class Notebook:
+    """The journal, as far as a park or a restore needs it: a write is on disk before it is carried out.
+
+    A disk that takes nothing is no reason not to write to the server.
+    """
+
+    def __init__(self, directory: Path, *, keep_ticks: int) -> None:
+        """Use a state directory; nothing is touched before the first note.
+
+        Args:
+            directory: where the journal is.
+            keep_ticks: ticks that it holds.
+        """
+        self._why = ""
+        self._journal: JournalWriter | None = None
+        self._last: TickRecord | None = None
+        self._directory = directory
+        self._keep_ticks = keep_ticks
+
+    def begin(self, state: State, *, number: int, wall: float) -> None:
+        """Begin a run with the state before its first tick, after the tick of that number."""
+        self._opened().begin_run(
+            settings=state.settings,
+            facts=state.facts,
+            state=encode_state(state),
+            tick_number=number,
+            wall=wall,
+        )
+
+    def done(self, message: str, *, wall: float, who: str) -> None:
+        """Note what was done to a server without its daemon, for whoever asks for the status."""
+        self._opened().note(wall=wall, code=OFFLINE, message=message, who=who)
+
+    def record(self, record: TickRecord) -> None:
+        """Put a tick on disk."""
+        if self._journal is not None:
+            self._last = record
+            self._journal.record(record)
+            self._journal.flush(NOTE_SECONDS)
+
+    def stands(self, standing: Standing) -> None:
+        """Put on disk what the next daemon has to know of a server."""
+        journal = self._opened()
+        journal.save_standing(standing.identity, msgspec.json.encode(standing).decode())
+        journal.flush(NOTE_SECONDS)
+
+    def given_back(self, identity: str) -> None:
+        """Note that a server has its originals again."""
+        self._opened().given_back(identity)
+
+    @property
+    def begun(self) -> bool:
+        """Tell whether anything was noted."""
+        return self._journal is not None
+
+    def end(self, wall: float) -> None:
+        """Note that the run ended in order, and which pair it leaves."""
+        if self._journal is not None:
+            self._journal.end_run(wall, left=left_after(self._last))
+
+    def close(self) -> str:
+        """Write what is left; return why something was lost, empty where nothing was."""
+        if self._journal is None or self._journal.close(NOTE_SECONDS):
+            return ""
+        return self._why or f"{self._directory}: the disk took no notes within {NOTE_SECONDS:.0f} s"
+
+    def _opened(self) -> JournalWriter:
+        if self._journal is None:
+            self._journal = JournalWriter(
+                self._directory, keep_ticks=self._keep_ticks, on_error=self._note_trouble
+            )
+            self._journal.start()
+        return self._journal
+
+    def _note_trouble(self, message: str) -> None:
+        self._why = self._why or message

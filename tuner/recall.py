@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tuner.board import Board
 from tuner.history import KEEP_SECONDS, History
-from tuner.journal.earlier import earlier_ticks
+from tuner.journal.reader import earlier_ticks
 from tuner.journal.tables import JournalError
 from tuner.logs import get_logger
 from tuner.records import Sample, TickRecord

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from tuner.printable import printable
+from tuner.records import Lifecycle, Sample, TickRecord
 
 
 class Notifier:
@@ -94,3 +95,28 @@ def watchdog_seconds(environ: Mapping[str, str], pid: int | None = None) -> floa
 
 def _one_line(text: str) -> str:
     return printable(" ".join(text.split()))
+
+
+class Readiness:
+    """Knows whether the service was said to be up."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        self._notifier = notifier
+        self._ready = False
+
+    def tell(self, record: TickRecord) -> None:
+        """Say READY with the first good tick, and with every one that the loop is alive."""
+        status = status_line(record)
+        if not self._ready and record.lifecycle is Lifecycle.RUNNING:
+            self._notifier.ready(status)
+            self._ready = True
+        self._notifier.alive(status)
+
+
+def status_line(record: TickRecord) -> str:
+    """Return what ``systemctl status`` shows: mode, age, M and reason, as far as they are known."""
+    reading, found, reason = record.tick.reading, record.estimate, record.decision.reason
+    if not isinstance(reading, Sample) or found is None:
+        return f"mode={record.mode} {reason}"
+    age = f"age={found.age_ratio:.0%} of the flush limit"
+    return f"mode={record.mode} {age} io_capacity_max={reading.io_capacity_max} {reason}"

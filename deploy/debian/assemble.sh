@@ -42,7 +42,7 @@ gzip -9n <../CHANGELOG.md >"$SHARE/changelog.gz"
 "$PROGRAM/bin/python" debian/notices.py >"$SHARE/copyright"
 
 mkdir -p "$ROOT/usr/share/man/man1"
-"$PROGRAM/bin/python" -m tuner.cli.manual | gzip -9n >"$ROOT/usr/share/man/man1/innobrim.1.gz"
+(cd /source && PYTHONDONTWRITEBYTECODE=1 "$PROGRAM/bin/python" -m tools.manual) | gzip -9n >"$ROOT/usr/share/man/man1/innobrim.1.gz"
 complete() {
   mkdir -p "$ROOT/$(dirname "$2")"
   _INNOBRIM_COMPLETE=$1_source "$PROGRAM/bin/innobrim" >"$ROOT/$2"

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-import api
+import innobrim
 
 OWN = "innobrim"
-VENDORED = Path(api.__file__).parent / "static" / "vendor"
+HERE = Path(innobrim.__file__).parent
+VENDORED = HERE / "api" / "static" / "vendor"
 HEAD = """\
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: InnoBrim
@@ -29,7 +30,7 @@ NAMES = ("licen", "copying", "notice", "copyright", "authors")
 
 def main() -> int:
     """Print the file; 1 where something is carried without any notice."""
-    found = sorted(distributions(path=[str(Path(api.__file__).parents[1])]), key=lambda one: one.name.lower())
+    found = sorted(distributions(path=[str(HERE.parent)]), key=lambda one: one.name.lower())
     missing = []
     print(f"{HEAD}\nFiles: *\nCopyright: The InnoBrim authors\nLicense: Apache-2.0\n\n{APACHE}")
     for one in found:

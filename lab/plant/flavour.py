@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.servers.limits import (
-    FLUSH_ORDER_LAG,
-    Points,
-    log_group_limits,
-    log_group_limits_5,
-    mariadb_limits,
-    redo_limits,
-)
+from tuner.servers.adapter import Points
+from tuner.servers.families.log_files import log_group_limits, log_group_limits_5
+from tuner.servers.families.mariadb import mariadb_limits
+from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, redo_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

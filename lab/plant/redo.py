@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from lab.plant.flavour import FLAVOURS, Flavour
 from lab.plant.shrink import Shrink
-from tuner.servers.limits import Points
+from tuner.servers.adapter import Points
 
 CHECKPOINT_EVERY = 1.0
 """``innodb_log_checkpoint_every``: how often the checkpointer looks, seconds."""

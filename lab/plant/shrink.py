@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from tuner.servers.limits import FLUSH_ORDER_LAG, logical_capacity, logical_limits
+from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, logical_capacity, logical_limits
 
 FILES = 32
 """``LOG_N_FILES``."""

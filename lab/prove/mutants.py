@@ -59,7 +59,7 @@ TARGETS = (
     Target("tuner/core/gate.py", ("tests/core/test_gate.py",)),
     Target("api/tokens.py", ("tests/api/test_tokens.py", "tests/api/test_access.py")),
     Target("api/register.py", ("tests/api/test_tokens.py", "tests/cli/test_token.py")),
-    Target("tuner/restore.py", ("tests/test_restore.py", "tests/cli/test_offline.py")),
+    Target("tuner/park.py", ("tests/test_restore.py", "tests/cli/test_offline.py")),
 )
 
 

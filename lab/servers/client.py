@@ -12,7 +12,7 @@ import pymysql
 
 from lab.servers.accounts import Account
 from lab.servers.optionfile import quoted, write_private
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 
 
 def _lenient_tls() -> ssl.SSLContext:

@@ -12,7 +12,7 @@ from lab.servers.spec import LabServerError
 from tuner.config.credentials import read_credentials
 from tuner.config.errors import ConfigError
 from tuner.config.schema import ServerSection
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 
 SCHEME = "mysql://"
 SHAPE = "write mysql://USER@HOST:PORT, mysql://USER@/PATH/TO/SOCKET, or the path of the socket"

@@ -20,8 +20,9 @@ from lab.servers.flavour import TRAITS
 from lab.servers.inspection import Found, inspect
 from lab.servers.optionfile import encryption, quoted, write_private
 from tuner.records import Capacity
-from tuner.servers.connect import Endpoint, Session, opened
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import ServerError
+from tuner.servers.session import Session, opened
 
 DROP_SECONDS = 600.0
 """The longest wait for the schema to be dropped; its pages may have to leave a large buffer pool."""

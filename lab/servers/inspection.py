@@ -11,8 +11,8 @@ from lab.servers.spec import LabServerError
 from lab.servers.version import read_version
 from tuner.records import ENABLE_COUNTERS, Capacity, Facts
 from tuner.servers.adapter import OFF, Adapter
-from tuner.servers.connect import Session, whole
 from tuner.servers.detect import detect
+from tuner.servers.session import Session, whole
 from tuner.servers.writerlock import WRITER_LOCK
 
 _CHANNELS = (

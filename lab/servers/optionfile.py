@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tuner.config.optiontls import MODES, PREFERRED, WORDS
-from tuner.servers.connect import Endpoint
-from tuner.servers.encryption import USUAL, VERSIONS
+from tuner.servers.endpoint import USUAL, VERSIONS, Endpoint
 
 
 def write_private(path: Path, text: str) -> Path:

@@ -9,11 +9,11 @@ import pymysql
 from msgspec.structs import replace
 
 from lab.servers.spec import LabServerError
-from tuner.servers.answers import Moment
-from tuner.servers.connect import Session
+from tuner.servers.adapter import Moment
 from tuner.servers.detect import detect
-from tuner.servers.parts import Around
 from tuner.servers.port import ServerError
+from tuner.servers.session import Session
+from tuner.servers.surroundings import Around
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ import msgspec
 from api.status import status_of
 from tests.api.factory import FACTS, START, record
 from tuner.cli.status_table import table
-from tuner.ticklog import canonical
+from tuner.logs import canonical
 
 BUSY = record(7, occurrences=("backup_lock", "ddl"))
 

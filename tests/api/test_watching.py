@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.metric_table import FIELD_METRICS, STATE_METRICS
 from tests.api.factory import COUNTED, FACTS, about, application, browser, estimate, missed, record, sample
 from tuner.board import Board
+from tuner.clock import Beat
 from tuner.config.schema import Config, ScheduleTable
-from tuner.pulse import Beat
 from tuner.records import (
     Capacity,
     DrainProgress,

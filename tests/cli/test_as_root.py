@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.api.factory import FACTS
 from tests.cli.support import FakeServer, free_port, write_journal
-from tuner import park, restore, statedir
+from tuner import park, statedir
 from tuner.cli import offline
 from tuner.cli.main import cli
 from tuner.core import latency
@@ -53,7 +53,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     for name in ("READ_SECONDS", "WAIT_SECONDS", "INTERVAL"):
         monkeypatch.setattr(park, name, 0.01)
     monkeypatch.setattr(latency, "STEP_SECONDS", 0.01)
-    monkeypatch.setattr(restore, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(park, "LOOK_SECONDS", 0.01)
     facts = replace(FACTS, flush_law="legacy", unseen=("latency",))
     monkeypatch.setattr(offline, "real_server", lambda _config, _clock: FakeServer(facts))
 

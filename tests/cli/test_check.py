@@ -16,7 +16,7 @@ from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.cli import check as command
 from tuner.cli.main import cli
 from tuner.records import Capacity, Missed, Receipt, Sample
-from tuner.servers import encryption
+from tuner.servers import endpoint
 
 CA = str(CERTIFICATES / "ca.crt")
 
@@ -188,7 +188,7 @@ def test_authorities_of_everybody_are_warned_of_where_no_name_is_checked(
 
     assert check("--defaults-file", str(file))["connection"]["outcome"] == "ok"
     if why == "many":
-        monkeypatch.setattr(encryption, "FEW", 1)
+        monkeypatch.setattr(endpoint, "FEW", 1)
     else:
         monkeypatch.setenv("SSL_CERT_FILE", CA)
     line = check("--defaults-file", str(file))["connection"]

@@ -13,7 +13,6 @@ from tests.servers.sockets.mysqld import Mysqld
 from tests.servers.test_account import EVIL
 from tests.servers.test_release import INJECTED
 from tuner.cli.main import cli
-from tuner.servers import sockets
 
 SECRET = "told-before"  # noqa: S105 - made up
 
@@ -128,7 +127,9 @@ def test_without_an_address_the_socket_is_asked_as_root_would(
 ) -> None:
     """Root, who runs the script, gets to the server over the unix socket: that one's version counts."""
     says(mysqld, "8.4.6")
-    monkeypatch.setattr(sockets, "SOCKETS", (str(tmp_path / "none.sock"), str(tmp_path / "m.sock")))
+    monkeypatch.setattr(
+        "tuner.servers.endpoint.SOCKETS", (str(tmp_path / "none.sock"), str(tmp_path / "m.sock"))
+    )
     done = call()
 
     assert done.exit_code == 0, done.output
@@ -142,7 +143,7 @@ def test_an_address_that_is_given_is_the_one_that_is_asked(
     mysqld: Mysqld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     """Whoever names an address, and be it the default one, is not answered by another server."""
-    monkeypatch.setattr(sockets, "SOCKETS", (str(tmp_path / "m.sock"),))
+    monkeypatch.setattr("tuner.servers.endpoint.SOCKETS", (str(tmp_path / "m.sock"),))
     call(*words)
 
     assert mysqld.logins == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.config import reference
+from tools import configuration_page
 from tuner.config.keys import BY_VARIABLE, KEYS, Key
 from tuner.config.load import ConfigError, load_config
 from tuner.config.schema import Config
@@ -151,7 +151,7 @@ def test_a_stronger_host_or_port_overrules_a_socket(tmp_path: Path) -> None:
 def test_the_example_in_the_reference_is_the_defaults(tmp_path: Path) -> None:
     """Whoever copies it changes nothing."""
     path = tmp_path / "c.toml"
-    path.write_text(reference.example())
+    path.write_text(configuration_page.example())
 
     assert load_config(str(path), environ={}, flags={}) == Config()
 

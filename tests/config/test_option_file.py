@@ -12,7 +12,6 @@ from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
 from tuner.config.optionfile import read_options, written
 from tuner.config.schema import ServerSection
-from tuner.servers import sockets
 
 FIELD_NOT_UTF8 = b"# nicht \xe4ndern\n[mysqld]\nport=3306\n[client]\nuser=innobrim\npassword=x\n"
 FIELD_LOCALHOST = "[client]\nuser=innobrim\npassword=x\nhost=localhost\n"
@@ -106,7 +105,7 @@ def test_localhost_means_the_unix_socket(tmp_path: Path) -> None:
 def test_the_socket_that_is_there_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the places where servers have their socket it is the first that has one; without any the first."""
     there = tmp_path / "m.sock"
-    monkeypatch.setattr(sockets, "SOCKETS", (str(tmp_path / "none.sock"), str(there)))
+    monkeypatch.setattr("tuner.servers.endpoint.SOCKETS", (str(tmp_path / "none.sock"), str(there)))
     assert found_in(tmp_path, FIELD_LOCALHOST).socket == str(tmp_path / "none.sock")
 
     with socket.socket(socket.AF_UNIX) as listener:

@@ -13,7 +13,7 @@ from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.config.credentials import Credentials, read_credentials
 from tuner.config.errors import ConfigError
 from tuner.config.schema import ServerSection
-from tuner.servers.encryption import required
+from tuner.servers.endpoint import required
 
 CA = CERTIFICATES / "ca.crt"
 KEY = CERTIFICATES / "named.key"

@@ -32,7 +32,7 @@ daemon that they do things to one after the other, which spares each the half mi
 What is done to the other families' servers too is a function that takes rig and daemon, or ``sharing``: the
 test calls it, and ``test_families.py`` calls it with a server of each family, under ``also(the test)``.
 
-The decorator's words become a row of ``docs/safety.md``: ``python -m tests.faults.page > docs/safety.md``.
+The decorator's words become a row of ``docs/safety.md``: ``python -m tools safety.md``.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tests.faults.catalogue import Group, fault
 from tests.faults.sharing import Sharing
 from tests.real.support import WRITE_IOPS, until, variables
 from tuner.records import DecisionKind, Missed, Sample, TickRecord
-from tuner.servers.limits import redo_limits
+from tuner.servers.families.redo_capacity import redo_limits
 
 pytestmark = pytest.mark.real
 

@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from lab.servers.base import Flavour, LabServer
-from tuner.servers.writable import WRITABLE
 from tuner.servers.writerlock import WRITER_LOCK
+from tuner.servers.writing import WRITABLE
 
 _LOCKED = f"SELECT IS_USED_LOCK('{WRITER_LOCK}')"
 _CURRENT = "events_statements_current"

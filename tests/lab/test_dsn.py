@@ -19,7 +19,7 @@ from tuner.config.credentials import read_credentials
 from tuner.config.optionfile import read_options
 from tuner.config.schema import ServerSection
 from tuner.records import Capacity
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 
 OPEN = Found(in_force=Capacity(200, 2000), started=1000.0, redo_capacity=2**30, buffer_pool=2**31)
 ENDPOINT = Endpoint(user="dba", password='p"#1', host="db1", port=3307)

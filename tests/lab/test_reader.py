@@ -10,8 +10,9 @@ import pytest
 from lab.servers import reader as module
 from lab.servers.client import SqlClient
 from lab.servers.spec import LabServerError
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
+from tuner.servers.session import Session
 
 
 def test_a_lost_connection_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

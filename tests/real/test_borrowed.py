@@ -17,7 +17,7 @@ from lab.servers.existing import DsnServer
 from lab.workloads.sysbench import Load, SysbenchRun, prepare
 from tests.real.support import in_force
 from tuner.records import Capacity
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 
 pytestmark = pytest.mark.real
 

@@ -6,7 +6,7 @@ import pytest
 
 from lab.servers.base import MEBIBYTE, LabServer
 from tests.real.support import Work, until
-from tuner.servers.limits import redo_limits
+from tuner.servers.families.redo_capacity import redo_limits
 
 pytestmark = pytest.mark.real
 

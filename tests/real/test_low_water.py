@@ -14,8 +14,8 @@ from tests.real.families import FAMILIES, SPEC, named
 from tests.real.guarded import guard
 from tuner.cli.setup_sql import drawn
 from tuner.clock import SystemClock
+from tuner.park import restore_offline
 from tuner.records import LOW_WATER_MARK, LOWEST_ABOVE_ZERO, Bounds, Sample
-from tuner.restore import restore_offline
 from tuner.servers.mysql import MySQLServer
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]

@@ -12,8 +12,7 @@ from tests.real.support import new_account, until, variables
 from tuner.clock import SystemClock
 from tuner.records import Facts, Sample
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.parts import PARTS
-from tuner.servers.surroundings import SURROUNDINGS_SECONDS
+from tuner.servers.surroundings import PARTS, SURROUNDINGS_SECONDS
 
 pytestmark = pytest.mark.real
 

@@ -9,10 +9,10 @@ from typing import Any
 import pymysql
 from pymysql.constants import ER
 
-from tuner.servers.connect import Endpoint, Session
-from tuner.servers.families.every import ADAPTERS
-from tuner.servers.fixture import Answer, Fixture, Reading
-from tuner.servers.fixture_recorder import STARTED
+from tuner.servers.endpoint import Endpoint
+from tuner.servers.families import FAMILIES
+from tuner.servers.fixture import STARTED, Answer, Fixture, Reading
+from tuner.servers.session import Session
 
 Rows = Sequence[tuple[Any, ...]]
 
@@ -130,7 +130,7 @@ class Fixtured(Session):
         """Answer what looks at mysqld's start or at the surroundings; other tables are not there."""
         looks: dict[str, Answer] = {}
         for family, answers in self._fixture.looks.items():
-            adapter = ADAPTERS[family]
+            adapter = next(one for one in FAMILIES if one.title == family)
             if statement == adapter.started:
                 _rows(answers[STARTED])
                 return [(BOOTED, ACCOUNT)]

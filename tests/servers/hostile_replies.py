@@ -19,9 +19,9 @@ from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.clock import SystemClock
 from tuner.printable import ERROR_CHARACTERS
 from tuner.records import Capacity, Missed, Sample
-from tuner.servers.connect import Session
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
+from tuner.servers.session import Session
 
 BUSY = 3.0
 """Seconds more that a machine with other work may take for a call."""

@@ -8,10 +8,11 @@ from typing import Any
 from tests.factory import C_NAME, M_NAME, MEBIBYTE
 from tuner.records import Sample
 from tuner.servers.adapter import DDL, DROPS
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.parts import PARTS
+from tuner.servers.session import Session
+from tuner.servers.surroundings import PARTS
 
 COUNTERS = RedoCapacityAdapter().counters
 STATUS = {

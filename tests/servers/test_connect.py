@@ -9,8 +9,9 @@ from typing import Any
 import pymysql
 import pytest
 
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
+from tuner.servers.session import Session
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         given.update(arguments)
         raise pymysql.OperationalError(2003, "refused")
 
-    monkeypatch.setattr("tuner.servers.connect.DriverConnection", connect)
+    monkeypatch.setattr("tuner.servers.session.DriverConnection", connect)
     return given
 
 

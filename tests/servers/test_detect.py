@@ -10,9 +10,10 @@ import pytest
 
 from tests.servers.scripted import COUNTERS
 from tuner.records import Bounds
-from tuner.servers.connect import Endpoint, Session
 from tuner.servers.detect import detect
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable, Unsupported
+from tuner.servers.session import Session
 
 VARIABLES = {
     "server_uuid": "11111111-2222-3333-4444-555555555555",

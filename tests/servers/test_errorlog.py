@@ -6,7 +6,7 @@ import pymysql
 import pytest
 
 from tests.servers.scripted import Scripted
-from tuner.servers.errorlog import CRASHED, CRASHED_LATER, ENDED, STARTED, last_recovery, recovery_seconds
+from tuner.servers.surroundings import CRASHED, CRASHED_LATER, ENDED, STARTED, last_recovery, recovery_seconds
 
 CLEAN = [(STARTED, 1000.0), (ENDED, 1000.5)]
 CRASH = [(STARTED, 2000.0), (CRASHED[0], 2000.2), (CRASHED[1], 2000.3), (ENDED, 2007.25)]

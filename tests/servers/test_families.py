@@ -10,10 +10,11 @@ import pytest
 
 from tests.servers.scripted import COUNTERS
 from tuner.records import Facts
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
 from tuner.servers.detect import detect
-from tuner.servers.families.recognise import MAXIMUM_32, MAXIMUM_64
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unsupported
+from tuner.servers.session import Session
 
 MYSQL = {
     "server_uuid": "11111111-2222-3333-4444-555555555555",

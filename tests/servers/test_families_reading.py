@@ -12,9 +12,9 @@ from tests.servers.scripted import Scripted, good
 from tests.servers.synthetic import SERVERS
 from tests.servers.test_fixtures import opened
 from tuner.records import Facts, Sample
-from tuner.servers.answers import MARGIN
+from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
-from tuner.servers.families.older_parts import PARTS_57
+from tuner.servers.families.log_files import MySQL57Adapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 
@@ -39,7 +39,7 @@ def test_a_group_of_57_has_one_primary() -> None:
     database.execute("ATTACH ':memory:' AS performance_schema")
     table = "performance_schema.replication_applier_status"
     database.execute(f"CREATE TABLE {table} (CHANNEL_NAME, SERVICE_STATE)")
-    part = PARTS_57["replica"]
+    part = MySQL57Adapter.parts["replica"]
 
     def replica() -> bool:
         rows = {name: (first, second) for name, first, second in database.execute(part.statement)}

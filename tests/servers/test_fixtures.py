@@ -15,8 +15,8 @@ from tests.servers.scripted import good
 from tests.servers.synthetic import FOLDER, SERVERS, content
 from tuner.core.gate import SECONDS_APART
 from tuner.records import Facts, Sample
+from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
 from tuner.servers.enginestatus import parse
-from tuner.servers.families.recognise import MAXIMUM_32, MAXIMUM_64
 from tuner.servers.fixture import Fixture, load
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unsupported

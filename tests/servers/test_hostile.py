@@ -15,9 +15,9 @@ from tests.servers.hostile_replies import BUSY, WRITE_ANEW, Turn, answered, list
 from tests.servers.sockets.mysqld import LIMIT, endpoint
 from tuner.clock import SystemClock
 from tuner.printable import ERROR_CHARACTERS
-from tuner.servers.connect import Session
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
+from tuner.servers.session import Session
 
 SEED = 20_261_126
 REPLIES = 200

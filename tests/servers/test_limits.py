@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.servers.limits import FLUSH_ORDER_LAG, redo_limits
+from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, redo_limits
 
 SMALLEST = 8 * 1_048_576
 LARGEST = 512 * 1024**3

@@ -6,16 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.servers.limits import (
-    FLUSH_ORDER_LAG,
-    LogGroupLimits,
-    MariaDBLimits,
-    RedoLimits,
-    log_group_limits,
-    log_group_limits_5,
-    mariadb_limits,
-    redo_limits,
-)
+from tuner.servers.families.log_files import LogGroupLimits, log_group_limits, log_group_limits_5
+from tuner.servers.families.mariadb import MariaDBLimits, mariadb_limits
+from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, RedoLimits, redo_limits
 
 MEBIBYTE = 1_048_576
 GIBIBYTE = 1024 * MEBIBYTE

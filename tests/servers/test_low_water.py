@@ -18,7 +18,7 @@ from tuner.servers import mysql
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.setupsql import removal
-from tuner.servers.writable import WITH_CONSENT
+from tuner.servers.writing import WITH_CONSENT
 
 STEPS = ((LOW_WATER_MARK, 1_000),)
 PAIR = Capacity(225, 450)

@@ -16,8 +16,7 @@ from tuner.servers.adapter import DDL, DROPS
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import ENABLE_SECONDS, MySQLServer
 from tuner.servers.port import Unreachable
-from tuner.servers.procedure import ASK
-from tuner.servers.writable import WRITABLE
+from tuner.servers.writing import ASK, WRITABLE
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)

@@ -16,7 +16,7 @@ from tuner.records import Bounds, Capacity
 from tuner.servers import mysql
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.procedure import ASK, bounds
+from tuner.servers.writing import ASK, bounds
 
 BOUNDS = Bounds(100, 20_000, 10_000)
 STEPS = ((M_NAME, 600), (C_NAME, 300))

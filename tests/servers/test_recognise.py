@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tuner.servers.families.recognise import MAXIMUM_32, MAXIMUM_64, recognise
+from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
+from tuner.servers.families import recognise
 from tuner.servers.port import Unsupported
 
 OLD = {

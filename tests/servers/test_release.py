@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from tests.servers.scripted import Scripted
 from tests.servers.test_recognise import NEW
-from tuner.servers.connect import session_limits
 from tuner.servers.detect import detect
-from tuner.servers.families.recognise import recognise
+from tuner.servers.families import recognise
 from tuner.servers.fixture import decode, encode, load
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of, version_in, version_of
+from tuner.servers.session import session_limits
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
 

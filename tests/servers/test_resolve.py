@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.servers.connect import Endpoint, Session
-from tuner.servers.driver import first_of
+from tuner.servers.driver import KEPT_SECONDS, Address, Resolver, UnresolvedError, first_of
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
-from tuner.servers.resolve import KEPT_SECONDS, Address, Resolver, UnresolvedError
+from tuner.servers.session import Session
 
 SHORT = 0.02
 LONG = 20.0

@@ -10,9 +10,8 @@ from tests.servers.scripted import QUIET, Scripted, good
 from tuner.core.role import role_of
 from tuner.records import Missed, Sample
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.parts import PARTS
 from tuner.servers.port import Unreachable
-from tuner.servers.surroundings import MISSING_SECONDS, SURROUNDINGS_SECONDS
+from tuner.servers.surroundings import MISSING_SECONDS, PARTS, SURROUNDINGS_SECONDS
 
 REPLICA = [("replica", "1", "1"), ("worker", "7.25", None), ("coordinator", "3", None)]
 TIMED_OUT = Unreachable("innobrim@127.0.0.1:3306: timed out")

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from lab.plant.clock import SimClock
 from tests.servers.fixtured import Fixtured
 from tests.servers.synthetic import FOLDER, SERVERS, fixture
-from tuner.servers.fixture import Fixture, decode, encode, load
-from tuner.servers.fixture_recorder import FixtureRecorder
+from tuner.servers.fixture import Fixture, FixtureRecorder, decode, encode, load
 from tuner.servers.port import Unreachable
 from tuner.servers.scrub import Scrubber, privileges
 

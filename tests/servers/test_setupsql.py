@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from tuner.records import Bounds
-from tuner.servers.families.recognise import recognise
+from tuner.servers.families import recognise
 from tuner.servers.port import Unsupported
 from tuner.servers.setupsql import Asked, family_of, removal, script, setup, superfluous, tables
-from tuner.servers.setupsql_page import COMMAND, page
 
 VERSIONS = (
     "5.6.24",
@@ -253,13 +251,6 @@ def test_a_version_alone_tells_the_family() -> None:
 
     assert type(by_both.adapter) is type(by_version.adapter)
     assert by_both.write_privilege == by_version.write_privilege
-
-
-def test_the_page_is_what_is_printed() -> None:
-    """docs/setup-sql.md has what the command prints now."""
-    written = Path(__file__).parents[2] / "docs" / "setup-sql.md"
-
-    assert written.read_text(encoding="utf-8") == page(), COMMAND
 
 
 @pytest.mark.parametrize("version", [*VERSIONS, "5.7.3", "5.7.4"])

@@ -14,12 +14,12 @@ from tests.factory import C_NAME, FACTS, sample
 from tests.servers.scripted import Scripted, good
 from tuner.records import Capacity, Missed
 from tuner.servers import mysql
-from tuner.servers.bounded import PACKET_BYTES
-from tuner.servers.connect import whole
+from tuner.servers.driver import PACKET_BYTES
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.procedure import bounds, sets_low_water
+from tuner.servers.session import whole
 from tuner.servers.sound import LONGEST, plain, sound, sound_facts
+from tuner.servers.writing import bounds, sets_low_water
 
 ODD: list[tuple[str, Any]] = [
     ("io_capacity", 0),

@@ -8,7 +8,7 @@ from lab.plant.clock import SimClock
 from tests.servers.fixtured import Fixtured
 from tests.servers.scripted import Scripted, good
 from tests.servers.test_fixtures import FILES, TAKEN
-from tuner.servers.answers import CHANGES, SELECTS
+from tuner.servers.adapter import CHANGES, SELECTS
 from tuner.servers.fixture import load
 from tuner.servers.mysql import MySQLServer
 

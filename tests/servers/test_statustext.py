@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tuner.servers.enginestatus import parse
+from tuner.servers.enginestatus import LONGEST, parse
 from tuner.servers.scrub import Scrubber
-from tuner.servers.statustext import LONGEST
 
 SECRET = "customer=Jane Roe"  # noqa: S105 - what must not get out
 OWN = {"engine_lsn": "1653114", "engine_oldest": "1653100", "engine_checkpoint": "1653000"}

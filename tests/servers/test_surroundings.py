@@ -11,10 +11,10 @@ from lab.plant.clock import SimClock
 from tests.servers.scripted import Scripted, good
 from tuner.records import Missed, Sample
 from tuner.servers.mysql import MySQLServer
-from tuner.servers.parts import PARTS
 from tuner.servers.port import Unreachable
 from tuner.servers.surroundings import (
     MISSING_SECONDS,
+    PARTS,
     SURROUNDINGS_SECONDS,
     UNDO_SECONDS,
     Surroundings,

@@ -13,7 +13,6 @@ from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
 from tuner.advice import advise as advise_on
 from tuner.advice import broken_budgets, durations, expected_effect, statements
-from tuner.authority import pages_dirtied
 from tuner.cli.errors import answering
 from tuner.cli.exits import FINE, NO, UNREACHABLE
 from tuner.cli.options import WholeNumber, configuration, fail, real_server, server_options
@@ -28,9 +27,8 @@ from tuner.core.parking import PARKED_RATIO, parked
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.targets import baseline_ratio, headroom_of
-from tuner.findings import Finding
+from tuner.findings import Finding, in_its_way, pages_dirtied
 from tuner.loop import drive
-from tuner.managed import in_its_way
 from tuner.records import Command, Estimate, Missed, Sample, TickRecord
 from tuner.servers.port import ServerError, Unreachable
 from tuner.settings import Mode, Settings

@@ -15,8 +15,8 @@ from tuner.cli.options import configuration, endpoint, real_server, server_optio
 from tuner.cli.saying import say, say_json
 from tuner.clock import SystemClock
 from tuner.config.checks import unusable_extra
+from tuner.preconditions import connection_line
 from tuner.settings import LOW_WATER_POLICY, Mode
-from tuner.transport import connection_line
 
 MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
 

@@ -27,9 +27,9 @@ from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
 from tuner.core.state import State
 from tuner.daemon import Api, Daemon
 from tuner.logs import configure_logs
+from tuner.park import restore_offline
 from tuner.records import Command, Sample, TickRecord
-from tuner.restore import restore_offline
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Server, ServerError, Unreachable, Unsupported
 from tuner.settings import Mode, Settings

@@ -16,12 +16,11 @@ from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.ages import said
 from tuner.core.degraded import ENABLE
-from tuner.servers.causes import CUT_SHORT, HANGS
-from tuner.servers.connect import Session
 from tuner.servers.detect import detect
-from tuner.servers.fixture import Fixture, encode
-from tuner.servers.fixture_recorder import FixtureRecorder
+from tuner.servers.failures import CUT_SHORT, HANGS
+from tuner.servers.fixture import Fixture, FixtureRecorder, encode
 from tuner.servers.port import Unreachable, Unsupported
+from tuner.servers.session import Session
 
 USUAL = 10.0
 LONGEST = 600.0

@@ -16,7 +16,7 @@ from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
 from tuner.config.naming import identity_of
 from tuner.config.schema import Config
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import FORMER_POLICY_NAMES, PolicyName
 from tuner.statedir import as_caller

@@ -29,7 +29,7 @@ from tuner.config.errors import ConfigError
 from tuner.config.schema import PLAIN, Config
 from tuner.daemon import Daemon
 from tuner.logs import configure_logs, get_logger
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
 from tuner.settings import LOW_WATER_POLICY, Mode, as_formerly

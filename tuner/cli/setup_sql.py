@@ -21,10 +21,10 @@ from tuner.config.optionfile import written
 from tuner.config.schema import Config
 from tuner.printable import printable
 from tuner.records import Bounds, account_of, is_local
-from tuner.servers.connect import Endpoint, Session, text
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import ServerError, Unreachable, Unsupported
-from tuner.servers.procedure import DEFINER
 from tuner.servers.release import version_in, version_of
+from tuner.servers.session import Session, text
 from tuner.servers.setupsql import (
     Asked,
     Part,
@@ -36,6 +36,7 @@ from tuner.servers.setupsql import (
     setup,
     superfluous,
 )
+from tuner.servers.writing import DEFINER
 
 UNPROTECTED = (
     "the account would have no password: give the daemon's (INNOBRIM_PASSWORD, or an option file by "

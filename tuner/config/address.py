@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tuner.config.errors import ConfigError
 from tuner.config.schema import ServerSection
-from tuner.servers import sockets
+from tuner.servers import endpoint
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 3306
@@ -38,7 +38,7 @@ class Address(NamedTuple):
 
 def socket_there(environ: Mapping[str, str]) -> str | None:
     """Return the unix socket where nothing else names one; None where there is none."""
-    return environ.get(SOCKET_VARIABLE) or sockets.guessed()
+    return environ.get(SOCKET_VARIABLE) or endpoint.guessed()
 
 
 def address_of(
@@ -77,7 +77,7 @@ def address_of(
     if socket or host or protocol == "socket":
         named = socket or environ.get(SOCKET_VARIABLE)
         return Address(
-            named or sockets.guessed() or sockets.SOCKETS[0], DEFAULT_HOST, port, guessed=not named
+            named or endpoint.guessed() or endpoint.SOCKETS[0], DEFAULT_HOST, port, guessed=not named
         )
     return Address(None, DEFAULT_HOST, port)
 

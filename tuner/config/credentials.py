@@ -20,8 +20,7 @@ from tuner.config.optiontls import MODES, FileTls, read_tls
 from tuner.config.passwordfile import password_in
 from tuner.config.schema import ServerSection
 from tuner.config.tlsfiles import must_hold_certificates
-from tuner.servers.connect import Endpoint
-from tuner.servers.encryption import USUAL, TlsDetails
+from tuner.servers.endpoint import USUAL, Endpoint, TlsDetails
 
 DEFAULT_USER = "innobrim"
 CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential

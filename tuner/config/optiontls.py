@@ -20,7 +20,7 @@ from tuner.config.tlsfiles import (
     must_hold_certificates,
     public_key,
 )
-from tuner.servers.encryption import USUAL, VERSIONS, TlsDetails
+from tuner.servers.endpoint import USUAL, VERSIONS, TlsDetails
 
 MODES = ("off", "preferred", "required", "verify_ca", "verify_identity")
 """What can be asked of a TCP connection, each more than the one before; the words of ``server.tls``."""

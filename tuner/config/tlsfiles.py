@@ -12,7 +12,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from tuner.config.errors import ConfigError
-from tuner.servers.encryption import USUAL, required
+from tuner.servers.endpoint import USUAL, required
 
 T = TypeVar("T")
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.journal.aside import read_aside, set_aside
+from tuner.journal.damaged import SERVERS, Salvaged, read_aside, set_aside
 from tuner.journal.items import GivenBackItem, Item, LearnedItem, OriginalsItem, RunItem, StandingItem
 from tuner.journal.reader import Unheard
 from tuner.journal.readonly import newest_aside
-from tuner.journal.salvage import SERVERS, Salvaged
 from tuner.journal.store import Damaged, Store, is_damage
 from tuner.journal.tables import LOCK_NAME, LOCK_SUFFIX, Originals
 from tuner.statedir import give_to_owner

@@ -5,7 +5,7 @@ Rows are fetched a few hundred at a time, so that a slow reader never holds the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -332,3 +332,46 @@ def _present(record: TickRecord) -> TickRecord:
         for one in record.tick.commands
     )
     return replace(record, tick=replace(record.tick, commands=commands))
+
+
+TICKS_AT_A_TIME = 100
+"""Rows read at a time: a fraction of a millisecond in which the writer's commit may have to wait."""
+
+
+def earlier_ticks(
+    directory: Path, *, since: float, until: float, most: int
+) -> Generator[list[TickRecord | None]]:
+    """Yield the ticks between two times, oldest first, some at a time; also while a daemon writes.
+
+    Args:
+        directory: the state directory.
+        since: Unix time of the first.
+        until: Unix time after the last.
+        most: no more ticks than so many, the newest.
+
+    Yields:
+        Ticks; None for one that is damaged, or that a version with other records wrote.
+
+    Raises:
+        JournalError: no journal, or damaged, or not of this layout.
+    """
+    with ReadOnlyJournal(located(directory)) as journal:
+        marks = journal.rows("SELECT run, fingerprint FROM runs")
+        readable = {run for run, fingerprint in marks if fingerprint in READABLE}
+        ((newest,),) = journal.rows("SELECT coalesce(max(id), 0) FROM ticks")
+        at = newest - most
+        query = f"SELECT id, run, wall, record FROM ticks WHERE id > ? ORDER BY id LIMIT {TICKS_AT_A_TIME}"
+        while rows := journal.rows(query, (at,)):
+            at = rows[-1][0]
+            yield [
+                _tick(record) if run in readable else None
+                for _, run, wall, record in rows
+                if since <= wall < until
+            ]
+
+
+def _tick(record: bytes) -> TickRecord | None:
+    try:
+        return decode(record, TickRecord)
+    except CodecError:
+        return None

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tuner.journal.backlog import TICKS, Backlog
 from tuner.journal.items import (
+    TICKS,
     Advice,
+    Backlog,
     BarrierItem,
     EndItem,
     GivenBackItem,

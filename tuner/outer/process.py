@@ -7,10 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tuner.outer.messages import LONGEST
 
 COMMAND = (sys.executable, "-P", "-m", "tuner.outer")
+
+ROOT = str(Path(__file__).parents[2])
+"""Where the program lies: an installed one is on nobody's path (docs/decisions/wheel.md)."""
 
 KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")
 """All of the environment that the child gets: a password in it is none of its business."""
@@ -35,6 +39,7 @@ class Process:
             ProcessError: that failed.
         """
         kept = {name: environ[name] for name in KEPT if name in environ}
+        kept["PYTHONPATH"] = os.pathsep.join(filter(None, (ROOT, kept.get("PYTHONPATH"))))
         try:
             self._child = subprocess.Popen(  # noqa: S603 - our own program
                 list(command),

@@ -1,7 +1,8 @@
 """What is particular to a family of servers: what a reading asks for, and what the answers mean.
 
 A reading is two statements: the first for InnoDB's counters with all variables, the second for the status
-variables. What every family says in the same way is read here.
+variables. What every family says in the same way is read here. A family is one module of
+``tuner.servers.families``.
 """
 
 from __future__ import annotations
@@ -9,16 +10,137 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from tuner.printable import printable
-from tuner.records import Sample
-from tuner.servers.answers import CHANGES, SELECTS, Answers, Moment, quoted, statements
-from tuner.servers.parts import PARTS, Part
-from tuner.servers.procedure import THERE
+from tuner.records import WRITE_PRIVILEGE, Sample
+from tuner.servers.surroundings import PARTS, Around, Part
 from tuner.servers.writerlock import WRITER_LOCK
+from tuner.servers.writing import THERE
+
+Answers = Mapping[str, str]
+"""What both statements said, by name."""
+
+
+class Moment(Struct, frozen=True):
+    """What a reading knows beside the server's answers.
+
+    Attributes:
+        monotonic: when, on the daemon's clock, seconds.
+        wall: when, Unix time, seconds.
+        read_seconds: how long the reading took.
+        around: what is known of the surroundings.
+        writer: false where the lock is known to be somebody else's.
+        lock: who has it, or why it is one of this host alone; empty where it is simply ours.
+        undo_truncating: an undo tablespace is being truncated.
+    """
+
+    monotonic: float
+    wall: float
+    read_seconds: float
+    around: Around
+    writer: bool
+    undo_truncating: bool
+    lock: str = ""
+
+
+SELECTS = ("Com_select",)
+CHANGES = (
+    *("Com_insert", "Com_insert_select", "Com_replace", "Com_replace_select", "Com_load"),
+    *("Com_update", "Com_update_multi", "Com_delete", "Com_delete_multi"),
+)
+"""The server's own counts of the statements that read rows, and of those that change some.
+
+Prepared ones and those inside procedures are among them; row events of replication are not, nor is what a
+query cache answers.
+"""
+
+
+def statements(answers: Answers) -> dict[str, Any]:
+    """Return how many statements read and changed rows, as fields of a sample; none unless all are shown."""
+    try:
+        selects, changes = (sum(int(answers[name]) for name in names) for names in (SELECTS, CHANGES))
+    except (KeyError, ValueError):
+        return {}
+    return {"select_statements": selects, "change_statements": changes}
+
+
+def quoted(names: Collection[str]) -> str:
+    """Return names as SQL strings in a row."""
+    return ", ".join(repr(name) for name in names)
+
+
+def low_water(base: int, answers: Answers) -> int:
+    """Return the modified age below which adaptive flushing does nothing, bytes.
+
+    Args:
+        base: what ``innodb_adaptive_flushing_lwm`` is a percentage of, bytes.
+        answers: what both statements said.
+    """
+    return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
+
+
+class Points(Protocol):
+    """Limits of a redo log, bytes, whichever arithmetic they are by."""
+
+    @property
+    def flush_limit(self) -> int:
+        """Return A, the age that the flush law divides by."""
+        ...
+
+    @property
+    def sync_point(self) -> int:
+        """Return the age above which sync flushing starts."""
+        ...
+
+    @property
+    def stall_point(self) -> int:
+        """Return the checkpoint age above which writers wait."""
+        ...
+
+    @property
+    def low_water_base(self) -> int:
+        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of."""
+        ...
+
+
+def points(limits: Points, answers: Answers) -> dict[str, int]:
+    """Return the limits of the redo log in force, as fields of a sample."""
+    return {
+        "flush_limit": limits.flush_limit,
+        "sync_point": limits.sync_point,
+        "stall_point": limits.stall_point,
+        "low_water": low_water(limits.low_water_base, answers),
+    }
+
+
+MARGIN = "log_concurrency_margin"
+"""The one limit that is counted only when the server works it out, and is 0 before (``MONITOR_SET``).
+
+Before 8.0.30 that is when mysqld starts (log/log0log.cc of 8.0.25, ``log_sys_init``), before any counter is
+on, and when the log writer makes it larger; since then at each checkpoint and more often (log/log0chkp.cc,
+``log_update_limits_low``).
+"""
+
+
+def first_mismatch(exported: Mapping[str, str], computed: Mapping[str, int], where: str) -> str:
+    """Return what the first limit is that the server has otherwise than our arithmetic; empty without one.
+
+    A margin of 0 is one that the server has not noted since its counter is on.
+    """
+    for name, value in computed.items():
+        if name == MARGIN and int(exported[name]) == 0:
+            continue
+        if int(exported[name]) != value:
+            return (
+                f"{name} is {exported[name]} on the server and {value} by our arithmetic {where}: "
+                "this build is not understood"
+            )
+    return ""
+
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
 DROPS = ("Com_drop_table", "Com_drop_db", "Com_truncate")
@@ -58,10 +180,76 @@ OFF = frozenset({"0", "OFF"})
 """What a variable says that is off; MariaDB 12 has more words than ON for one that is not."""
 
 
+MAXIMUM_32, MAXIMUM_64 = 2**32 - 1, 2**63 - 1
+RAISED = (8, 4)
+"""The release of MySQL from which on C and M are at most 32 bits."""
+
+
+class Build(Struct, frozen=True):
+    """What a server says of itself, which families are told apart by.
+
+    Attributes:
+        name: the build's comment and version, in small letters.
+        release: major, minor and patch.
+        variables: by name, those that it has.
+        managed: the provider whose service it is, where that takes no SET GLOBAL; else empty.
+    """
+
+    name: str
+    release: tuple[int, int, int]
+    variables: Mapping[str, str]
+    managed: str = ""
+
+    @property
+    def page_size(self) -> int:
+        """Return ``innodb_page_size``, bytes."""
+        return int(self.variables["innodb_page_size"])
+
+    @property
+    def is_mariadb(self) -> bool:
+        """Tell whether it is a MariaDB, whose releases are numbered otherwise."""
+        return "mariadb" in self.name
+
+    def absent(self, names: Collection[str]) -> list[str]:
+        """Return those variables that it does not have."""
+        return [one for one in names if one not in self.variables]
+
+
+class Family(Struct, frozen=True):
+    """What a server is.
+
+    Attributes:
+        name: mysql, percona or mariadb.
+        flush_law: name of its adaptive flush law.
+        adapter: how it is read.
+        capacity_maximum: highest value that it accepts for C or M, pages/s.
+        write_privilege: what an account needs to set them.
+        managed: as in ``Build``.
+        unverified: why nothing that it exports can verify the law; empty where something can.
+    """
+
+    name: str
+    flush_law: str
+    adapter: Adapter
+    capacity_maximum: int
+    write_privilege: str = "SUPER"
+    managed: str = ""
+    unverified: str = ""
+
+
+STARTED_BY_SCHEMA = (
+    f"SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER(), {THERE} FROM information_schema.global_status"
+    " WHERE variable_name = 'UPTIME'"
+)
+"""``Adapter.started`` of servers whose status variables are in INFORMATION_SCHEMA."""
+
+
 class Adapter(ABC):
     """One family of servers; nothing in it remembers anything.
 
     Attributes:
+        title: the servers that it is for, in words.
+        telling: variables by which these are told apart, beside those of all families.
         variables: of a reading, beside those of all families.
         status: status variables, beside those of all families.
         percona_ages: further ones of Percona Server's own, that show its ages without InnoDB's counters.
@@ -89,6 +277,8 @@ class Adapter(ABC):
             any clock did since; for what it calls the account; and for whether that may call the procedure.
     """
 
+    title: ClassVar[str]
+    telling: ClassVar[tuple[str, ...]] = ()
     variables: ClassVar[tuple[str, ...]] = ()
     status: ClassVar[tuple[str, ...]] = ()
     percona_ages: ClassVar[tuple[str, ...]] = ()
@@ -155,6 +345,20 @@ class Adapter(ABC):
         )
         status = (*STATUS, *self.status, *(self.percona_ages if percona else ()))
         self.status_query = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({quoted(status)})"
+
+    @classmethod
+    @abstractmethod
+    def recognise(cls, build: Build) -> Family | None:
+        """Return what a server is that is of this family; None of any other."""
+
+    @classmethod
+    def of_mysql(cls, build: Build, write_privilege: str = WRITE_PRIVILEGE) -> Family:
+        """Return what a MySQL, or a Percona Server, of this family is."""
+        factor = build.variables.get(FACTOR)
+        adapter = cls(build.page_size, build.absent(VARIABLES), percona=factor is not None)
+        maximum = MAXIMUM_32 if build.release >= RAISED else MAXIMUM_64
+        name = "mysql" if factor is None else "percona"
+        return Family(name, adapter.law_with(factor), adapter, maximum, write_privilege, build.managed)
 
     def identity_of(self, variables: Mapping[str, str]) -> str:
         """Return what ``identity`` comes to, from the variables by name."""

@@ -8,14 +8,20 @@ import pymysql
 
 from tuner.printable import printable
 from tuner.records import CAPACITY_MINIMUM, Bounds, Facts, grant, is_account
-from tuner.servers.adapter import Adapter
-from tuner.servers.answers import quoted
-from tuner.servers.causes import CUT_SHORT, HANGS, WITHOUT_PRIVILEGE, error_number, in_words
-from tuner.servers.connect import Session, text, whole
-from tuner.servers.families.recognise import ASKED, SUPPORTED, Family, recognise
+from tuner.servers.adapter import Adapter, Family, quoted
+from tuner.servers.failures import (
+    CUT_SHORT,
+    EXPIRED,
+    HANGS,
+    WITHOUT_PRIVILEGE,
+    error_number,
+    in_words,
+    refusal,
+)
+from tuner.servers.families import SUPPORTED, asked, recognise
 from tuner.servers.port import ServerError, Unreachable, Unsupported
-from tuner.servers.refusals import EXPIRED, refusal
 from tuner.servers.release import version_of
+from tuner.servers.session import Session, text, whole
 from tuner.servers.sound import sound_facts, sound_words
 
 
@@ -126,7 +132,7 @@ def _blockers(
 
 
 def _variables(session: Session) -> dict[str, str]:
-    return session.pairs(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted(ASKED)})")
+    return session.pairs(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted(asked())})")
 
 
 def _states(session: Session, adapter: Adapter) -> dict[str, bool]:

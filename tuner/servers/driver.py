@@ -1,40 +1,304 @@
-"""The driver's connection: a limit on finding the host, cheap encryption, and a password that is kept."""
+"""The driver's connection with bounds: on each wait, on what a server may send, and on whom it gets to know.
+
+The driver's own limits are for each ``recv``: a server that sends a byte now and then holds it up for ever,
+and whatever it sends is kept. Here a statement, and all of connecting, has one deadline, and an answer has a
+largest size. Who is given the password is decided in ``tuner.servers.passwords``.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pymysql
+from pymysql.connections import Connection
 from pymysql.constants import CR
-from pymysql.protocol import MysqlPacket
+from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
-from tuner.servers.bounded import BoundedConnection
-from tuner.servers.encryption import required
+from tuner.printable import shortened
+from tuner.servers.endpoint import required
 from tuner.servers.passwords import NATIVE, SCRAMBLED, Login, without_name
-from tuner.servers.resolve import RESOLVER, Address, Resolver
+
+KEPT_SECONDS = 30.0
+"""An answer that came too late is good for so long for whoever asks next."""
+
+Address = tuple[int, Any]
+"""Address family, and what ``socket.connect`` takes."""
+
+Lookup = Callable[[str, int], list[Address]]
+"""Returns the addresses of a host and port; takes as long as it takes."""
+
+
+class UnresolvedError(TimeoutError):
+    """The system has not said in time where a host is."""
+
+
+def asked_of_the_system(host: str, port: int) -> list[Address]:
+    """Return what the system's resolver says, which has no time limit of ours.
+
+    Raises:
+        OSError: it knows no such host.
+        UnicodeError: no host can have that name.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(family, address) for family, _, _, _, address in found]
+
+
+class Resolver:
+    """Looks up one host at a time, in a thread that lasts as long as the system takes.
+
+    A thread that hangs in the system's resolver cannot be ended: whoever asks for the same host again waits
+    for the answer to the same question, and for another one until then, so that no second thread hangs.
+    """
+
+    def __init__(
+        self, lookup: Lookup = asked_of_the_system, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Ask nothing yet; ``now`` is a monotonic clock, seconds."""
+        self._lookup = lookup
+        self._now = now
+        self._lock = threading.Lock()
+        self._question: _Question | None = None
+
+    def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
+        """Return where a host is, best address first; at once for an address in figures.
+
+        Args:
+            host: name or address.
+            port: TCP port.
+            seconds: to wait at most.
+
+        Raises:
+            UnresolvedError: no answer in that time; the message names the host and the limit.
+            OSError: the system knows no such host.
+            UnicodeError: no host can have that name.
+        """
+        with contextlib.suppress(socket.gaierror):
+            figures = socket.AI_NUMERICHOST
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=figures)
+            return [(family, address) for family, _, _, _, address in found]
+        deadline = self._now() + seconds
+        while True:
+            question = self._asked(host, port)
+            if not question.answered.wait(max(0.0, deadline - self._now())):
+                before = (
+                    "" if question.about == (host, port) else f" (still looking for {question.about[0]!r})"
+                )
+                raise UnresolvedError(f"host {host!r} was not resolved within {seconds:g} s{before}")
+            if question.about == (host, port):
+                self._taken(question)
+                return question.result()
+
+    def _asked(self, host: str, port: int) -> _Question:
+        """Return the question to wait for: the one under way, one whose answer nobody took, or a new one."""
+        with self._lock:
+            question = self._question
+            if question is not None and not question.answered.is_set():
+                return question
+            fresh = question is not None and self._now() - question.ended < KEPT_SECONDS
+            if question is None or question.about != (host, port) or not fresh:
+                question = _Question((host, port))
+                question.ask(self._lookup, self._now)
+                self._question = question
+            return question
+
+    def _taken(self, question: _Question) -> None:
+        with self._lock:
+            if self._question is question:
+                self._question = None
+
+
+class _Question:
+    """One lookup and its answer."""
+
+    def __init__(self, about: tuple[str, int]) -> None:
+        self.about = about
+        self.answered = threading.Event()
+        self.ended = 0.0
+        self._found: list[Address] = []
+        self._error: Exception | None = None
+
+    def ask(self, lookup: Lookup, now: Callable[[], float]) -> None:
+        """Begin a thread that no exit of ours waits for."""
+        threading.Thread(target=self._look, args=(lookup, now), name="innobrim-resolver", daemon=True).start()
+
+    def result(self) -> list[Address]:
+        """Return the answer, or raise what the lookup raised."""
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+    def _look(self, lookup: Lookup, now: Callable[[], float]) -> None:
+        try:
+            self._found = lookup(*self.about)
+        except Exception as error:  # noqa: BLE001 - raised where the answer is waited for
+            self._error = error
+        self.ended = now()
+        self.answered.set()
+
+
+RESOLVER = Resolver()
+"""The one of this process."""
+
+
+PACKET_BYTES = 2 * 1024 * 1024
+"""Most of one packet, which is a row or less: the longest row that is asked for is SHOW ENGINE INNODB STATUS,
+whose text mysqld cuts at 1 MiB."""
+
+ANSWER_BYTES = 4 * 1024 * 1024
+"""Most of one statement's answer: that row, or some hundreds of short ones."""
+
+PACKETS = 10_000
+"""Most packets of one statement's answer, columns and rows: the longest one that is asked for, all of
+InnoDB's counters, has some 350 rows."""
+
+VALUES = 50_000
+"""Most values of one statement's answer, each of which costs some 60 bytes however short it is: MariaDB's
+SHOW ALL SLAVES STATUS, the widest one that is asked for, has some 70 columns."""
+
+SLACK = 0.02
+"""The system's own limit on a wait is set anew where it is more than this beyond the deadline, seconds."""
+
 
 if TYPE_CHECKING:
 
-    class _Connection(BoundedConnection):
+    class _Connection(Connection[Any]):
         """What the driver's stubs leave out."""
 
         salt: bytes
-        _sock: socket.socket
+        _sock: Any
+        _rfile: Any
+        _result: Any
+        _current_timeout: float | None
         _auth_plugin_name: str
+        _force_close: Callable[[], None]
 
+        def _execute_command(self, command: int, sql: str | bytes) -> None: ...
+        def _read_packet(self, packet_type: Any = ...) -> Any: ...  # noqa: ANN401 - the driver's own
+        def _read_query_result(self, unbuffered: bool) -> Any: ...  # noqa: ANN401, FBT001 - the driver's own
+        def _write_bytes(self, data: bytes) -> None: ...
         def _process_auth(self, plugin_name: bytes, auth_packet: Any) -> Any: ...  # noqa: ANN401 - the driver's own
         def _get_server_information(self) -> None: ...
         def _request_authentication(self) -> None: ...
 
 else:
-    _Connection = BoundedConnection
+    _Connection = Connection
 
 
-class DriverConnection(_Connection):
+class BoundedConnection(_Connection):
+    """A connection on which each statement has one deadline, ``read_timeout`` from when it is sent.
+
+    All of connecting has one as well, from ``allow`` on.
+    """
+
+    def __init__(self, *, read_timeout: float, **given: Any) -> None:  # noqa: ANN401 - the driver's own arguments
+        self._seconds_for_each = read_timeout
+        self._connecting = False
+        self._deadline = self._allowed = 0.0
+        self._bytes = self._packets = self._columns = 0
+        super().__init__(read_timeout=read_timeout, **given)
+
+    def allow(self, seconds: float) -> None:
+        """Begin what is to be over within so many seconds, with an answer that is as long as one may be."""
+        self._deadline = time.monotonic() + seconds
+        self._allowed = seconds
+        self._bytes = self._packets = self._columns = 0
+
+    def close(self) -> None:
+        """Say goodbye, which has its own time; see the driver."""
+        self.allow(self._seconds_for_each)
+        super().close()
+
+    def _execute_command(self, command: int, sql: str | bytes) -> None:
+        if not self._connecting:
+            self.allow(self._seconds_for_each)
+        super()._execute_command(command, sql)
+
+    def _read_query_result(self, unbuffered: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - the driver's own
+        """Read an answer whose rows have as many columns each as the server announced."""
+        affected = super()._read_query_result(unbuffered)
+        for row in self._result.rows or ():
+            if len(row) != self._result.field_count:
+                found, said = len(row), self._result.field_count
+                raise ValueError(f"a row of {found} columns where {said} were announced")
+        return affected
+
+    def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:  # noqa: ANN401 - the driver's own
+        self._packets += 1
+        if self._packets > PACKETS:
+            self._refuse(f"an answer of more than {PACKETS} rows")
+        self._columns += packet_type is FieldDescriptorPacket
+        if self._packets * self._columns > VALUES:
+            self._refuse(f"an answer of more than {VALUES} values")
+        try:
+            return super()._read_packet(packet_type)
+        except pymysql.MySQLError as error:
+            if len(error.args) > 1 and isinstance(error.args[1], str):
+                error.args = (error.args[0], shortened(error.args[1]), *error.args[2:])
+            raise
+
+    def _read_bytes(self, num_bytes: int) -> bytes:
+        """Return so many bytes, in time; see the driver."""
+        self._bytes += num_bytes
+        if num_bytes > PACKET_BYTES:
+            self._refuse(f"a packet of {num_bytes} bytes, more than {PACKET_BYTES}")
+        if self._bytes > ANSWER_BYTES:
+            self._refuse(f"an answer of more than {ANSWER_BYTES} bytes")
+        data = b""
+        try:
+            while len(data) < num_bytes:
+                self._wait_no_longer()
+                part = self._rfile.read1(num_bytes - len(data))
+                if not part:
+                    break
+                data += part
+        except TimeoutError as error:
+            self._force_close()
+            said = f"no whole answer within {self._allowed:g} s"
+            raise pymysql.OperationalError(CR.CR_SERVER_LOST, said) from error
+        except OSError as error:
+            self._force_close()
+            said = f"Lost connection to MySQL server during query ({error})"
+            raise pymysql.OperationalError(CR.CR_SERVER_LOST, said) from error
+        if len(data) < num_bytes:
+            self._force_close()
+            raise pymysql.OperationalError(CR.CR_SERVER_LOST, "Lost connection to MySQL server during query")
+        return data
+
+    def _write_bytes(self, data: bytes) -> None:
+        try:
+            self._wait_no_longer()
+        except TimeoutError as error:
+            self._force_close()
+            said = f"nothing could be sent within {self._allowed:g} s"
+            raise pymysql.OperationalError(CR.CR_SERVER_LOST, said) from error
+        super()._write_bytes(data)
+
+    def _wait_no_longer(self) -> None:
+        """Have the next wait end with the deadline.
+
+        Raises:
+            TimeoutError: it is over.
+        """
+        left = self._deadline - time.monotonic()
+        if left <= 0.0:
+            raise TimeoutError("the time is over")
+        now = self._current_timeout
+        if now is None or not left <= now <= left + SLACK:
+            self._read_timeout = self._write_timeout = self._current_timeout = min(left, self._allowed)
+            self._sock.settimeout(self._current_timeout)
+
+    def _refuse(self, what: str) -> NoReturn:
+        self._force_close()
+        raise pymysql.OperationalError(CR.CR_MALFORMED_PACKET, f"the server sent {what}: not read further")
+
+
+class DriverConnection(BoundedConnection):
     """A connection whose ``connect_timeout`` is for all of connecting, over TCP as over a socket.
 
     By itself the driver waits for the system's resolver as long as that takes, and then for each address of
@@ -123,7 +387,8 @@ class DriverConnection(_Connection):
     @property
     def wire(self) -> socket.socket:
         """Return the socket in use, the encrypted one from encryption on."""
-        return self._sock
+        wire: socket.socket = self._sock
+        return wire
 
     def next_packet(self) -> Any:  # noqa: ANN401 - the driver's own
         """Return the server's next packet.
@@ -142,9 +407,8 @@ class DriverConnection(_Connection):
     def _get_server_information(self) -> None:
         super()._get_server_information()
         if self._auth_plugin_name and self._auth_plugin_name not in SCRAMBLED:
-            self._auth_plugin_name = (
-                NATIVE  # a server that wants another method asks for it, and is judged then
-            )
+            # a server that wants another method asks for it, and is judged then
+            self._auth_plugin_name = NATIVE
 
     def _request_authentication(self) -> None:
         try:

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from tuner.printable import shortened
 from tuner.records import Sample
-from tuner.servers.adapter import OFF, Adapter
-from tuner.servers.answers import Answers
-from tuner.servers.connect import Session
+from tuner.servers.adapter import OFF, Adapter, Answers
 from tuner.servers.port import ServerError
+from tuner.servers.session import Session
 from tuner.servers.sound import plain
 
 SAME_START_SECONDS = 5.0

@@ -20,21 +20,18 @@ from tuner.records import (
     Receipt,
     Sample,
 )
-from tuner.servers import account, procedure
-from tuner.servers.adapter import Adapter
-from tuner.servers.answers import Moment
-from tuner.servers.causes import error_number, in_words
-from tuner.servers.connect import Endpoint, Session, whole
+from tuner.servers import writing
+from tuner.servers.adapter import Adapter, Moment
 from tuner.servers.detect import detect
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.enginestatus import EngineStatus
-from tuner.servers.errorlog import recovery_seconds
+from tuner.servers.failures import EXPIRED, error_number, in_words, refusal
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.identity import Identity
 from tuner.servers.port import ServerError, Unreachable
-from tuner.servers.refusals import EXPIRED, refusal
+from tuner.servers.session import Session, whole
 from tuner.servers.sound import plain, sound, sound_facts, sound_pair
-from tuner.servers.surroundings import Surroundings, UndoWatch
-from tuner.servers.writable import must_be_writable
+from tuner.servers.surroundings import Surroundings, UndoWatch, recovery_seconds
 from tuner.servers.writerlock import WriterLock
 
 DENIED = frozenset(
@@ -117,7 +114,7 @@ class MySQLServer:
 
     def _facts(self) -> Facts:
         facts, adapter = detect(self._session)
-        self._procedure = None if facts.procedure is None else procedure.bounds(self._session)
+        self._procedure = None if facts.procedure is None else writing.bounds(self._session)
         if facts.disabled_counters and self.enables_counters:
             with contextlib.suppress(pymysql.MySQLError):
                 self._enable_counters()
@@ -191,9 +188,9 @@ class MySQLServer:
                 self._log_in_again()
             for name, value in steps:
                 self._identity.see(self._session, self._adapter)
-                must_be_writable(name, consented=self.writes_low_water)
+                writing.must_be_writable(name, consented=self.writes_low_water)
                 called = self._procedure is not None
-                self._session.query(procedure.setting(name, int(value), called=called))
+                self._session.query(writing.setting(name, int(value), called=called))
                 done += 1
         except Unreachable as failure:
             return self._receipt(started, wanted, done=done, error=str(failure), asked=asked)
@@ -221,11 +218,11 @@ class MySQLServer:
 
     def may_write(self) -> bool | None:
         """Tell whether the account may set C and M itself; None where the server does not say."""
-        return account.may_write(self._session)
+        return writing.may_write(self._session)
 
     def set_by_us(self) -> frozenset[str]:
         """Return which of C and M this account set last; none where the server does not say."""
-        return account.set_by_us(self._session)
+        return writing.set_by_us(self._session)
 
     def close(self) -> None:
         """Give the connection back, and the writer lock with it."""
@@ -246,7 +243,7 @@ class MySQLServer:
         self._lock.settle()
         if self._lock.refused and not self._lock.stranger:
             raise ServerError("another session took the writer lock while this one logged in again")
-        self._procedure = procedure.bounds(self._session)
+        self._procedure = writing.bounds(self._session)
 
     def _receipt(
         self,
@@ -278,7 +275,7 @@ class MySQLServer:
     def _sets_low_water(self) -> bool:
         """Tell whether a procedure sets the low-water mark; not asked where that is not to be written."""
         asked = self.writes_low_water and self._procedure is not None
-        return asked and procedure.sets_low_water(self._session)
+        return asked and writing.sets_low_water(self._session)
 
     def _turn_on(self, off: tuple[str, ...]) -> None:
         """Turn counters on where allowed, as after a restart of mysqld; this reading is lost then.
@@ -302,7 +299,7 @@ class MySQLServer:
 
     @property
     def _enabling(self) -> Sequence[str]:
-        return procedure.enabling(called=self._procedure is not None)
+        return writing.enabling(called=self._procedure is not None)
 
     def _enable_counters(self) -> None:
         for statement in self._enabling:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from tuner.servers.statustext import log_section
+from tuner.servers.enginestatus import log_section
 
 HIDDEN: Mapping[str, str] = {
     "hostname": "scrubbed",

@@ -13,13 +13,27 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tuner.printable import printable
-from tuner.records import SET_GLOBAL, SET_LOW_WATER, Bounds, grant, is_local, literal, login, revoke
-from tuner.servers.errorlog import QUERY as ERROR_LOG
-from tuner.servers.families.recognise import MARIADB_OLDEST, Family, recognise
+from tuner.records import (
+    CAPACITY_MINIMUM,
+    LOW_WATER_MARK,
+    LOWEST_ABOVE_ZERO,
+    SET_GLOBAL,
+    SET_LOW_WATER,
+    Bounds,
+    grant,
+    is_local,
+    literal,
+    login,
+    percent,
+    revoke,
+)
+from tuner.servers.adapter import Family
+from tuner.servers.families import recognise
+from tuner.servers.families.mariadb import OLDEST
 from tuner.servers.port import Unsupported
-from tuner.servers.procedure import DEFINER, ENABLES, SCHEMA
-from tuner.servers.proceduretext import DEFINER_ACCOUNT, enable_counters, set_global, set_low_water
 from tuner.servers.release import release_of, version_of
+from tuner.servers.surroundings import QUERY as ERROR_LOG
+from tuner.servers.writing import DEFINER, ENABLES, SCHEMA
 
 NO_PASSWORD = "*" + 40 * "0"
 """A hash that no password is known to have, for MySQL 5.6, which locks no account."""
@@ -118,7 +132,7 @@ def _whole(version: str) -> str:
     series = re.match(r"(\d+)\.(\d+)(?![\d.])", version)
     if series is None:
         return version
-    first = MARIADB_OLDEST[2] if (int(series[1]), int(series[2])) == MARIADB_OLDEST[:2] else 0
+    first = OLDEST[2] if (int(series[1]), int(series[2])) == OLDEST[:2] else 0
     return f"{series[0]}.{first}{version[series.end() :]}"
 
 
@@ -303,3 +317,125 @@ def script(parts: Iterator[Part]) -> str:
             else:
                 lines.append(f"{statement};")
     return "\n".join(lines) + "\n"
+
+
+DEFINER_ACCOUNT = f"{DEFINER}@localhost"
+
+_RELEASE = f"IF @innobrim_lock = 1 THEN EXECUTE IMMEDIATE 'DO RELEASE_LOCK(''{SET_GLOBAL}'')'; END IF;"
+_HANDLER = f"""\
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN
+    {_RELEASE}
+    RESIGNAL;
+  END;
+"""
+_LOCK = f"""\
+    BEGIN
+      DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @innobrim_lock = NULL;
+      EXECUTE IMMEDIATE 'SET @innobrim_lock = GET_LOCK(''{SET_GLOBAL}'', 0)';
+    END;
+    IF @innobrim_lock = 0 THEN
+      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'another session is setting one of the two';
+    END IF;
+"""
+_UNLOCK = f"    {_RELEASE}\n"
+
+
+def set_global(bounds: Bounds, *, moves: bool) -> str:
+    """Return the procedure that sets C or M; with NULL for both it says what it lets through.
+
+    Neither variable is set past the other, so that no server changes the one that was not named: MySQL would
+    cut the new value, MariaDB would move the other one. Between that check and the SET another session could
+    change it. MySQL's cut stays within the bounds; where MariaDB would double M beyond them, a named lock
+    keeps the account's sessions apart. Not so in MySQL 5.6: a session has one such lock there, and the
+    daemon's is the writer's. A server that gives no named lock, as some builds in a Galera cluster, is
+    written to without it: only a lock that another session has is a reason to refuse. It is asked for by a
+    statement of its own, for such a build may refuse the very name as it reads the procedure.
+
+    Args:
+        bounds: what it lets through.
+        moves: the server moves one variable where the other is set past it, as MariaDB does.
+    """
+    opened, closed = (_LOCK, _UNLOCK) if moves else ("", "")
+    handler = _HANDLER if moves else ""
+    return f"""\
+CREATE DEFINER = {login(DEFINER_ACCOUNT)} PROCEDURE {SET_GLOBAL}(
+  IN variable_name VARCHAR(64), IN pages BIGINT UNSIGNED
+)
+  SQL SECURITY DEFINER
+  COMMENT 'InnoBrim writes through this; NULL, NULL: what it lets through'
+BEGIN
+  DECLARE lowest_max BIGINT UNSIGNED DEFAULT {bounds.lowest_io_capacity_max};
+  DECLARE highest_max BIGINT UNSIGNED DEFAULT {bounds.highest_io_capacity_max};
+  DECLARE lowest BIGINT UNSIGNED DEFAULT {CAPACITY_MINIMUM};
+  DECLARE highest BIGINT UNSIGNED DEFAULT {bounds.highest_io_capacity};
+  DECLARE refusal VARCHAR(128);
+{handler}  IF variable_name IS NULL AND pages IS NULL THEN
+    SELECT lowest_max, highest_max, highest;
+  ELSEIF variable_name = 'innodb_io_capacity_max' THEN
+{opened}    IF pages IS NULL OR pages NOT BETWEEN lowest_max AND highest_max THEN
+      SET refusal = CONCAT('innodb_io_capacity_max = ', COALESCE(pages, 'NULL'),
+        ': must be from ', lowest_max, ' to ', highest_max);
+      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = refusal;
+    ELSEIF pages < @@GLOBAL.innodb_io_capacity THEN
+      SET refusal = CONCAT('innodb_io_capacity_max = ', pages,
+        ': must not be below innodb_io_capacity, now ', @@GLOBAL.innodb_io_capacity);
+      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = refusal;
+    END IF;
+    SET GLOBAL innodb_io_capacity_max = pages;
+{closed}  ELSEIF variable_name = 'innodb_io_capacity' THEN
+{opened}    IF pages IS NULL OR pages NOT BETWEEN lowest AND highest THEN
+      SET refusal = CONCAT('innodb_io_capacity = ', COALESCE(pages, 'NULL'),
+        ': must be from ', lowest, ' to ', highest);
+      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = refusal;
+    ELSEIF pages > @@GLOBAL.innodb_io_capacity_max THEN
+      SET refusal = CONCAT('innodb_io_capacity = ', pages,
+        ': must not be above innodb_io_capacity_max, now ', @@GLOBAL.innodb_io_capacity_max);
+      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = refusal;
+    END IF;
+    SET GLOBAL innodb_io_capacity = pages;
+{closed}  ELSE
+    SIGNAL SQLSTATE '45000'
+      SET MESSAGE_TEXT = 'only innodb_io_capacity and innodb_io_capacity_max can be set';
+  END IF;
+END"""
+
+
+def set_low_water() -> str:
+    """Return the procedure that sets MariaDB's low-water mark of dirty pages, to 0 or to 0.001."""
+    return f"""\
+CREATE DEFINER = {login(DEFINER_ACCOUNT)} PROCEDURE {SET_LOW_WATER}(
+  IN above_zero TINYINT UNSIGNED
+)
+  SQL SECURITY DEFINER
+  COMMENT 'InnoBrim tries the other low-water mark through this: 0, or with 1 {percent(LOWEST_ABOVE_ZERO)}'
+BEGIN
+  IF above_zero = 1 THEN
+    SET GLOBAL {LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)};
+  ELSEIF above_zero = 0 THEN
+    SET GLOBAL {LOW_WATER_MARK} = 0;
+  ELSE
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'only 0 and 1 are taken';
+  END IF;
+END"""
+
+
+def enable_counters(counter_on: str) -> str:
+    """Return the procedure that turns the counters on; where all are on it leaves the error log alone.
+
+    Args:
+        counter_on: condition for a counter that is on.
+    """
+    return f"""\
+CREATE DEFINER = {login(DEFINER_ACCOUNT)} PROCEDURE {SCHEMA}.{ENABLES}()
+  READS SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'InnoBrim turns InnoDB counters on through this'
+BEGIN
+  IF EXISTS (
+    SELECT * FROM information_schema.innodb_metrics
+    WHERE subsystem IN ('log', 'recovery', 'buffer') AND NOT ({counter_on})
+  ) THEN
+    SET GLOBAL innodb_monitor_enable = 'module_log';
+    SET GLOBAL innodb_monitor_enable = 'module_buffer';
+  END IF;
+END"""

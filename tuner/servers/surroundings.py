@@ -1,21 +1,208 @@
-"""When the parts of the surroundings are asked for, and which answers stand.
+"""What else goes on in a server: replication, locks, clones, latency, and the recovery of its last start.
 
-A part that the account may not look at is left out; it never costs a reading. Where no answer comes the
-last one stands: a role is never made up from silence.
+Each part reads tables of the Performance Schema that an account may or may not look at. A part that it may
+not look at is left out; it never costs a reading. Where no answer comes the last one stands: a role is never
+made up from silence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pymysql
+from msgspec import Struct
 from msgspec.structs import replace
 from pymysql.constants import ER
 
-from tuner.servers.causes import CUT_SHORT, error_number
-from tuner.servers.connect import Session
-from tuner.servers.parts import PARTS, ROLE, Around, Part, ask
+from tuner.printable import printable
+from tuner.servers.failures import CUT_SHORT, error_number
 from tuner.servers.port import Unreachable
+from tuner.servers.session import Session, text, whole
+
+EPOCH_LAG = 1e9
+"""A lag beyond this, seconds, was counted from 1970: the source told no commit time."""
+
+PICOSECONDS = 1e12
+
+WRITES = (
+    *(f"statement/sql/{name}" for name in ("commit", "insert", "update", "delete", "replace", "execute_sql")),
+    "statement/com/Execute",
+)
+"""The events whose count and time stand for the server's latency.
+
+A prepared statement is counted as its execution, whatever it does: the server does not tell reads apart.
+"""
+
+Row = tuple[Any, Any]
+
+
+class Around(Struct, frozen=True):
+    """The answer; fields as in ``Sample``, as they stand where a part is not seen."""
+
+    replica: bool = False
+    replica_lag: float | None = None
+    group_role: str = ""
+    write_statements: int | None = None
+    write_time: float | None = None
+    cloning: bool = False
+    backup_locked: bool = False
+    read_locked: bool = False
+    role_known: bool = False
+
+
+class Part(Struct, frozen=True):
+    """One part of the surroundings.
+
+    Attributes:
+        statement: rows of name and two values, to be joined with those of other parts.
+        found: turns its rows, by name, into fields of ``Around``.
+        fields: the names of these.
+    """
+
+    statement: str
+    found: Callable[[Mapping[str, Row]], dict[str, Any]]
+    fields: tuple[str, ...]
+
+
+def _replica(rows: Mapping[str, Row]) -> dict[str, Any]:
+    channels, appliers = (counted(value) for value in rows["replica"])
+    lag = max(_number(rows[name][0]) for name in ("worker", "coordinator"))
+    return {
+        "replica": channels > 0,
+        "replica_lag": max(0.0, lag) if appliers and lag < EPOCH_LAG else None,
+    }
+
+
+def _group(rows: Mapping[str, Row]) -> dict[str, Any]:
+    return {"group_role": printable(text(rows["group"][0])) if "group" in rows else ""}
+
+
+def _latency(rows: Mapping[str, Row]) -> dict[str, Any]:
+    count, picoseconds = rows["latency"]
+    if count is None:
+        return {"write_statements": None, "write_time": None}
+    return {"write_statements": counted(count), "write_time": _number(picoseconds) / PICOSECONDS}
+
+
+def _clone(rows: Mapping[str, Row]) -> dict[str, Any]:
+    return {"cloning": counted(rows["clone"][0]) > 0}
+
+
+def _locks(rows: Mapping[str, Row]) -> dict[str, Any]:
+    """Return which locks are held; the table is empty, not absent, where the Performance Schema is off.
+
+    Raises:
+        ValueError: it is.
+    """
+    backup, read = rows["locks"]
+    return {"backup_locked": counted(backup) > 0, "read_locked": counted(read) > 0}
+
+
+def _lag(name: str, doing: str) -> str:
+    """Return the age of the oldest transaction that workers, or the coordinator, are at; 0 when idle."""
+    return (
+        f"SELECT '{name}', MAX(IF({doing}_TRANSACTION = '', 0,"
+        f" UNIX_TIMESTAMP() - UNIX_TIMESTAMP({doing}_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP))), NULL"
+        f" FROM performance_schema.replication_applier_status_by_{name} WHERE SERVICE_STATE = 'ON'"
+    )
+
+
+_EVENTS = ", ".join(repr(name) for name in WRITES)
+
+PARTS: Mapping[str, Part] = {
+    "replica": Part(
+        "SELECT 'replica', SUM(CHANNEL_NAME NOT LIKE 'group_replication%'), COUNT(*)"
+        " FROM performance_schema.replication_applier_status WHERE SERVICE_STATE = 'ON'"
+        f" UNION ALL {_lag('worker', 'APPLYING')} UNION ALL {_lag('coordinator', 'PROCESSING')}",
+        _replica,
+        ("replica", "replica_lag"),
+    ),
+    "group": Part(
+        "SELECT 'group', MEMBER_ROLE, NULL FROM performance_schema.replication_group_members"
+        " WHERE MEMBER_ID = @@GLOBAL.server_uuid AND MEMBER_STATE <> 'OFFLINE'",
+        _group,
+        ("group_role",),
+    ),
+    "latency": Part(
+        "SELECT 'latency', SUM(COUNT_STAR), SUM(SUM_TIMER_WAIT)"
+        " FROM performance_schema.events_statements_summary_global_by_event_name"
+        f" WHERE EVENT_NAME IN ({_EVENTS})",
+        _latency,
+        ("write_statements", "write_time"),
+    ),
+    "clone": Part(
+        "SELECT 'clone', COUNT(*), NULL FROM performance_schema.clone_status WHERE STATE = 'In Progress'",
+        _clone,
+        ("cloning",),
+    ),
+    "locks": Part(
+        "SELECT 'locks', IF(@@GLOBAL.performance_schema, SUM(OBJECT_TYPE = 'BACKUP LOCK'), 'off'),"
+        " SUM(OBJECT_TYPE = 'GLOBAL')"
+        " FROM performance_schema.metadata_locks WHERE OBJECT_TYPE IN ('BACKUP LOCK', 'GLOBAL')"
+        " AND LOCK_TYPE = 'SHARED' AND LOCK_DURATION = 'EXPLICIT' AND LOCK_STATUS = 'GRANTED'",
+        _locks,
+        ("backup_locked", "read_locked"),
+    ),
+}
+"""By the names that ``Facts.unseen`` uses."""
+
+
+def older_parts(replica: str) -> Mapping[str, Part]:
+    """Return what can be seen of servers that lack the tables of MySQL 8.0: an applier at work, and latency.
+
+    MySQL 5.6 and MariaDB say the first in a status variable; the lag would take SHOW SLAVE STATUS, and a
+    privilege more.
+
+    Args:
+        replica: statement for the row ``replica`` with how many appliers are at work.
+    """
+    return {"replica": Part(replica, _applying, ("replica", "replica_lag")), "latency": PARTS["latency"]}
+
+
+def slaves(name: str, on: str) -> str:
+    """Return the statement for how many appliers are at work by a status variable, with when it says so."""
+    return (
+        f"SELECT 'replica', SUM(variable_value {on}), NULL FROM information_schema.global_status"
+        f" WHERE variable_name = '{name}'"
+    )
+
+
+def _applying(rows: Mapping[str, Row]) -> dict[str, Any]:
+    return {"replica": counted(rows["replica"][0]) > 0, "replica_lag": None}
+
+
+ROLE = frozenset({"replica", "group"})
+"""The parts that tell the server's role: asked for until they answer."""
+
+
+def ask(session: Session, parts: Mapping[str, Part], names: Sequence[str]) -> dict[str, Any]:
+    """Return fields of ``Around``.
+
+    Raises:
+        Unreachable: nothing answers in time.
+        pymysql.MySQLError: the server refused, or gave an answer without sense.
+    """
+    rows = session.query(" UNION ALL ".join(parts[name].statement for name in names))
+    found: dict[str, Any] = {}
+    try:
+        by_name = {text(name): (first, second) for name, first, second in rows}
+        for name in names:
+            found |= parts[name].found(by_name)
+    except (KeyError, ValueError, TypeError, ArithmeticError) as error:
+        raise pymysql.DataError(0, f"unexpected answer: {error}") from error
+    return found
+
+
+def _number(value: object) -> float:
+    return 0.0 if value is None else float(text(value))
+
+
+def counted(value: object) -> int:
+    """Return a sum or a count; of no rows it is 0."""
+    return 0 if value is None else whole(value)
+
 
 SURROUNDINGS_SECONDS = 10.0
 """Between two looks at the surroundings; the last answer stands in between."""
@@ -169,3 +356,45 @@ class UndoWatch:
         if inactive < self._aside or now - self._since >= UNDO_SECONDS:
             self._aside = inactive
         return inactive > self._aside
+
+
+STARTED = "MY-013576"
+"""InnoDB initialization has started."""
+
+ENDED = "MY-013577"
+"""InnoDB initialization has ended."""
+
+CRASHED = ("MY-012551", "MY-012552")
+"""Not shut down normally; starting crash recovery. A clean start applies a batch of redo records, too."""
+
+CRASHED_LATER = "MY-010229"
+"""Starting XA crash recovery: comes after InnoDB's own."""
+
+_CODES = (STARTED, ENDED, *CRASHED, CRASHED_LATER)
+QUERY = (
+    "SELECT ERROR_CODE, UNIX_TIMESTAMP(LOGGED) FROM performance_schema.error_log WHERE ERROR_CODE IN "
+    f"({', '.join(repr(code) for code in _CODES)}) ORDER BY LOGGED DESC LIMIT 64"
+)
+
+
+def recovery_seconds(session: Session) -> float | None:
+    """Return the time of InnoDB's last start where that was a recovery; None where clean or not visible."""
+    with contextlib.suppress(Unreachable, pymysql.MySQLError, ValueError, TypeError, ArithmeticError):
+        rows = session.query(QUERY)
+        return last_recovery([(text(code), float(text(logged))) for code, logged in reversed(rows)])
+    return None
+
+
+def last_recovery(lines: Sequence[tuple[str, float]]) -> float | None:
+    """Return what the lines say of the last start, seconds.
+
+    Args:
+        lines: code and Unix time, oldest first.
+    """
+    starts = [at for at, (code, _) in enumerate(lines) if code == STARTED]
+    if not starts:
+        return None
+    last = lines[starts[-1] :]
+    ended = next((logged for code, logged in last if code == ENDED), None)
+    crashed = any(code in CRASHED or code == CRASHED_LATER for code, _ in last)
+    return ended - last[0][1] if ended is not None and crashed else None

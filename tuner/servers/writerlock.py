@@ -16,9 +16,9 @@ from pymysql.constants import ER
 from tuner.clock import Clock
 from tuner.printable import shortened
 from tuner.records import STRANGER
-from tuner.servers.causes import CUT_SHORT, error_number, in_words
-from tuner.servers.connect import Session, text, whole
+from tuner.servers.failures import CUT_SHORT, error_number, in_words
 from tuner.servers.port import Unreachable
+from tuner.servers.session import Session, text, whole
 
 WRITER_LOCK = "innobrim.writer"
 """Named lock that the one writing daemon holds; it is gone with its session."""

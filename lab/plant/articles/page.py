@@ -32,7 +32,7 @@ from lab.plant.articles.settings import (
 )
 from lab.plant.readings import watched
 from lab.scenarios import load_scenario
-from tuner.servers.limits import log_group_limits
+from tuner.servers.families.log_files import log_group_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from lab.plant.compare.counted import Counted, commit_cells, counted
 from lab.plant.parameters import DiskChange, DiskParameters, PlantParameters, ServerParameters
 from lab.plant.readings import watched
-from tuner.servers.limits import redo_limits
+from tuner.servers.families.redo_capacity import redo_limits
 
 
 class Row(NamedTuple):

@@ -13,7 +13,7 @@ from lab.servers.existing import DsnServer
 from lab.servers.spec import LabServerError
 from tests.factory import sample
 from tuner.records import Sample
-from tuner.servers.connect import Endpoint
+from tuner.servers.endpoint import Endpoint
 
 LIMIT = 20.0
 

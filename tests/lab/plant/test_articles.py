@@ -12,7 +12,7 @@ from lab.plant.articles import page, runs, settings
 from lab.plant.articles.__main__ import main
 from lab.plant.readings import watched
 from lab.scenarios import load_scenario
-from tuner.servers.limits import log_group_limits
+from tuner.servers.families.log_files import log_group_limits
 
 PAGE = Path(__file__).parents[3] / "docs" / "results" / "plant-seeds.md"
 

@@ -10,7 +10,7 @@ from lab.plant.parameters import LoadChange, LoadParameters, RedoChange
 from lab.plant.readings import watched
 from lab.plant.shrink import Shrink
 from tests.lab.plant.support import plant
-from tuner.servers.limits import redo_limits
+from tuner.servers.families.redo_capacity import redo_limits
 
 LARGE = 209_715_200
 SMALL = 67_108_864

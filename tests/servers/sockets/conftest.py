@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers.sockets.mysqld import Mysqld, endpoint
-from tuner.servers.connect import Session
+from tuner.servers.session import Session
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
+from tuner.servers.session import Session
 
 LIMIT = 0.3
 """Seconds that a connection or a statement may take in these tests."""

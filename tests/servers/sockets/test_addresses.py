@@ -13,8 +13,8 @@ import pytest
 from tests.servers.sockets.mysqld import LIMIT, PATIENCE, Mysqld, endpoint, refused
 from tuner.cli.options import endpoint as where_from
 from tuner.config.schema import Config, ServerSection
-from tuner.servers import sockets
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.endpoint import Endpoint
+from tuner.servers.session import Session
 
 
 def test_a_listener_that_never_greets_is_given_up_in_time(mysqld: Mysqld, session: Session) -> None:
@@ -127,7 +127,7 @@ def usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     places = tmp_path / "first" / "s", tmp_path / "second" / "s"
     for one in places:
         one.parent.mkdir(mode=0o755)
-    monkeypatch.setattr(sockets, "SOCKETS", tuple(map(str, places)))
+    monkeypatch.setattr("tuner.servers.endpoint.SOCKETS", tuple(map(str, places)))
     monkeypatch.delenv("MYSQL_UNIX_PORT", raising=False)
     return places
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.servers.sockets.mysqld import Mysqld, endpoint, refused
-from tuner.servers.connect import Session
-from tuner.servers.encryption import required
+from tuner.servers.endpoint import required
+from tuner.servers.session import Session
 
 ATTEMPTS = 3
 

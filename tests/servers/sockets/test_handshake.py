@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.servers.sockets.mysqld import CERTIFICATES, LIMIT, PASSWORD, Mysqld, refused, server_context
-from tuner.servers.connect import Endpoint, Session
-from tuner.servers.encryption import TlsDetails
+from tuner.servers.endpoint import Endpoint, TlsDetails
+from tuner.servers.session import Session
 
 CA = str(CERTIFICATES / "ca.crt")
 ANOTHER = str(CERTIFICATES / "other.crt")

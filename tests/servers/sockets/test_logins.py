@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from tests.servers.sockets.mysqld import PASSWORD, Mysqld, endpoint, refused
-from tuner.servers.connect import Session
+from tuner.servers.session import Session
 
 
 def test_a_refused_login_says_what_to_check(mysqld: Mysqld, session: Session) -> None:

@@ -22,7 +22,8 @@ from tests.servers.sockets.mysqld import (
     refused,
     server_context,
 )
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.endpoint import Endpoint
+from tuner.servers.session import Session
 
 CLEAR = ("mysql_clear_password", "dialog")
 SHA2 = ("caching_sha2_password", "sha256_password")

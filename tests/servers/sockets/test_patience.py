@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 
 from tests.servers.sockets.mysqld import Mysqld, endpoint, refused
-from tuner.servers.connect import Session
-from tuner.servers.patience import LONGEST, Patience
+from tuner.servers.session import LONGEST, Patience, Session
 
 MAX_CONNECT_ERRORS = 100
 """mysqld's default: so many interrupted connections in a row shut a whole host out."""

@@ -11,10 +11,11 @@ from tests.servers.sockets.mysqld import LIMIT, Mysqld, endpoint, refused
 from tuner.check import ANY_FIX, check
 from tuner.clock import SystemClock
 from tuner.records import Missed
-from tuner.servers.connect import Endpoint, Session
+from tuner.servers.endpoint import Endpoint
+from tuner.servers.failures import refusal
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
-from tuner.servers.refusals import refusal
+from tuner.servers.session import Session
 from tuner.settings import Settings
 
 DENIED = "Access denied for user 'innobrim'@'{}' (using password: YES)"

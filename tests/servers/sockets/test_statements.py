@@ -11,7 +11,7 @@ import pymysql
 import pytest
 
 from tests.servers.sockets.mysqld import LIMIT, PATIENCE, Answer, Mysqld, endpoint, refused
-from tuner.servers.connect import Session
+from tuner.servers.session import Session
 
 LOGIN_WAITS = 4
 """A login waits for the connection, the greeting, the taking of the password and its answer."""

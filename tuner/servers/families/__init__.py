@@ -1,1 +1,93 @@
-"""The families of servers, an adapter each."""
+"""Which family a server belongs to, by what it has and can do; pure. Each family is a module here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tuner.printable import printable
+from tuner.servers.adapter import FACTOR, VARIABLES, Adapter, Build, Family
+from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter
+from tuner.servers.families.mariadb import MariaDBAdapter
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
+from tuner.servers.port import Unsupported
+from tuner.servers.release import release_of, version_of
+
+FAMILIES: list[type[Adapter]] = [
+    MySQL56Adapter,
+    MySQL57Adapter,
+    MySQL80Adapter,
+    RedoCapacityAdapter,
+    MariaDBAdapter,
+]
+"""All of them; Percona Server is read as the MySQL that it is made of. A new one is its module and a line."""
+
+SUPPORTED = "supported are MySQL 5.6 to 9.x and 26.7, Percona Server 5.7 to 8.4 and MariaDB from 10.5.7 on"
+
+_ASKED = (
+    *VARIABLES,
+    "server_uuid",
+    "version",
+    "version_comment",
+    "hostname",
+    "port",
+    "datadir",
+    "basedir",
+    "innodb_page_size",
+    "innodb_read_only",
+    "innodb_redo_log_capacity",
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    FACTOR,
+    "innodb_max_dirty_pages_pct_lwm",
+    "innodb_thread_concurrency",
+    "aurora_version",
+    "performance_schema",
+)
+
+
+def asked() -> tuple[str, ...]:
+    """Return the variables that tell families apart, or that limits depend on."""
+    return (*_ASKED, *(name for one in FAMILIES for name in one.telling))
+
+
+def recognise(variables: Mapping[str, str]) -> Family:
+    """Return what a server is.
+
+    Args:
+        variables: those of ``asked`` that it has, by name.
+
+    Raises:
+        KeyError: one that all servers have is missing.
+        Unsupported: of no family that can be sampled; the message says why.
+    """
+    try:
+        version = version_of(variables["version"])
+    except ValueError as error:
+        raise Unsupported(f"the server says as its version what is none: {error}") from error
+    name = f"{printable(variables.get('version_comment', ''))} {version}".strip()
+    if "aurora_version" in variables:
+        raise Unsupported(
+            f"{name}: Aurora {printable(variables['aurora_version'])} flushes no pages "
+            "from the instance, so io_capacity has no effect"
+        )
+    build = Build(name.lower(), release_of(version), variables, provider(variables))
+    for one in FAMILIES:
+        if (family := one.recognise(build)) is not None:
+            return family
+    raise Unsupported(f"{name} is too old; {SUPPORTED}")
+
+
+def provider(variables: Mapping[str, str]) -> str:
+    """Return whose managed service this is, where that takes no SET GLOBAL of C and M; empty elsewhere."""
+    if variables.get("basedir", "").startswith("/rdsdbbin/"):
+        return "Amazon RDS"
+    version, comment = variables["version"].lower(), variables.get("version_comment", "").lower()
+    marks = set(re.split(r"[^a-z0-9]+", version))
+    if "google" in f"{version} {comment}":
+        return "Google Cloud SQL"
+    if "azure" in marks or "azure" in comment:
+        return "Azure Database for MySQL"
+    if ("cloud" in marks and "mariadb" not in f"{version} {comment}") or "enterprise - cloud" in comment:
+        return "MySQL HeatWave"
+    return ""

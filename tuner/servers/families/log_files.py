@@ -1,4 +1,16 @@
-"""MySQL and Percona Server before 8.0.30: ``innodb_log_file_size`` times ``innodb_log_files_in_group``."""
+"""MySQL and Percona Server before 8.0.30: ``innodb_log_file_size`` times ``innodb_log_files_in_group``.
+
+Limits of MySQL 5.6 and 5.7, and Percona Server 5.7: log/log0log.cc, ``log_group_get_capacity`` and
+``log_calc_max_ages``, the same arithmetic in 5.6.41 and 5.7.37. What these servers export is what they use.
+
+Limits of MySQL and Percona Server 8.0 before 8.0.30: log/log0chkp.cc, ``log_calc_max_ages``,
+``log_calc_concurrency_margin``, ``log_get_free_check_capacity`` and ``log_get_max_modified_age_async`` of
+8.0.27. As with later versions the exported counters are the raw values. 8.0.16 rounded none of them, and its
+flush law took no margin off.
+
+Of the surroundings MySQL 5.6 says in a status variable that an applier runs; its lag would take SHOW SLAVE
+STATUS, and a privilege more.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +20,169 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from tuner.servers.adapter import Adapter
-from tuner.servers.answers import MARGIN, Answers, first_mismatch, points
-from tuner.servers.families.older_parts import PARTS_56, PARTS_57, STARTED
-from tuner.servers.limits import LogGroupLimits, RedoLimits, log_group_limits, log_group_limits_5
-from tuner.servers.parts import PARTS
+from msgspec import Struct
+
+from tuner.servers.adapter import (
+    FACTOR,
+    MARGIN,
+    STARTED_BY_SCHEMA,
+    Adapter,
+    Answers,
+    Build,
+    Family,
+    first_mismatch,
+    points,
+)
+from tuner.servers.families.redo_capacity import (
+    BLOCK,
+    EXTRA_WRITER_PERCENT,
+    REDO_VARIABLE,
+    RedoLimits,
+    aligned,
+    payload_to_lsn,
+)
+from tuner.servers.surroundings import PARTS, older_parts, slaves
+
+FILE_HEADER = 2048
+"""``LOG_FILE_HDR_SIZE``, bytes of each file."""
+
+PAGES_PER_THREAD = 4
+"""``LOG_CHECKPOINT_FREE_PER_THREAD``, pages."""
+
+EXTRA_PAGES = 8
+"""``LOG_CHECKPOINT_EXTRA_FREE``, pages."""
+
+EXTRA_THREADS = 10
+"""Threads that room is kept for beside ``innodb_thread_concurrency``."""
+
+SAFETY_PAGES = 256 * PAGES_PER_THREAD
+"""Pages' worth of log that 8.0 never uses, or a tenth of the log where that is less."""
+
+
+SMALLEST_FILE = 4 * 1024 * 1024
+"""What 8.0 takes at least as ``innodb_log_file_size``, bytes."""
+
+
+class LogGroupLimits(Struct, frozen=True):
+    """All the limits that one log of MySQL 5.6 or 5.7 implies, bytes.
+
+    Attributes:
+        capacity: ``log_group_capacity``, what ``innodb_adaptive_flushing_lwm`` is a percentage of.
+        max_checkpoint_age: as ``SHOW ENGINE INNODB STATUS`` of Percona Server 5.7 says.
+    """
+
+    capacity: int
+    max_checkpoint_age: int
+
+    @property
+    def flush_limit(self) -> int:
+        """Return A, ``log_max_modified_age_async`` as exported."""
+        return self.max_checkpoint_age - self.max_checkpoint_age // 8
+
+    @property
+    def sync_point(self) -> int:
+        """Return the modified age above which writers wait for flushing, ``log_max_modified_age_sync``."""
+        return self.max_checkpoint_age - self.max_checkpoint_age // 16
+
+    @property
+    def checkpoint_target(self) -> int:
+        """Return the checkpoint age above which writers ask for a checkpoint and do not wait for it."""
+        return self.max_checkpoint_age - self.max_checkpoint_age // 32
+
+    @property
+    def stall_point(self) -> int:
+        """Return the checkpoint age above which writers wait for a checkpoint."""
+        return self.max_checkpoint_age
+
+    @property
+    def low_water_base(self) -> int:
+        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of."""
+        return self.capacity
+
+
+def kept_for(threads: int, *, page_size: int) -> int:
+    """Return the redo that room is kept for, bytes: statements of so many threads that are under way."""
+    return (PAGES_PER_THREAD * threads + EXTRA_PAGES) * page_size
+
+
+def margins_of_5(capacity: int, reserve: int, names: str) -> tuple[int, int]:
+    """Return the capacity and maximum checkpoint age of a log that MySQL 5 or MariaDB lays out.
+
+    Args:
+        capacity: bytes of log without its headers.
+        reserve: bytes kept for statements under way.
+        names: the settings that would have to be larger, for the error.
+
+    Raises:
+        ValueError: too small a log; no server starts with it.
+    """
+    usable = capacity - capacity // 10
+    if reserve >= usable // 2:
+        raise ValueError(
+            f"{usable} usable bytes of redo are too few, the server needs more than {2 * reserve}: {names}"
+        )
+    margin = usable - reserve
+    return usable, margin - margin // 10
+
+
+@lru_cache(maxsize=16)
+def log_group_limits_5(
+    file_size: int, files: int, *, page_size: int = 16_384, thread_concurrency: int = 0
+) -> LogGroupLimits:
+    """Return the limits of MySQL 5.6, 5.7 and Percona Server 5.7; they stay until a restart.
+
+    Args:
+        file_size: ``innodb_log_file_size``, bytes.
+        files: ``innodb_log_files_in_group``.
+        page_size: ``innodb_page_size``, bytes.
+        thread_concurrency: ``innodb_thread_concurrency``.
+
+    Raises:
+        ValueError: too small a log; no server starts with it.
+    """
+    reserve = kept_for(EXTRA_THREADS + thread_concurrency, page_size=page_size)
+    capacity, oldest = margins_of_5(
+        files * (file_size - FILE_HEADER), reserve, f"innodb_log_file_size is {file_size}, × {files} files"
+    )
+    return LogGroupLimits(capacity=capacity, max_checkpoint_age=oldest)
+
+
+@lru_cache(maxsize=16)
+def log_group_limits(
+    file_size: int, files: int, *, page_size: int = 16_384, thread_concurrency: int = 0
+) -> RedoLimits:
+    """Return the limits of MySQL and Percona Server 8.0 before 8.0.30; the files stay until a restart.
+
+    Args:
+        file_size: ``innodb_log_file_size``, bytes.
+        files: ``innodb_log_files_in_group``.
+        page_size: ``innodb_page_size``, bytes.
+        thread_concurrency: ``innodb_thread_concurrency``.
+
+    Raises:
+        ValueError: too small a log; no server starts with it.
+    """
+    if file_size < SMALLEST_FILE:
+        raise ValueError(f"innodb_log_file_size is {file_size}; the server's minimum is {SMALLEST_FILE}")
+    real = files * (file_size - FILE_HEADER)
+    safety = min(real // 10, SAFETY_PAGES * page_size)
+    writer = aligned(real - safety)
+    soft = writer - aligned(writer * EXTRA_WRITER_PERCENT // 100)
+    reserve = kept_for(EXTRA_THREADS + thread_concurrency, page_size=page_size)
+    margin = min(reserve + aligned(writer * EXTRA_WRITER_PERCENT // 100), _aligned_up(writer // 2))
+    return RedoLimits(
+        soft=soft,
+        raw_async=_aligned_up(soft - soft // 8),
+        raw_sync=_aligned_up(soft - soft // 16),
+        concurrency_margin=margin,
+        margin=payload_to_lsn(margin),
+    )
+
+
+def _aligned_up(value: int) -> int:
+    """Return the value rounded up to whole log blocks."""
+    return -(-value // BLOCK) * BLOCK
+
 
 THREADS = "innodb_thread_concurrency"
 MOST_THREADS = 1000
@@ -86,14 +256,13 @@ class LogFilesAdapter(Adapter):
             return COUNTED
         return (LSN, CHECKPOINT) if answers.keys() >= {LSN, CHECKPOINT} else ENGINE
 
-    def sizes(self, answers: Mapping[str, str]) -> tuple[int, int, int, int]:
-        """Return what the limits depend on."""
-        return (
-            int(answers["innodb_log_file_size"]),
-            int(answers["innodb_log_files_in_group"]),
-            self.page_size,
-            int(answers[THREADS]),
-        )
+    def files(self, answers: Mapping[str, str]) -> tuple[int, int]:
+        """Return the size of a log file, bytes, and how many there are."""
+        return int(answers["innodb_log_file_size"]), int(answers["innodb_log_files_in_group"])
+
+    def rest(self, answers: Mapping[str, str]) -> dict[str, int]:
+        """Return what else the limits depend on."""
+        return {"page_size": self.page_size, "thread_concurrency": int(answers[THREADS])}
 
 
 class MySQL57Adapter(LogFilesAdapter):
@@ -103,14 +272,24 @@ class MySQL57Adapter(LogFilesAdapter):
     ``log_checkpoint`` and ``log_checkpoint_margin``).
     """
 
+    title = "MySQL 5.7"
     checkpoints: ClassVar = {"flush_order_lag": 0, "sync_stalls": True}
     names_setters = False
-    parts = PARTS_57
+    parts = older_parts(
+        "SELECT 'replica', COUNT(*), NULL FROM performance_schema.replication_applier_status"
+        " WHERE SERVICE_STATE = 'ON' AND CHANNEL_NAME NOT LIKE 'group_replication%'"
+    )
     percona_laws: ClassVar = {"legacy": "legacy-57", "high_checkpoint": "high_checkpoint-57"}
+
+    @classmethod
+    def recognise(cls, build: Build) -> Family | None:
+        """Return what a server of that series is."""
+        old = (5, 7) <= build.release < (8, 0) and not build.is_mariadb
+        return cls.of_mysql(build, "SUPER") if old else None
 
     def limits_of(self, answers: Mapping[str, str]) -> LogGroupLimits:
         """Return the limits that file size and number of files imply."""
-        return _limits_5(*self.sizes(answers))
+        return log_group_limits_5(*self.files(answers), **self.rest(answers))
 
     def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
         """Return what the counters must say: what the server uses."""
@@ -144,12 +323,19 @@ class MySQL57Adapter(LogFilesAdapter):
 class MySQL56Adapter(MySQL57Adapter):
     """MySQL 5.6."""
 
-    parts = PARTS_56
+    title = "MySQL 5.6"
+    parts = older_parts(slaves("SLAVE_RUNNING", "= 'ON'"))
     own_law = "legacy-56"
     percona_ages = ()
-    started = STARTED
+    started = STARTED_BY_SCHEMA
     lru = "buffer_LRU_batch_total_pages"
     by_age = None
+
+    @classmethod
+    def recognise(cls, build: Build) -> Family | None:
+        """Return what a server of that series is; Percona Server's is not supported."""
+        known = FACTOR not in build.variables and not build.is_mariadb
+        return cls.of_mysql(build, "SUPER") if known and (5, 6) <= build.release < (5, 7) else None
 
 
 class MySQL80Adapter(LogFilesAdapter):
@@ -159,6 +345,7 @@ class MySQL80Adapter(LogFilesAdapter):
     restart (log/log0chkp.cc, ``log_increase_concurrency_margin``); seen where the counter was on by then.
     """
 
+    title = "MySQL 8.0 before 8.0.30"
     parts = PARTS
     surroundings = "replication, locks, clones and latency"
     percona_laws: ClassVar = {"legacy": "legacy-whole", "high_checkpoint": "high_checkpoint-whole"}
@@ -167,21 +354,17 @@ class MySQL80Adapter(LogFilesAdapter):
     further = (MARGIN,)
     limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", MARGIN)
 
+    @classmethod
+    def recognise(cls, build: Build) -> Family | None:
+        """Return what a server of that series is that has no variable for the whole redo log yet."""
+        early = build.release >= (8, 0) and REDO_VARIABLE not in build.variables and not build.is_mariadb
+        return cls.of_mysql(build) if early else None
+
     def limits_of(self, answers: Mapping[str, str]) -> RedoLimits:
         """Return the limits that file size and number of files imply, with the margin where that is seen."""
-        return _limits_80(*self.sizes(answers)).grown(int(answers.get(MARGIN, 0)))
+        return log_group_limits(*self.files(answers), **self.rest(answers)).grown(int(answers.get(MARGIN, 0)))
 
     def exported_by(self, answers: Mapping[str, str]) -> tuple[int, ...]:
         """Return what the counters must say: the raw values, with no margin taken off."""
         limits = self.limits_of(answers)
         return limits.raw_async, limits.raw_sync, limits.concurrency_margin
-
-
-@lru_cache(maxsize=16)
-def _limits_5(size: int, files: int, page_size: int, thread_concurrency: int) -> LogGroupLimits:
-    return log_group_limits_5(size, files, page_size=page_size, thread_concurrency=thread_concurrency)
-
-
-@lru_cache(maxsize=16)
-def _limits_80(size: int, files: int, page_size: int, thread_concurrency: int) -> RedoLimits:
-    return log_group_limits(size, files, page_size=page_size, thread_concurrency=thread_concurrency)

@@ -1,4 +1,9 @@
-"""MySQL and Percona Server from 8.0.30 on: those that have ``innodb_redo_log_capacity``."""
+"""MySQL and Percona Server from 8.0.30 on: those that have ``innodb_redo_log_capacity``.
+
+Limits: log/log0files_capacity.cc, include/log0constants.h and log_calc_concurrency_margin, the same
+arithmetic in 8.0.44, 8.4.8 and 9.7.2. The exported counters ``log_max_modified_age_async`` and ``_sync`` are
+the raw values: what the flush law and the sync trigger really use is smaller by the margin.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,134 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tuner.servers.adapter import Adapter
-from tuner.servers.answers import MARGIN, Answers, first_mismatch, points
-from tuner.servers.limits import RedoLimits, redo_limits
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, first_mismatch, points
+
+REDO_VARIABLE = "innodb_redo_log_capacity"
+FILES = 32
+FILE_HEADER = 2048
+FLUSH_ORDER_LAG = 2 * 1024 * 1024
+BLOCK = 512
+BLOCK_PAYLOAD = 496
+WRITER_SAFETY = 131_072
+EXTRA_WRITER_PERCENT = 5
+MARGIN_CAP_PERCENT = 50
+
+
+class RedoLimits(Struct, frozen=True):
+    """All the limits that one redo capacity implies, bytes.
+
+    Attributes:
+        soft: logical capacity left to users and margins.
+        raw_async: ``log_max_modified_age_async`` as exported.
+        raw_sync: ``log_max_modified_age_sync`` as exported.
+        concurrency_margin: ``log_concurrency_margin`` as exported (payload bytes).
+        margin: the same in LSN bytes.
+    """
+
+    soft: int
+    raw_async: int
+    raw_sync: int
+    concurrency_margin: int
+    margin: int
+
+    def grown(self, margin: int) -> RedoLimits:
+        """Return the limits with a larger margin, payload bytes, where the server has come to one."""
+        if margin <= self.concurrency_margin:
+            return self
+        return replace(self, concurrency_margin=margin, margin=payload_to_lsn(margin))
+
+    @property
+    def flush_limit(self) -> int:
+        """Return A, the age that the flush law divides by."""
+        return aligned(self.raw_async - self.margin)
+
+    @property
+    def sync_point(self) -> int:
+        """Return the modified age above which sync flushing starts.
+
+        ``log_sync_flush_lsn`` compares the LSN available for a checkpoint, which stays the flush
+        order lag behind the oldest modification.
+        """
+        return self.raw_sync - self.margin - FLUSH_ORDER_LAG
+
+    @property
+    def stall_point(self) -> int:
+        """Return the checkpoint age above which writers wait (the free-check capacity)."""
+        return aligned(self.soft - self.margin)
+
+    @property
+    def low_water_base(self) -> int:
+        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of: the free-check capacity."""
+        return self.stall_point
+
+
+def aligned(value: int) -> int:
+    """Return the value rounded down to whole log blocks."""
+    return value - value % BLOCK
+
+
+def payload_to_lsn(payload: int) -> int:
+    """Return the LSN bytes that so many payload bytes take up (log_translate_sn_to_lsn)."""
+    return payload // BLOCK_PAYLOAD * BLOCK + payload % BLOCK_PAYLOAD + (BLOCK - BLOCK_PAYLOAD - 4)
+
+
+def lsn_to_payload(lsn: int) -> int:
+    """Return the payload bytes of so many LSN bytes in whole blocks (log_translate_lsn_to_sn)."""
+    return lsn // BLOCK * BLOCK_PAYLOAD
+
+
+@lru_cache(maxsize=16)
+def redo_limits(capacity: int, *, page_size: int = 16_384, thread_concurrency: int = 0) -> RedoLimits:
+    """Return the limits for a redo capacity in force.
+
+    Args:
+        capacity: ``Innodb_redo_log_capacity_resized``, bytes.
+        page_size: ``innodb_page_size``, bytes.
+        thread_concurrency: ``innodb_thread_concurrency``.
+
+    Raises:
+        ValueError: a capacity that no server accepts.
+    """
+    return logical_limits(
+        logical_capacity(capacity), page_size=page_size, thread_concurrency=thread_concurrency
+    )
+
+
+def logical_capacity(capacity: int) -> int:
+    """Return the bytes of log that a redo capacity leaves the log writer, its hard logical capacity.
+
+    Raises:
+        ValueError: a capacity that no server accepts.
+    """
+    if capacity < 8 * 1024 * 1024:
+        raise ValueError(f"redo capacity is {capacity} bytes; the server's minimum is 8388608")
+    file = capacity // FILES
+    return aligned(file * (FILES - 2) - (FILES - 1) * FILE_HEADER - WRITER_SAFETY - file // 10)
+
+
+def logical_limits(hard: int, *, page_size: int = 16_384, thread_concurrency: int = 0) -> RedoLimits:
+    """Return the limits for a hard logical capacity, bytes; while a log shrinks that is no capacity's."""
+    soft = aligned(hard * (100 - EXTRA_WRITER_PERCENT) // 100)
+    concurrency_margin = min(
+        aligned(4 * page_size * (thread_concurrency + 10) + 4096 + soft * EXTRA_WRITER_PERCENT // 100),
+        lsn_to_payload(aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100)),
+    )
+    return RedoLimits(
+        soft=soft,
+        raw_async=aligned(soft - soft // 8),
+        raw_sync=aligned(soft - soft // 16),
+        concurrency_margin=concurrency_margin,
+        margin=payload_to_lsn(concurrency_margin),
+    )
 
 
 class RedoCapacityAdapter(Adapter):
     """MySQL 8.0.30 to 9.x, Percona Server 8.0.30 to 8.4."""
 
+    title = "MySQL from 8.0.30 on"
     variables = ("innodb_thread_concurrency",)
     status = (
         "Innodb_redo_log_capacity_resized",
@@ -28,7 +153,7 @@ class RedoCapacityAdapter(Adapter):
         "Innodb_undo_tablespaces_active",
         "Innodb_undo_tablespaces_total",
     )
-    redo_variable = "innodb_redo_log_capacity"
+    redo_variable = REDO_VARIABLE
     redo_dynamic = True
     surroundings = "replication, locks, clones and latency"
     oldest = "log_lsn_buf_pool_oldest_approx"
@@ -36,12 +161,22 @@ class RedoCapacityAdapter(Adapter):
     limit_counters = ("log_max_modified_age_async", "log_max_modified_age_sync", MARGIN)
     limit_status = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_%'"
 
+    @classmethod
+    def recognise(cls, build: Build) -> Family | None:
+        """Return what a server is that has one variable for its redo log."""
+        named = REDO_VARIABLE in build.variables and not build.is_mariadb
+        return cls.of_mysql(build) if named else None
+
     def limits_mismatch(self, exported: Mapping[str, str]) -> str:
         """Compare our limit arithmetic with the server's own values; they say nothing during a resize."""
         if exported.get("Innodb_redo_log_resize_status", "OK") != "OK":
             return ""
         capacity = int(exported["Innodb_redo_log_capacity_resized"])
-        ours = _limits(capacity, self.page_size, int(exported["innodb_thread_concurrency"]))
+        ours = redo_limits(
+            capacity,
+            page_size=self.page_size,
+            thread_concurrency=int(exported["innodb_thread_concurrency"]),
+        )
         computed = (ours.raw_async, ours.raw_sync, ours.concurrency_margin)
         return first_mismatch(
             exported,
@@ -56,7 +191,11 @@ class RedoCapacityAdapter(Adapter):
     def redo(self, answers: Answers) -> dict[str, Any]:
         """Return what the answers say of the redo log and its limits."""
         capacity = int(answers["Innodb_redo_log_capacity_resized"])
-        limits = _limits(capacity, self.page_size, int(answers["innodb_thread_concurrency"]))
+        limits = redo_limits(
+            capacity,
+            page_size=self.page_size,
+            thread_concurrency=int(answers["innodb_thread_concurrency"]),
+        )
         return {
             "redo_capacity": capacity,
             "redo_logical_size": int(answers["Innodb_redo_log_logical_size"]),
@@ -68,8 +207,3 @@ class RedoCapacityAdapter(Adapter):
     def ages(self, answers: Answers) -> tuple[int, int]:
         """Return the current LSN and that of the last checkpoint where the counters are off."""
         return int(answers["Innodb_redo_log_current_lsn"]), int(answers["Innodb_redo_log_checkpoint_lsn"])
-
-
-@lru_cache(maxsize=16)
-def _limits(capacity: int, page_size: int, thread_concurrency: int) -> RedoLimits:
-    return redo_limits(capacity, page_size=page_size, thread_concurrency=thread_concurrency)

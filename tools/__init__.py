@@ -1,0 +1,1 @@
+"""What makes the reference pages and the manual; not in the wheel."""

@@ -1,0 +1,295 @@
+"""One MySQL connection with a limit on every wait."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+
+from tuner.servers.driver import RESOLVER, DriverConnection, Resolver
+from tuner.servers.endpoint import Endpoint, context_of, located
+from tuner.servers.failures import LOST, cause, error_number, is_refusal, unanswered
+from tuner.servers.port import Unreachable
+from tuner.servers.release import release_of
+
+IDLE_SECONDS = 15
+"""Session ``wait_timeout``: a session whose client vanished is gone, with its locks, after this."""
+
+LOCK_SECONDS = 2
+"""Session ``lock_wait_timeout``: no metadata lock holds a sample up for longer."""
+
+UPTIME_SLACK = 1.5
+"""Seconds that a server's uptime, which it counts in whole seconds, may lie below its session's age."""
+
+EXECUTION_TIME = (5, 7, 8)
+"""The release from which on MySQL ends a SELECT that takes too long."""
+
+_WHOLE = re.compile(r"([0-9]{1,20})(\.[0-9]{1,30})?")
+"""A number as servers write sums and counts; what has an exponent can be longer than any memory."""
+
+
+SHORTEST = 1.0
+LONGEST = 16.0
+"""Bounds of the wait between two attempts, seconds.
+
+mysqld counts connections that end before the login and, after ``max_connect_errors`` (100) in a row, refuses
+every client of that host until somebody empties its host cache. One that hangs counts them all when it wakes
+up. At this pace that takes it half an hour.
+"""
+
+
+class Patience:
+    """Waits longer from one interrupted connection to the next: not at all, then 1, 2, 4, … seconds."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Be ready to try at once; ``now`` is a monotonic clock, seconds."""
+        self._now = now
+        self._wait = 0.0
+        self._until = float("-inf")
+
+    @property
+    def over(self) -> bool:
+        """Tell whether another attempt may be made now."""
+        return self._now() >= self._until
+
+    def interrupted(self) -> None:
+        """Note a connection that was open and ended before the login was answered."""
+        self._until = self._now() + self._wait
+        self._wait = min(LONGEST, max(SHORTEST, 2.0 * self._wait))
+
+    def answered(self) -> None:
+        """Note an answer, or a refusal that counts for nothing: the next attempt may come at once."""
+        self._wait, self._until = 0.0, float("-inf")
+
+
+def text(value: object) -> str:
+    """Return what the driver gave, which is str, bytes or a number, as text."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def whole(value: object) -> int:
+    """Return a number that the driver gave as a whole one, its fraction cut off.
+
+    Raises:
+        ValueError: it is none that a server says.
+    """
+    found = _WHOLE.fullmatch(said := text(value))
+    if found is None:
+        raise ValueError(f"{said[:25]!r} is no whole number of at most 20 digits")
+    return int(found[1])
+
+
+def answered(connection: DriverConnection, statement: str) -> Sequence[tuple[Any, ...]]:
+    """Run one statement and return its rows.
+
+    Raises:
+        pymysql.MySQLError: the server refused, or the connection broke.
+        Exception: whatever the driver fails with at an answer that is none.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def session_limits(version: str, timeout: float) -> str:
+    """Return the statement that limits what a session may wait for, as far as this server can.
+
+    Args:
+        version: as the server's greeting says.
+        timeout: seconds for each statement.
+    """
+    limits = f"SET SESSION wait_timeout = {IDLE_SECONDS}, SESSION lock_wait_timeout = {LOCK_SECONDS}"
+    if "MariaDB" in version:
+        return f"{limits}, SESSION max_statement_time = {timeout:g}"
+    if release_of(version) >= EXECUTION_TIME:
+        return f"{limits}, SESSION max_execution_time = {int(timeout * 1000)}"
+    return limits
+
+
+class Session:
+    """A connection that is opened when needed and dropped at the first sign of trouble.
+
+    Attributes:
+        opened: how many connections there have been.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        resolver: Resolver = RESOLVER,
+        beat: Callable[[float], None] | None = None,
+    ) -> None:
+        """Connect with the first statement.
+
+        Args:
+            endpoint: where the server is.
+            now: a monotonic clock, seconds.
+            resolver: finds its host.
+            beat: told before each wait for the server how long that may take, seconds; must never block.
+        """
+        self.endpoint = endpoint
+        self._beat = beat or (lambda _: None)
+        self._resolver = resolver
+        self._now = now
+        self._connected_at = now()
+        self._patience = Patience(now)
+        self._silence: Unreachable | None = None
+        self._connection: DriverConnection | None = None
+        self._lost: tuple[int, float] | None = None
+        self.opened = 0
+
+    @property
+    def current(self) -> object | None:
+        """Return what tells this connection from the next one; None without a connection."""
+        return self._connection
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Run one statement and return its rows.
+
+        Raises:
+            Unreachable: no connection, or no answer in time; the next call connects again.
+            pymysql.MySQLError: the server refused the statement; the connection stays.
+        """
+        connection = self._connection or self._connect()
+        self._beat(self.endpoint.timeout)
+        try:
+            return answered(connection, statement)
+        except Exception as error:  # whatever the driver fails with at an answer that is none
+            if connection.open and isinstance(error, pymysql.MySQLError) and is_refusal(error):
+                raise
+            self.drop()
+            raise Unreachable(f"{self.endpoint}: {unanswered(error)}") from error
+
+    def pairs(self, statement: str) -> dict[str, str]:
+        """Run one statement whose rows are a name and a value each; raises what ``query`` raises."""
+        return {text(name): text(value) for name, value in self.query(statement)}
+
+    def drop(self) -> None:
+        """Forget the connection without talking to the server; the next one ends it there."""
+        if self._connection is not None:
+            number = int(self._connection.thread_id())  # type: ignore[no-untyped-call] # the driver is untyped
+            self._lost = number, self._connected_at
+            close = getattr(self._connection, "_force_close")  # noqa: B009 - close() would wait for a dead peer
+            with contextlib.suppress(pymysql.MySQLError, OSError):
+                close()
+        self._connection = None
+
+    def close(self) -> None:
+        """Say goodbye and close; never raises."""
+        if self._connection is not None:
+            with contextlib.suppress(pymysql.MySQLError, OSError):
+                self._connection.close()
+        self._connection = None
+
+    def _connect(self) -> DriverConnection:
+        if self._silence is not None and not self._patience.over:
+            raise Unreachable(self._silence.message, self._silence.fix)
+        endpoint = self.endpoint
+        connection: DriverConnection | None = None
+        try:
+            endpoint = self.endpoint = located(endpoint)
+            connection = opened(endpoint, endpoint.timeout, resolver=self._resolver, beat=self._beat)
+            connection.connect()
+            self._beat(endpoint.timeout)
+            version = connection.get_server_info()  # type: ignore[no-untyped-call] # the driver is untyped
+            answered(connection, session_limits(version, endpoint.timeout))
+        except Unreachable:
+            raise
+        except Exception as error:  # whatever the driver fails with at an answer that is none
+            found, fix = cause(endpoint, connection, error)
+            failure = Unreachable(f"{endpoint}: {found}", fix)
+            self._silence = failure if _interrupted(connection, error) else None
+            if self._silence is None:
+                self._patience.answered()
+            else:
+                self._patience.interrupted()
+            raise failure from error
+        self._connection, self._silence = connection, None
+        self.opened += 1
+        self._connected_at = self._now()
+        self._patience.answered()
+        self._end_lost(connection)
+        return connection
+
+    def _end_lost(self, connection: DriverConnection) -> None:
+        """End our own earlier session, which may still hold locks on the server.
+
+        A server that has started since gave its number to somebody else.
+        """
+        if self._lost is None:
+            return
+        (lost, since), self._lost = self._lost, None
+
+        def ask(statement: str) -> Sequence[tuple[Any, ...]]:
+            self._beat(self.endpoint.timeout)
+            return answered(connection, statement)
+
+        with contextlib.suppress(Exception):  # a lost session ends by itself, after IDLE_SECONDS
+            if not ask(
+                f"SELECT 1 FROM information_schema.processlist WHERE id = {lost}"
+                " AND user = SUBSTRING_INDEX(USER(), '@', 1)"
+                " AND id <> CONNECTION_ID()"
+            ):
+                return
+            uptime = ask("SHOW GLOBAL STATUS LIKE 'Uptime'")
+            if float(uptime[0][1]) + UPTIME_SLACK >= self._now() - since:
+                ask(f"KILL {lost}")
+
+
+def _interrupted(connection: Connection[Any] | None, error: Exception) -> bool:
+    """Tell whether a connection was open and ended before the server answered the login."""
+    connected = connection is not None and connection.host_info != "Not connected"
+    return connected and error_number(error) in {0, LOST}
+
+
+def opened(
+    endpoint: Endpoint,
+    timeout: float,
+    *,
+    connect_timeout: float | None = None,
+    resolver: Resolver = RESOLVER,
+    beat: Callable[[float], None] = lambda _: None,
+) -> DriverConnection:
+    """Return a connection that is still to connect; each of its waits is bounded.
+
+    Args:
+        endpoint: where to, and as whom.
+        timeout: seconds for each read and write.
+        connect_timeout: seconds for finding the host and connecting; as long as ``timeout`` where it is None.
+        resolver: finds the host.
+        beat: told before each wait while connecting how long that may take, seconds.
+
+    Raises:
+        Unreachable: a file for the encryption cannot be read, or no socket is there.
+    """
+    endpoint = located(endpoint)
+    encryption = context_of(endpoint)
+    preferred = endpoint.tls == "preferred"
+    return DriverConnection(
+        resolver=resolver,
+        beat=beat,
+        preferred=encryption if preferred else None,
+        unix_socket=endpoint.socket,
+        host=endpoint.host,
+        port=endpoint.port,
+        user=endpoint.user,
+        password=endpoint.password.encode("utf-8", "surrogateescape"),
+        connect_timeout=timeout if connect_timeout is None else connect_timeout,
+        read_timeout=timeout,
+        write_timeout=timeout,
+        autocommit=True,
+        charset="utf8mb4",
+        program_name="innobrim",
+        ssl=None if preferred else encryption,
+        ssl_disabled=endpoint.tls == "off" or endpoint.socket is not None,
+        server_public_key=endpoint.public_key.encode() or None,
+        defer_connect=True,
+    )
