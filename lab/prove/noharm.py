@@ -73,6 +73,9 @@ ABLATIONS = (
     Ablation("band widened by the load's unrest", "policies.cascade", "STIRRING", 0.0),
     Ablation("lowest M for a load that may surge", "tuner.core.floor", "FLOOR", 0),
     Ablation("headroom for bursts", "tuner.core.bursts", "Bursts.expected", lambda *_, **__: 0.0),
+    Ablation(
+        "the sawtooth as it was seen", "tuner.core.sawtooth", "Sawtooth.seconds", lambda _, known: known
+    ),
     Ablation("hurry of an emergency", "tuner.core.emergency", "MOST_HURRY", 1.0),
 )
 

@@ -8,16 +8,16 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import command
 from tuner.core.floor import CALM_SECONDS, FLOOR, HIGHEST, floor
+from tuner.core.sawtooth import SURGE_SECONDS, Sawtooth
 from tuner.core.state import State
-from tuner.core.surges import SURGE_SECONDS, Surges
 
-CALM = Surges(at=10_000.0, since=9_000.0 - CALM_SECONDS)
+CALM = Sawtooth(at=10_000.0, since=9_000.0 - CALM_SECONDS)
 
 
-def watched(bench: Bench, surges: Surges, **settings: object) -> State:
+def watched(bench: Bench, sawtooth: Sawtooth, **settings: object) -> State:
     """Return the loop's state after it has seen so much of the checkpoint age."""
     state = bench.state
-    return replace(state, surges=surges, settings=replace(state.settings, **settings))
+    return replace(state, sawtooth=sawtooth, settings=replace(state.settings, **settings))
 
 
 def dirtying(state: State, rate: float, *, ratio: float = 0.6) -> State:
@@ -54,9 +54,9 @@ def test_m_does_not_creep_after_the_floor(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "seen", [Surges(), replace(CALM, since=9_500.0), replace(CALM, surged=9_000.0)], ids=str
+    "seen", [Sawtooth(), replace(CALM, since=9_500.0), replace(CALM, surged=9_000.0)], ids=str
 )
-def test_a_load_that_may_surge_keeps_the_floor(bench: Bench, seen: Surges) -> None:
+def test_a_load_that_may_surge_keeps_the_floor(bench: Bench, seen: Sawtooth) -> None:
     """Not watched for long enough, or a surge within hours: M stays where the way up is short."""
     assert floor(watched(bench, seen), 400) == FLOOR
 
@@ -71,7 +71,7 @@ def test_an_expected_burst_keeps_the_floor(bench: Bench) -> None:
 
 def test_a_person_and_a_fixed_m_know_no_floor(bench: Bench) -> None:
     """Who names an M gets it, whatever the load is like."""
-    assert floor(watched(bench, Surges(), policy="fixed"), 400) == 0
+    assert floor(watched(bench, Sawtooth(), policy="fixed"), 400) == 0
     bench.turn(command("override", value=120, ttl=60.0))
 
     assert bench.server.capacity.io_capacity_max == 120

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import ACTIVE, SAVED
-from tuner.core.floor import CALM_SECONDS
+from tuner.core.sawtooth import SPAN_SECONDS
 from tuner.records import DecisionKind
 
 SELDOM = replace(ACTIVE, stale_seconds=25.0, emergency_seconds=20.0)
@@ -33,14 +33,14 @@ def test_the_rates_are_known_at_every_interval(interval: float) -> None:
 
 
 @pytest.mark.parametrize("interval", [1.0, 9.0, 10.0])
-def test_surges_are_watched_for_at_every_interval(interval: float) -> None:
+def test_the_teeth_of_the_checkpoint_age_are_watched_at_every_interval(interval: float) -> None:
     """A calm is as long as the readings that saw it, also where a tick comes a little late."""
     bench = Bench(SELDOM)
     late = itertools.cycle(JITTER)
-    while bench.server.now < 2.0 * CALM_SECONDS + 30.0:
+    while bench.server.now < 2.0 * SPAN_SECONDS:
         bench.turn(seconds=interval + next(late))
 
-    assert bench.state.surges.calm_seconds > CALM_SECONDS
+    assert bench.state.sawtooth.calm_seconds > SPAN_SECONDS
 
 
 @pytest.mark.parametrize("away", [15, 18, 20])
@@ -58,4 +58,4 @@ def test_an_outage_is_no_interval(away: int) -> None:
     assert parked.estimate is not None
     assert parked.estimate.redo_rate == pytest.approx(2e6, rel=0.05)
     assert parked.decision.kind is DecisionKind.PARK
-    assert bench.state.surges.calm_seconds <= 1.0
+    assert bench.state.sawtooth.calm_seconds <= 1.0

@@ -40,7 +40,7 @@ def floor(state: State, current: int) -> int:
     found, last = state.estimate, state.estimator.last
     if state.settings.policy == "fixed" or found is None or last is None:
         return 0
-    calm = state.surges.calm_seconds >= CALM_SECONDS
+    calm = state.sawtooth.calm_seconds >= CALM_SECONDS
     if not calm or found.burst_bytes > BURSTS * last.flush_limit:
         return FLOOR
     demand = found.redo_rate * found.new_density

@@ -18,7 +18,7 @@ from tuner.core.noharm import Guard
 from tuner.core.occurrences import Occurrences
 from tuner.core.purse import Purse
 from tuner.core.relief import Relief
-from tuner.core.surges import Surges
+from tuner.core.sawtooth import Sawtooth
 from tuner.core.trends import MeanRates, Trends
 from tuner.core.trialstate import Trials
 from tuner.core.unanswered import Unanswered
@@ -218,7 +218,7 @@ class State(Struct, frozen=True):
     set_point_source: str = ""
     caution: Caution = Caution()
     announced: Announced = Announced()
-    surges: Surges = Surges()
+    sawtooth: Sawtooth = Sawtooth()
     relief: Relief = Relief()
     unanswered: Unanswered = Unanswered()
     noharm: Guard = Guard()

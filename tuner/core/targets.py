@@ -20,8 +20,8 @@ from tuner.core.mark import arrival
 from tuner.core.overlay import configured
 from tuner.core.plan import gain
 from tuner.core.role import role_of
+from tuner.core.sawtooth import Sawtooth
 from tuner.core.state import State
-from tuner.core.surges import Surges
 from tuner.core.window import telling, warm
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
 from tuner.settings import Settings
@@ -43,7 +43,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         return state, []
     asking = winners(state.schedule)
     whose = {name: asking[effect].who for name, effect in scheduled.BUDGETS.items() if effect in asking}
-    state = replace(state, surges=_surges(state, sample))
+    state = replace(state, sawtooth=_sawtooth(state, sample))
     headroom = headroom_of(state, sample, found)
     settings = scheduled.settings_of(state.settings, state.schedule)
     law = law_of(state)
@@ -201,7 +201,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         burst_bytes=max(found.burst_bytes, state.relief.return_bytes(now=sample.monotonic)),
         max_checkpoint_age_ratio=state.settings.max_checkpoint_age_ratio,
         flush_order_lag=state.facts.flush_order_lag,
-        sawtooth_seconds=state.facts.sawtooth_seconds,
+        sawtooth_seconds=state.sawtooth.seconds(state.facts.sawtooth_seconds),
         sync_stalls=state.facts.sync_stalls and sample.sync_point > sample.flush_limit,
         combining_exponent=state.estimator.load.curve.combining_exponent,
         emergency_seconds=state.settings.emergency_seconds,
@@ -209,10 +209,12 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
     )
 
 
-def _surges(state: State, sample: Sample) -> Surges:
-    """Return what is known of the load's surges, with this reading."""
-    return state.surges.see(
+def _sawtooth(state: State, sample: Sample) -> Sawtooth:
+    """Return what is known of the checkpoint age's peaks, with this reading."""
+    return state.sawtooth.see(
         now=sample.monotonic,
+        lag=float(sample.checkpoint_age - sample.modified_age - state.facts.flush_order_lag),
+        redo_rate=state.estimator.trends.rate_mean,
         checkpoint_age=float(sample.checkpoint_age),
         allowed=state.settings.max_checkpoint_age_ratio * sample.redo_capacity,
     )
