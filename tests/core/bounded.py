@@ -16,7 +16,7 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
     """See that the set-point is above no bound, a person's neither but where persons come first."""
     settings, set_point = after.settings, after.set_point
     assert set_point is not None
-    assert 0.2 <= set_point <= 1.0
+    assert 0.2 <= set_point <= max(1.0, reading.sync_point / reading.flush_limit)
     if not LAWS[after.facts.flush_law].authority:
         assert set_point == 1.0, "not where the age rests whatever M"
         return

@@ -90,6 +90,19 @@ def test_what_is_measured_counts_on_every_server() -> None:
     assert lagging.highest_lag == 30 * MEBIBYTE
 
 
+def test_alarm_and_highest_give_way_to_where_the_baseline_holds_a_steady_load() -> None:
+    """What rests beyond them with the settings found rests there with ours: only the headroom is kept."""
+    large = with_(max_checkpoint_age_ratio=0.6, redo_rate=100_000.0)
+    beyond = large._replace(baseline=1.2, steady=True)
+    room = (CALM.sync_point - 4.0 * 100_000.0) / CALM.flush_limit - STEADY_NOISE
+
+    assert highest_ratio(beyond, {}) == (pytest.approx(room), "headroom")
+    assert highest_ratio(beyond._replace(baseline=0.9), {})[0] == pytest.approx(0.9)
+    assert highest_ratio(beyond, {"recovery": 0.5}) == (0.5, "recovery")
+    assert highest_ratio(beyond._replace(steady=False), {}) == highest_ratio(large, {})
+    assert highest_ratio(beyond._replace(sync_stalls=True), {})[0] < 0.93
+
+
 def test_no_load_pushes_it_below_the_lowest() -> None:
     """However bursty the load, the set-point stays where the flush law still has something to say."""
     assert highest_ratio(with_(burst_bytes=1e12), {})[0] == LOWEST

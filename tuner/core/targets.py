@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from tuner.core.sawtooth import Sawtooth
 from tuner.core.state import State
 from tuner.core.window import telling, warm
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
-from tuner.settings import Settings
+from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
 
 
 def home_of(state: State, current: Capacity) -> int:
@@ -69,7 +70,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     wanted, source = preferred
     if wish is None and wanted > law.highest:
         wanted, source = law.highest, "flush_law"
-    cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
+    cap = settings.max_replica_set_point if role_of(sample) == "replica" else math.inf
     if cap < wanted:
         wanted, source = cap, "role"
     arrives = arrival(state, now=now)
@@ -186,6 +187,7 @@ def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
 
 def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
     """Return what load, server and alarm leave of the age."""
+    asked = state.settings.max_checkpoint_age_ratio < HIGHEST_CHECKPOINT_AGE_RATIO
     resting = rate_at_rest(
         redo_rate=found.redo_rate,
         flush_rate=found.flush_rate,
@@ -206,6 +208,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         combining_exponent=state.estimator.load.curve.combining_exponent,
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
+        baseline=0.0 if asked else baseline_ratio(state, sample, found),
     )
 
 
