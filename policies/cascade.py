@@ -25,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from policies.calm import Calm
 from policies.equilibrium import Equilibrium
 from policies.flushlaw import FlushLaw
 from policies.saving import Saving, apart
@@ -66,8 +67,11 @@ HOLD_GAIN = 0.5
 STEADY_GAIN = 0.9
 """The same under a load that has been steady for long."""
 
+TRIM_GAIN = 0.8
+"""Share of what is left that is taken out then: a mean of minutes is no noise."""
+
 WORTH_SHIFT = 0.012
-"""Difference in ln M for which a set-point that was moved on purpose is worth a write."""
+"""Difference in ln M for which a set-point that was moved on purpose, or a trim, is worth a write."""
 
 LEAST_COMBINING = 0.3
 """Write combining that is reckoned with at least; bounds the settling time and the gain."""
@@ -87,6 +91,7 @@ class CascadeState:
         unrest: how R wanders by itself since the landing.
         rest: M to land with that was asked for last, pages/s; 0 before the first.
         shift: what ln M has to move by still, as the set-point was moved on purpose.
+        calm: since the last write has shown what it does.
         saving: what is remembered while changes are scarce.
         equilibrium: what the load shows, averaged.
     """
@@ -100,6 +105,7 @@ class CascadeState:
     unrest: Unrest = field(default_factory=Unrest)
     rest: float = 0.0
     shift: float = 0.0
+    calm: Calm = field(default_factory=Calm)
     saving: Saving = field(default_factory=Saving)
     equilibrium: Equilibrium = field(default_factory=Equilibrium)
 
@@ -160,6 +166,7 @@ class Cascade:
             landing=False,
             land_from=now + SETTLED_SECONDS,
             mean_error=0.0,
+            calm=Calm(),
             saving=replace(state.saving, at=now),
         )
 
@@ -203,8 +210,10 @@ class Cascade:
         if state.landed_at is None:
             return after(landed_at=now, mean_error=error, unrest=Unrest.begun(rate))
         elapsed, lasted = max(0.0, now - state.at), now - state.landed_at
+        quiet = _since_change(state, now) >= settling
+        calm = state.calm.follow(situation.age_ratio, elapsed) if quiet else Calm()
         mean = state.mean_error + min(1.0, elapsed / (MEAN_SHARE * settling)) * (error - state.mean_error)
-        after = partial(after, mean_error=mean)
+        after = partial(after, calm=calm, mean_error=mean)
         if not situation.learns:
             return after()
         unrest = state.unrest.follow(rate, elapsed=elapsed, lasted=lasted)
@@ -264,6 +273,10 @@ class Cascade:
         band = max(least, CALM * unrest)
         lasting = abs(mean) > band and error * mean > 0 and abs(error) > least
         act = lasting and since >= settling
+        if not act:
+            trim = self._move(situation, TRIM_GAIN, state.calm.error(situation.set_point, settling, band))
+            if abs(trim) > WORTH_SHIFT:
+                return Proposal(current * math.exp(trim), terms | {"move": trim})
         share = STEADY_GAIN if situation.steady else HOLD_GAIN
         move = self._move(situation, share, mean)
         return Proposal(current * math.exp(move), terms | {"move": move}, act=act)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies import bayes, cascade, pace, pid, probe, saving, travel, unrest
+from policies import bayes, calm, cascade, pace, pid, probe, saving, travel, unrest
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ CATALOGUE: tuple[About, ...] = (
         constants=(
             Constant("BAND", travel.BAND, "", "mean error in the age ratio that is left alone"),
             Constant("HOLD_GAIN", cascade.HOLD_GAIN, "", "share of that error one write takes out"),
+            Constant("TRIM_SETTLINGS", calm.TRIM_SETTLINGS, "", "settling times until a mean trims M"),
             Constant("SETTLING_SHARE", cascade.SETTLING_SHARE, "", "time constants that a write is given"),
             Constant("LOW", travel.LOW, "", "so far below the set-point it travels instead of holding"),
             Constant("HIGH", travel.HIGH, "", "the same above it, or from the sync point on"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.calm import TRIM_SETTLINGS
 from policies.cascade import Cascade
 from policies.flushlaw import LEGACY
 from policies.pid import Pid
@@ -59,6 +60,23 @@ def test_holding_inside_the_band_writes_nothing() -> None:
     inside = 0.8 + 0.9 * BAND
 
     assert not held(age=inside * A, age_ahead=inside * A).act
+
+
+@pytest.mark.parametrize(("off", "sign"), [(0.025, 1.0), (-0.025, -1.0)])
+def test_a_small_error_that_stays_for_long_is_taken_out_in_one_write(off: float, sign: float) -> None:
+    """Inside the band M is left alone for minutes; the mean of many minutes is worth one write against it."""
+    state, wrote = LAW.start(), []
+    ratio, m = 0.8 + off, 450
+    for second in range(1800):
+        seen = situation(now=1000.0 + second, age=ratio * A, age_ahead=ratio * A, io_capacity_max=m)
+        state, wanted = LAW.propose(state, seen)
+        if wanted.act:
+            m, ratio = round(wanted.io_capacity_max), 0.8
+            state = LAW.wrote(state, m)
+            wrote.append((second, m))
+
+    assert [sign * (one - 450) > 0 for _, one in wrote] == [True]
+    assert wrote[0][0] >= (1.0 + TRIM_SETTLINGS) * 0.9 * wanted.terms["settling"]
 
 
 @pytest.mark.parametrize(("ratio", "sign"), [(0.86, 1.0), (0.74, -1.0)])
