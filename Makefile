@@ -2,9 +2,9 @@
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing;
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
 # make check     what needs neither server nor browser, side by side
-# make prove     the long measurements; PART=hold|surge|recovery|soak|load|bench|policies|no-harm|hostile|mutants|audit|all,
-#                RESUME=1 goes on where it stopped; PART=bench SUITE=contenders: an hour of one suite, the same again goes on
-#                with it; PART=policies: an hour of every policy on the simulated server, which goes on by itself as well, as does
+# make prove     the long measurements, an hour at a time, gone on with by the same command;
+#                PART=hold|surge|recovery|soak|load|bench|policies|no-harm|hostile|mutants|audit|all;
+#                PART=bench SUITE=contenders: an hour of one suite; PART=policies SUITE=hour: of one on the simulated server;
 #                PART=mutants: small changes in guards, gate, tokens and restore, and whether a test notices them;
 #                PART=hostile: a daemon beside a server that answers oddly, for an hour;
 #                PART=audit: known vulnerabilities in the lock files; exit 1 where there are some, 3 where none was asked
@@ -56,7 +56,7 @@ test: servers lint
 	$(BIN)/pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
 prove: setup $(if $(filter policies no-harm hostile mutants audit,$(PART)),,servers)
-	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(if $(RESUME),--resume) $(ARGS)
+	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(ARGS)
 
 results: setup
 	$(BIN)/python -m lab.results $(ARGS)

@@ -16,10 +16,8 @@ from typing import Literal
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from api.problems import ApiError
-from api.refusals import Refusal
-from api.register import FIRST_FILE, Role
-from api.tokens import Tokens
+from api.problems import ApiError, Refusal
+from api.tokens import FIRST_FILE, Role, Tokens
 
 Transport = Literal["tcp", "unix"]
 

@@ -27,8 +27,7 @@ from api.limits import (
     Turns,
     peer_in,
 )
-from api.problems import ApiError, defect
-from api.refusals import Refusal, Refusals
+from api.problems import ApiError, Refusal, Refusals, defect
 
 _LOG = logging.getLogger("innobrim.api")
 

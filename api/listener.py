@@ -31,8 +31,8 @@ from api.limits import (
     Rate,
     peer_of,
 )
+from api.problems import Refusal
 from api.protocol import Connection
-from api.refusals import Refusal
 
 _REST_SECONDS = 1.0
 """After a connection that could not be accepted, for want of file descriptors."""

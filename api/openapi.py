@@ -1,61 +1,49 @@
-"""The OpenAPI document: schemas from the records themselves, problems on every route."""
+"""The OpenAPI document, from the routes and the models that they name, and a page made from it.
+
+The page has no script and asks no other host, so that it works offline.
+"""
 
 from __future__ import annotations
 
-import threading
+import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Response
 from fastapi.openapi.utils import get_openapi
+from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from msgspec import Struct
 
 from api.access import role_for
-from api.bodies import DrainBody, ModeBody, OverrideBody, ReasonBody, SettingsBody
-from api.changes import Change
-from api.examples import example_of
-from api.messages import MESSAGES
 from api.problems import MEDIA_TYPE, PROBLEMS, Problem
-from api.register import Role
-from api.status import Status
-from api.views import Advice, Decisions, Events, HistoryAnswer, Policies
-from api.vitals import Health
-from tuner.config.schema import Config
+from api.tokens import Role
 
 DESCRIPTION = (
     "Watch and steer the loop that holds InnoDB's uncheckpointed bytes. Over TCP a change needs a token with "
     "the role operate, and reading none on loopback; over the unix socket the file's permission is enough."
 )
-SCHEMAS: tuple[type[Struct], ...] = (
-    Status,
-    Change,
-    Events,
-    Decisions,
-    HistoryAnswer,
-    Advice,
-    Policies,
-    *MESSAGES.values(),
-    Health,
-    Problem,
-    Config,
-    ModeBody,
-    OverrideBody,
-    DrainBody,
-    SettingsBody,
-    ReasonBody,
-)
+EVERYWHERE = ("cross-origin", "too-slow", "foreign-host", "header", "too-many", "internal", "busy")
+"""Problems that any request can end in, before its route is asked."""
 
 Responses = dict[int | str, dict[str, Any]]
 
+_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token that innobrim token make has printed, or the one in the file token of the state "
+    "directory. Not needed over the unix socket.",
+}
+_named: dict[str, type[Struct]] = {}
+"""Every model that a route names."""
+
 
 def reference(model: type[Struct]) -> dict[str, str]:
-    """Return the reference to a model's schema."""
+    """Return the reference to a model's schema, which the document then has."""
+    _named[model.__name__] = model
     return {"$ref": f"#/components/schemas/{model.__name__}"}
-
-
-EVERYWHERE = ("cross-origin", "too-slow", "foreign-host", "header", "too-many", "internal", "busy")
-"""Problems that any request can end in, before its route is asked."""
 
 
 def answers(model: type[Struct], description: str, *problems: str) -> Responses:
@@ -64,11 +52,71 @@ def answers(model: type[Struct], description: str, *problems: str) -> Responses:
         200: {"description": description, "content": {"application/json": {"schema": reference(model)}}}
     }
     for name in problems:
-        add_problem(found, name)
+        _add_problem(found, name)
     return found
 
 
-def add_problem(answers: Responses, name: str, key: Callable[[int], int | str] = int) -> None:
+def takes(model: type[Struct], example: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    """Return the extra of a route that takes a body."""
+    return {
+        "requestBody": {
+            "required": required,
+            "content": {"application/json": {"schema": reference(model), "example": example}},
+        }
+    }
+
+
+def documentation_routes(app: FastAPI) -> APIRouter:
+    """Return ``/openapi.json`` and ``/docs``, each made when it is first asked for and kept."""
+    routes = APIRouter()
+
+    @functools.cache
+    def document() -> bytes:
+        return msgspec.json.encode(build(app))
+
+    @functools.cache
+    def page() -> str:
+        return render(msgspec.json.decode(document()))
+
+    @routes.get("/openapi.json", include_in_schema=False)
+    async def openapi_json() -> Response:
+        """Return the OpenAPI document."""
+        return Response(document(), media_type="application/json")
+
+    @routes.get("/docs", include_in_schema=False)
+    async def documentation_page() -> Response:
+        """Return the document as a page for people."""
+        return Response(page(), media_type="text/html", headers={"Content-Security-Policy": _POLICY})
+
+    return routes
+
+
+def build(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    document = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    for path, methods in document["paths"].items():
+        for method, route in methods.items():
+            _guard(method, path, route)
+    _, schemas = msgspec.json.schema_components(_named.values(), ref_template="#/components/schemas/{name}")
+    document["components"] = {"schemas": schemas, "securitySchemes": {"token": _TOKEN}}
+    return document
+
+
+def render(document: dict[str, Any]) -> str:
+    """Return an OpenAPI document as one page of HTML."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("docs.html.j2").render(document=document, problems=PROBLEMS)
+
+
+def _add_problem(answers: Responses, name: str, key: Callable[[int], int | str] = int) -> None:
     """Add a problem to a route's answers; several may have the same status.
 
     Args:
@@ -86,17 +134,7 @@ def add_problem(answers: Responses, name: str, key: Callable[[int], int | str] =
         shown[name] = {"value": msgspec.to_builtins(example)}
 
 
-def takes(model: type[Struct], example: dict[str, Any], *, required: bool) -> dict[str, Any]:
-    """Return the extra of a route that takes a body."""
-    return {
-        "requestBody": {
-            "required": required,
-            "content": {"application/json": {"schema": reference(model), "example": example}},
-        }
-    }
-
-
-def guard(method: str, path: str, route: dict[str, Any]) -> None:
+def _guard(method: str, path: str, route: dict[str, Any]) -> None:
     """Add to a route what the gate in front of it answers, and what it asks for."""
     needed = role_for(method.upper(), path)
     problems = list(EVERYWHERE)
@@ -106,48 +144,4 @@ def guard(method: str, path: str, route: dict[str, Any]) -> None:
     if needed is Role.OPERATE:
         problems.append("forbidden")
     for name in problems:
-        add_problem(route["responses"], name, str)
-    for answer in route["responses"].values():
-        for content in answer.get("content", {}).values():
-            name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
-            example = example_of(name) if name else None
-            if example is not None:
-                content["example"] = example
-
-
-class Document:
-    """The OpenAPI document, built when it is first asked for and kept as bytes."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-        self._lock = threading.Lock()
-        self._encoded: bytes | None = None
-
-    def encoded(self) -> bytes:
-        """Return the document as JSON."""
-        with self._lock:
-            if self._encoded is None:
-                self._encoded = msgspec.json.encode(self.build())
-            return self._encoded
-
-    def build(self) -> dict[str, Any]:
-        """Return the document; a new one each time."""
-        app = self._app
-        document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        for path, methods in document.get("paths", {}).items():
-            for method, route in methods.items():
-                guard(method, path, route)
-        _, schemas = msgspec.json.schema_components(SCHEMAS, ref_template="#/components/schemas/{name}")
-        components = document.setdefault("components", {})
-        components["schemas"] = schemas
-        components["securitySchemes"] = {
-            "token": {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "A token that innobrim token make has printed, or the one in the file token "
-                "of the state directory. Not needed over the unix socket.",
-            }
-        }
-        return document
+        _add_problem(route["responses"], name, str)

@@ -46,12 +46,12 @@ def page_routes() -> APIRouter:
     """Return the page and its files."""
     routes = APIRouter()
 
-    @routes.get("/")
+    @routes.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
         """Return the page."""
         return _answer(request, "index.html")
 
-    @routes.get("/static/{name:path}")
+    @routes.get("/static/{name:path}", include_in_schema=False)
     async def static(request: Request, name: str) -> Response:
         """Return a file of the page."""
         return _answer(request, name)

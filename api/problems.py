@@ -1,8 +1,9 @@
-"""Errors as RFC 9457 problem details: what is wrong, with which value, and what would be right."""
+"""Errors as RFC 9457 problem details, and the count of what was turned away, by reason."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
@@ -10,8 +11,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
-
-from api.refusals import Refusal
+from starlette.routing import Match
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -42,6 +42,43 @@ PROBLEMS: dict[str, tuple[int, str, str]] = {
 """Status, title and meaning of each kind of problem."""
 
 _BY_STATUS = {status: name for name, (status, _, _) in PROBLEMS.items()}
+
+
+class Refusal(StrEnum):
+    """Why a request or a connection was turned away before anything was done for it."""
+
+    NO_TOKEN = "no_token"  # noqa: S105 - why a request is refused, no secret
+    UNKNOWN_TOKEN = "unknown_token"  # noqa: S105 - the same
+    EXPIRED_TOKEN = "expired_token"  # noqa: S105 - the same
+    ROLE = "role"
+    HOST = "host"
+    ORIGIN = "origin"
+    RATE = "rate"
+    BUSY = "busy"
+    CONNECTIONS = "connections"
+    STREAMS = "streams"
+    BODY = "body"
+    HEADER = "header"
+    SLOW = "slow"
+    MALFORMED = "malformed"
+    TLS = "tls"
+
+
+class Refusals:
+    """How often each reason came."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = dict.fromkeys(Refusal, 0)
+
+    def note(self, why: Refusal | None) -> None:
+        """Count one; None is an error of another kind."""
+        if why is not None:
+            self._counts[why] += 1
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Return every reason with its count."""
+        return self._counts
 
 
 class FieldProblem(Struct, frozen=True):
@@ -141,8 +178,9 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     name = _BY_STATUS.get(error.status_code, "internal")
     headers = dict(error.headers or {})
     if "Allow" in headers:  # the router names the methods of the path's first route alone
-        methods = request.app.state.methods.get(request.url.path)  # none for a path that is a pattern
-        headers["Allow"] = ", ".join(sorted(methods)) if methods else headers["Allow"]
+        matching = (one for one in request.app.routes if one.matches(request.scope)[0] is not Match.NONE)
+        methods = set().union(*(one.methods for one in matching))
+        headers["Allow"] = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
     detail = f"{request.method} {request.url.path}: {PROBLEMS[name][1].lower()}"
     if "Allow" in headers:
         detail += f"; allowed: {headers['Allow']}"

@@ -21,8 +21,7 @@ from api.limits import (
     STALLED_SECONDS,
     peer_of,
 )
-from api.problems import MEDIA_TYPE, ApiError
-from api.refusals import Refusal
+from api.problems import MEDIA_TYPE, ApiError, Refusal
 
 LOOK_SECONDS = 1.0
 """A connection is looked at so often; the time limits are that coarse."""

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from api.limits import CONNECTIONS
 from api.listener import Listener
-from api.refusals import Refusal
+from api.problems import Refusal
 from api.sockets import ApiServerError, UnixSocket, tcp_socket
 from api.tls import Certificate
 from tuner.board import ApiFailure

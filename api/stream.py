@@ -21,17 +21,23 @@ from msgspec import Struct
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from api.about import About
 from api.gate import asks_for_head, cut
 from api.limits import is_of_this_machine, peer_in
-from api.messages import MESSAGES, StreamGap, StreamTick, tick_of
+from api.models import DecisionAt, NumberedEvent, StreamGap, StreamTick
 from api.openapi import Responses, answers, reference
-from api.problems import ApiError, FieldProblem, validation_error
-from api.refusals import Refusal, Refusals
-from api.timeline import differs
-from api.views import DecisionAt, NumberedEvent
+from api.problems import ApiError, FieldProblem, Refusal, Refusals, validation_error
+from api.read import differs
+from api.views import tick_of
 from tuner.board import RING_TICKS, Board, NumberedEvents
 from tuner.records import Decision, TickRecord
+
+MESSAGES: dict[str, type[Struct]] = {
+    "tick": StreamTick,
+    "event": NumberedEvent,
+    "decision": DecisionAt,
+    "gap": StreamGap,
+}
+"""What each name of a message carries as data."""
 
 LARGEST_NUMBER_OF_STREAMS = 64
 STREAMS_OF_THIS_MACHINE = 50
@@ -278,7 +284,7 @@ class EventStream(StreamingResponse):
 
 def stream_routes(streams: Streams) -> APIRouter:
     """Return ``GET /stream``."""
-    routes = APIRouter(tags=["read"])
+    routes = APIRouter(prefix="/v1", tags=["read"])
 
     @routes.get("/stream", responses=_DOCUMENTED, response_class=Response)
     async def stream(
@@ -291,11 +297,6 @@ def stream_routes(streams: Streams) -> APIRouter:
         return EventStream(streams, streams.messages(*streams.place(last_event_id)))
 
     return routes
-
-
-def streams_of(board: Board, about: About, refusals: Refusals) -> Streams:
-    """Return the streams of a daemon."""
-    return Streams(board, about.run, refusals)
 
 
 def _message(name: str, data: Struct, *, message_id: str | None = None) -> bytes:

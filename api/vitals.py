@@ -1,17 +1,23 @@
-"""Whether the loop lives and whether it sees its server; what the process costs. No SQL anywhere."""
+"""The daemon as the API sees it: what it is, whether its loop lives, what it costs. No SQL anywhere."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from api.about import About
+from api.models import Health, Process
 from tuner.board import Board
 from tuner.clock import Beat
 from tuner.config.checks import worst_tick_seconds
+from tuner.config.schema import Config
 from tuner.records import HoldCode, Lifecycle, Sample
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 STARTUP_SECONDS = 15.0
 """How long the first tick, or an attempt to reach the server before it, may take."""
@@ -23,28 +29,40 @@ LEAST_SILENCE = 1.0
 """No interval is so short that a busy machine's scheduler makes a loop dead, seconds."""
 
 
-class Health(Struct, frozen=True):
-    """The answer of a probe."""
-
-    ok: Annotated[bool, Meta(description="the probe's answer")]
-    reason: Annotated[str, Meta(description="why, in words")]
-    tick_age_seconds: Annotated[
-        float | None, Meta(description="seconds since the last sign of life; none before the first")
-    ]
-    limit_seconds: Annotated[
-        float, Meta(description="after so long without a sign of life the loop is dead, in what it does now")
-    ]
+def resident_bytes() -> int:
+    """Return this process's resident memory, bytes; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
-class Process(Struct, frozen=True):
-    """The daemon itself."""
+@dataclass(frozen=True, slots=True)
+class About:
+    """The daemon as the API describes it.
 
-    version: Annotated[str, Meta(description="InnoBrim's version")]
-    started: Annotated[float, Meta(description="when the daemon started, Unix time")]
-    interval: Annotated[float, Meta(description="seconds between two ticks")]
-    resident_bytes: Annotated[int, Meta(description="resident memory, bytes")]
-    cpu_seconds: Annotated[float, Meta(description="processor time since the process started, seconds")]
-    core_share: Annotated[float, Meta(description="share of one core since the first tick, 0 to 1")]
+    Attributes:
+        version: of InnoBrim.
+        interval: seconds between two ticks.
+        started: when the daemon started, Unix time.
+        configuration: returns the configuration in force; it holds no secret.
+        resident_bytes: returns the daemon's resident memory, bytes.
+        cpu_seconds: returns the processor time spent so far, seconds.
+        monotonic: the clock that liveness is measured on, seconds.
+    """
+
+    version: str
+    interval: float
+    started: float
+    configuration: Callable[[], Config]
+    resident_bytes: Callable[[], int] = resident_bytes
+    cpu_seconds: Callable[[], float] = time.process_time
+    monotonic: Callable[[], float] = time.monotonic
+
+    @property
+    def run(self) -> str:
+        """Return this run's name, hexadecimal: ticks and events are numbered anew in each."""
+        return f"{int(self.started * 1000):x}"
 
 
 class Vitals:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lab.plant.endless import Endless
+from lab.plant.engine import Endless
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
 from lab.scenarios.caps import caps_of

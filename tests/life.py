@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from tests.bench import FakeServer
 from tuner.board import Board
-from tuner.config.errors import ConfigError
-from tuner.config.schema import Config, DaemonSection
+from tuner.config.schema import Config, ConfigError, DaemonSection
 from tuner.core.state import State
 from tuner.daemon import Api, Daemon
 from tuner.records import (

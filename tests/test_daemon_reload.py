@@ -14,8 +14,7 @@ from tests.bench import FakeServer
 from tests.life import ORIGINALS, Life
 from tuner.board import Board
 from tuner.clock import SystemClock
-from tuner.config.errors import ConfigError
-from tuner.config.schema import ApiSection, Config, DaemonSection, ScheduleTable
+from tuner.config.schema import ApiSection, Config, ConfigError, DaemonSection, ScheduleTable
 from tuner.daemon import Daemon
 from tuner.settings import Mode, Settings
 from tuner.systemd import Notifier

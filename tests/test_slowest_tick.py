@@ -8,8 +8,7 @@ from typing import Any, Self
 import pymysql
 import pytest
 
-from tests.servers.scripted import COUNTERS, Scripted
-from tests.servers.test_detect import VARIABLES
+from tests.servers.scripted import BUILD, COUNTERS, Scripted
 from tuner.clock import SystemClock
 from tuner.config.checks import (
     CONNECTS_OF_A_TICK,
@@ -65,7 +64,7 @@ class Wire:
         if self.hangs and asked == [self.hangs]:
             raise pymysql.OperationalError(LOST, "Lost connection to MySQL server during query (timed out)")
         if "SHOW GLOBAL VARIABLES" in statement:
-            return list(VARIABLES.items())
+            return list(BUILD.items())
         if "SELECT name, status = 'enabled'" in statement:
             return STATES
         if "Uptime'" in statement and "UNIX_TIMESTAMP" in statement:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from api.metrics import MetricsPage
-from api.refusals import Refusals
+from api.problems import Refusals
 from api.vitals import Vitals
 from tests.api import factory
 from tests.bench import FakeServer

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from api.metrics import MetricsPage
-from api.refusals import Refusals
+from api.problems import Refusals
 from api.vitals import Vitals
 from tests.api import factory
 from tests.life import Life

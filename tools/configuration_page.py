@@ -20,9 +20,9 @@ from tuner.config.keys import (
     SECTION_TYPES,
     Key,
 )
+from tuner.config.load import DEFAULT_PATH
 from tuner.config.schedule import REQUIRED
 from tuner.config.schema import ScheduleTable
-from tuner.config.tomlfile import DEFAULT_PATH
 from tuner.servers.endpoint import SOCKETS
 
 _INTRODUCTION = f"""\

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import click
 
 from tuner.cli.main import cli
+from tuner.config.load import DEFAULT_PATH
 from tuner.config.schema import DaemonSection
-from tuner.config.tomlfile import DEFAULT_PATH
 from tuner.version import program_version
 
 EXITS = (

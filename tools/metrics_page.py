@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from api.metric_table import (
-    FIELD_METRICS,
-    PROCESS_METRICS,
-    STATE_METRICS,
-    WINDOW_METRICS,
-    StateMetric,
-)
+from api.metrics import FIELD_METRICS, PROCESS_METRICS, STATE_METRICS, WINDOW_METRICS, StateMetric
 
 _INTRODUCTION = """\
 # Metrics

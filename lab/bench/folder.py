@@ -117,7 +117,7 @@ def begin(
         part.replace(directory / name)
     except OSError as error:
         raise PlanError(f"{directory}: cannot be written: {os.strerror(error.errno or 0)}") from error
-    return opened or Ledger(directory / ROWS, resume=True)
+    return opened or Ledger(directory / ROWS)
 
 
 def go_on(directory: Path) -> tuple[Asked, Ledger]:
@@ -136,7 +136,7 @@ def go_on(directory: Path) -> tuple[Asked, Ledger]:
         raise PlanError(f"{directory / ASKED}: {in_words(str(error), Asked)}") from error
     check(asked.plans, str(directory / ASKED))
     try:
-        ledger = Ledger(directory / ROWS, resume=True)
+        ledger = Ledger(directory / ROWS)
     except ValueError as error:
         raise PlanError(f"{error}; without that line its row is measured again") from error
     digest = asked.suite.digest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,17 +23,13 @@ class Ledger:
         self,
         path: Path,
         *,
-        resume: bool,
-        aside: Path = Path(".cache/prove"),
         stray: Stray | None = None,
         fault: Fault = _none,
     ) -> None:
-        """Open; without ``resume`` an older file is kept under ``aside``.
+        """Open, with the rows that are there.
 
         Args:
             path: the file.
-            resume: go on with its rows.
-            aside: directory of older files.
             stray: as for ``numbered_rows``; a line that is left out stays in the file.
             fault: the same.
 
@@ -42,9 +37,6 @@ class Ledger:
             ValueError: as ``numbered_rows``.
         """
         self._path = path
-        if not resume and path.exists():
-            aside.mkdir(parents=True, exist_ok=True)
-            path.replace(aside / f"{path.stem}-{time.strftime('%Y%m%dT%H%M%S')}.jsonl")
         self.rows: list[dict[str, Any]] = read_rows(path, stray, fault)
 
     def find(self, **key: object) -> dict[str, Any] | None:

@@ -47,6 +47,7 @@ def outline(
     for one in plans:
         server = "server and disk as they are" if own else f"{_disk(one)}; {_server(one)}"
         crash = "; each row ended by a crash or a shutdown" if one.crash else ""
+        crash += "; each row ended by a surge" if one.surge else ""
         blocks = f"{one.blocks} block{'s' if one.blocks > 1 else ''}"
         lines.append(
             f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {server}; {_load(one)};"
@@ -110,7 +111,7 @@ class Progress:
         kinds = {parse_contender(word).kind for word in plan.contenders}
         if kinds & {"best static", "policy"} or (plan.blocks > 1 and kinds - {"default"}):
             parts += timing.settle_most / 2.0  # the way to its age, by itself or brought along
-        return parts + CRASH_SECONDS * plan.crash
+        return parts + CRASH_SECONDS * plan.crash + plan.surge * plan.counted_seconds()
 
     def seconds(self) -> float:
         """Return about how long everything that is not finished takes."""
@@ -136,7 +137,6 @@ class Progress:
             wanted += 1
         timing = plan.timing
         usual = (timing.settle_least + timing.settle_most) / 2.0
-        one = (
-            timing.reset / 2.0 + usual + plan.counted_seconds() + BETWEEN_SECONDS + CRASH_SECONDS * plan.crash
-        )
+        one = timing.reset / 2.0 + usual + (1 + plan.surge) * plan.counted_seconds() + BETWEEN_SECONDS
+        one += CRASH_SECONDS * plan.crash
         return float(self.begin_seconds(plan) + wanted * one)

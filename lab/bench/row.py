@@ -29,11 +29,14 @@ NEAR_RATIO = 0.02
 LOWEST = 100
 """What every server takes for C and M, pages/s."""
 
+GROWTH = 1.5
+"""So much more is offered in a surge."""
+
 WAY = 1.5
 """So much longer may a policy take to settle: it makes the way that settings are brought along first."""
 
 Row = dict[str, Any]
-End = Literal["crash", "shutdown"]
+End = Literal["crash", "shutdown", "surge"]
 FAILURES = (LabServerError, pymysql.MySQLError, OSError, subprocess.SubprocessError)
 
 
@@ -52,7 +55,8 @@ def measure(
         contender: who.
         pair: C and M that it sets, None where a policy moves them.
         expected: the age ratio that it is known to settle at, so that it is brought near it first.
-        ends_in: kill the server, or shut it down in order, while it holds its age, and time that.
+        ends_in: kill the server, or shut it down in order, while it holds its age, and time that; or have a
+            policy park it, kill the daemon, and offer half as much again.
 
     Raises:
         LabServerError: server, load or daemon ended meanwhile.
@@ -67,7 +71,8 @@ def measure(
     with contextlib.ExitStack() as stack:
         daemon: Daemon | None = None
         if contender.policy is not None:
-            daemon = stack.enter_context(Daemon(site.server, policy=contender.policy))
+            surges = ends_in == "surge"
+            daemon = stack.enter_context(Daemon(site.server, api=surges, policy=contender.policy))
         if pair is not None:
             site.set(pair)
 
@@ -89,7 +94,9 @@ def measure(
         disk = DiskPlan() if site.not_limited else site.plan.disk  # a limit that was refused slows nothing
         times: Row = {"recovery_seconds": None, "shutdown_seconds": None}
         failures: list[str] = []
-        if ends_in is not None:
+        if ends_in == "surge":
+            times |= {} if daemon is None else surge(site, daemon)
+        elif ends_in is not None:
             if daemon is not None:
                 daemon.kill()  # in order it would park, and lower the age that the others are ended at
             failures = end(site, ends_in, times)
@@ -153,6 +160,34 @@ def _ratio(site: Site) -> float:
     """Return the mean age ratio of the last five seconds."""
     recent = site.sampler.readings(since=time.monotonic() - NEAR_SECONDS)
     return sum(one.age_ratio for one in recent) / max(1, len(recent))
+
+
+def surge(site: Site, daemon: Daemon) -> Row:
+    """Park the server, kill the daemon, and return what became of half as much load again.
+
+    Raises:
+        LabServerError: it could not be parked, or the server ended.
+    """
+    done = daemon.command("park", "--wait", "--reason", "surge")
+    if done.returncode != 0:
+        raise LabServerError(f"innobrim park ended with {done.returncode}: {done.stdout}{done.stderr}")
+    daemon.kill()
+    offered = site.rate
+    more = round(GROWTH * offered)
+    site.offer(more)
+    site.start_load()
+    began = time.monotonic()
+    with contextlib.suppress(LabServerError):  # a load that gives up is a result: it was not served
+        site.watch(site.plan.counted_seconds())
+    if not site.server.alive():
+        raise LabServerError(f"the server ended in a surge:\n{site.server.log()}")
+    found = figures(site.load.seconds(began), site.sampler.span(began))
+    site.offer(offered)
+    site.start_load()
+    return {
+        "surge_served": round(found["commits_mean"] / more, 4),
+        **{f"surge_{name}": found[name] for name in ("sync_pages", "stall_seconds", "age_ratio_max")},
+    }
 
 
 def end(site: Site, how: End, times: Row) -> list[str]:

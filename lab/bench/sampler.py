@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 import pymysql
 
+from lab.servers.flavour import LabServerError
 from lab.servers.reader import Reader
-from lab.servers.spec import LabServerError
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -14,9 +14,8 @@ from lab.bench.sampler import Sampler
 from lab.servers.base import LabServerError
 from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
-from lab.servers.flavour import product
-from lab.servers.version import version_said
-from lab.servers.warm import FORGET_SECONDS, forgetting
+from lab.servers.flavour import product, version_said
+from lab.servers.reader import FORGET_SECONDS, forgetting
 from lab.workloads.course import COURSES
 from lab.workloads.course_run import CourseRun
 from lab.workloads.load import Load
@@ -118,6 +117,11 @@ class Site:
             return
         with forgetting(self.server):
             self.watch(FORGET_SECONDS)
+
+    @property
+    def rate(self) -> int:
+        """Return how many transactions/s are offered; 0 is as many as possible."""
+        return self._rate
 
     def offer(self, rate: int) -> None:
         """Offer so many transactions/s from the next start of the load on; 0 is as many as possible."""

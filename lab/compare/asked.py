@@ -158,7 +158,6 @@ def _ledger(directory: Path, warned: Callable[[str], None]) -> Ledger:
     try:
         return Ledger(
             path,
-            resume=True,
             stray=lambda line: warned(left_out(line)),
             fault=fault,
         )

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from lab.compare.pieces import pieces_of
 from lab.compare.revision import policies_revision
-from lab.plant.endless import Endless
+from lab.plant.engine import Endless
 from lab.scenarios.schema import Scenario
 from lab.scenarios.static import RATIO, pair, run_course, run_pair, starting_pair
 from lab.scenarios.trace import Outcome

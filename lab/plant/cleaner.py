@@ -12,13 +12,70 @@ import math
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from lab.plant.averages import Averages
 from lab.plant.flavour import Sync
 
 if TYPE_CHECKING:
-    from lab.plant.pages import Ledger
-    from lab.plant.parameters import ServerParameters
+    from lab.plant.flavour import ServerParameters
+    from lab.plant.flush_list import FlushList
     from lab.plant.redo import Redo
+
+
+class Averages:
+    """Renewed by half every ``innodb_flushing_avg_loops`` loops or seconds.
+
+    Source: ``Adaptive_flush::set_average`` of MySQL 9.7, ``page_cleaner_flush_pages_recommendation`` of 5.7
+    and MariaDB, ``page_cleaner_flush_pages_if_needed`` of 5.6 (storage/innobase/buf/buf0flu.cc). 5.6 looks at
+    no clock: its rates are for a loop, however long that takes.
+
+    Attributes:
+        page_rate: ``buffer_flush_avg_page_rate``, pages/s.
+        lsn_rate: ``buffer_flush_lsn_avg_rate``, bytes/s.
+    """
+
+    __slots__ = ("_clock", "_iterations", "_loops", "_lsn", "_pages", "_since", "lsn_rate", "page_rate")
+
+    def __init__(self, loops: int, *, now: float, lsn: float, clock: bool = True) -> None:
+        """Start with both at 0.
+
+        Args:
+            loops: ``innodb_flushing_avg_loops``.
+            now: simulated seconds.
+            lsn: current LSN, bytes.
+            clock: rates are for a second; for a loop without.
+        """
+        self._clock = clock
+        self._loops = loops
+        self._since = now
+        self._lsn = lsn
+        self._iterations = 0
+        self._pages = 0
+        self.page_rate = 0
+        self.lsn_rate = 0
+
+    def moved(self, lsn: float) -> bool:
+        """Tell whether redo was written since they were renewed last."""
+        return lsn != self._lsn
+
+    def restart(self, now: float, lsn: float) -> None:
+        """Begin the time over which both are meant again here, and keep what was counted (MariaDB)."""
+        self._since = now
+        self._lsn = lsn
+
+    def loop(self, now: float, lsn: float, pages: int) -> None:
+        """Take in one loop and the pages that the one before flushed."""
+        self._iterations += 1
+        self._pages += pages
+        elapsed = max(1.0, now - self._since) if self._clock else float(self._iterations)
+        if self._iterations < self._loops and elapsed < self._loops:
+            return
+        flushed = self._pages / elapsed if self._clock else self._pages // self._iterations
+        self.page_rate = int((flushed + self.page_rate) / 2)
+        self.lsn_rate = (self.lsn_rate + int((lsn - self._lsn) / elapsed)) // 2
+        self._lsn = lsn
+        self._since = now
+        self._iterations = 0
+        self._pages = 0
+
 
 LOOP_SECONDS = 1.0
 LSN_SCAN_FACTOR = 3
@@ -110,13 +167,13 @@ class Cleaner:
         """Set ``innodb_max_dirty_pages_pct_lwm``; the next loop goes by it."""
         self._in_force = self._in_force._replace(max_dirty_pages_pct_lwm=percent)
 
-    def wake(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
+    def wake(self, now: float, redo: Redo, flush_list: FlushList, activity: float) -> None:
         """Run one loop of the coordinator: decide whether a batch starts, and which.
 
         Args:
             now: simulated seconds.
             redo: the log, for the age.
-            ledger: the flush list, for the pages.
+            flush_list: the flush list, for the pages.
             activity: the server's activity counter; commits here.
         """
         slept = now >= self._loop_start + LOOP_SECONDS
@@ -125,29 +182,29 @@ class Cleaner:
             self._loop_start = now
             self._active = activity != self._activity
             self._activity = activity
-        limit = self._rounds_to(redo, ledger)
+        limit = self._rounds_to(redo, flush_list)
         size = 0.0
         if limit is not None:
             limit += self.averages.lsn_rate * LSN_SCAN_FACTOR
-            wanted = self._recommend(now, redo, ledger, sync_limit=limit)
+            wanted = self._recommend(now, redo, flush_list, sync_limit=limit)
             # the batch ends early where the limit is reached
-            size = min(float(wanted), math.ceil(ledger.reach(limit, wanted + 1.0)))
+            size = min(float(wanted), math.ceil(flush_list.reach(limit, wanted + 1.0)))
             self.batch = Batch.SYNC
         elif active:
             if slept:
-                size = float(self._recommend(now, redo, ledger, sync_limit=None))
+                size = float(self._recommend(now, redo, flush_list, sync_limit=None))
                 self.batch = Batch.ADAPTIVE
         elif slept:
             size = float(pct_io(self.io_capacity, self._in_force.idle_flush_pct))
             self.batch = Batch.BACKGROUND
-        self._begin(size, ledger)
+        self._begin(size, flush_list)
 
-    def out_of_room(self, now: float, redo: Redo, ledger: Ledger, activity: float) -> None:
+    def out_of_room(self, now: float, redo: Redo, flush_list: FlushList, activity: float) -> None:
         """Act on writers that find no room in the log."""
         if self.wake_at <= now:
-            self.wake(now, redo, ledger, activity)
+            self.wake(now, redo, flush_list, activity)
 
-    def hold_writers(self, redo: Redo, ledger: Ledger) -> None:
+    def hold_writers(self, redo: Redo, flush_list: FlushList) -> None:
         """Do nothing: from 8.0 on nobody waits for sync flushing."""
 
     def waits_for_sync(self) -> bool:
@@ -163,26 +220,26 @@ class Cleaner:
         self.totals[self.batch] += pages
         self.left -= pages
 
-    def finish(self, now: float, redo: Redo, ledger: Ledger) -> None:  # noqa: ARG002 - only MariaDB ends a batch with a checkpoint
+    def finish(self, now: float, redo: Redo, flush_list: FlushList) -> None:  # noqa: ARG002 - only MariaDB ends a batch with a checkpoint
         """End the running batch: sleep out the second, but for sync flushing, which goes on at once."""
         if self.batch is not Batch.BACKGROUND:
             self._last_pages = int(self._size)
         self.left = 0.0
         self.wake_at = now if self.batch is Batch.SYNC else max(now, self._loop_start + LOOP_SECONDS)
 
-    def _begin(self, size: float, ledger: Ledger) -> None:
+    def _begin(self, size: float, flush_list: FlushList) -> None:
         """Begin a batch of so many pages, or sleep where there are none."""
-        self._size = min(size, ledger.dirty)
+        self._size = min(size, flush_list.dirty)
         self.left = self._size
         self.wake_at = math.inf if self.left > 0.0 else self._loop_start + LOOP_SECONDS
 
-    def _rounds_to(self, redo: Redo, ledger: Ledger) -> float | None:
+    def _rounds_to(self, redo: Redo, flush_list: FlushList) -> float | None:
         """Return the LSN up to which rounds without sleep go; None where they are not called for."""
         if self._sync is not Sync.ROUNDS or not self._in_force.flush_sync:
             return None
-        return redo.sync_flush_lsn(ledger.oldest(redo.lsn))
+        return redo.sync_flush_lsn(flush_list.oldest(redo.lsn))
 
-    def _recommend(self, now: float, redo: Redo, ledger: Ledger, *, sync_limit: float | None) -> int:
+    def _recommend(self, now: float, redo: Redo, flush_list: FlushList, *, sync_limit: float | None) -> int:
         """Return the pages to flush in this round, after ``page_recommendation``."""
         averages = self.averages
         moved = averages.moved(redo.lsn)
@@ -191,16 +248,16 @@ class Cleaner:
         if not moved and sync_limit is None:
             self.requested = 0
             return 0
-        age = redo.lsn - ledger.oldest(redo.lsn)
+        age = redo.lsn - flush_list.oldest(redo.lsn)
         self.pct_for_lsn = self._pct_for_lsn(age, redo)
         most = 2 * self.io_capacity_max
-        found, factor = self._needed(redo, ledger, age, most, sync_limit)
+        found, factor = self._needed(redo, flush_list, age, most, sync_limit)
         by_age = min(self.by_age, most)
         if sync_limit is not None:
             pages = max(by_age, self.io_capacity)
         else:
-            share = pct_io(self.io_capacity, max(self._pct_for_dirty(ledger.dirty), self.pct_for_lsn))
-            if self._law.alone and age >= redo.flush_limit:
+            share = pct_io(self.io_capacity, max(self._pct_for_dirty(flush_list.dirty), self.pct_for_lsn))
+            if self._law.ignores_averages_at_limit and age >= redo.flush_limit:
                 pages = share
             else:
                 pages = (share + averages.page_rate + by_age) // 3
@@ -211,7 +268,7 @@ class Cleaner:
         return pages + 1
 
     def _needed(
-        self, redo: Redo, ledger: Ledger, age: float, most: int, sync_limit: float | None
+        self, redo: Redo, flush_list: FlushList, age: float, most: int, sync_limit: float | None
     ) -> tuple[int, int]:
         """Count the pages that the redo rate needs; return those found, and over how many seconds."""
         if sync_limit is None:
@@ -220,7 +277,7 @@ class Cleaner:
         else:
             target = sync_limit
             factor = 1
-        found = int(ledger.count_to(target, 2.0 * most * factor))
+        found = int(flush_list.count_to(target, 2.0 * most * factor))
         self.by_age = max(1, found // factor)
         return found, factor
 

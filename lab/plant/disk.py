@@ -1,14 +1,140 @@
-"""What commits and page writes get of the one device that they share, or of one each."""
+"""The disk: what it can do, and what commits and page writes get of it.
+
+The data files and the redo log share one device, or have one each; a cloud disk has credits.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from lab.plant.device import Device
+from msgspec import Meta, Struct
 
-if TYPE_CHECKING:
-    from lab.plant.parameters import DiskParameters
+Rate = Annotated[float, Meta(ge=1, le=10_000_000)]
+"""Operations or pages per second; no device takes more."""
+
+Moment = Annotated[float, Meta(ge=0, le=2_678_400)]
+Period = Annotated[float, Meta(ge=1, le=2_678_400)]
+"""Seconds, up to the length of the longest run."""
+
+
+class DiskChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """The disk's limit from a moment on.
+
+    Attributes:
+        at: seconds after the start, or after the start of the repetition.
+        write_iops: write operations per second that the disk takes.
+    """
+
+    at: Moment
+    write_iops: Rate
+
+
+class Credits(Struct, frozen=True, forbid_unknown_fields=True):
+    """A disk that is faster for a while, as cloud disks are.
+
+    Attributes:
+        burst_iops: operations per second while there are credits; the timeline's limit is the baseline.
+        most: operations above the baseline that can be saved up; what there is at the start as well.
+    """
+
+    burst_iops: Rate
+    most: Annotated[float, Meta(ge=1, le=1_000_000_000_000)]
+
+
+class DiskParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The device under data files and redo.
+
+    Attributes:
+        timeline: the limit over time; the first entry is at 0.
+        repeat: seconds after which the timeline begins anew; None: never.
+        operations_per_page: write operations for one flushed page, its share of a large doublewrite included.
+        batch_operations: further ones for a doublewrite batch, whatever its pages.
+        queued_pages: page writes that a flush batch keeps in flight, which is what commits
+            have to share the device with; ``innodb_doublewrite_pages`` and the queue.
+        pages_per_second: most pages that the server can write, whatever the device takes.
+        megabytes_per_second: bandwidth; None: no limit. A page costs 32 KiB of it, for the doublewrite.
+        latency: seconds that one write takes.
+        fsync_seconds: seconds that the sync at the end of a group of commits takes beyond that.
+        read_iops: pages that can be read a second; None: no limit.
+        redo_apart: the redo log is on a device of its own, as fast as this one.
+        credits: what a disk with burst credits has; None: no such disk.
+    """
+
+    timeline: Annotated[tuple[DiskChange, ...], Meta(min_length=1)] = (DiskChange(0.0, 1200.0),)
+    repeat: Period | None = None
+    operations_per_page: Annotated[float, Meta(gt=0, le=1000)] = 1.0625
+    batch_operations: Annotated[float, Meta(ge=0, le=10_000)] = 6.848
+    queued_pages: Annotated[float, Meta(ge=1, le=1_000_000)] = 120.0
+    pages_per_second: Rate = 60_000.0
+    megabytes_per_second: Annotated[float, Meta(ge=0.1, le=1_000_000)] | None = None
+    latency: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    fsync_seconds: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    read_iops: Rate | None = None
+    redo_apart: bool = False
+    credits: Credits | None = None
+
+    def page_operations(self, doublewrite_pages: int) -> float:
+        """Return write operations for one flushed page with so many in a doublewrite batch."""
+        return self.operations_per_page + self.batch_operations / doublewrite_pages
+
+
+MEGABYTE = 1e6
+
+
+class Device:
+    """A limit on write operations and on bytes per second, with credits of its own.
+
+    Attributes:
+        baseline: operations per second that it takes now, credits aside.
+        rate: operations per second that it takes now, credits included.
+        saved: operations above the baseline that are saved up; 0 on a device without credits.
+    """
+
+    __slots__ = ("_bursts", "_bytes", "_credits", "baseline", "rate", "saved")
+
+    def __init__(self, parameters: DiskParameters) -> None:
+        """Start with the timeline's first limit and all credits."""
+        bandwidth = parameters.megabytes_per_second
+        self._bytes = 0.0 if bandwidth is None else 1.0 / (bandwidth * MEGABYTE)
+        self._credits = parameters.credits
+        self._bursts = self._credits is not None
+        self.saved = 0.0 if self._credits is None else self._credits.most
+        self.baseline = 0.0
+        self.rate = 0.0
+        self.limit(parameters.timeline[0].write_iops)
+
+    def limit(self, write_iops: float) -> None:
+        """Take another number of write operations per second from now on; with credits, the baseline."""
+        self.baseline = write_iops
+        self.rate = write_iops
+        if self._credits is not None and self._bursts:
+            self.rate = max(write_iops, self._credits.burst_iops)
+
+    def seconds(self, operations: float, size: float) -> float:
+        """Return the time that so many operations with so many bytes in all take."""
+        return max(operations / self.rate, size * self._bytes)
+
+    def until_spent(self) -> float:
+        """Return the seconds for which the credits last at least; infinite where none are being spent."""
+        if not self._bursts or self.rate <= self.baseline:
+            return math.inf
+        return self.saved / (self.rate - self.baseline)
+
+    def used(self, operations: float, seconds: float) -> None:
+        """Book operations against the credits; below the baseline they are saved up again.
+
+        Once they are spent the device stays at its baseline until a second's burst is saved up.
+        """
+        if self._credits is None:
+            return
+        saved = self.saved + self.baseline * seconds - operations
+        self.saved = min(self._credits.most, max(0.0, saved))
+        bursts = self.saved > 1.0 if self._bursts else self.saved >= self._credits.burst_iops
+        if bursts != self._bursts:
+            self._bursts = bursts
+            self.limit(self.baseline)
+
 
 PAGE_BYTES = 2.0 * 16_384.0
 """Bytes that one flushed page costs: itself and its copy in the doublewrite file."""

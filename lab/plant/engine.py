@@ -2,31 +2,85 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lab.plant.access import appending, streams
 from lab.plant.cleaner import Cleaner
 from lab.plant.disk import Disk
-from lab.plant.endless import IN_HAND, MOST_PHASES, Endless, why_endless
 from lab.plant.flavour import Sync
-from lab.plant.flow import Flow, crowded
-from lab.plant.flush_list import flush_list
 from lab.plant.latency import Latencies
-from lab.plant.load import Clients
-from lab.plant.lru import Lru
-from lab.plant.mariadb import MariaDBCleaner
-from lab.plant.mariadb_redo import MariaDBRedo
-from lab.plant.mysql56 import OldCleaner
-from lab.plant.mysql57 import ForcedCleaner
-from lab.plant.pool import kept
+from lab.plant.load import Clients, appending, streams
+from lab.plant.mariadb import MariaDBCleaner, MariaDBRedo
+from lab.plant.mysql5 import MySQL56Cleaner, MySQL57Cleaner
+from lab.plant.neighbours import flush_list_for
+from lab.plant.pool import Flow, Lru, crowded, kept
 from lab.plant.redo import Redo
 from lab.plant.space import Space
-from lab.plant.timeline import Timeline
 
 if TYPE_CHECKING:
-    from lab.plant.parameters import LoadChange, PlantParameters
+    from collections.abc import Callable, Sequence
+
+    from lab.plant.load import LoadChange
+    from lab.plant.parameters import PlantParameters
+
+Change = tuple[float, int, "Callable[[], None]", float]
+"""When, an order among those at the same time, what, and after how long again (0: never)."""
+
+
+class Timeline:
+    """Changes in order of time.
+
+    Attributes:
+        next: when the next one is due, seconds since the start; infinite when there is none.
+    """
+
+    __slots__ = ("_changes", "_number", "next")
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._changes: list[Change] = []
+        self._number = 0
+        self.next = math.inf
+
+    def add(
+        self, moments: Sequence[tuple[float, Callable[[], None]]], *, repeat: float | None = None
+    ) -> None:
+        """Add changes; those at 0 only happen again, as the start has their values."""
+        for at, change in moments:
+            if at > 0.0:
+                self._push(at, change, repeat or 0.0)
+            elif repeat:
+                self._push(repeat, change, repeat)
+
+    def pass_to(self, now: float) -> None:
+        """Let everything happen that is due."""
+        while self.next <= now:
+            at, _, change, repeat = heapq.heappop(self._changes)
+            change()
+            if repeat > 0.0:
+                self._push(at + repeat, change, repeat)
+            self.next = self._changes[0][0] if self._changes else math.inf
+
+    def _push(self, at: float, change: Callable[[], None], repeat: float) -> None:
+        self._number += 1
+        heapq.heappush(self._changes, (at, self._number, change, repeat))
+        self.next = self._changes[0][0]
+
+
+MOST_PHASES = 5000
+"""Phases of a simulated second, at most and on average: a server at work has ten, one whose writers wait for
+room again and again hundreds.
+"""
+
+IN_HAND = 300_000
+"""Phases that may come above that, all together: some three seconds of a processor."""
+
+
+class Endless(Exception):  # noqa: N818 - reads as the state it names
+    """Parameters under which so much happens in a second that a run would never end."""
+
 
 FIRST_LSN = 20_000_000
 CLEANER_PHASE = 0.37
@@ -35,7 +89,7 @@ CLEANER_PHASE = 0.37
 INSTANT = 1e-6
 """Seconds that count as the same moment."""
 
-_CLEANERS = {Sync.WRITERS: OldCleaner, Sync.BATCH: ForcedCleaner, Sync.FURIOUS: MariaDBCleaner}
+_CLEANERS = {Sync.WRITERS: MySQL56Cleaner, Sync.BATCH: MySQL57Cleaner, Sync.FURIOUS: MariaDBCleaner}
 """Page cleaners other than that of MySQL from 8.0 on."""
 
 
@@ -65,8 +119,8 @@ class Engine:
         "cleaner",
         "commits",
         "disk",
+        "flush_list",
         "latencies",
-        "ledger",
         "load",
         "lru",
         "now",
@@ -84,10 +138,10 @@ class Engine:
         log = MariaDBRedo if server.kind.sync is Sync.FURIOUS else Redo
         self.redo = log(capacity=server.redo_capacity, lsn=float(FIRST_LSN), now=0.0, flavour=server.kind)
         self.lru = self._lru(parameters)
-        self.ledger = flush_list(
+        self.flush_list = flush_list_for(
             touched,
             neighbours=server.in_force.flush_neighbors and self.lru is None,
-            lists_written=server.kind.sync is Sync.FURIOUS,
+            counts_written_neighbours=server.kind.sync is Sync.FURIOUS,
             instances=server.pool_instances,
             until_limit=self.redo.flush_limit / parameters.load.redo_bytes_per_commit,
             lsn=float(FIRST_LSN),
@@ -95,7 +149,7 @@ class Engine:
         self.cleaner = _CLEANERS.get(server.kind.sync, Cleaner)(server, self.redo, now=CLEANER_PHASE - 1.0)
         self.disk = Disk(parameters.disk, doublewrite_pages=server.in_force.doublewrite_pages)
         self.load = Clients(parameters.load, seed=seed, latency=self.disk.commit_latency)
-        self.space = Space(self.redo, self.ledger, self.cleaner, self.disk, self.load)
+        self.space = Space(self.redo, self.flush_list, self.cleaner, self.disk, self.load)
         self._own = parameters.load
         self.redo_per_commit = 0.0
         self._change(parameters.load.timeline[0])
@@ -138,7 +192,7 @@ class Engine:
         self.load.change(now)
         new = own.appended_pages if now.appended_pages is None else now.appended_pages
         touched = appending(self._touched, new)
-        self.ledger.change(touched)
+        self.flush_list.change(touched)
         if self.lru is not None:
             self.lru.change(touched)
         redo = now.redo_bytes_per_commit
@@ -155,8 +209,19 @@ class Engine:
             self._phase(until)
             left -= 1.0
             if left < 0.0:
-                raise Endless(why_endless(self))
+                raise Endless(self._why_endless())
         self._in_hand = left
+
+    def _why_endless(self) -> str:
+        """Return what makes the seconds of this server so long, with the values that do it."""
+        redo, cleaner, load = self.redo, self.cleaner, self.load
+        return (
+            f"{self.now:.1f} s after the start more than {MOST_PHASES:,} things happen in each second; the "
+            f"run would hardly end. Either redo_capacity = {redo.capacity:,} is too small for threads = "
+            f"{load.threads:,} with redo_bytes_per_commit = {self.redo_per_commit:,.15g}, which commit up to "
+            f"{load.fastest:,.0f} times a second, or io_capacity = {cleaner.io_capacity:,} is too low for a "
+            f"disk with write_iops = {self.disk.write_iops:,.15g}"
+        )
 
     def _events(self) -> None:
         """Do all that is due now."""
@@ -168,14 +233,14 @@ class Engine:
         if now >= self.redo.due:
             self.space.checkpoint(self.now)
         if now >= self.cleaner.wake_at:
-            self.cleaner.wake(self.now, self.redo, self.ledger, self.commits)
+            self.cleaner.wake(self.now, self.redo, self.flush_list, self.commits)
 
     def _whole_second(self, now: float) -> None:
         """Do what happens once a second."""
         self._second = math.floor(now) + 1.0
         self.load.next_second()
         if self.lru is not None:
-            self.lru.next_second(self.now, self.ledger, self.commits, self.redo.lsn, self.load.threads)
+            self.lru.next_second(self.now, self.flush_list, self.commits, self.redo.lsn, self.load.threads)
         self.redo.next_second(self.now, self.commits)
 
     def _phase(self, until: float) -> None:
@@ -197,7 +262,7 @@ class Engine:
         flushed = 0.0
         if pages > 0.0:
             written = cleaner.left if end >= batch_end else pages * seconds
-            flushed = self.ledger.take(written)
+            flushed = self.flush_list.take(written)
             cleaner.wrote(flushed)
         done = commits * seconds
         if blocked:
@@ -206,16 +271,16 @@ class Engine:
         if done > 0.0:
             self.commits += done
             redo.lsn += done * self.redo_per_commit
-            self.ledger.update(commits=done, lsn=redo.lsn, flushing=flushed > 0.0)
+            self.flush_list.update(commits=done, lsn=redo.lsn, flushing=flushed > 0.0)
         load.queue(commits, seconds)
         replaced, evicted = flow.replaced * seconds, flow.evicted * seconds
         if self.lru is not None:
-            self.lru.wrote(self.ledger, replaced=replaced, evicted=evicted)
+            self.lru.wrote(self.flush_list, replaced=replaced, evicted=evicted)
         pages = flushed + replaced + evicted
         disk.used(commits=done * load.operations_per_commit, pages=pages, seconds=seconds)
         self.now = max(self.now, end)
         if end >= batch_end:
-            cleaner.finish(self.now, redo, self.ledger)
+            cleaner.finish(self.now, redo, self.flush_list)
 
     def _flow(self, cost: float, *, blocked: bool) -> Flow:
         """Return the rates from now to the next event, with the device's time for one commit, seconds."""
@@ -226,12 +291,12 @@ class Engine:
         waiting = self.disk.commit_seconds(load.waiting, load.threads * self._commit_bytes)
         if lru is None:
             return Flow(*self.disk.shared(commit_seconds=cost, most_commits=most, waiting=waiting))
-        if self.now >= lru.sweeps_at and lru.room(self.ledger) <= 0.0:
-            lru.sweep(self.now, self.ledger, self.commits, self.redo.lsn, load.threads)
+        if self.now >= lru.sweeps_at and lru.room(self.flush_list) <= 0.0:
+            lru.sweep(self.now, self.flush_list, self.commits, self.redo.lsn, load.threads)
         return crowded(
             self.disk,
             lru,
-            self.ledger,
+            self.flush_list,
             load.threads,
             cost=cost,
             most=most,

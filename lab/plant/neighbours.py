@@ -5,26 +5,32 @@ Source: storage/innobase/buf/buf0flu.cc of MariaDB 11.8.6: ``buf_do_flush_list_b
 force unless the server knows that its data files lie on a disk without moving parts. Of MySQL 5.6.41 and
 5.7.37: ``buf_flush_page_and_try_neighbors``, ``buf_flush_try_neighbors``; 1 by default up to 5.7, and 0 from
 8.0 on.
+
+Of several buffer-pool instances (5.6.41): buf/buf0flu.cc ``buf_flush_list``; include/buf0buf.ic
+``buf_pool_get``; buf/buf0buf.cc ``buf_pool_get_oldest_modification``.
 """
 
 from __future__ import annotations
 
 import math
+import random
+from bisect import insort
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from lab.plant.pages import CRUMB, Ledger
+from lab.plant.flush_list import CRUMB, FlushList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.plant.access import Stream
+    from lab.plant.load import Stream
 
 AREA = 64
 """Pages that are looked at together (``buf_pool.read_ahead_area``)."""
 
 SLICES = 100
-"""Cohorts that filled tables are cut into."""
+"""Cohorts of a server long at work."""
 
 LONG = 50.0
 """Touches of a page after which it is dirty without doubt."""
@@ -49,7 +55,7 @@ class Cohort(NamedTuple):
     before: float = -math.inf
 
 
-class Areas(Ledger):
+class Areas(FlushList):
     """Evenly touched pages in areas of 64, each of which is flushed as a whole when its oldest page is.
 
     So the pages of an area were clean at one moment, and have become dirty one by one since. The server takes
@@ -67,17 +73,17 @@ class Areas(Ledger):
         "_beside",
         "_clean",
         "_cohorts",
-        "_lists_written",
+        "_counts_written_neighbours",
         "_pages",
         "_per_byte",
         "_per_commit",
         "_touched",
     )
 
-    def __init__(self, stream: Stream, *, lsn: float, lists_written: bool) -> None:
+    def __init__(self, stream: Stream, *, lsn: float, counts_written_neighbours: bool) -> None:
         """Start with every page clean at an LSN; say whether a page stays in the list that is written."""
         super().__init__((stream,), lsn=lsn)
-        self._lists_written = lists_written
+        self._counts_written_neighbours = counts_written_neighbours
         self._pages = stream.pages
         self._per_commit = stream.touches / stream.pages
         self._per_byte = 0.0  # touches of a page while the log grows by a byte
@@ -85,21 +91,6 @@ class Areas(Ledger):
         self._clean = stream.pages
         self._beside = 0.0
         self._cohorts: deque[Cohort] = deque([Cohort(lsn, lsn, 0.0, stream.pages)])
-
-    def fill(self, pages: float, lsn: float) -> None:
-        """Begin with so many pages dirty, each since another moment up to ``lsn``, and all others clean.
-
-        That is what is left in the buffer pool when tables have been filled one page after the other.
-        """
-        begin, held = self._end, pages / SLICES
-        step = (lsn - begin) / SLICES
-        self._cohorts = deque(
-            Cohort(begin + i * step, begin + (i + 1) * step, -LONG, held) for i in range(SLICES)
-        )
-        self._cohorts.append(Cohort(lsn, lsn, 0.0, self._pages - pages))
-        self._clean = self._pages - pages
-        self._end = lsn
-        self.dirty = self.dirtied = pages
 
     def spread(self, commits: float, lsn: float) -> None:
         """Begin as on a server long at work: its areas were flushed one after the other, the first one now.
@@ -137,7 +128,7 @@ class Areas(Ledger):
         return self._beside
 
     def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:
-        """Spread the changes of so many commits; see ``Ledger.update``."""
+        """Spread the changes of so many commits; see ``FlushList.update``."""
         more = commits * self._per_commit
         if lsn > self._end:
             self._per_byte = more / (lsn - self._end)
@@ -223,7 +214,7 @@ class Areas(Ledger):
 
     def _written(self, until: float) -> float:
         """Return the pages in the list that are written, up to the place of so many touches."""
-        if not self._lists_written or self.dirty <= CRUMB:
+        if not self._counts_written_neighbours or self.dirty <= CRUMB:
             return 0.0
         tail = self._cohorts[0].touched + 1.0 / AREA
         total = 0.0
@@ -234,3 +225,217 @@ class Areas(Ledger):
             if end > begin:
                 total += held * (math.exp(before - begin) - math.exp(before - end)) * math.exp(-since)
         return total
+
+
+SEED = 5_6
+"""Of the moments at which an area's first page is changed; the same in every run."""
+
+
+@dataclass(slots=True)
+class Area:
+    """Pages beside each other, all of one instance, that are flushed together.
+
+    Attributes:
+        first: LSN of its oldest modification, or where that is to be.
+        touched: touches of each page up to the moment at which it was flushed last, in the mean.
+        pages: all of them.
+        left: those that stayed dirty then, as the batch had its share.
+    """
+
+    first: float
+    touched: float
+    pages: float
+    left: float = 0.0
+
+    def dirty(self, touched: float) -> float:
+        """Return its dirty pages after so many touches."""
+        return self.left - (self.pages - self.left) * math.expm1(self.touched - touched)
+
+
+class Instances(FlushList):
+    """Evenly touched pages in areas of 64, dealt out to the instances one after the other.
+
+    A batch asks each instance for the same share of its pages, and takes only what is older than one LSN,
+    which counts from the oldest page of all instances. Few areas are that old in a second, and seldom one in
+    each instance: so some have none to flush and others more than their share, and one that lags behind holds
+    the oldest modification back for all.
+    """
+
+    __slots__ = (
+        "_beside",
+        "_clean",
+        "_lists",
+        "_pages",
+        "_per_byte",
+        "_per_commit",
+        "_plan",
+        "_random",
+        "_touched",
+    )
+
+    def __init__(self, stream: Stream, *, lsn: float, instances: int) -> None:
+        """Start with every page clean at an LSN, in so many instances."""
+        super().__init__((stream,), lsn=lsn)
+        self._pages = stream.pages
+        self._per_commit = stream.touches / stream.pages
+        self._per_byte = 0.0  # touches of a page while the log grows by a byte
+        self._touched = 0.0  # touches of a page so far
+        self._clean = stream.pages
+        self._beside = 0.0
+        self._random = random.Random(SEED)  # noqa: S311 - a reproducible load, not a secret
+        self._plan: list[tuple[int, float]] = []  # what the running batch has still to take of which instance
+        number = max(instances, round(stream.pages / AREA))
+        each = stream.pages / number
+        dealt = [range(first, number, instances) for first in range(instances)]
+        self._lists = [[Area(lsn, 0.0, each) for _ in areas] for areas in dealt]
+
+    def spread(self, commits: float, lsn: float) -> None:
+        """Begin as on a server long at work; see ``Areas.spread``."""
+        begin, touches = self._end, commits * self._per_commit
+        self._touched, self._per_byte, self._end = touches, touches / (lsn - begin), lsn
+        for areas in self._lists:
+            for area in areas:
+                past = self._random.random()
+                area.first, area.touched = begin + past * (lsn - begin), past * touches
+            areas.sort(key=_first)
+        self.dirty = self.dirtied = sum(area.dirty(touches) for areas in self._lists for area in areas)
+        self._clean = self._pages - self.dirty
+
+    def oldest(self, lsn: float) -> float:
+        """Return the oldest modification of all instances; ``lsn`` when nothing is dirty."""
+        if self.dirty <= CRUMB:
+            return lsn
+        return min(lsn, *[areas[0].first for areas in self._lists])
+
+    @property
+    def neighbours(self) -> float:
+        """Return the pages ever flushed for one beside them."""
+        return self._beside
+
+    def update(self, *, commits: float, lsn: float, flushing: bool = False) -> None:  # noqa: ARG002 - areas are flushed at moments
+        """Spread the changes of so many commits; see ``FlushList.update``."""
+        more = commits * self._per_commit
+        if lsn > self._end:
+            self._per_byte = more / (lsn - self._end)
+        left = self._clean * math.exp(-more)
+        found = self._clean - left
+        self._clean = left
+        self._touched += more
+        self._end = lsn
+        self.dirty += found
+        self.dirtied += found
+
+    def share_out(self, pages: float, lsn: float) -> float:
+        """Return how many pages a batch gets that asks all instances alike, and stops at an LSN; plan it."""
+        share = math.ceil(pages / len(self._lists))
+        self._plan = [(number, self._held(number, lsn, share)) for number in range(len(self._lists))]
+        return sum(part for _, part in self._plan)
+
+    def take(self, pages: float) -> float:
+        """Flush that many pages: of the batch that was shared out, else the oldest; return how many."""
+        left = min(pages, self.dirty)
+        wanted = left
+        while left > CRUMB:
+            if self._plan:
+                number, part = self._plan[0]
+                got = self._flush(number, min(left, part))
+                if part - got <= CRUMB or got <= CRUMB:
+                    del self._plan[0]
+                else:
+                    self._plan[0] = (number, part - got)
+            else:
+                number = min(range(len(self._lists)), key=lambda one: self._lists[one][0].first)
+                if (got := self._flush(number, left, areas=1)) <= CRUMB:
+                    break
+            left -= got
+        found = wanted - max(0.0, left)
+        self._clean += found
+        self.dirty -= found
+        self.flushed += found
+        return found
+
+    def evict(self, wanted: Sequence[float], *, before: float) -> float:  # noqa: ARG002 - a pool that holds all
+        """Take nothing out: areas are those of a buffer pool that holds all pages."""
+        return 0.0
+
+    def count_to(self, lsn: float, most: float) -> float:
+        """Return how many dirty pages there are in areas that begin before an LSN, at most ``most``."""
+        return self.reach(lsn, most)
+
+    def reach(self, lsn: float, most: float) -> float:
+        """Return how many pages a batch writes that flushes all older than ``lsn``, at most ``most``."""
+        return min(most, sum(self._held(number, lsn, math.inf) for number in range(len(self._lists))))
+
+    def _held(self, number: int, lsn: float, most: float) -> float:
+        """Return the dirty pages of an instance's areas that begin before an LSN, at most so many."""
+        total = 0.0
+        for area in self._lists[number]:
+            if area.first >= lsn or total >= most:
+                break
+            total += area.dirty(self._touched)
+        return min(total, most)
+
+    def _flush(self, number: int, pages: float, *, areas: int | None = None) -> float:
+        """Flush so many pages of an instance, in the order of its list, of so many areas at most."""
+        held = self._lists[number]
+        taken, seen = 0.0, 0
+        while pages - taken > CRUMB and (areas is None or seen < areas):
+            area = held[0]
+            there = area.dirty(self._touched)
+            if area.first > self._end or there <= CRUMB:
+                break
+            part = min(there, pages - taken)
+            self._beside += part * max(0.0, 1.0 - 1.0 / there)
+            taken += part
+            seen += 1
+            area.touched, area.left = self._touched, there - part
+            if area.left <= CRUMB:
+                area.left = 0.0
+                area.first = self._end + self._until_first(area)
+                insort(held, held.pop(0), key=_first)
+        return taken
+
+    def _until_first(self, area: Area) -> float:
+        """Return the bytes of redo until the first page of a clean area is changed."""
+        if self._per_byte <= 0.0:
+            return 0.0
+        return self._random.expovariate(1.0) / (area.pages * self._per_byte)
+
+
+def _first(area: Area) -> float:
+    return area.first
+
+
+DENSE = 2.0
+"""Changes of each page while the age goes to the flush limit, from which on areas are taken as a whole."""
+
+
+def flush_list_for(
+    touched: Sequence[Stream],
+    *,
+    neighbours: bool,
+    counts_written_neighbours: bool,
+    instances: int,
+    until_limit: float,
+    lsn: float,
+) -> FlushList:
+    """Return an empty flush list; one of single pages where the pages of an area have little in common.
+
+    That is so where they are not touched evenly, where new pages are filled, or where fewer than ``DENSE``
+    changes of each page fit into the log up to the flush limit.
+
+    Args:
+        touched: what the load touches.
+        neighbours: the server flushes them, and its buffer pool holds all pages.
+        counts_written_neighbours: a page stays in the list that was written for one beside it.
+        instances: of the buffer pool, each of which is asked for the same share of a batch.
+        until_limit: commits until the age is at the flush limit.
+        lsn: current LSN, bytes.
+    """
+    if neighbours and len(touched) == 1 and touched[0].pages < math.inf:
+        stream = touched[0]
+        if until_limit * stream.touches >= DENSE * stream.pages:
+            if instances > 1:
+                return Instances(stream, lsn=lsn, instances=instances)
+            return Areas(stream, lsn=lsn, counts_written_neighbours=counts_written_neighbours)
+    return FlushList(touched, lsn=lsn)

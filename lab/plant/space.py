@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lab.plant.cleaner import Cleaner
     from lab.plant.disk import Disk
+    from lab.plant.flush_list import FlushList
     from lab.plant.load import Clients
-    from lab.plant.pages import Ledger
     from lab.plant.redo import Redo
 
 SHORTEST_SECONDS = 0.1
@@ -34,7 +34,7 @@ class Space:
     __slots__ = (
         "_cleaner",
         "_disk",
-        "_ledger",
+        "_flush_list",
         "_load",
         "_looks_at",
         "_redo",
@@ -43,10 +43,12 @@ class Space:
         "waits",
     )
 
-    def __init__(self, redo: Redo, ledger: Ledger, cleaner: Cleaner, disk: Disk, load: Clients) -> None:
+    def __init__(
+        self, redo: Redo, flush_list: FlushList, cleaner: Cleaner, disk: Disk, load: Clients
+    ) -> None:
         """Start with an empty log."""
         self._redo = redo
-        self._ledger = ledger
+        self._flush_list = flush_list
         self._cleaner = cleaner
         self._disk = disk
         self._load = load
@@ -58,7 +60,7 @@ class Space:
     def checkpoint(self, now: float) -> None:
         """Let the checkpointer ask for sync flushing and write what is available."""
         redo, cleaner = self._redo, self._cleaner
-        oldest = self._ledger.oldest(redo.lsn)
+        oldest = self._flush_list.oldest(redo.lsn)
         redo.make_available(oldest)
         if cleaner.wakes_for_sync() and redo.sync_flush_lsn(oldest) is not None:
             cleaner.wake_at = min(cleaner.wake_at, now)
@@ -84,8 +86,8 @@ class Space:
         if not self._waits_for_sync:
             return False
         redo, cleaner = self._redo, self._cleaner
-        if not cleaner.holds_writers and redo.sync_flush_lsn(self._ledger.oldest(redo.lsn)) is not None:
-            cleaner.hold_writers(redo, self._ledger)
+        if not cleaner.holds_writers and redo.sync_flush_lsn(self._flush_list.oldest(redo.lsn)) is not None:
+            cleaner.hold_writers(redo, self._flush_list)
             self._waiting = False
         return cleaner.holds_writers
 
@@ -101,7 +103,7 @@ class Space:
             self.checkpoint(now)
             if redo.room() > NO_ROOM:
                 return False
-        self._cleaner.out_of_room(now, redo, self._ledger, activity)
+        self._cleaner.out_of_room(now, redo, self._flush_list, activity)
         return redo.room() <= NO_ROOM
 
     def until_looked(self, now: float) -> float:
@@ -117,6 +119,6 @@ class Space:
         redo = self._redo
         room = redo.room()
         if self._waits_for_sync:
-            age = redo.lsn - self._ledger.oldest(redo.lsn)
+            age = redo.lsn - self._flush_list.oldest(redo.lsn)
             room = min(room, redo.sync_trigger - age + NO_ROOM)
         return room / redo_rate

@@ -1,62 +1,76 @@
-"""``python -m lab.prove --part hold``: the long proofs, resumable, each within an hour."""
+"""``python -m lab.prove --part soak``: the long measurements, each up to an hour."""
 
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from lab.bench.folder import HeldError
-from lab.bench.ledger import Ledger, read_rows
-from lab.bench.plan import PlanError
-from lab.prove import (
-    audit,
-    contests_page,
-    hold,
-    hostile,
-    load,
-    load_page,
-    mutants,
-    noharm,
-    policies,
-    recovery,
-    report,
-    safety,
-    soak,
-    suites,
-    surge,
-)
+from lab.bench.daemon import PROGRAM
+from lab.bench.folder import ASKED
+from lab.compare.asked import ASKED as COMPARED
+from lab.prove import audit, hostile, load, mutants, soak
+from lab.report.markdown import put
 from lab.report.rows import ReportError
 from lab.results import files
 from lab.results.suites import SUITES
+from lab.scenarios import load_scenario, scenario_names
 from lab.servers.base import LabServerError
 from lab.servers.container import PLAIN_IMAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
 RESULTS = Path("docs/results")
-TRIAL = policies.ROWS / "trial"
-"""Where a trial of the policies writes its page and lines, apart from what is published."""
+ROWS = Path(".cache/prove/policies")
+"""Where the rows of compared policies lie; published is the table."""
 
-PARTS = (
-    "hold",
-    "surge",
-    "recovery",
-    "soak",
-    "load",
-    "bench",
-    "policies",
-    "no-harm",
-    "hostile",
-    "mutants",
-    "audit",
-)
-OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
+BUDGET = "55m"
+"""No row begins that would end later; starting a server and writing the page take the rest of the hour."""
+
+UNFINISHED = 4
+"""Exit code of a command whose time was up."""
+
+END_SECONDS = 120.0
+"""What a command that was told to end has for removing its server."""
+
+HOUR, DAY = 3600, 86_400
+
+
+class Compared(NamedTuple):
+    """Policies compared on the named scenarios of some length.
+
+    Attributes:
+        shortest: seconds that a scenario has at least.
+        longest: seconds that it has at most.
+        words: further words of ``innobrim policies --compare``.
+    """
+
+    shortest: int
+    longest: int
+    words: str
+
+
+POLICIES = {
+    "hour": Compared(0, HOUR, "--seeds 20 --oracle"),
+    "long": Compared(HOUR + 1, DAY, "--seeds 5 --oracle"),
+    "daily": Compared(DAY + 1, 7 * DAY, "--seeds 5 --oracle"),
+    "month": Compared(30 * DAY, 30 * DAY, "--policy cascade --seeds 3 --oracle"),
+    "learning": Compared(30 * DAY, 30 * DAY, "--policy cascade --policy bayes --seeds 3"),
+    "no-harm": Compared(0, 7 * DAY, "--policy cascade --seeds 5"),
+}
+"""Suites of simulated runs, by name."""
+
+ONE_BENCH = ("hold", "surge", "recovery")
+"""Suites of the bench that are parts by themselves."""
+
+PARTS = (*ONE_BENCH, "soak", "load", "bench", "policies", "no-harm", "hostile", "mutants", "audit")
+OF_SUITES = {"bench": SUITES, "policies": tuple(POLICIES)}
 
 
 @click.command()
@@ -65,141 +79,130 @@ OF_SUITES = {"bench": SUITES, "policies": tuple(policies.SUITES)}
 )
 @click.option(
     "--suite",
-    type=click.Choice([*SUITES, *policies.SUITES]),
-    help="Of the part bench or policies only this one; it goes on where it stopped. Default: an hour of each "
-    "suite of the bench, an hour of all suites of policies.",
+    type=click.Choice(list(dict.fromkeys([*SUITES, *POLICIES]))),
+    help="Of the part bench or policies only this one; without it an hour of each.",
 )
-@click.option("--resume", is_flag=True, help="Skip the rows that are finished.")
-@click.option("--report", "page", is_flag=True, help="Only write the page from the finished rows.")
+@click.option("--report", is_flag=True, help="Only write the pages from the finished rows.")
 @click.option(
-    "--minutes",
-    type=click.IntRange(min=1),
-    default=soak.MINUTES,
-    show_default=True,
-    help="Length of the soak; a part of it takes up to an hour, --resume carries out the next.",
+    "--minutes", type=click.IntRange(min=1), help="Length of the soak (90), or of the part hostile (60)."
 )
 @click.option("--seed", type=int, help="Order of the soak's faults; default: drawn.")
-@click.option(
-    "--trial",
-    is_flag=True,
-    help="surge, recovery, load, policies, hostile: only see that it works, with few runs; rows say so.",
-)
 @click.option("--image", default=PLAIN_IMAGE, show_default=True, help="Container image of the server.")
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
     default=RESULTS,
     show_default=True,
-    help="Directory of rows and page.",
+    help="Directory of rows and pages.",
 )
 def main(
     *,
     part: str | None,
     suite: str | None,
+    report: bool,
+    minutes: int | None,
+    seed: int | None,
     image: str,
     results: Path,
-    minutes: int,
-    seed: int | None,
-    trial: bool,
-    resume: bool,
-    page: bool,
 ) -> None:
-    """Run the long proofs and write their pages.
+    """Run the long measurements and write their pages; the same command goes on with what is not finished.
 
-    Example: python -m lab.prove --part hold
+    Example: python -m lab.prove --part soak
     """
     signal.signal(signal.SIGTERM, _terminated)
-    if part is None and not page:
+    if part is None and not report:
         raise click.UsageError("name a --part, or ask for the --report")
     if suite is not None and suite not in OF_SUITES.get(part or "", ()):
         owner = next(name for name, named in OF_SUITES.items() if suite in named)
         raise click.UsageError(f"--suite {suite}: only of --part {owner}")
     results.mkdir(parents=True, exist_ok=True)
+    tools: dict[str, Callable[[], int]] = {
+        "soak": lambda: soak.run(results, image, minutes=minutes or soak.MINUTES, seed=seed),
+        "load": lambda: load.run(results, image),
+        "hostile": lambda: hostile.run(results, minutes=minutes or hostile.MINUTES),
+        "mutants": lambda: mutants.run(results),
+        "audit": lambda: audit.run(results),
+        "policies": lambda: _policies(results, tuple(POLICIES) if suite is None else (suite,)),
+        "no-harm": lambda: _policies(results, ("no-harm",)),
+        "bench": lambda: _bench(results, image, SUITES if suite is None else (suite,)),
+        **{name: lambda name=name: _bench(results, image, (name,)) for name in ONE_BENCH},  # type: ignore[misc]  # bound now
+    }
     codes = {0}
     try:
         for name in PARTS if part == "all" else filter(None, (part,)):
-            if name == "soak":
-                _soak(Ledger(results / "soak.jsonl", resume=resume), image, minutes, seed)
-            elif name in OF_SUITES:
-                _suites(name, results, image, suite, trial=trial)
-            elif name in TOOLS:
-                codes.add(TOOLS[name](results))
-            else:
-                codes.add(_run(name, results, image, resume=resume, trial=trial))
-    except (LabServerError, PlanError, HeldError, ReportError) as error:
+            codes.add(tools[name]())
+    except (LabServerError, ReportError) as error:
         raise click.ClickException(str(error)) from error
     finally:
-        for write in (report.write, safety.write, load_page.write, contests_page.write):
+        for write in (soak.write, load.write, mutants.write, audit.write):
             click.echo(f"wrote {write(results)}")
-        for one in (audit, mutants):
-            click.echo(f"wrote {one.write(results, read_rows(results / one.FILE))}")
     sys.exit(1 if 1 in codes else max(codes))
 
 
-def _suites(part: str, results: Path, image: str, suite: str | None, *, trial: bool) -> None:
-    if part == "bench":
-        _bench(results, image, SUITES if suite is None else (suite,))
-    else:
-        _policies(TRIAL if trial else results, suite, trial=trial)
-
-
-def _mutants(results: Path) -> int:
-    if not mutants.run(Ledger(results / mutants.FILE, resume=True), told=click.echo):
-        click.echo("not every change was tried; the same command goes on")
-    return 0
-
-
-def _audit(results: Path) -> int:
-    return audit.run(Ledger(results / audit.FILE, resume=True), told=click.echo)
-
-
-TOOLS = {"mutants": _mutants, "audit": _audit}
-"""Parts that look at the program and not at a server; each returns its exit code."""
-
-
-def _run(part: str, results: Path, image: str, *, resume: bool, trial: bool) -> int:
-    """Run a part beside a server and return its exit code."""
-    if part == "no-harm":
-        noharm.run(results, told=click.echo)
-        return 0
-    if part == "hostile":
-        minutes = hostile.TRIAL_MINUTES if trial else hostile.MINUTES
-        return 0 if hostile.run(results, minutes=minutes, told=click.echo) else 1
-    ledger = Ledger(results / f"{part}.jsonl", resume=resume)
-    if part == "hold":
-        hold.run(ledger, image)
-    elif part == "surge":
-        surge.run(ledger, image, trial=trial)
-    elif part == "load":
-        load.run(ledger, image, trial=trial)
-    else:
-        recovery.run(ledger, image, trial=trial)
-    return 0
-
-
-def _bench(results: Path, image: str, names: Sequence[str]) -> None:
+def _bench(results: Path, image: str, names: tuple[str, ...]) -> int:
+    """Carry out an hour of each suite of the bench, and write the page of all that are published."""
     try:
         for name in names:
-            if not suites.run(name, results, image):
+            directory = results / "bench" / name
+            begin = ["--suite", name, "--server", image, "--output", str(directory)]
+            begun = (directory / ASKED).exists()
+            words = ["bench", *(["--resume", str(directory)] if begun else begin), "--time", BUDGET]
+            if not carried_out(words)[0]:
                 click.echo(f"the suite {name} is not finished; the same command goes on with it")
     finally:
         if results == RESULTS:
             for made in files.write(Path()):
                 click.echo(f"wrote {made}")
+    return 0
 
 
-def _policies(results: Path, suite: str | None, *, trial: bool) -> None:
-    names = tuple(policies.SUITES) if suite is None else (suite,)
-    try:
-        if not policies.run(results, names, trial=trial):
-            click.echo("the comparison of policies is not finished; the same command goes on with it")
-    finally:
-        click.echo(f"wrote {contests_page.write(results)}")
+def _policies(results: Path, names: tuple[str, ...]) -> int:
+    """Carry out an hour of each comparison of policies, and publish what there is of its table."""
+    for name in names:
+        suite = POLICIES[name]
+        directory = ROWS / name
+        words = ["policies", "--compare", "--resume", str(directory), "--time", BUDGET]
+        if not (directory / COMPARED).exists():
+            words[2:4] = [*_scenarios(suite), *suite.words.split(), "--output", str(directory)]
+        finished, said = carried_out(words, heard=True)
+        (results / "policies").mkdir(exist_ok=True)
+        how = f"`innobrim policies --compare {suite.words}` on the scenarios of that length"
+        page = [
+            f"# Compared policies: {name}",
+            f"`make prove PART=policies SUITE={name}`: {how}.",
+            f"```text\n{said}```",
+        ]
+        click.echo(f"wrote {put(results / 'policies' / f'{name}.md', page)}")
+        if not finished:
+            click.echo(f"the suite {name} is not finished; the same command goes on with it")
+    return 0
 
 
-def _soak(ledger: Ledger, image: str, minutes: int, seed: int | None) -> None:
-    if not soak.run(ledger, image, minutes=minutes, seed=seed):
-        click.echo("the soak is not finished; go on with --resume")
+def _scenarios(suite: Compared) -> Iterator[str]:
+    for name in scenario_names():
+        if suite.shortest <= load_scenario(name).seconds <= suite.longest:
+            yield from ("--scenario", name)
+
+
+def carried_out(words: list[str], *, heard: bool = False) -> tuple[bool, str]:
+    """Run a command of ours; return whether all of it is finished, and what it said where that is heard.
+
+    Raises:
+        LabServerError: it failed; it has said why.
+    """
+    with subprocess.Popen(
+        [PROGRAM, *words], stdout=subprocess.PIPE if heard else None, encoding="utf-8"
+    ) as child:
+        try:
+            said, _ = child.communicate()
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt):
+                child.terminate()  # Ctrl-C reaches it by itself; a second signal would stop its cleaning up
+            child.wait(END_SECONDS)
+            raise
+    if child.returncode not in {0, UNFINISHED}:
+        raise LabServerError(f"innobrim {' '.join(words)} ended with {child.returncode}")
+    return child.returncode == 0, said or ""
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the handler's signature

@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from lab.prove.page import put
-from lab.report.markdown import table
+from lab.bench.ledger import Ledger, read_rows
+from lab.report.markdown import put, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from lab.bench.ledger import Ledger
 
 LOCKS = (Path("deploy/requirements.lock"), Path("deploy/build.lock"))
 SERVICES = ("pypi", "osv")
@@ -126,24 +124,25 @@ def scan(lock: Path, asking: Callable[[Path, str], tuple[Asked, str]] = ask) -> 
     return Scan(str(lock), verdict, len(pins), len(pins) - len(missing), tuple(found), why)
 
 
-def run(ledger: Ledger, *, told: Callable[[str], None]) -> int:
+def run(results: Path) -> int:
     """Scan every lock file, note it, and return the exit code of the worst result."""
+    ledger = Ledger(results / FILE)
     worst = 0
     for lock in LOCKS:
         done = scan(lock)
         row = {name: getattr(done, name) for name in done.__struct_fields__}
         digest = hashlib.sha256(lock.read_bytes()).hexdigest()
         ledger.add({**row, "sha256": digest, "day": time.strftime("%Y-%m-%d", time.gmtime())})
-        told(f"{done.lock}: {done.verdict}{f' ({done.why})' if done.why else ''}")
+        print(f"{done.lock}: {done.verdict}{f' ({done.why})' if done.why else ''}")
         for line in done.found:
-            told(f"  {line}")
+            print(f"  {line}")
         worst = max(worst, EXITS[done.verdict], key=(0, 3, 1).index)
     return worst
 
 
-def write(directory: Path, rows: list[dict[str, Any]]) -> Path:
+def write(directory: Path) -> Path:
     """Write the page from the rows and return its path; of each lock the newest counts."""
-    newest = {row["lock"]: row for row in rows}
+    newest = {row["lock"]: row for row in read_rows(directory / FILE)}
     body = [
         [
             f"`{row['lock']}` ({row['sha256'][:12]})",

@@ -15,7 +15,7 @@ from lab.servers.container import PLAIN_IMAGE, ContainerServer
 from lab.workloads.load import Load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 WRITE_IOPS = 1200
 DEFAULT_PAIR = (10_000, 20_000)
@@ -110,15 +110,21 @@ def near_bench(image: str) -> Iterator[Bench]:
         yield bench
 
 
-def row_of(part: str, bench: Bench, found: dict[str, Any], *, trial: bool) -> dict[str, Any]:
-    """Return a ledger's row: what was found, of which part, under which conditions, and when."""
-    return {
-        "part": part,
-        **found,
-        "trial": trial,
-        "conditions": bench.conditions(),
-        "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-    }
+def said(given: Mapping[str, Any], *, sharing: str, told: str = "") -> str:
+    """Return the part of a page about what was measured on.
+
+    Args:
+        given: the conditions, as rows say them.
+        sharing: what ran on the processors.
+        told: where the figures come from.
+    """
+    return (
+        f"## Conditions\n{given['server']} in a container, disk limited to {given['write_iops']} write"
+        f" operations/s, redo capacity S = {given['redo_capacity'] // 2**20} MiB, buffer pool"
+        f" {given['buffer_pool'] // 2**20} MiB, no binary log, `O_DIRECT`; sysbench `{given['load']}`,"
+        f" {given['threads']} threads, {given['tables']} tables of {given['rows']} rows,"
+        f" {given['rand_type']}; {given['processors']} processors shared by {sharing}. {told}"
+    ).rstrip()
 
 
 def lift(bench: Bench, pair: tuple[int, int] = DEFAULT_PAIR) -> None:

@@ -1,18 +1,19 @@
-"""What each kind of fault does to daemon, server, load or network, and how it is taken back."""
+"""The faults of a soak: which comes in which minute, what it does, and how it is taken back."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import random
 import signal
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
 import pymysql
 
-from lab.prove import deck
 from lab.prove.conditions import WRITE_IOPS
 from lab.servers.base import MEBIBYTE, LabServerError
 
@@ -33,6 +34,87 @@ QUERY_SECONDS = 45.0
 _PAIR = "SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max"
 
 
+SIGSTOP = "daemon stopped (SIGSTOP)"
+KILL = "daemon killed (kill -9)"
+TERMINATE = "daemon ended (SIGTERM)"
+SESSION = "daemon's session killed"
+BLACK_HOLE = "packets dropped"
+FOREIGN = "C and M set to the declared baseline by somebody else"
+RESIZE = "redo capacity changed"
+READ_LOCK = "FLUSH TABLES WITH READ LOCK"
+BACKUP_LOCK = "LOCK INSTANCE FOR BACKUP"
+READ_ONLY = "super_read_only set"
+COUNTERS = "counters off"
+RUBBISH = "configuration reloaded with rubbish (SIGHUP)"
+LOAD_OFF = "load off"
+DISK = "disk's write limit halved"
+FLOOD = "API flooded"
+WRITER_LOCK = "writer lock taken by another session"
+
+SECONDS: dict[str, tuple[int, int]] = {
+    SIGSTOP: (5, 30),
+    KILL: (3, 10),
+    TERMINATE: (3, 10),
+    SESSION: (0, 0),
+    BLACK_HOLE: (5, 25),
+    FOREIGN: (0, 0),
+    RESIZE: (0, 0),
+    READ_LOCK: (20, 20),
+    BACKUP_LOCK: (20, 20),
+    READ_ONLY: (20, 20),
+    COUNTERS: (20, 20),
+    RUBBISH: (5, 10),
+    LOAD_OFF: (30, 30),
+    DISK: (45, 45),
+    FLOOD: (10, 10),
+    WRITER_LOCK: (20, 20),
+}
+"""Every kind with the shortest and longest time that it lasts, seconds; 0 is over at once."""
+
+RESTARTS = (KILL, TERMINATE)
+RESTART_SHARE = 0.4
+PIECE = 45
+
+
+class Planned(NamedTuple):
+    """One fault: minute of the soak from 1, kind, and how long it lasts, seconds."""
+
+    minute: int
+    kind: str
+    seconds: int
+
+
+def pieces(minutes: int) -> list[range]:
+    """Return the minutes of each part of a soak: of equal length, none longer than 45 minutes."""
+    count = max(1, -(-minutes // PIECE))
+    bounds = [1 + round(minutes * at / count) for at in range(count + 1)]
+    return [range(first, last) for first, last in itertools.pairwise(bounds)]
+
+
+def plan(seed: int, minutes: int) -> list[Planned]:
+    """Return the fault of every minute.
+
+    Each part goes through shuffled decks with every kind once. The daemon's ends come only in the first two
+    fifths of a part, and twice in a deck there, so that its last life is long enough to show a leak.
+    """
+    dice = random.Random(seed)  # noqa: S311 - an order that must be repeatable is no secret
+    planned: list[Planned] = []
+    for piece in pieces(minutes):
+        restarts_until = piece.start + RESTART_SHARE * len(piece)
+        deck: list[str] = []
+        for minute in piece:
+            if minute >= restarts_until:
+                deck = [kind for kind in deck if kind not in RESTARTS]
+            if not deck:
+                more = RESTARTS if minute < restarts_until else ()
+                kinds = [kind for kind in SECONDS if minute < restarts_until or kind not in RESTARTS]
+                deck = [*kinds, *more]
+                dice.shuffle(deck)
+            kind = deck.pop()
+            planned.append(Planned(minute, kind, dice.randint(*SECONDS[kind])))
+    return planned
+
+
 class Faults:
     """Everything that a fault may reach.
 
@@ -47,22 +129,22 @@ class Faults:
         self.requests = 0
         self.note = ""
         self._inject: dict[str, Callable[[float], None]] = {
-            deck.SIGSTOP: self._freeze,
-            deck.KILL: self._kill,
-            deck.TERMINATE: self._terminate,
-            deck.SESSION: lambda _: self._kill_sessions(),
-            deck.BLACK_HOLE: self._drop_packets,
-            deck.FOREIGN: lambda _: bench.server.set_capacity(*BASELINE),
-            deck.RESIZE: lambda _: self._resize(),
-            deck.READ_LOCK: lambda s: self._hold(s, "FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"),
-            deck.BACKUP_LOCK: lambda s: self._hold(s, "LOCK INSTANCE FOR BACKUP", "UNLOCK INSTANCE"),
-            deck.READ_ONLY: self._read_only,
-            deck.COUNTERS: self._counters,
-            deck.RUBBISH: self._rubbish,
-            deck.LOAD_OFF: self._load_off,
-            deck.DISK: self._halve_disk,
-            deck.FLOOD: self._flood,
-            deck.WRITER_LOCK: self._take_lock,
+            SIGSTOP: self._freeze,
+            KILL: self._kill,
+            TERMINATE: self._terminate,
+            SESSION: lambda _: self._kill_sessions(),
+            BLACK_HOLE: self._drop_packets,
+            FOREIGN: lambda _: bench.server.set_capacity(*BASELINE),
+            RESIZE: lambda _: self._resize(),
+            READ_LOCK: lambda s: self._hold(s, "FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"),
+            BACKUP_LOCK: lambda s: self._hold(s, "LOCK INSTANCE FOR BACKUP", "UNLOCK INSTANCE"),
+            READ_ONLY: self._read_only,
+            COUNTERS: self._counters,
+            RUBBISH: self._rubbish,
+            LOAD_OFF: self._load_off,
+            DISK: self._halve_disk,
+            FLOOD: self._flood,
+            WRITER_LOCK: self._take_lock,
         }
 
     def carry_out(self, kind: str, seconds: float) -> None:

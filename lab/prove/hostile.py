@@ -16,13 +16,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lab.report.markdown import bullets, put, table
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FILE = "hostile.md"
 COMMAND = "make prove PART=hostile"
 MINUTES = 60
-TRIAL_MINUTES = 3
 REPLIES = 2000
 """At least so many odd replies in an hour."""
 
@@ -79,29 +80,24 @@ class Lived(NamedTuple):
             yield f"after SIGTERM it took {self.stop_seconds} s and ended with {self.code}"
 
 
-def run(
-    results: Path, *, minutes: float = MINUTES, seed: int = 1, told: Callable[[str], None] = print
-) -> bool:
-    """Give replies, then let a daemon live beside the server; write the page; tell whether all is well.
+def run(results: Path, *, minutes: float = MINUTES, seed: int = 1) -> int:
+    """Give replies, then let a daemon live beside the server, write the page; return 1 where all is not well.
 
     Args:
         results: directory of the page.
         minutes: for both; the daemon has what the replies leave, and nine tenths of it at least.
         seed: of everything odd.
-        told: told of each part that is done.
     """
     began = time.monotonic()
     count = max(100, int(REPLIES * minutes / MINUTES))
     replies = _replies(seed, count)
-    told(f"{count} replies: {len(replies)} wrong")
+    print(f"{count} replies: {len(replies)} wrong", flush=True)
     left = 60.0 * minutes - (time.monotonic() - began)
     lived = live(seed, max(left, 54.0 * minutes))
     found = ", ".join(lived.breaches()) or "as promised"
-    told(f"{lived.seconds:.0f} s beside the server, {lived.odd} odd replies: {found}")
-    page = "\n".join(_page(seed, count, replies, lived)) + "\n"
-    (results / FILE).write_text(page, encoding="utf-8")
-    told(f"wrote {results / FILE}")
-    return not replies and not list(lived.breaches())
+    print(f"{lived.seconds:.0f} s beside the server, {lived.odd} odd replies: {found}")
+    print(f"wrote {put(results / FILE, _page(seed, count, replies, lived))}")
+    return int(bool(replies) or any(lived.breaches()))
 
 
 def _replies(seed: int, count: int) -> list[str]:
@@ -207,25 +203,26 @@ def _stopped(daemon: subprocess.Popen[bytes]) -> float | None:
     return round(time.monotonic() - began, 2)
 
 
-def _page(seed: int, count: int, replies: list[str], lived: Lived) -> Iterator[str]:
-    yield "# Beside a server that answers oddly"
-    yield ""
-    yield (
-        f"`{COMMAND}`, seed {seed}: truncated, empty, endless and dripping answers, wrong columns, numbers "
-        "that are none, requests for a file ([why they are no answers](../decisions/odd-answers.md))."
-    )
-    yield ""
-    yield "| | found | promised |"
-    yield "|---|---|---|"
-    yield f"| replies, one by one | {count} | {REPLIES} an hour |"
-    yield f"| that ended otherwise than in a sound sample, or in words and in time | {len(replies)} | 0 |"
+def _page(seed: int, count: int, replies: list[str], lived: Lived) -> list[str]:
     minutes, resident, most = lived.seconds / 60.0, lived.resident / MEBIBYTE, RESIDENT_LIMIT // MEBIBYTE
-    yield f"| a daemon in active mode beside it, odd replies | {minutes:.0f} min, {lived.odd} | |"
-    yield f"| resident memory at most | {resident:.0f} MiB | below {most} MiB |"
-    yield f"| tracebacks in {lived.lines} lines of its log | {lived.tracebacks} | 0 |"
-    yield f"| writes; wrong ones | {lived.writes}; {len(lived.wrong)} | 0 wrong |"
-    yield f"| files sent | {lived.files} | 0 |"
     ended = f"{lived.stop_seconds} s, exit {lived.code}"
-    yield f"| from SIGTERM to its end | {ended} | {STOP_LIMIT:g} s, exit 0 |"
-    for said in [*replies[:20], *lived.breaches()]:
-        yield f"\n- {said}"
+    body = [
+        ("replies, one by one", count, f"{REPLIES} an hour"),
+        ("that ended otherwise than in a sound sample, or in words and in time", len(replies), 0),
+        ("a daemon in active mode beside it, odd replies", f"{minutes:.0f} min, {lived.odd}", ""),
+        ("resident memory at most", f"{resident:.0f} MiB", f"below {most} MiB"),
+        (f"tracebacks in {lived.lines} lines of its log", lived.tracebacks, 0),
+        ("writes; wrong ones", f"{lived.writes}; {len(lived.wrong)}", "0 wrong"),
+        ("files sent", lived.files, 0),
+        ("from SIGTERM to its end", ended, f"{STOP_LIMIT:g} s, exit 0"),
+    ]
+    odd = (
+        "truncated, empty, endless and dripping answers, wrong columns, numbers that are none, requests for "
+        "a file"
+    )
+    return [
+        "# Beside a server that answers oddly",
+        f"`{COMMAND}`, seed {seed}: {odd} ([why they are no answers](../decisions/odd-answers.md)).",
+        table(["", "found", "promised"], body),
+        bullets([*replies[:20], *lived.breaches()]),
+    ]

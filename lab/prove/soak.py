@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import random
+import statistics
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from lab.bench.daemon import Daemon
-from lab.prove import deck
-from lab.prove.conditions import NEAR_PAIR, Bench, lift, say
-from lab.prove.faults import BASELINE, Faults
+from lab.bench.ledger import Ledger, read_rows
+from lab.bench.statistics import slope
+from lab.prove.conditions import NEAR_PAIR, Bench, lift, said, say
+from lab.prove.faults import BASELINE, Faults, Planned, pieces, plan
 from lab.prove.judge import Breach, judge
 from lab.prove.relay import Relay
+from lab.report.markdown import put, table, verdict
 from lab.servers.base import LabServerError
 from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError
@@ -22,10 +25,11 @@ from tuner.records import TickRecord
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.bench.ledger import Ledger
-    from lab.prove.deck import Planned
 
+FILE, PAGE = "soak.jsonl", "soak.md"
 MINUTES = 90
+WARM_UP_MINUTES = 10
+FEWEST_MINUTES = 6
 MINUTE = 60.0
 BRISK = """\
 import tuner.core.foreign
@@ -46,33 +50,33 @@ LOAD_ARGUMENTS = ("--mysql-ignore-errors=1213,1020,1205,1290",)
 Row = dict[str, Any]
 
 
-def run(ledger: Ledger, image: str, *, minutes: int = MINUTES, seed: int | None = None) -> bool:
-    """Carry the next part of the soak out.
+def run(results: Path, image: str, *, minutes: int = MINUTES, seed: int | None = None) -> int:
+    """Carry the next part of the soak out; what goes wrong in it is on the page and no failure of the run.
 
     Args:
-        ledger: finished rows; the first one's seed and length win over the arguments.
+        results: directory of the rows; the first one's seed and length win over the arguments.
         image: container image of the server.
         minutes: length of the whole soak.
         seed: of the faults' order; drawn when None.
 
-    Returns:
-        Whether every minute is finished.
-
     Raises:
         LabServerError: server or load could not be had.
     """
+    ledger = Ledger(results / FILE)
     if ledger.rows:
         seed, minutes = int(ledger.rows[0]["seed"]), int(ledger.rows[0]["minutes"])
     elif seed is None:
         seed = random.SystemRandom().randrange(10_000)
-    planned = deck.plan(seed, minutes)
-    for number, piece in enumerate(deck.pieces(minutes), 1):
+    planned = plan(seed, minutes)
+    for number, piece in enumerate(pieces(minutes), 1):
         todo = [one for one in planned if one.minute in piece and ledger.find(minute=one.minute) is None]
         if todo:
             say(f"soak, seed {seed}: part {number}, minutes {todo[0].minute} to {todo[-1].minute}")
             _piece(ledger, image, todo, {"part": "soak", "seed": seed, "minutes": minutes, "piece": number})
             break
-    return all(ledger.find(minute=one.minute) is not None for one in planned)
+    if any(ledger.find(minute=one.minute) is None for one in planned):
+        say("the soak is not finished; the same command goes on with it")
+    return 0
 
 
 def _piece(ledger: Ledger, image: str, todo: list[Planned], common: Row) -> None:
@@ -97,7 +101,7 @@ def _piece(ledger: Ledger, image: str, todo: list[Planned], common: Row) -> None
         last: Row | None = None
         for planned in todo:
             if time.monotonic() - began > BUDGET:
-                say("the hour is up; go on with --resume")
+                say("the hour is up")
                 break
             last = {**common, **watch.minute(planned), "conditions": bench.conditions()}
             ledger.add(last)
@@ -123,7 +127,6 @@ class _Watch:
     def __init__(self, bench: Bench, daemon: Daemon, faults: Faults) -> None:
         self._bench, self._daemon, self._faults = bench, daemon, faults
         self._seen: set[Breach] = set()
-        self._first_run = 0
 
     def minute(self, planned: Planned) -> Row:
         """Return the row of one minute."""
@@ -241,3 +244,98 @@ def _line(row: Row) -> str:
         f" {len(row['breaches'])} breaches, {resident:.1f} MiB, {row['files']} files,"
         f" {row['threads']} threads, {row['sessions']} sessions, sync {row['sync_pages']}"
     )
+
+
+def write(results: Path) -> Path:
+    """Write the page from the rows and return its path."""
+    rows = read_rows(results / FILE)
+    minutes = [row for row in rows if "minute" in row]
+    return put(results / PAGE, ["# Soak: a random fault every minute", *_page(rows, minutes)])
+
+
+def _page(rows: list[Row], minutes: list[Row]) -> list[str]:
+    if not minutes:
+        return ["Not run yet: `make prove PART=soak`."]
+    head = ["fault", "times", "median s until writing again", "worst", "not within 2 min", "person needed"]
+    head += ["sync pages", "breaches"]
+    body = [_fault_row(kind, minutes) for kind in sorted({str(row["fault"]) for row in minutes})]
+    wanted = int(minutes[0]["minutes"])
+    breaches = [breach for row in rows for breach in row["breaches"]]
+    died = [row for row in minutes if row["died"]]
+    lost = [row for row in minutes if row["back_seconds"] is None]
+    ends = [row for row in rows if "end" in row]
+    lines = [
+        verdict(f"minutes: {len(minutes)} of {wanted}", met=len(minutes) >= wanted),
+        verdict(f"breaches of an invariant: {len(breaches)}; none wanted", met=not breaches),
+        *(f"  - invariant {one['invariant']}, tick {one['tick']}: {one['what']}" for one in breaches[:20]),
+        verdict(f"the daemon ended by itself {len(died)} times; never wanted", met=not died),
+        verdict(f"faults with no way back within 2 minutes: {len(lost)}; none wanted", met=not lost),
+        *(f"  - minute {row['minute']}, {row['fault']}: waited for {row['waits_for']}" for row in lost[:20]),
+        *_memory(minutes),
+        *_highest(minutes),
+        *(
+            f"- part {row['piece']}: {row.get('ticks', '?')} ticks and {row.get('writes', '?')} writes"
+            f" judged; ended with exit {row['exit']}, {row['stop_seconds']} s after SIGTERM"
+            for row in ends
+        ),
+    ]
+    how = (
+        f"`python -m lab.prove --part soak --minutes {wanted} --seed {minutes[0]['seed']}`; the real daemon,"
+        " active, with its API, behind a relay that can drop packets. Writing again: active, no hold, in two"
+        " ticks after the fault's end. Each minute the journal is judged by rules written down a second time"
+        " (`lab/prove/judge.py`)."
+    )
+    conditions = said(minutes[0]["conditions"], sharing="server, load and daemon")
+    return [conditions, how, table(head, body), "\n".join(lines)]
+
+
+def _fault_row(kind: str, minutes: list[Row]) -> list[object]:
+    rows = [row for row in minutes if row["fault"] == kind]
+    back = [float(row["back_seconds"]) for row in rows if row["back_seconds"] is not None]
+    return [
+        kind,
+        len(rows),
+        f"{statistics.median(back):.1f}" if back else "-",
+        f"{max(back):.1f}" if back else "-",
+        len(rows) - len(back),
+        sum(1 for row in rows if row["person"]),
+        sum(int(row["sync_pages"] or 0) for row in rows),
+        sum(len(row["breaches"]) for row in rows),
+    ]
+
+
+def lives(minutes: list[Row]) -> list[list[Row]]:
+    """Return the minutes of each process that lived long enough to show a leak, without its first ten."""
+    found: dict[tuple[int, int], list[Row]] = {}
+    for row in minutes:
+        if row["pid"] is not None:
+            found.setdefault((int(row["piece"]), int(row["pid"])), []).append(row)
+    return [
+        rows[WARM_UP_MINUTES:] for rows in found.values() if len(rows) >= WARM_UP_MINUTES + FEWEST_MINUTES
+    ]
+
+
+def _memory(minutes: list[Row]) -> list[str]:
+    found = lives(minutes)
+    if not found:
+        return ["- resident memory: no process lived long enough for a slope"]
+    lines = []
+    for rows in found:
+        bounds = slope([row["at"] / 3600.0 for row in rows], [row["resident"] / 2**20 for row in rows])
+        lines.append(
+            f"- resident memory, minutes {rows[0]['minute']} to {rows[-1]['minute']} of one process:"
+            f" {bounds.mean:+.2f} MiB/h (95 % bounds {bounds.low:+.2f} to {bounds.high:+.2f})"
+        )
+    return lines
+
+
+def _highest(minutes: list[Row]) -> list[str]:
+    def highest(key: str) -> float:
+        return max((float(row[key]) for row in minutes if row[key] is not None), default=0.0)
+
+    text = (
+        f"- highest at a minute's end: {highest('resident') / 2**20:.1f} MiB resident,"
+        f" {highest('files'):.0f} files, {highest('threads'):.0f} threads,"
+        f" {highest('sessions'):.0f} server sessions"
+    )
+    return [text]

@@ -27,6 +27,9 @@ SUITES = (
     "seeds",
     "claims",
     "restless",
+    "hold",
+    "surge",
+    "recovery",
 )
 """What is published, in the order of the page; ``quick`` and ``smoke`` are for a first look."""
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from lab.plant.device import MEGABYTE
-from lab.plant.disk import PAGE_BYTES
+from lab.plant.disk import MEGABYTE, PAGE_BYTES
 
 if TYPE_CHECKING:
     from lab.plant.parameters import DiskParameters

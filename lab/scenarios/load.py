@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from lab.plant.fits import FitError, load_fit
 from lab.scenarios.keys import unknown_keys, wrong_values
 from lab.scenarios.schema import Scenario
 
@@ -99,8 +98,8 @@ def parse_scenario(text: str, *, source: str) -> Scenario:
         raise ScenarioError(f"{source}: not TOML: {error}") from error
     _refuse([*unknown_keys(raw, Scenario), *wrong_values(raw, Scenario)], source)
     try:
-        scenario = msgspec.convert(_fitted(raw), Scenario)
-    except (FitError, msgspec.ValidationError) as error:
+        scenario = msgspec.convert(_fitted(raw, source), Scenario)
+    except msgspec.ValidationError as error:
         raise ScenarioError(f"{source}: {error}") from error
     _refuse([*_idle_keys(raw.get("load", {}), scenario), *scenario.problems()], source)
     return scenario
@@ -122,14 +121,16 @@ def _idle_keys(load: dict[str, Any], scenario: Scenario) -> list[str]:
     ]
 
 
-def _fitted(raw: dict[str, Any]) -> dict[str, Any]:
+def _fitted(raw: dict[str, Any], source: str) -> dict[str, Any]:
     """Return a scenario's tables with the fitted parameters that it names under its own.
 
     Raises:
-        FitError: there are none of that name, or their file is wrong.
+        ScenarioError: there are none of that name.
     """
     name = raw.get("fit", "")
     if not name:
         return raw
-    fit = load_fit(name)
-    return raw | {"load": fit.load | raw.get("load", {}), "disk": fit.disk | raw.get("disk", {})}
+    fits = tomllib.loads((resources.files("lab.plant") / "fits.toml").read_text(encoding="utf-8"))
+    if name not in fits:
+        raise ScenarioError(f"{source}: fit = {name}: no such fitted parameters; there are {', '.join(fits)}")
+    return raw | {table: given | raw.get(table, {}) for table, given in fits[name].items()}

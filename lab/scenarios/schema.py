@@ -37,8 +37,8 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         measured_from: second from which everything is counted, to the end; before the first
             change where load or disk move once.
         seed: decides every random number; ``--seed`` goes before it.
-        fit: fitted parameters of load and disk, by the name of their file in ``lab/plant/fits``; what the
-            scenario says itself goes before them; Empty: the plant's own.
+        fit: fitted parameters of load and disk, by their name in ``lab/plant/fits.toml``; what the scenario
+            says itself goes before them; Empty: the plant's own.
         server: the server's settings.
         disk: the device and its limit over time.
         load: the clients and their number over time.

@@ -6,39 +6,16 @@ import os
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lab.servers.flavour import TRAITS
-from lab.servers.spec import LabServerError
-
-if TYPE_CHECKING:
-    from lab.servers.base import LabServer
+from lab.servers.flavour import LabServerError
 
 STARTED, ENDED = "MY-013576", "MY-013577"
 """The server's codes for: InnoDB initialization has started, has ended."""
-
-WHOLE_LOG = 20_000
-"""Lines; a start writes some dozens, a recovery some hundreds."""
 
 _BOOT = re.compile(r"starting .*as process \d+", re.IGNORECASE)
 _READY = re.compile(r"InnoDB: (\S+ started; )?log sequence number \d+")
 _INNODB = "InnoDB: "
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\s*(\d?\d:\d\d:\d\d(?:\.\d{1,6})?)")
-
-
-def initialisation(server: LabServer) -> float:
-    """Return how long InnoDB's last initialisation took by the server's error log, seconds.
-
-    Raises:
-        LabServerError: the log does not have both lines.
-    """
-    if not TRAITS[server.flavour].log_table:
-        return last_span(text_marks(server.log(WHOLE_LOG, stamped=True)))
-    rows = server.query(
-        "SELECT error_code, UNIX_TIMESTAMP(logged) FROM performance_schema.error_log"
-        f" WHERE error_code IN ('{STARTED}', '{ENDED}') ORDER BY logged"
-    )
-    return last_span([(str(code), float(logged)) for code, logged in rows])
 
 
 def text_marks(log: str) -> list[tuple[str, float]]:

@@ -12,12 +12,11 @@ import httpx
 from fastapi import FastAPI
 from msgspec.structs import replace
 
-from api.about import About
 from api.access import Access, Transport
 from api.app import create_app
 from api.gate import Marked
-from api.register import Register, Role, Token
-from api.tokens import Tokens
+from api.tokens import Register, Role, Token, Tokens
+from api.vitals import About
 from tests import factory
 from tuner.board import Board
 from tuner.config.schema import Config

@@ -7,7 +7,7 @@ import re
 
 import httpx
 
-from api.status import status_of
+from api.views import status_of
 from tests.api.factory import FACTS, START, application, browser, record
 from tuner.board import Board
 from tuner.cli.status_table import table

@@ -10,7 +10,7 @@ import httpx
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.metric_table import STATE_METRICS, exposed_names
+from api.metrics import STATE_METRICS, exposed_names
 from tests.api.factory import COUNTED, FACTS, about, application, browser, estimate, missed, record, sample
 from tuner.board import Board
 from tuner.config.schema import Config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from api.status import status_of
+from api.views import status_of
 from tests.api.factory import FACTS, START, record
 from tuner.cli.status_table import table
 from tuner.logs import canonical

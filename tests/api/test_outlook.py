@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from api.status import Status, status_of
+from api.models import Status
+from api.views import status_of
 from tests import factory
 from tuner.cli.status_table import table
 from tuner.records import Capacity, Decision, DecisionKind, Facts, Lifecycle, TickRecord

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from api.parked import parked_of
+from api.views import parked_of
 from tests.api.factory import FACTS, missed, record, sample
 from tuner.records import Capacity, TickRecord
 from tuner.settings import Mode, Settings

@@ -14,9 +14,7 @@ from fastapi import FastAPI
 from msgspec.structs import replace
 
 from api.access import Access
-from api.openapi import SCHEMAS
-from api.status import Status
-from api.views import HistoryAnswer
+from api.models import HistoryAnswer, Status
 from tests.api.factory import (
     FACTS,
     FINDING,
@@ -331,7 +329,7 @@ def test_documentation_works_offline(board: Board) -> None:
     assert "<script" not in page.text
     assert "http://" not in page.text
     assert "https://" not in page.text
-    assert "style-src 'sha256-" in page.headers["content-security-policy"]
+    assert "style-src 'self'" in page.headers["content-security-policy"]
     assert document["openapi"].startswith("3.1")
 
 
@@ -365,22 +363,3 @@ def test_status_survives_numbers_that_are_none(board: Board) -> None:
     board.publish(replace(made, estimate=replace(made.estimate, authority=float("nan"))), Settings(), FACTS)
 
     assert get(application(board, about=about()), "/v1/status").json()["estimate"]["authority"] is None
-
-
-def test_every_answer_has_an_example_that_it_could_be(board: Board) -> None:
-    """Each JSON answer and each problem has an example, and the example is of the schema beside it."""
-    document = msgspec.json.decode(get(application(board), "/openapi.json").content)
-    models = {model.__name__: model for model in SCHEMAS}
-
-    for path, methods in document["paths"].items():
-        for route in methods.values():
-            for status, answer in route["responses"].items():
-                for content in answer.get("content", {}).values():
-                    name = content["schema"].get("$ref", "").rpartition("/")[2]
-                    if not name:
-                        continue
-                    shown = [one["value"] for one in content.get("examples", {}).values()]
-                    shown += [content["example"]] if "example" in content else []
-                    assert shown, (path, status, name)
-                    for example in shown:
-                        msgspec.convert(example, models[name])

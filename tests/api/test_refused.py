@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from api import gate, protocol, stream
 from api.access import Access
 from api.limits import Places, Rate
-from api.refusals import Refusal
+from api.problems import Refusal
 from api.server import ApiServer
-from lab.servers.ports import free_port
+from lab.servers.base import free_port
 from tests.api.factory import EXPIRED, READER, AnsweringLoop, application, bearer, browser, tokens
 from tests.real.support import until
 from tuner.board import Board

@@ -7,7 +7,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from api.status import status_of
+from api.views import status_of
 from tests.api.factory import FACTS, START, record
 from tuner.cli.status_table import table
 from tuner.records import Facts, TickRecord

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from api import steering
+from api import steer
 from api.access import Access, Transport
 from api.gate import LARGEST_BODY
 from tests.api.factory import (
@@ -279,7 +279,7 @@ def test_refusal_carries_the_loops_reason(board: Board, refusing: AnsweringLoop)
 
 def test_silent_loop_is_reported_in_time(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that lives but does not answer ends in 504, which says that the command may still happen."""
-    monkeypatch.setattr(steering, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(steer, "ANSWER_SECONDS", 0.1)
     AnsweringLoop(board).publish()
 
     answer = ask(application(board), "POST", "/v1/pause", headers=bearer())
@@ -348,4 +348,4 @@ def test_wrong_method_on_a_file_of_the_page_is_a_problem(board: Board, loop: Ans
     assert loop.board is board
     answer = ask(application(board), "POST", "/static/page.css", headers=bearer())
 
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 import api.stream
-from api.refusals import Refusals
+from api.problems import Refusals
 from api.server import ApiServer
 from api.stream import Streams
 from tests.api.factory import FACTS, START, application, bearer, missed, record

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from api.access import Access
-from api.register import Role, let_anonymous_read, make, prepare, revoke
 from api.server import ApiServer
-from api.tokens import Tokens
+from api.tokens import Role, Tokens, let_anonymous_read, make, prepare, revoke
 from tests.api.factory import FACTS, START, application, record
 from tests.api.test_server import free_port
 from tuner.board import Board

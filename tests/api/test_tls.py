@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from api.limits import CONNECTIONS, PROBE_PLACES
-from api.refusals import Refusal
+from api.problems import Refusal
 from api.server import ApiServer, ApiServerError
 from api.tls import Certificate
 from tests.api.factory import AnsweringLoop, application

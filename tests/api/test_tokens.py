@@ -9,9 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from api.files import locked
-from api.register import NAME, Role, TokenError, let_anonymous_read, load, make, prepare, revoke
-from api.tokens import LOOK_SECONDS, Tokens
+from api.tokens import (
+    LOOK_SECONDS,
+    NAME,
+    Role,
+    TokenError,
+    Tokens,
+    let_anonymous_read,
+    load,
+    locked,
+    make,
+    prepare,
+    revoke,
+)
 
 
 class Watch:
@@ -42,17 +52,6 @@ def test_first_start_writes_one_token_privately(tmp_path: Path) -> None:
     prepare(tmp_path)
     assert path.read_bytes() == before
     assert sorted(file.name for file in tmp_path.iterdir()) == ["token", NAME]
-
-
-def test_token_of_an_earlier_version_keeps_working(tmp_path: Path) -> None:
-    """A token file from before there were roles becomes the first token."""
-    (tmp_path / "token").write_text("x" * 43 + "\n")
-    (tmp_path / "token").chmod(0o600)
-
-    found = Tokens(prepare(tmp_path)).find("x" * 43)
-
-    assert found is not None
-    assert found.role is Role.OPERATE
 
 
 @pytest.mark.parametrize("place", range(64))
@@ -206,13 +205,8 @@ def test_revoking_the_first_removes_its_file(tmp_path: Path) -> None:
 
 
 def test_unusable_files_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    """A token that everybody can read, an empty one, or no directory, ends the start with what to do."""
+    """A token that everybody can read, or no directory, ends the start with what to do."""
     path = tmp_path / "token"
-    path.write_text("short\n")
-    path.chmod(0o600)
-    with pytest.raises(TokenError, match="holds no token"):
-        prepare(tmp_path)
-
     path.write_text("x" * 43)
     path.chmod(0o644)
     with pytest.raises(TokenError, match="open to everybody"):
@@ -241,7 +235,7 @@ def test_half_written_change_leaves_the_old_register(tmp_path: Path, monkeypatch
 def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change waits for another one, and gives up with the reason where that takes too long."""
     prepare(tmp_path)
-    monkeypatch.setattr("api.files.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("api.tokens.LOCK_SECONDS", 0.1)
 
     with locked(tmp_path), pytest.raises(TokenError, match="another program holds the lock"):
         make(tmp_path, "oncall", Role.READ, expires=None)

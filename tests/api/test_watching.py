@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.metric_table import FIELD_METRICS, STATE_METRICS
+from api.metrics import FIELD_METRICS, STATE_METRICS
 from tests.api.factory import COUNTED, FACTS, about, application, browser, estimate, missed, record, sample
 from tuner.board import Board
 from tuner.clock import Beat

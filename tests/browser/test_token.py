@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from api.register import NAME, Role, make, prepare, revoke
-from api.tokens import Tokens
+from api.tokens import NAME, Role, Tokens, make, prepare, revoke
 from tests.browser.fixtures import Open
 from tests.browser.site import Site
 from tuner.records import HoldCode

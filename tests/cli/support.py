@@ -12,9 +12,8 @@ import pytest
 from click.testing import Result
 
 from api.access import Access
-from api.register import prepare
 from api.server import ApiServer
-from api.tokens import Tokens
+from api.tokens import Tokens, prepare
 from lab.plant.clock import SimClock
 from tests.api.factory import FACTS, START, about, application, record, sample
 from tuner.board import Board

@@ -18,7 +18,7 @@ from lab.bench import runner
 from lab.bench.folder import held
 from lab.bench.plan import load_suite
 from lab.report.rows import ReportError
-from lab.servers.named import server_named
+from lab.servers.choose import server_named
 from lab.workloads.command import sysbench
 from tests.lab.report.factory import row
 from tuner.cli import bench as command

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
-from api.bodies import OverrideBody
 from api.server import ApiServer
+from api.steer import OverrideBody
 from tests.api.factory import AnsweringLoop, answering, application, estimate, record, sample
 from tuner.board import Board
 from tuner.cli import waiting

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from tests.almanac import at
 from tuner.cli.main import cli
-from tuner.config import tomlfile
+from tuner.config import load
 
 NOW = at("UTC", 2026, 11, 1, 0, 45)
 NIGHT = """
@@ -250,7 +250,7 @@ def test_without_a_schedule_it_says_so(here: Path) -> None:
 def test_without_a_file_it_says_that_none_was_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who relies on the default path learns that nothing is there, and a file that is read says nothing."""
     path = here / "innobrim.toml"
-    monkeypatch.setattr(tomlfile, "DEFAULT_PATH", str(path))
+    monkeypatch.setattr(load, "DEFAULT_PATH", str(path))
     note = f"no configuration file was read: there is no {path}; name another one with --config"
 
     none, as_json = (run("schedule", *words) for words in ([], ["--json"]))

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.servers.injected import EVIL, INJECTED
 from tests.servers.sockets.mysqld import Mysqld
-from tests.servers.test_account import EVIL
-from tests.servers.test_release import INJECTED
 from tuner.cli.main import cli
 
 SECRET = "told-before"  # noqa: S105 - made up

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec.structs import replace
+from rich.console import Console
+from rich.segment import Segment
 
-from api.status import Status, status_of
-from api.views import DecisionAt, HistoryAnswer, NumberedEvent
-from api.vitals import Process
+from api.models import HistoryAnswer, NumberedEvent, Process, Status
+from api.views import status_of
 from tests import factory
-from tuner.cli.watch.follow import View
-from tuner.cli.watch.look import Look
-from tuner.cli.watch.picture import picture
-from tuner.cli.watch.trace import COLUMNS, trace_of
+from tuner.cli.watch.follow import COLUMNS
+from tuner.cli.watch.picture import Picture
+from tuner.cli.watch.view import View
 from tuner.records import Capacity, Decision, DecisionKind, Event, Lifecycle, TickRecord
 from tuner.settings import Mode, Settings
 
@@ -95,14 +95,27 @@ def view(now: Status | None = None, past: HistoryAnswer | None = None, **changes
     made = View(
         status=now,
         answered=NOW,
-        trace=trace_of(past or history(), interval=1.0).with_status(now, span=float(SECONDS)),
+        history=past or history(),
+        asked=NOW,
         span=float(SECONDS),
         events=(event(1, "mode", "mode advisory → active"), event(9, "set", "C/M → 225/450")),
-        decisions=(DecisionAt(now.tick, now.at, now.decision),),
     )
     return replace(made, **changes)
 
 
-def drawn(found: View | None = None, *, now: float = NOW, **look: Any) -> list[str]:  # noqa: ANN401 - any field
+def segments(
+    found: View | None = None,
+    *,
+    now: float = NOW,
+    size: tuple[int, int] = (80, 24),
+    **look: Any,  # noqa: ANN401 - any field
+) -> list[list[Segment]]:
+    """Return the picture as rich draws it."""
+    console = Console(width=size[0], height=size[1], color_system="truecolor", legacy_windows=False)
+    made = Picture(found or view(), now, float(SECONDS), **look)
+    return console.render_lines(made, console.options.update(height=size[1]), pad=False)
+
+
+def drawn(found: View | None = None, **look: Any) -> list[str]:  # noqa: ANN401 - any field
     """Return the picture as plain lines."""
-    return [line.plain for line in picture(found or view(), Look(**look), now)]
+    return ["".join(part.text for part in line) for line in segments(found, **look)]

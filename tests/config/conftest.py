@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tuner.config import tomlfile
+from tuner.config import load
 
 
 @pytest.fixture(autouse=True)
 def _no_file_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tomlfile, "DEFAULT_PATH", str(tmp_path / "none.toml"))
+    monkeypatch.setattr(load, "DEFAULT_PATH", str(tmp_path / "none.toml"))

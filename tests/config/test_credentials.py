@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.config.credentials import read_credentials
-from tuner.config.errors import ConfigError
 from tuner.config.optionfile import OptionFileError, read_options
-from tuner.config.schema import ServerSection
+from tuner.config.schema import ConfigError, ServerSection
 
 SECRET = "swordfish #1"  # noqa: S105 - made up
 

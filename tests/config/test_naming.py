@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tuner.config.errors import ConfigError
+from tuner.config.credentials import identity_of
 from tuner.config.load import load_config
-from tuner.config.naming import identity_of
+from tuner.config.schema import ConfigError
 
 
 @pytest.mark.parametrize("name", ["orders", "mariadb-0.eu_west.7", "9", "x" * 64])

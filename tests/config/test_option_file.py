@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tuner.config.credentials import Credentials, read_credentials
-from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
 from tuner.config.optionfile import read_options, written
-from tuner.config.schema import ServerSection
+from tuner.config.schema import ConfigError, ServerSection
 
 FIELD_NOT_UTF8 = b"# nicht \xe4ndern\n[mysqld]\nport=3306\n[client]\nuser=innobrim\npassword=x\n"
 FIELD_LOCALHOST = "[client]\nuser=innobrim\npassword=x\nhost=localhost\n"

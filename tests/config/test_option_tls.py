@@ -11,8 +11,7 @@ import pytest
 
 from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.config.credentials import Credentials, read_credentials
-from tuner.config.errors import ConfigError
-from tuner.config.schema import ServerSection
+from tuner.config.schema import ConfigError, ServerSection
 from tuner.servers.endpoint import required
 
 CA = CERTIFICATES / "ca.crt"

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tuner.config import passwordfile
-from tuner.config.credentials import read_credentials
-from tuner.config.errors import ConfigError
+from tuner.config import credentials
+from tuner.config.credentials import on_read_only_memory, read_credentials
 from tuner.config.load import load_config
-from tuner.config.passwordfile import on_read_only_memory
-from tuner.config.schema import ServerSection
+from tuner.config.schema import ConfigError, ServerSection
 
 MOUNTS = """\
 21 1 0:19 / / rw,relatime - overlay overlay rw
@@ -92,7 +90,7 @@ def test_a_file_of_everybodys_is_refused(file: Path, mode: int, said: str) -> No
 def test_a_mounted_secret_may_be_readable(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Below /run/secrets the runtime chose the mode, not the operator; nobody may change it there either."""
     file.chmod(0o444)
-    monkeypatch.setattr(passwordfile, "SECRETS", Path(os.path.realpath(file.parent)))
+    monkeypatch.setattr(credentials, "SECRETS", Path(os.path.realpath(file.parent)))
     assert password_of(file) == "swordfish #1 "
 
     file.chmod(0o446)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
-from tuner.config.schema import Config
+from tuner.config.schema import Config, ConfigError
 
 COMPOSE = Path(__file__).parents[2] / "deploy" / "compose" / "compose.yaml"
 SERVICES = (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from api.status import status_of
+from api.views import status_of
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
 from tests.core.windows import LATER, active, window

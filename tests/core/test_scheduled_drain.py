@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from api.status import status_of
+from api.views import status_of
 from tests.bench import Bench
 from tests.core.draining import HIGH, age_of, drain
 from tests.core.windows import active, window

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from api.metric_table import exposed_names
+from api.metrics import exposed_names
 from tests.real.fixtures import missing
 
 ROOT = Path(__file__).parents[2]

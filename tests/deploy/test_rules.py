@@ -8,10 +8,9 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from api.about import About
 from api.metrics import MetricsPage
-from api.refusals import Refusals
-from api.vitals import Vitals
+from api.problems import Refusals
+from api.vitals import About, Vitals
 from tests.api.factory import COUNTED, FACTS, START, estimate, record, sample
 from tests.deploy.support import (
     PROMETHEUS,

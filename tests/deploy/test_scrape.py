@@ -13,7 +13,7 @@ import httpx
 import pytest
 import yaml
 
-from api.metric_table import exposed_names
+from api.metrics import exposed_names
 from tests.cli.support import free_port
 from tests.deploy.support import (
     PROMETHEUS,

@@ -7,9 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from lab.servers import choose as chooser
-from lab.servers.flavour import Flavour
-from lab.servers.judge import asked_version, image_version
-from lab.servers.version import Version
+from lab.servers.flavour import Flavour, Version, asked_version, image_version
 
 
 @pytest.mark.parametrize(

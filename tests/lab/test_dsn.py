@@ -11,9 +11,7 @@ from lab.bench.daemon import configuration
 from lab.servers import claim, owner
 from lab.servers.base import DiskLimit, LabServerError
 from lab.servers.claim import MARKER, Mark
-from lab.servers.dsn import parse_dsn
-from lab.servers.existing import DsnServer
-from lab.servers.inspection import Found, objection
+from lab.servers.existing import DsnServer, Found, objection, parse_dsn
 from tests.servers.sockets.mysqld import CERTIFICATES
 from tuner.config.credentials import read_credentials
 from tuner.config.optionfile import read_options

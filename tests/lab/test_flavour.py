@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from lab.servers.accounts import Account, account_statements
-from lab.servers.flavour import TRAITS, Flavour, product
-from lab.servers.installation import Installation
-from lab.servers.spec import MEBIBYTE, LabServerError, ServerSpec
+from lab.servers.flavour import (
+    MEBIBYTE,
+    TRAITS,
+    Account,
+    Flavour,
+    LabServerError,
+    ServerSpec,
+    account_statements,
+    product,
+)
+from lab.servers.local import Installation
 from lab.servers.timing import last_span, text_marks
 
 SPEC = ServerSpec(redo_capacity=65 * MEBIBYTE)

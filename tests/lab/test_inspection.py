@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.servers.inspection import inspect
-from lab.servers.spec import LabServerError
-from tests.servers.fixtured import Fixtured, Rows
-from tests.servers.test_fixtures import FILES
+from lab.servers.existing import inspect
+from lab.servers.flavour import LabServerError
+from tests.servers.fixtured import FILES, Fixtured, Rows
 from tuner.servers.fixture import load
 
 POOL = 2**31

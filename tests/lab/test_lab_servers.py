@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from lab.servers import local, owner
-from lab.servers.base import Account, LabServerError, ServerSpec, account_statements
-from lab.servers.optionfile import quoted
+from lab.servers.base import Account, LabServerError, ServerSpec, account_statements, quoted
 from tuner.config.optionfile import read_options
 
 

@@ -11,9 +11,9 @@ import docker.errors
 import pytest
 
 from lab.servers.base import LabServerError
+from lab.servers.choose import Kind, kind_of, server_named
 from lab.servers.flavour import Flavour
 from lab.servers.local import LocalServer
-from lab.servers.named import Kind, kind_of, server_named
 
 
 def program(path: Path, said: str) -> Path:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lab.servers import reader as module
-from lab.servers.client import SqlClient
-from lab.servers.spec import LabServerError
+from lab.servers.base import SqlClient
+from lab.servers.flavour import LabServerError
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
 from tuner.servers.session import Session

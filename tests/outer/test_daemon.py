@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from api.under_way import OptimiserUnderWay
+from api.models import OptimiserUnderWay
 from tests.factory import FACTS, A
 from tests.life import Life
 from tests.logged import lines

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from api.status import status_of
-from api.under_way import OptimiserUnderWay
+from api.models import OptimiserUnderWay
+from api.views import status_of
 from policies.types import Suggestion
 from tests.api.factory import FACTS, START, record
 from tuner.cli.status_table import table

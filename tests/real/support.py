@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, TypeVar
 
 from lab.servers.base import Account, LabServer, LabServerError
-from lab.servers.warm import age_ratio
+from lab.servers.reader import age_ratio
 from lab.workloads.sysbench import Load, SysbenchRun
 from tuner.records import Capacity
 

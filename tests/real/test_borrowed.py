@@ -26,7 +26,7 @@ TINY = Load(tables=1, rows=1000, threads=2)
 HOLD = """
 import os, sys
 from lab.servers.existing import DsnServer
-from lab.servers.dsn import parse_dsn
+from lab.servers.existing import parse_dsn
 with DsnServer(parse_dsn(sys.argv[1], environ=os.environ), confirmed=True) as server:
     server.set_capacity(110, 110)
     server.query("CREATE TABLE innobrim_lab.sbtest1 (id INT PRIMARY KEY)")

@@ -9,10 +9,17 @@ from typing import Any
 import pymysql
 from pymysql.constants import ER
 
+from lab.plant.clock import SimClock
+from tests.servers.synthetic import FOLDER
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.families import FAMILIES
-from tuner.servers.fixture import STARTED, Answer, Fixture, Reading
+from tuner.servers.fixture import STARTED, Answer, Fixture, Reading, load
+from tuner.servers.mysql import MySQLServer
 from tuner.servers.session import Session
+
+FILES = {path.stem: path for path in sorted(FOLDER.glob("*.json"))}
+REFUSED = {"aurora-3.07.1": "Aurora 3.07.1 flushes no pages from the instance, so io_capacity has no effect"}
+TAKEN = [name for name in FILES if name not in REFUSED]
 
 Rows = Sequence[tuple[Any, ...]]
 
@@ -29,10 +36,12 @@ class Fixtured(Session):
     Attributes:
         at: number of the reading that it is in.
         asked: every statement.
+        instead: rows, or an exception, in place of the answer to statements with these words.
     """
 
-    def __init__(self, fixture: Fixture) -> None:
+    def __init__(self, fixture: Fixture, **instead: Rows | Exception) -> None:
         super().__init__(Endpoint(user="innobrim"))
+        self.instead: dict[str, Rows | Exception] = dict(instead)
         self._fixture = fixture
         self.at = 0
         self.asked: list[str] = []
@@ -59,6 +68,11 @@ class Fixtured(Session):
     def query(self, statement: str) -> Rows:
         """Answer, or refuse as the server did."""
         self.asked.append(statement)
+        for words, said in self.instead.items():
+            if words in statement:
+                if isinstance(said, Exception):
+                    raise said
+                return said
         for shape, answer in self._routes.items():
             if re.match(shape, statement):
                 return answer(statement)
@@ -143,6 +157,13 @@ class Fixtured(Session):
     def _heed(self, table: str) -> None:
         if table in self._fixture.refused:
             raise pymysql.OperationalError(self._fixture.refused[table], f"{table}: denied")
+
+
+def opened(name: str) -> tuple[MySQLServer, Fixtured, Fixture]:
+    """Return a server whose answers are a fixture's, by its name."""
+    fixture = load(FILES[name])
+    session = Fixtured(fixture)
+    return MySQLServer(session.endpoint, SimClock(start=50.0), session=session), session, fixture
 
 
 def _rows(answer: Answer) -> list[tuple[Any, ...]]:

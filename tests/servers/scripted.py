@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.factory import C_NAME, M_NAME, MEBIBYTE
-from tuner.records import Sample
+from tuner.records import LOW_WATER_MARK, Sample
 from tuner.servers.adapter import DDL, DROPS
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.session import Session
 from tuner.servers.surroundings import PARTS
+from tuner.servers.writing import ASK, LOW_WATER_THERE
 
 COUNTERS = RedoCapacityAdapter().counters
 STATUS = {
@@ -50,6 +51,16 @@ VARIABLES = {
     "writer": "1",
 }
 
+BUILD = {
+    "server_uuid": "11111111-2222-3333-4444-555555555555",
+    "version": "9.7.4",
+    "version_comment": "MySQL Community Server - GPL",
+    "innodb_page_size": "16384",
+    "innodb_read_only": "OFF",
+    "innodb_redo_log_capacity": "104857600",
+    "innodb_thread_concurrency": "0",
+}
+"""What SHOW GLOBAL VARIABLES says of it, as far as detection needs that."""
 
 QUIET: dict[str, list[tuple[Any, ...]]] = {
     "replica": [("replica", None, "0"), ("worker", None, None), ("coordinator", None, None)],
@@ -145,3 +156,41 @@ def good(server: MySQLServer) -> Sample:
     reading = server.read()
     assert isinstance(reading, Sample)
     return reading
+
+
+class Guarded(Scripted):
+    """A server with the procedures, to an account that may call them, and a low-water mark.
+
+    Attributes:
+        answer: what the procedure says of its bounds.
+        mark: the low-water mark in force, as the server shows it.
+        procedures: how many there are for the low-water mark.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: list[tuple[Any, ...]] = [(100, 20_000, 10_000)]
+        self.mark = "0.000000"
+        self.procedures = 1
+
+    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Answer, or fail as told."""
+        answers = {
+            ASK: self.answer,
+            f"SELECT @@GLOBAL.{LOW_WATER_MARK}": [(self.mark,)],
+            f"SELECT {LOW_WATER_THERE}": [(self.procedures,)],
+        }
+        sets = statement.startswith((f"SET GLOBAL {LOW_WATER_MARK}", "CALL "))
+        if statement not in answers and not sets:
+            return super().query(statement)
+        self.asked.append(statement)
+        for part, error in self.fails.items():
+            if part in statement:
+                raise error
+        if LOW_WATER_MARK in statement or "set_low_water_mark" in statement:
+            self.mark = "0.001000" if statement.endswith(("0.001", "(1)")) else self.mark
+            self.mark = "0.000000" if statement.endswith((" 0", "(0)")) else self.mark
+        elif "set_global" in statement and statement != ASK:
+            name, value = statement.partition("(")[2].removesuffix(")").split(", ")
+            self.pair[name.strip("'")] = int(value)
+        return answers.get(statement, [])

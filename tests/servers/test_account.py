@@ -8,25 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.factory import FACTS
+from tests.servers.injected import EVIL
 from tuner.records import account_of, grant, is_account, is_local, login
-
-EVIL = (
-    "innobrim\nDROP DATABASE x@localhost",
-    "innobrim@localhost\nDROP DATABASE x",
-    "innobrim@local host",
-    "innobrim\\@localhost",
-    "innobrim@localhost\\",
-    "'innobrim@localhost",
-    "'inno'brim'@'localhost'",
-    "innobrim@'localhost' IDENTIFIED BY 'x'",
-    "innobrim@localhost;",
-    "\x1b[2J@localhost",
-    "innobrim@",
-    "@localhost",
-    "innobrim",
-    "",
-    f"{'x' * 200}@localhost",
-)
 
 
 @pytest.mark.parametrize(

@@ -1,212 +1,226 @@
-"""Which servers are taken, which are named and refused, and what is found wrong with one that is taken."""
+"""Which family a server belongs to, which flush law is in force there, and what a new family takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import pymysql
 import pytest
+from msgspec.structs import replace
 
-from tests.servers.scripted import COUNTERS
+from lab.plant.clock import SimClock
+from tests.servers.fixtured import FILES, Fixtured
+from tests.servers.made_up import LIMIT, SIZE, MadeUpAdapter
+from tests.servers.scripted import good
 from tuner.records import Facts
+from tuner.servers import families
 from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
 from tuner.servers.detect import detect
-from tuner.servers.endpoint import Endpoint
+from tuner.servers.families import FAMILIES, recognise
+from tuner.servers.families.log_files import MySQL56Adapter, MySQL57Adapter, MySQL80Adapter
+from tuner.servers.families.mariadb import MariaDBAdapter
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
+from tuner.servers.fixture import load
+from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unsupported
-from tuner.servers.session import Session
 
-MYSQL = {
-    "server_uuid": "11111111-2222-3333-4444-555555555555",
-    "version": "9.7.4",
-    "version_comment": "MySQL Community Server - GPL",
+OLD = {
+    "version": "5.7.44-log",
+    "version_comment": "MySQL Community Server (GPL)",
     "innodb_page_size": "16384",
-    "innodb_read_only": "OFF",
-    "innodb_redo_log_capacity": "104857600",
+    "innodb_log_file_size": "50331648",
+    "innodb_log_files_in_group": "2",
     "innodb_thread_concurrency": "0",
 }
-LIMIT_COUNTERS = {
-    "log_max_modified_age_async": 81_281_024,
-    "log_max_modified_age_sync": 87_086_592,
-    "log_concurrency_margin": 5_303_808,
+NEW = {**OLD, "version": "8.4.6", "innodb_redo_log_capacity": "104857600"}
+EIGHT = {**OLD, "version": "8.0.28-20"}
+MARIADB = {
+    "version": "11.8.6-MariaDB-0+deb13u1 from Debian",
+    "version_comment": "Debian 13",
+    "innodb_page_size": "16384",
+    "innodb_log_file_size": "104857600",
+    "innodb_max_dirty_pages_pct_lwm": "0.000000",
 }
-STATUS = {"Innodb_redo_log_capacity_resized": "104857600", "Innodb_redo_log_resize_status": "OK"}
+FACTOR = "innodb_cleaner_lsn_age_factor"
+HIGH, LEGACY = {FACTOR: "high_checkpoint"}, {FACTOR: "legacy"}
 
 
-class Scripted(Session):
-    """A session to a server made of tables: variables, counters that are on, their values, status."""
+@pytest.mark.parametrize(
+    ("variables", "adapter", "family", "law"),
+    [
+        (NEW, RedoCapacityAdapter, "mysql", "legacy"),
+        ({**NEW, "version": "8.0.36-0ubuntu0.22.04.1"}, RedoCapacityAdapter, "mysql", "legacy"),
+        ({**OLD, "version": "8.0.29"}, MySQL80Adapter, "mysql", "legacy-whole"),
+        (OLD, MySQL57Adapter, "mysql", "legacy-whole"),
+        ({**OLD, "version": "5.6.51"}, MySQL56Adapter, "mysql", "legacy-56"),
+        (NEW | HIGH, RedoCapacityAdapter, "percona", "high_checkpoint"),
+        (NEW | LEGACY, RedoCapacityAdapter, "percona", "legacy"),
+        (OLD | HIGH, MySQL57Adapter, "percona", "high_checkpoint-57"),
+        (OLD | LEGACY, MySQL57Adapter, "percona", "legacy-57"),
+        (EIGHT | HIGH, MySQL80Adapter, "percona", "high_checkpoint-whole"),
+        (EIGHT | LEGACY, MySQL80Adapter, "percona", "legacy-whole"),
+        (MARIADB, MariaDBAdapter, "mariadb", "soft-limit"),
+        (
+            {**MARIADB, "version": "11.8.6", "version_comment": "mariadb.org"},
+            MariaDBAdapter,
+            "mariadb",
+            "soft-limit",
+        ),
+        ({**NEW, **MARIADB, "version": "5.5.5-10.6.22-MariaDB"}, MariaDBAdapter, "mariadb", "soft-limit"),
+    ],
+)
+def test_a_server_is_recognised(variables: dict[str, str], adapter: type, family: str, law: str) -> None:
+    """Each family is recognised by what it can do, with the flush law in force."""
+    found = recognise(variables)
 
-    def __init__(
-        self,
-        variables: dict[str, str] = MYSQL,
-        *,
-        off: tuple[str, ...] = (),
-        exported: dict[str, int] = LIMIT_COUNTERS,
-        status: dict[str, str] = STATUS,
-        process: bool = True,
-    ) -> None:
-        super().__init__(Endpoint(user="innobrim"))
-        self._variables, self._off, self._exported = variables, off, exported
-        self._status, self._process = status, process
-
-    def query(self, statement: str) -> Sequence[tuple[Any, ...]]:
-        """Answer as a server with these tables would."""
-        if "SHOW GLOBAL VARIABLES" in statement:
-            return [row for row in self._variables.items() if repr(row[0]) in statement]
-        if "innodb_metrics" in statement:
-            if not self._process:
-                raise pymysql.OperationalError(
-                    1227, "Access denied; you need (at least one of) the PROCESS privilege(s)"
-                )
-            names = [name for name in (*COUNTERS, *LIMIT_COUNTERS) if repr(name) in statement]
-            if "status" in statement:
-                return [(name, int(name not in self._off)) for name in names]
-            return [(name, self._exported[name]) for name in names]
-        if "Uptime" in statement:
-            return [(1_795_500_000.0, "innobrim@10.0.%")]
-        if statement == "SELECT CURRENT_USER()":
-            return [("innobrim@10.0.%",)]
-        assert "Innodb_redo_log" in statement, statement
-        return list(self._status.items())
+    assert (type(found.adapter), found.name, found.flush_law) == (adapter, family, law)
 
 
-def with_(**changes: str | None) -> dict[str, str]:
-    """Return the variables of a MySQL 9.7 with changes; None takes one away."""
-    return {name: value for name, value in {**MYSQL, **changes}.items() if value is not None}
+MARKED = {
+    "mariadb": "10.6.12 10.6.17 10.8.7 "
+    "10.9.5 10.10.3 10.11.2 10.11.7 11.0.5 11.1.4 11.2.3 11.3.2 11.4.1 11.8.6",
+    "age-blind": "10.6.13 10.6.16 10.8.8 10.9.8 10.10.7 10.11.6 11.0.4 11.1.3 11.2.2 11.3.1 11.4.0",
+}
+UNMARKED = {
+    "mariadb": "10.5.7 10.5.8",
+    "mariadb-wakes": "10.5.10 10.5.23 10.6.3 10.6.12 10.7.8 10.8.7 10.9.5 10.10.3 10.11.2",
+    "age-blind": "10.6.13 10.11.3",
+    "soft-limit": "10.5.9 10.5.24 10.6.17 10.11.7 11.4.1 11.8.6 12.1.2",
+}
+"""Releases of MariaDB by their law, with a low-water mark of dirty pages above 0 and with 0."""
 
 
-def taken(session: Session) -> Facts:
-    """Return what a server is that is taken."""
-    facts, _adapter = detect(session)
+@pytest.mark.parametrize(
+    ("version", "mark", "law"),
+    [
+        (version, mark, law)
+        for mark, table in (("0.001", MARKED), ("0", UNMARKED))
+        for law, versions in table.items()
+        for version in versions.split()
+    ],
+)
+def test_what_mariadb_goes_by_is_known_of_each_release(version: str, mark: str, law: str) -> None:
+    """MDEV-26827, MDEV-31939 and its fix each changed what decides, in every series at another release."""
+    variables = {**MARIADB, "version": f"{version}-MariaDB", "innodb_max_dirty_pages_pct_lwm": mark}
+
+    assert recognise(variables).flush_law == law
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {**OLD, "version": "5.5.62"},
+        {**OLD, "version": "5.1.73-log"},
+        {**OLD, "version": "5.6.51-91.0", **HIGH},
+        {**MARIADB, "version": "10.5.6-MariaDB"},
+        {**MARIADB, "version": "10.4.34-MariaDB"},
+    ],
+)
+def test_a_server_that_is_too_old_is_told_since_when(variables: dict[str, str]) -> None:
+    """An older server is told which releases are supported."""
+    with pytest.raises(Unsupported, match=r"too old.*5\.6 to 9\.x.*5\.7 to 8\.4.*10\.5\.7") as caught:
+        recognise(variables)
+
+    assert variables["version"] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "mended"),
+    [("10.6.13", "10.6.17"), ("10.8.8", "10.11.7"), ("10.11.4", "10.11.7"), ("11.4.0", "11.4.1")],
+)
+def test_a_build_that_ignores_the_age_is_told_the_next_one_that_does_not(version: str, mended: str) -> None:
+    """Of its own series, or of a later one where that ended before it was mended."""
+    said = recognise({**MARIADB, "version": f"{version}-MariaDB"}).unverified
+
+    assert f"MariaDB {mended} has that mended" in said
+
+
+@pytest.mark.parametrize(
+    ("variables", "version", "highest", "privilege"),
+    [
+        (NEW, "8.0.46", MAXIMUM_64, "SYSTEM_VARIABLES_ADMIN"),
+        (NEW, "8.4.0", MAXIMUM_32, "SYSTEM_VARIABLES_ADMIN"),
+        (OLD, "8.0.29", MAXIMUM_64, "SYSTEM_VARIABLES_ADMIN"),
+        (OLD, "5.7.44", MAXIMUM_64, "SUPER"),
+        *((MARIADB, one, MAXIMUM_32, "SUPER") for one in ("11.8.6", "10.11.18", "12.1.2")),
+        *((MARIADB, one, MAXIMUM_64, "SUPER") for one in ("11.8.1", "10.11.11", "10.6.28")),
+    ],
+)
+def test_range_and_privilege_are_those_of_the_release(
+    variables: dict[str, str], version: str, highest: int, privilege: str
+) -> None:
+    """The highest value of the knobs, and no narrower privilege than SUPER where there is none."""
+    mark = "-MariaDB" if variables is MARIADB else ""
+    found = recognise({**variables, "version": version + mark})
+
+    assert (found.capacity_maximum, found.write_privilege) == (highest, privilege)
+
+
+@pytest.mark.parametrize(
+    ("variables", "version", "comment", "provider"),
+    [
+        (NEW, "8.4.6", "MySQL Enterprise Server - Commercial", ""),
+        (NEW, "8.4.6-cloudy", "", ""),
+        (MARIADB, "11.8.6-MariaDB-cloud", "", ""),
+        (NEW | {"basedir": "/rdsdbbin/mysql-8.4.6.R1/"}, "8.4.6", "", "Amazon RDS"),
+        (MARIADB | {"basedir": "/rdsdbbin/mariadb-11.8.6.R1/"}, "11.8.6-MariaDB", "", "Amazon RDS"),
+        (NEW, "8.4.6-google", "(Google)", "Google Cloud SQL"),
+        (NEW, "8.0.37-azure", "", "Azure Database for MySQL"),
+        (OLD, "5.7.44-azure-log", "", "Azure Database for MySQL"),
+        (NEW, "8.4.5", "MySQL Azure", "Azure Database for MySQL"),
+        (NEW, "8.0.36-u2-cloud", "MySQL Enterprise - Cloud", "MySQL HeatWave"),
+        (NEW, "9.2.1-cloud", "", "MySQL HeatWave"),
+        (NEW, "8.4.6", "MySQL Enterprise - Cloud", "MySQL HeatWave"),
+    ],
+)
+def test_managed_services_are_known(
+    variables: dict[str, str], version: str, comment: str, provider: str
+) -> None:
+    """A managed server that takes no SET GLOBAL of the knobs is recognised, with the provider."""
+    assert recognise({**variables, "version": version, "version_comment": comment}).managed == provider
+
+
+def facts_of(name: str) -> Facts:
+    """Return the facts of a fixture's server."""
+    facts, _ = detect(Fixtured(load(FILES[name])))
     return facts
 
 
-def refusal(variables: dict[str, str]) -> str:
-    """Return why a server with these variables is refused."""
-    with pytest.raises(Unsupported) as caught:
-        detect(Scripted(variables))
-    return str(caught.value)
-
-
 @pytest.mark.parametrize(
-    "version", ["8.0.30", "8.0.46", "8.4.8", "9.0.1", "9.7.4", "8.0.36-0ubuntu0.22.04.1"]
-)
-def test_mysql_from_8_0_30_on_is_taken(version: str) -> None:
-    """Every MySQL that has innodb_redo_log_capacity can be controlled, by what it can do."""
-    facts = taken(Scripted(with_(version=version)))
-
-    assert facts.version == version
-    assert facts.identity == MYSQL["server_uuid"]
-    assert (facts.family, facts.flush_law, facts.page_size) == ("mysql", "legacy", 16_384)
-    assert facts.started == 1_795_500_000.0
-    assert facts.grant("PROCESS") == "GRANT PROCESS ON *.* TO 'innobrim'@'10.0.%'"
-    assert facts.disabled_counters == facts.blockers == ()
-
-
-@pytest.mark.parametrize(
-    ("version", "highest"),
-    [("8.0.46", MAXIMUM_64), ("8.4.0", MAXIMUM_32), ("9.7.4", MAXIMUM_32)],
-)
-def test_the_servers_own_range_is_known(version: str, highest: int) -> None:
-    """The limits of the knobs are those of the release."""
-    facts = taken(Scripted(with_(version=version)))
-
-    assert (facts.capacity_minimum, facts.capacity_maximum) == (100, highest)
-
-
-def test_aurora_is_refused_with_the_reason() -> None:
-    """Aurora is told that the knobs have no effect there, whatever else it looks like."""
-    said = refusal(with_(aurora_version="3.08.0", innodb_redo_log_capacity=None))
-
-    assert "Aurora 3.08.0" in said
-    assert "no effect" in said
-
-
-def test_counters_that_are_off_are_listed() -> None:
-    """Each counter that a sample needs and that is off is named; such a server is reached all the same."""
-    off = ("log_lsn_current", "buffer_flush_pct_for_lsn")
-
-    assert taken(Scripted(off=off)).disabled_counters == off
-
-
-def test_a_missing_process_privilege_is_told_as_a_grant() -> None:
-    """An account that may not read the counters is told the statement that lets it."""
-    with pytest.raises(Unsupported, match="GRANT PROCESS ON") as caught:
-        detect(Scripted(process=False))
-
-    assert "'innobrim'@" in str(caught.value)
-    assert "PROCESS privilege" in str(caught.value)
-
-
-@pytest.mark.parametrize("name", list(LIMIT_COUNTERS))
-def test_limits_that_are_not_ours_block_control(name: str) -> None:
-    """A build that exports other limits than our arithmetic is not controlled, with both numbers said."""
-    exported = {**LIMIT_COUNTERS, name: LIMIT_COUNTERS[name] + 512}
-
-    (blocker,) = taken(Scripted(exported=exported)).blockers
-
-    assert name in blocker
-    assert str(exported[name]) in blocker
-    assert str(LIMIT_COUNTERS[name]) in blocker
-    assert "not understood" in blocker
-
-
-def test_a_margin_not_counted_yet_blocks_nothing() -> None:
-    """The counter is 0 from when it is turned on until the server comes to its margin again."""
-    exported = {**LIMIT_COUNTERS, "log_concurrency_margin": 0}
-
-    assert taken(Scripted(exported=exported)).blockers == ()
-
-
-def test_limits_are_compared_only_where_they_can_be() -> None:
-    """While the redo log is resized, or where the counters are off, nothing is held against the server."""
-    wrong = dict.fromkeys(LIMIT_COUNTERS, 1)
-    resizing = {**STATUS, "Innodb_redo_log_resize_status": "Resizing down"}
-
-    assert taken(Scripted(exported=wrong, status=resizing)).blockers == ()
-    assert taken(Scripted(exported=wrong, off=("log_concurrency_margin",))).blockers == ()
-
-
-def test_thread_concurrency_is_part_of_the_comparison() -> None:
-    """A server with innodb_thread_concurrency = 20 has other limits, and matches with them."""
-    variables = with_(innodb_thread_concurrency="20", innodb_redo_log_capacity="1073741824")
-    status = {**STATUS, "Innodb_redo_log_capacity_resized": "1073741824"}
-    exported = {
-        "log_max_modified_age_async": 833_811_968,
-        "log_max_modified_age_sync": 893_369_856,
-        "log_concurrency_margin": 49_616_384,
-    }
-
-    assert taken(Scripted(variables, exported=exported, status=status)).blockers == ()
-
-
-def test_a_read_only_server_is_blocked() -> None:
-    """A server that writes no pages cannot be controlled."""
-    (blocker,) = taken(Scripted(with_(innodb_read_only="ON"))).blockers
-
-    assert "innodb_read_only is ON" in blocker
-
-
-@pytest.mark.parametrize(
-    ("variables", "said"),
+    ("name", "lag", "sawtooth", "stalls", "setters"),
     [
-        (MYSQL, (2_097_152, 8.0, False, True)),
-        (
-            with_(
-                version="5.7.44",
-                innodb_redo_log_capacity=None,
-                innodb_log_file_size="50331648",
-                innodb_log_files_in_group="2",
-            ),
-            (0, 8.0, True, False),
-        ),
+        ("mysql-9.7.4", 2_097_152, 8.0, False, True),
+        ("mysql-8.0.29", 2_097_152, 8.0, False, True),
+        ("mysql-5.7.44", 0, 8.0, True, False),
+        ("mysql-5.6.24", 0, 8.0, True, False),
+        ("mariadb-10.11.18", 0, 2.0, True, False),
     ],
 )
 def test_the_facts_say_what_a_family_does(
-    variables: dict[str, str], said: tuple[int, float, bool, bool]
+    name: str, lag: int, sawtooth: float, *, stalls: bool, setters: bool
 ) -> None:
-    """What an age is reckoned with beyond itself is the family's own, as is what it keeps of who set what."""
-    facts = taken(Scripted(variables, exported=dict.fromkeys(LIMIT_COUNTERS, 0)))
+    """What checkpoints do, where writers wait, and whether the server keeps who set what."""
+    found = facts_of(name)
 
-    found = (facts.flush_order_lag, facts.sawtooth_seconds, facts.sync_stalls, facts.names_setters)
-    assert found == said
+    assert (found.flush_order_lag, found.sawtooth_seconds) == (lag, sawtooth)
+    assert (found.sync_stalls, found.names_setters) == (stalls, setters)
+
+
+def test_a_new_family_is_one_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes through detection, a reading and the comparison of limits, and needs nothing elsewhere."""
+    monkeypatch.setattr(families, "FAMILIES", [MadeUpAdapter, *FAMILIES])
+    plain = load(FILES["mysql-8.0.46"])
+    first = plain.readings[0]
+    own = {"made_up_version": "1", SIZE: "500000000"}
+    session = Fixtured(
+        replace(plain, readings=(replace(first, variables=first.variables | own),) * 2),
+    )
+    server = MySQLServer(session.endpoint, SimClock(), session=session)
+    facts = server.facts()
+    reading = good(server)
+
+    assert (facts.family, facts.redo_variable, facts.capacity_maximum) == ("made-up", SIZE, 50_000)
+    assert (facts.blockers, facts.disabled_counters) == ((), ())
+    assert (reading.redo_capacity, reading.flush_limit) == (500_000_000, 250_000_000)
+    assert reading.modified_age > 0
+    state, limit = first.metrics[LIMIT]
+    first.metrics[LIMIT] = (state, str(int(limit) + 1))
+    (blocker,) = detect(session)[0].blockers
+    assert f"{LIMIT} is" in blocker

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.servers.fixtured import opened
 from tests.servers.scripted import Scripted, good
 from tests.servers.synthetic import SERVERS
-from tests.servers.test_fixtures import opened
 from tuner.records import Facts, Sample
 from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus

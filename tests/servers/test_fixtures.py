@@ -6,24 +6,19 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from lab.plant.clock import SimClock
 from policies.registry import LAWS
-from tests.servers.fixtured import BOOTED, Fixtured
-from tests.servers.scripted import good
+from tests.servers.fixtured import BOOTED, FILES, REFUSED, TAKEN, opened
+from tests.servers.scripted import Scripted, good
 from tests.servers.synthetic import FOLDER, SERVERS, content
 from tuner.core.gate import SECONDS_APART
 from tuner.records import Facts, Sample
-from tuner.servers.adapter import MAXIMUM_32, MAXIMUM_64
+from tuner.servers.adapter import CHANGES, MAXIMUM_32, MAXIMUM_64, SELECTS
 from tuner.servers.enginestatus import parse
 from tuner.servers.fixture import Fixture, load
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unsupported
 
-FILES = {path.stem: path for path in sorted(FOLDER.glob("*.json"))}
-REFUSED = {"aurora-3.07.1": "Aurora 3.07.1 flushes no pages from the instance, so io_capacity has no effect"}
-TAKEN = [name for name in FILES if name not in REFUSED]
 RECORDED = [name for name in TAKEN if name not in SERVERS]
 BLOCK, PAYLOAD = 512, 496
 
@@ -65,13 +60,6 @@ NARROW = {
     "mariadb-10.11.18",
     "mariadb-11.8.6",
 }
-
-
-def opened(name: str) -> tuple[MySQLServer, Fixtured, Fixture]:
-    """Return a server whose answers are a fixture's."""
-    fixture = load(FILES[name])
-    session = Fixtured(fixture)
-    return MySQLServer(session.endpoint, SimClock(start=50.0), session=session), session, fixture
 
 
 def sampled(name: str, number: int = 0) -> tuple[Facts, Sample, Fixture]:
@@ -172,10 +160,10 @@ def test_a_reading_has_the_servers_numbers(name: str) -> None:
     assert str(sample.io_capacity_max) == now.variables["innodb_io_capacity_max"]
     assert str(sample.pages_dirty) == now.status["Innodb_buffer_pool_pages_dirty"]
     assert str(sample.commits) == now.status["Handler_commit"]
-    assert sample.adaptive_flushing
-    assert sample.flush_sync
-    assert not sample.read_only
-    assert sample.writer
+    assert (sample.adaptive_flushing, sample.flush_sync) == (True, True)
+    assert (sample.writer, sample.read_only) == (True, False)
+    assert sample.select_statements == int(now.status["Com_select"]) > 0
+    assert sample.change_statements == sum(int(now.status[one]) for one in CHANGES) > 0
     assert (sample.replica, sample.role_known) == (False, True)
     changes = (now.status.get(f"Innodb_rows_{what}") for what in ("inserted", "updated", "deleted"))
     handlers = (now.status[f"Handler_{what}"] for what in ("write", "update", "delete"))
@@ -244,28 +232,6 @@ def test_nothing_is_set_by_looking(name: str) -> None:
     assert all(statement.startswith(("SELECT ", "SHOW ")) for statement in session.asked)
 
 
-@pytest.mark.parametrize("name", ["mysql-9.7.4", "mariadb-10.6.22", "mysql-5.7.44"])
-def test_an_account_without_process_is_told_the_grant(name: str) -> None:
-    """On every family, where INNODB_METRICS is refused, the words have the statement that helps."""
-    fixture = replace(load(FILES[name]), refused={"metrics": 1227})
-    session = Fixtured(fixture)
-
-    with pytest.raises(Unsupported, match=r"GRANT PROCESS ON \*\.\* TO 'innobrim'@'localhost'"):
-        MySQLServer(session.endpoint, SimClock(), session=session).facts()
-
-
-@pytest.mark.parametrize("version", ["5.5.62", "5.1.73-log", "10.4.34-MariaDB"])
-def test_a_server_that_is_too_old_is_told_what_is_supported(version: str) -> None:
-    """Whatever else it answers."""
-    fixture = load(FILES["mysql-5.7.44"])
-    first = fixture.readings[0]
-    old = replace(first, variables={**first.variables, "version": version})
-    session = Fixtured(replace(fixture, readings=(old,)))
-
-    with pytest.raises(Unsupported, match=r"is too old; supported are MySQL 5\.6"):
-        MySQLServer(session.endpoint, SimClock(), session=session).facts()
-
-
 @pytest.mark.parametrize("name", SERVERS)
 def test_synthetic_fixtures_are_what_their_script_writes(name: str) -> None:
     """Nobody edits one by hand, and each says which documents it stands on."""
@@ -290,3 +256,33 @@ def test_every_file_is_a_fixture() -> None:
     """Nothing else lies there, and all that a script writes is there."""
     assert set(SERVERS) <= set(FILES)
     assert {path.suffix for path in Path(FOLDER).iterdir()} == {".json"}
+
+
+COUNTED = {name: str(10**place) for place, name in enumerate((*SELECTS, *CHANGES))}
+
+
+def test_reads_and_changes_come_with_the_status_that_is_asked_for_anyway(
+    server: MySQLServer, session: Scripted
+) -> None:
+    """SELECT is one count, everything that changes rows the other, and the reading stays two statements."""
+    session.status |= COUNTED
+    reading = good(server)
+
+    assert (reading.select_statements, reading.change_statements) == (1, 1_111_111_110)
+    assert len(session.asked) == 2
+    (status,) = (one for one in session.asked if one.startswith("SHOW GLOBAL STATUS"))
+    assert all(f"'{name}'" in status for name in COUNTED)
+
+
+@pytest.mark.parametrize("name", ["Com_select", "Com_load", "Com_delete_multi"])
+@pytest.mark.parametrize("shown", [None, "", "many"])
+def test_a_count_that_is_not_shown_makes_both_unknown(
+    server: MySQLServer, session: Scripted, name: str, shown: str | None
+) -> None:
+    """Without one of them there is no share of reads, and still a reading."""
+    session.status |= COUNTED
+    session.status.pop(name)
+    session.status |= {} if shown is None else {name: shown}
+    reading = good(server)
+
+    assert (reading.select_statements, reading.change_statements) == (None, None)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.servers.scripted import Scripted
-from tests.servers.test_recognise import NEW
+from tests.servers.injected import INJECTED
+from tests.servers.scripted import BUILD, Scripted
 from tuner.servers.detect import detect
 from tuner.servers.families import recognise
 from tuner.servers.fixture import decode, encode, load
@@ -21,31 +21,6 @@ from tuner.servers.release import release_of, version_in, version_of
 from tuner.servers.session import session_limits
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
-
-INJECTED = (
-    "9.7.4\nCREATE USER 'evil'@'%' IDENTIFIED BY 'x';",
-    "9.7.4\r\nDROP DATABASE mysql;",
-    "9.7.4\u2028CREATE USER evil",
-    "9.7.4\x85SELECT 1",
-    "9.7.4\x0bSELECT 1",
-    "9.7.4\x00",
-    "9.7.4\n",
-    "9.7.4; CREATE USER evil",
-    "9.7.4' OR '1",
-    "9.7.4`x`",
-    "9.7.4 */ SELECT 1 /*",
-    "9.7.4\\",
-    "9.7.4|page",
-    "9.7.4<b>",
-    "9.7.4\x1b[2J",
-    "9.7.4\x9b2J",
-    "9.7.4$(id)",
-    f"9.7.4-{'x' * 200}",
-    "٩.٧.٤",
-    "new",
-    "",
-    "9",
-)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +118,7 @@ def test_text_in_the_place_of_a_version_is_none(said: str) -> None:
     """Neither a server nor an option gets a line, a quote, a sign of Markdown or an escape code through."""
     with pytest.raises(ValueError, match="no version"):
         version_of(said)
-    variables = {**NEW, "version": said}
+    variables = {**BUILD, "version": said}
     with pytest.raises(Unsupported, match="no version"):
         recognise(variables)
 
@@ -169,7 +144,7 @@ def test_a_release_is_read_past_what_is_said_to_old_clients() -> None:
 
 def test_a_server_behind_a_proxy_is_the_mariadb_that_it_is() -> None:
     """Where VERSION() itself has the 5.5.5, a server is recognised by what follows."""
-    variables = {**NEW, "version": "5.5.5-10.6.22-MariaDB", "innodb_max_dirty_pages_pct_lwm": "0"}
+    variables = {**BUILD, "version": "5.5.5-10.6.22-MariaDB", "innodb_max_dirty_pages_pct_lwm": "0"}
 
     assert recognise(variables).name == "mariadb"
 
@@ -179,7 +154,7 @@ def test_a_server_that_says_no_version_is_not_used() -> None:
 
     class Liar(Scripted):
         def pairs(self, statement: str) -> dict[str, str]:
-            return {**NEW, "version": INJECTED[0]} if "version" in statement else super().pairs(statement)
+            return {**BUILD, "version": INJECTED[0]} if "version" in statement else super().pairs(statement)
 
     with pytest.raises(Unsupported, match="no version") as caught:
         detect(Liar())

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tuner.records import Bounds
+from tuner.records import LOW_WATER_MARK, Bounds
 from tuner.servers.families import recognise
 from tuner.servers.port import Unsupported
 from tuner.servers.setupsql import Asked, family_of, removal, script, setup, superfluous, tables
@@ -299,3 +299,17 @@ def test_an_account_that_is_there_is_let_in_as_is_said(
     assert len(words) == 1
     assert words[0].startswith("GRANT USAGE" if version == OLD else "ALTER USER")
     assert not any("REQUIRE" in one for one in found if "'innobrim'@'localhost'" in one)
+
+
+def test_the_low_water_marks_procedure_is_made_where_it_is_asked_for() -> None:
+    """It is made on MariaDB with --low-water-mark, taken away without, and there is none elsewhere."""
+    made, without = statements(MARIADB, low_water=True), statements(MARIADB)
+    text = next(one for one in made if one.startswith("CREATE DEFINER") and "set_low_water" in one)
+    granted = "GRANT EXECUTE ON PROCEDURE innobrim.set_low_water_mark TO 'innobrim'"
+    gone = "DROP PROCEDURE IF EXISTS innobrim.set_low_water_mark"
+
+    assert re.findall(rf"SET GLOBAL {LOW_WATER_MARK} = (.*);", text) == ["0.001", "0"]
+    assert any(one.startswith(granted) for one in made)
+    assert [one for one in without if "set_low_water" in one] == [gone]
+    assert not any("set_low_water" in one for one in statements(NEW, low_water=True))
+    assert gone in [one for part in removal(asked(MARIADB)) for one in part.statements]

@@ -18,9 +18,8 @@ from lab.bench.order import chosen
 from lab.bench.plan import Plan, PlanError, Suite
 from lab.bench.progress import outline
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.dsn import SCHEME, DsnError
-from lab.servers.existing import NotConfirmedError
-from lab.servers.named import server_named
+from lab.servers.choose import server_named
+from lab.servers.existing import SCHEME, DsnError, NotConfirmedError
 from lab.workloads.command import sysbench
 from tuner.cli.bench_resume import going_on, refuse_beside_resume
 from tuner.cli.bench_run import Say, carry_out, conclude

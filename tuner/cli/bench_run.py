@@ -18,8 +18,8 @@ from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups
 from lab.report.table import table
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.dsn import SCHEME
-from lab.servers.leftovers import remove_leftovers
+from lab.servers.choose import remove_leftovers
+from lab.servers.existing import SCHEME
 from tuner.cli.bench_resume import kept_text
 from tuner.cli.ended import exit_code
 from tuner.cli.exits import NO, UNREACHABLE

@@ -9,10 +9,8 @@ import msgspec
 
 from lab.bench.plan import PlanError, Suite
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.choose import choose
-from lab.servers.dsn import PASSWORD_PLACES
-from lab.servers.existing import DsnServer
-from lab.servers.named import Kind, kind_of
+from lab.servers.choose import Kind, choose, kind_of
+from lab.servers.existing import PASSWORD_PLACES, DsnServer
 from tuner.cli.options import usage
 from tuner.cli.plan_options import specification
 
@@ -58,6 +56,8 @@ def refuse_for_own(suite: Suite) -> None:
         PlanError: it would be killed, or rows would bear the name of something that was never set there.
     """
     own, plans = "a server of your own", suite.plans
+    if any(one.surge for one in plans):
+        raise PlanError(f"surge: the daemon is killed and the load grows, which is no test for {own}")
     if any(one.crash for one in plans):
         raise PlanError(f"--crash: {own} is never killed or shut down; leave --crash or --dsn out")
     if names := sorted({name for one in plans for name in one.server.set}):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 from msgspec.structs import replace
 
-from api.changes import Change
-from api.status import Status
+from api.models import Change, Status
 from tuner.cli.api_client import Daemon, NoDaemon
 from tuner.cli.errors import answering
 from tuner.cli.offline import (

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from api.status import DoneSince, Status, status_of
+from api.models import DoneSince, Status
+from api.views import status_of
 from tuner.cli.account import in_state_directory
 from tuner.cli.api_client import NoDaemon
 from tuner.cli.errors import Refused, Unreachable, Unusable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from api.under_way import OptimiserUnderWay
+from api.models import OptimiserUnderWay
 from tuner.cli.wording import gain_text
 from tuner.core.evidence import said
 from tuner.records import LowWaterProgress, OptimiserHealth, OptimiserPhase, OptimiserProgress, percent

@@ -11,11 +11,9 @@ import click
 from tuner.cli.errors import ENDS, Unusable
 from tuner.cli.saying import say
 from tuner.clock import Clock
-from tuner.config.credentials import read_credentials
-from tuner.config.errors import ConfigError
+from tuner.config.credentials import identity_of, read_credentials
 from tuner.config.load import load_config
-from tuner.config.naming import identity_of
-from tuner.config.schema import Config
+from tuner.config.schema import Config, ConfigError
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import FORMER_POLICY_NAMES, PolicyName
@@ -114,7 +112,7 @@ def endpoint(config: Config, noted: Callable[[str], object] | None = None) -> En
         usage(str(error))
     for warning in found.warnings:
         (noted or warn)(warning)
-    return found.endpoint(timeout=config.server.timeout)
+    return found
 
 
 def real_server(config: Config, clock: Clock) -> MySQLServer:

@@ -11,7 +11,7 @@ import msgspec
 from lab.bench import plan
 from lab.bench.plan import Plan, PlanError, Suite
 from lab.bench.refusals import in_words
-from lab.servers.spec import LabServerError, ServerSpec
+from lab.servers.flavour import LabServerError, ServerSpec
 
 MEBIBYTE = 1024 * 1024
 

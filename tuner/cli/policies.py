@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from api.views import Policies, policies_of
+from api.models import Policies
+from api.views import policies_of
 from policies.catalogue import About
 from tuner.cli.options import PolicyChoice, WholeNumber, usage
 from tuner.cli.quantities import Duration, Seeds

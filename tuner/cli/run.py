@@ -25,8 +25,7 @@ from tuner.cli.options import (
 from tuner.cli.serve import make_api, socket_path
 from tuner.cli.taken import port_taken
 from tuner.clock import SystemClock
-from tuner.config.errors import ConfigError
-from tuner.config.schema import PLAIN, Config
+from tuner.config.schema import PLAIN, Config, ConfigError
 from tuner.daemon import Daemon
 from tuner.logs import configure_logs, get_logger
 from tuner.servers.endpoint import Endpoint

@@ -15,7 +15,7 @@ from tuner.cli.saying import say, say_json
 from tuner.cli.schedule_listing import Pair, Plan, Planned
 from tuner.cli.schedule_plan import planned
 from tuner.cli.wording import duration
-from tuner.config import tomlfile
+from tuner.config import load
 from tuner.records.window import said
 
 DAYS, MOST_DAYS = 7, 366
@@ -56,8 +56,8 @@ def schedule(config_path: str | None, *, days: int, limit: int | None, as_json: 
     with answering(as_json=as_json):
         config = configuration(config_path, {})
     plan = planned(config, now=time.time(), days=days, most=limit or (OBJECTS if as_json else LINES))
-    if tomlfile.file_of(config_path) is None:
-        plan = replace(plan, notes=(*plan.notes, NO_FILE.format(tomlfile.DEFAULT_PATH)))
+    if load.file_of(config_path) is None:
+        plan = replace(plan, notes=(*plan.notes, NO_FILE.format(load.DEFAULT_PATH)))
     if as_json:
         say_json(plan)
         return

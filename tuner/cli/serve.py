@@ -27,13 +27,12 @@ def make_api(
         configuration: returns the configuration in force.
         insecure: other machines may be served without TLS, and read without a token.
     """
-    from api.about import About  # noqa: PLC0415 - a daemon without API must not carry it
     from api.access import Access  # noqa: PLC0415 - the same
     from api.app import create_app  # noqa: PLC0415 - the same
-    from api.register import TokenError, prepare  # noqa: PLC0415 - the same
     from api.server import ApiServer  # noqa: PLC0415 - the same
     from api.tls import Certificate  # noqa: PLC0415 - the same
-    from api.tokens import Tokens  # noqa: PLC0415 - the same
+    from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
+    from api.vitals import About  # noqa: PLC0415 - a daemon without API must not carry it
     from tuner.advice import advise_now  # noqa: PLC0415 - the same
 
     try:

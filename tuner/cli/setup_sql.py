@@ -15,8 +15,7 @@ from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import configuration, fail, server_options, usage
 from tuner.cli.options import endpoint as where_from
 from tuner.cli.saying import say_json
-from tuner.config.address import socket_there
-from tuner.config.credentials import read_credentials
+from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
 from tuner.config.schema import Config
 from tuner.printable import printable

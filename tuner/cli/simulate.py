@@ -20,8 +20,8 @@ from tuner.cli.saying import say, say_json
 from tuner.cli.simulate_table import print_table
 from tuner.cli.wording import duration
 from tuner.config.checks import unusable_extra
-from tuner.config.errors import ConfigError
 from tuner.config.load import load_config
+from tuner.config.schema import ConfigError
 from tuner.settings import PolicyName, Settings
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from api.status import Status
-from api.under_way import RestoreUnderWay
+from api.models import RestoreUnderWay, Status
 from tuner.cli import optimiser_text
 from tuner.cli.learned_text import learned_text
 from tuner.cli.wording import (
@@ -40,12 +39,13 @@ _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law i
 
 def table(status: Status) -> str:
     """Return the status as aligned lines; words that others chose end none of them."""
-    rows = list(_rows(status))
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {printable(text)}" for name, text in rows)
+    found = list(rows(status))
+    width = max(len(name) for name, _ in found)
+    return "\n".join(f"{name:<{width}}  {printable(text)}" for name, text in found)
 
 
-def _rows(status: Status) -> Iterator[tuple[str, str]]:
+def rows(status: Status) -> Iterator[tuple[str, str]]:
+    """Yield label and words of each line."""
     yield from _without_daemon(status)
     ago = f"tick {status.tick}, {duration(status.seconds_old)} ago"
     yield "mode", f"{status.mode.value}; {status.lifecycle.value}; {ago}"

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from api.changes import Change, State
-from api.status import Status
+from api.models import Change, State, Status
 from tuner.cli.api_client import Daemon, NoDaemon
 from tuner.cli.errors import Unreachable, Unusable
 from tuner.cli.saying import say, say_json

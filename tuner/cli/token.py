@@ -11,7 +11,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from api.register import (
+from api.tokens import (
     ANONYMOUS,
     NAME,
     Register,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from api.status import Status
-from api.views import Events
+from api.models import Events, Status
 from tuner.cli.api_client import Daemon
 from tuner.cli.errors import Refused
 from tuner.cli.saying import say

@@ -5,12 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from api.budgets import BudgetInForce
-from api.in_force import HoldInForce, OverlayInForce, OverrideInForce
+from api.models import (
+    BudgetInForce,
+    DrainInForce,
+    HoldInForce,
+    OverlayInForce,
+    OverrideInForce,
+    RestoreUnderWay,
+    Status,
+    WindowInForce,
+)
 from api.outlook import Burst
-from api.status import Status
-from api.under_way import DrainInForce, RestoreUnderWay
-from api.windows import WindowInForce
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.advice import expected_effect

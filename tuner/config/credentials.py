@@ -1,26 +1,229 @@
-"""Who we are to the server: an option file, a systemd credential or the environment.
+"""Where a server is and who we are there: the configuration, an option file, a credential, the environment.
 
-Never the command line, where every process on the machine can read it.
+A password comes from an option file, a systemd credential, a file of its own or the environment. Never from
+the command line, where every process on the machine can read it.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.config.address import address_of, names_address
-from tuner.config.errors import ConfigError
-from tuner.config.keys import PASSWORD_FILE_VARIABLE, PASSWORD_VARIABLE
-from tuner.config.optionfile import OptionFileError, includes, read_options
-from tuner.config.optiontls import MODES, FileTls, read_tls
-from tuner.config.passwordfile import password_in
-from tuner.config.schema import ServerSection
-from tuner.config.tlsfiles import must_hold_certificates
-from tuner.servers.endpoint import USUAL, Endpoint, TlsDetails
+from tuner.config.keys import IDENTITY_VARIABLE, PASSWORD_FILE_VARIABLE, PASSWORD_VARIABLE
+from tuner.config.optionfile import (
+    MODES,
+    FileTls,
+    OptionFileError,
+    includes,
+    must_hold_certificates,
+    read_options,
+    read_tls,
+)
+from tuner.config.schema import ConfigError, ServerSection
+from tuner.servers import endpoint
+from tuner.servers.endpoint import Endpoint
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 3306
+HIGHEST_PORT = 65535
+
+LOCAL = "localhost"
+"""The one name of a host that means the unix socket to mysql's own programs, in these letters."""
+
+SOCKET_VARIABLE = "MYSQL_UNIX_PORT"
+"""Where mysql's own programs take the socket from, where nothing else names it."""
+
+
+class Address(NamedTuple):
+    """Where a server is.
+
+    Attributes:
+        socket: path of the unix socket, which goes before host and port; None where it is TCP.
+        host: name or address.
+        port: TCP port.
+        guessed: nothing names the socket: where it is can be another place at the next connection.
+    """
+
+    socket: str | None
+    host: str
+    port: int
+    guessed: bool = False
+
+
+def socket_there(environ: Mapping[str, str]) -> str | None:
+    """Return the unix socket where nothing else names one; None where there is none."""
+    return environ.get(SOCKET_VARIABLE) or endpoint.guessed()
+
+
+def address_of(
+    server: ServerSection, options: Mapping[str, str], *, file: str, environ: Mapping[str, str]
+) -> Address:
+    """Return where the server is; the configuration's socket or host overrules the option file's address.
+
+    A port alone in the configuration names no host and keeps the option file's, but not its socket: that is
+    TCP. Of the file alone, as with mysql's own programs: no host, or ``localhost``, is the unix socket, at
+    whatever port, unless ``protocol = tcp``; another host is TCP, whatever socket stands beside it. Only a
+    file that has no address at all leaves it to the default, which is TCP.
+
+    Args:
+        server: of the configuration.
+        options: of the option file; empty without one.
+        file: its path, for messages.
+        environ: may name the socket.
+
+    Raises:
+        ConfigError: a port or protocol that is none, or two of them that contradict each other.
+    """
+    host = options.get("host") or ""
+    if server.socket is not None or server.host is not None:
+        return Address(server.socket, server.host or DEFAULT_HOST, server.port or DEFAULT_PORT)
+    if server.port is not None:
+        return Address(None, host or DEFAULT_HOST, server.port)
+    protocol = _protocol(options, file)
+    port = _port(options.get("port", ""), file)
+    remote = host not in {"", LOCAL}
+    if protocol == "socket" and remote:
+        said = f"protocol = socket and host = {host}: leave one out, as the socket is this machine's"
+        raise ConfigError([f"{file}: {said}"])
+    if protocol == "tcp" or remote:
+        return Address(None, host or DEFAULT_HOST, port)
+    socket = options.get("socket")
+    if socket or host or protocol == "socket":
+        named = socket or environ.get(SOCKET_VARIABLE)
+        return Address(
+            named or endpoint.guessed() or endpoint.SOCKETS[0], DEFAULT_HOST, port, guessed=not named
+        )
+    return Address(None, DEFAULT_HOST, port)
+
+
+def names_address(server: ServerSection, options: Mapping[str, str]) -> bool:
+    """Tell whether configuration or option file say anything of where the server is."""
+    said = any(one is not None for one in (server.socket, server.host, server.port))
+    return said or any(options.get(one) for one in ("host", "socket", "port", "protocol"))
+
+
+def _protocol(options: Mapping[str, str], file: str) -> str:
+    said = options.get("protocol", "")
+    protocol = said.lower()
+    if protocol not in {"", "default", "tcp", "socket"}:
+        raise ConfigError([f"{file}: protocol = {said}: must be tcp or socket"])
+    return "" if protocol == "default" else protocol
+
+
+def _port(text: str, file: str) -> int:
+    if not text:
+        return DEFAULT_PORT
+    plain = text.isascii() and text.isdigit() and len(text) <= len(str(HIGHEST_PORT))
+    if not (plain and 0 < int(text) <= HIGHEST_PORT):
+        raise ConfigError([f"{file}: port = {text}: must be a whole number from 1 up to {HIGHEST_PORT}"])
+    return int(text)
+
+
+SECRETS = Path("/run/secrets")
+"""Where Docker, Podman and Compose mount secrets, readable for every account of the container."""
+
+MOUNTS = Path("/proc/self/mountinfo")
+IN_MEMORY = frozenset({"tmpfs", "ramfs"})
+LONGEST = 4096
+"""Bytes of a line that can be a password."""
+
+_WANTED = "it must be a file whose first line is the password, readable by the account that runs this command"
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def password_in(path: Path) -> str:
+    """Return the first line of a file, without its end; bytes that are no UTF-8 stay what they are.
+
+    Others may read it only where it is a mounted secret: below ``/run/secrets``, or on a read-only file
+    system in memory, as Kubernetes mounts one. Nobody else sees that, and its mode is not the operator's.
+
+    Raises:
+        ConfigError: it cannot be read, is empty, no regular file, or one that others may read or change.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for whoever writes to it
+    except OSError as error:
+        raise _refused(path, f"{(error.strerror or str(error)).lower()}; {_WANTED}") from error
+    try:
+        _must_be_ours(path, os.fstat(handle).st_mode)
+        line = os.read(handle, LONGEST + 2).partition(b"\n")[0].removesuffix(b"\r")
+    finally:
+        os.close(handle)
+    if not line:
+        raise _refused(path, "its first line is empty; it must be the password")
+    if len(line) > LONGEST:
+        raise _refused(path, f"its first line is longer than {LONGEST} bytes; it must be the password")
+    return line.decode("utf-8", "surrogateescape")
+
+
+def _must_be_ours(path: Path, mode: int) -> None:
+    shown = f"(mode {stat.S_IMODE(mode):04o}); chmod 0640 or less"
+    if not stat.S_ISREG(mode):
+        raise _refused(path, f"no regular file; {_WANTED}")
+    if mode & stat.S_IWOTH:
+        raise _refused(path, f"other accounts can change it {shown}")
+    if mode & stat.S_IROTH and not is_mounted_secret(path):
+        raise _refused(path, f"other accounts can read it {shown}")
+
+
+def is_mounted_secret(path: Path) -> bool:
+    """Tell whether a file is one that a container runtime mounted as a secret."""
+    real = Path(os.path.realpath(path))
+    if SECRETS in real.parents:
+        return True
+    try:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    return on_read_only_memory(real, mounts)
+
+
+def on_read_only_memory(path: Path, mounts: str) -> bool:
+    """Tell whether a file lies on a file system in memory that is mounted read-only.
+
+    Args:
+        path: without symbolic links.
+        mounts: as /proc/self/mountinfo has them.
+    """
+    found, longest = False, -1
+    for line in mounts.split("\n"):
+        before, dash, after = line.partition(" - ")
+        fields = before.split(" ")
+        if not dash or len(fields) < 6:  # noqa: PLR2004 - see proc_pid_mountinfo(5)
+            continue
+        point = Path(_OCTAL.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
+        if (point == path or point in path.parents) and len(point.parts) >= longest:
+            longest = len(point.parts)
+            found = after.split(" ")[0] in IN_MEMORY and "ro" in fields[5].split(",")
+    return found
+
+
+def _refused(path: Path, why: str) -> ConfigError:
+    return ConfigError([f"{PASSWORD_FILE_VARIABLE} = {path}: {why}"])
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def identity_of(environ: Mapping[str, str]) -> str:
+    """Return the name that a person gave the server; empty where nobody did.
+
+    Raises:
+        ConfigError: it is none; the message says what one is.
+    """
+    given = environ.get(IDENTITY_VARIABLE, "")
+    if given and not _NAME.fullmatch(given):
+        wanted = "1 to 64 letters, digits and . _ -, of which the first is a letter or a digit"
+        raise ConfigError([f"{IDENTITY_VARIABLE} = {given[:80]!r}: must be {wanted}"])
+    return given
+
 
 DEFAULT_USER = "innobrim"
 CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential
@@ -30,63 +233,21 @@ TLS_GROUPS = (GROUP, "client-server", "client-mariadb")
 """Groups that MariaDB's clients read as one. Of the two that MySQL's pass over, encryption alone counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """Where and as whom to connect. Printing it never shows the password.
+class Credentials(Endpoint, frozen=True):
+    """Where and as whom to connect, and how that is known. Printing it never shows the password.
 
     Attributes:
-        user: account.
-        password: secret; empty for accounts without one (auth_socket).
-        socket: path of the unix socket, or None.
-        host: host name or address, used without a socket.
-        port: TCP port.
-        tls: how a TCP connection is encrypted, a word of ``MODES``.
-        tls_ca: file of certificate authorities that the server is checked against, or None.
-        tls_details: what else an option file says of encryption.
-        public_key: the server's, PEM, as an option file names it; empty without one.
         password_from: what the password was read from, empty without one.
-        socket_guessed: nothing names the socket; it is looked for at each connection.
         address_named: configuration or option file say where the server is; else it is the default.
         warnings: one line each: files that others can read, directives not followed.
     """
 
-    user: str
-    password: str = field(repr=False)
-    socket: str | None
-    host: str
-    port: int
-    tls: str = "preferred"
-    tls_ca: str | None = None
-    tls_details: TlsDetails = USUAL
-    public_key: str = field(default="", repr=False)
     password_from: str = ""
-    socket_guessed: bool = False
     address_named: bool = True
     warnings: tuple[str, ...] = ()
 
-    def endpoint(self, *, timeout: float = 1.0) -> Endpoint:
-        """Return where and as whom to connect.
 
-        Args:
-            timeout: of the endpoint, seconds.
-        """
-        return Endpoint(
-            user=self.user,
-            password=self.password,
-            socket=self.socket,
-            socket_guessed=self.socket_guessed,
-            host=self.host,
-            port=self.port,
-            tls=self.tls,
-            tls_ca=self.tls_ca,
-            tls_details=self.tls_details,
-            public_key=self.public_key,
-            timeout=timeout,
-        )
-
-
-@dataclass(slots=True)
-class _OptionFile:
+class _OptionFile(Struct):
     path: str
     options: dict[str, str]
     warnings: list[str]
@@ -120,6 +281,7 @@ def read_credentials(server: ServerSection, *, environ: Mapping[str, str]) -> Cr
         host=address.host,
         port=address.port,
         socket_guessed=address.guessed,
+        timeout=server.timeout,
         tls=tls.mode or "preferred",
         tls_ca=tls.authority,
         tls_details=tls.details,

@@ -5,13 +5,16 @@ Everything wrong is reported at once, each with its source, the value and what w
 
 from __future__ import annotations
 
+import ipaddress
+import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 from tuner.config.checks import contradictions
-from tuner.config.errors import ConfigError
 from tuner.config.keys import (
     BRACKETS,
     BY_VARIABLE,
@@ -30,10 +33,120 @@ from tuner.config.keys import (
     nearest_variable,
 )
 from tuner.config.schedule import read_schedule
-from tuner.config.schema import Config, ScheduleTable
-from tuner.config.servicelinks import COMPOSE, is_service_link, may_be_a_slip
-from tuner.config.tomlfile import file_of, read_toml
+from tuner.config.schema import Config, ConfigError, ScheduleTable
 from tuner.systemd import watchdog_seconds
+
+DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
+
+
+def file_of(path: str | None) -> str | None:
+    """Return the file that is read: the one given, else ``DEFAULT_PATH`` where it exists; None for none.
+
+    Where nobody lets us look whether it exists, it is taken to: reading it says so.
+    """
+    if path is not None:
+        return path
+    try:
+        Path(DEFAULT_PATH).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        pass
+    return DEFAULT_PATH
+
+
+def read_toml(path: str) -> dict[str, Any]:
+    """Return what a TOML file has.
+
+    Raises:
+        ConfigError: it cannot be read, or is no TOML; the message says what would be right.
+    """
+    if not path:
+        raise ConfigError(["--config is empty: give it the path of a TOML file"])
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")  # a byte order mark is none of TOML's letters
+    except FileNotFoundError as error:
+        raise ConfigError([f"{path}: no such file; give --config the path of a TOML file"]) from error
+    except PermissionError as error:
+        raise ConfigError(
+            [f"{path}: permission denied; it must be readable by the account that runs this command"]
+        ) from error
+    except IsADirectoryError as error:
+        raise ConfigError([f"{path}: a directory; give --config the path of a TOML file in it"]) from error
+    except OSError as error:
+        raise ConfigError(
+            [f"{path}: cannot be read: {error.strerror}; give --config the path of a TOML file"]
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: not UTF-8 at byte {error.start}"]) from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([f"{path}: not TOML: {error}{_start_of_line(text, str(error))}"]) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        raise ConfigError([f"{path}: not TOML that can be used: {error}"]) from error
+
+
+def _start_of_line(text: str, said: str) -> str:
+    """Quote the line that is meant as far as its key: the value may be a secret."""
+    place = re.search(r"at line (\d+)", said)
+    line = text.split("\n")[int(place[1]) - 1] if place else text.rstrip().rpartition("\n")[2]
+    key, equals, _ = line.partition("=")
+    if not equals:
+        return ""
+    twice = " is there already" if "overwrite" in said else ""
+    return f': "{key.strip()} = …"{twice}'
+
+
+PROTOCOLS = "TCP|UDP|SCTP"
+COMPOSE: Mapping[str, str] = {
+    "INNOBRIM_IMAGE": "",
+    "INNOBRIM_PORT": "the keys are INNOBRIM_SERVER_PORT, the server's, and INNOBRIM_API_PORT",
+}
+"""Variables of our compose file, which are often exported, each with the keys that it resembles."""
+
+SLIPS = frozenset({"INNOBRIM_SERVICE_HOST", "INNOBRIM_SERVICE_PORT"})
+"""Links that a slip of the finger makes of ``server.host`` and ``server.port``."""
+
+_ADDRESS = re.compile(rf"({PROTOCOLS})://(\[[0-9a-f:.]+\]|[^:/\s]+):[0-9]+", re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]{1,5}")
+_FORMS = (
+    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_PROTO"), "protocol"),
+    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_PORT"), "number"),
+    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_ADDR"), "figures"),
+    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})"), "address"),
+    (re.compile(r".+_SERVICE_HOST"), "figures"),
+    (re.compile(r".+_SERVICE_PORT(_[A-Z0-9_]+)?"), "number"),
+    (re.compile(r".+_PORT"), "address"),
+)
+"""Names of the variables, each with what its value is."""
+
+
+def is_service_link(name: str, value: str) -> bool:
+    """Tell whether a variable has name and value as Kubernetes gives them to the address of a Service."""
+    return any(form.fullmatch(name) and _is(kind, value) for form, kind in _FORMS)
+
+
+def may_be_a_slip(name: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a link may be meant for a key: it has none beside it that Kubernetes sets with it."""
+    address = f"{name.partition('_SERVICE_')[0]}_PORT"
+    own = any(_is("address", environ.get(one, "")) for one in (name, address))
+    return name in SLIPS and not own
+
+
+def _is(kind: str, value: str) -> bool:
+    if kind == "address":
+        return _ADDRESS.fullmatch(value) is not None
+    if kind == "number":
+        return _NUMBER.fullmatch(value) is not None
+    if kind == "protocol":
+        return value.upper() in PROTOCOLS.split("|")
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return True
+
 
 __all__ = ["ConfigError", "load_config"]
 

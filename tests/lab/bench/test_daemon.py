@@ -9,14 +9,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from lab.bench.daemon import Daemon
+from lab.bench.daemon import Daemon, configuration
 from lab.servers import owner
-from lab.servers.base import LabServer
+from lab.servers.base import Account, LabServer
 from tests.real.fixtures import missing
 
 BENCH = """
@@ -96,3 +97,17 @@ def test_a_command_whose_starter_is_gone_already_does_not_begin() -> None:
 
     assert begun.stdout == "begun\n"
     assert left.stdout == ""
+
+
+def test_the_daemons_configuration_is_toml(tmp_path: Path) -> None:
+    """The daemon that is proved reads its address, its option file and active mode from valid TOML."""
+
+    class Fake:
+        host, port, socket, daemon = "127.0.0.1", 3307, None, Account("innobrim", "x")
+
+    server: LabServer = Fake()  # type: ignore[assignment]  # only the address is looked at
+    found = tomllib.loads(configuration(server, tmp_path / 'a "b"'))
+    assert found["server"]["port"] == 3307
+    assert found["server"]["defaults_file"].endswith('a "b"/client.cnf')
+    assert found["loop"]["mode"] == "active"
+    assert (found["api"]["port"], found["api"]["socket"]) == (0, "-")

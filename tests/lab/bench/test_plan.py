@@ -40,7 +40,7 @@ def test_a_variant_replaces_only_the_keys_it_names() -> None:
         ("[[variants]]", "no such key as `variants`; did you mean `variant`?"),
         (
             "colour = 1",
-            "there are about, article, blocks, contenders, crash, disk, load, server, timing, variant",
+            "there are about, article, blocks, contenders, crash, disk, load, server, surge, timing, variant",
         ),
         ("variant = []", "leave it out for a plan without variants"),
         ("[disk]\nwrite_iops = 3", "disk.write_iops: expected `integer` >= 10"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable
 from typing import Any, Self
@@ -13,7 +14,7 @@ from lab.bench.contenders import parse_contender
 from lab.bench.plan import DiskPlan, LoadPlan, Plan, Timing
 from lab.bench.row import measure
 from lab.bench.sampler import Reading, Sampler
-from lab.servers.spec import LabServerError, ServerSpec
+from lab.servers.flavour import LabServerError, ServerSpec
 from lab.workloads.sysbench import Second
 from tests.lab.bench.test_figures import look
 from tuner.records import Capacity
@@ -173,6 +174,10 @@ class Child:
     def kill(self) -> None:
         self.done.append("killed")
 
+    def command(self, name: str, *_words: str) -> subprocess.CompletedProcess[str]:
+        self.done.append(name)
+        return subprocess.CompletedProcess([], 0, "", "")
+
 
 def crashing(done: list[str]) -> Site:
     """Return a site whose server and load note the order in which they end."""
@@ -215,3 +220,18 @@ def test_a_server_that_does_not_come_back_costs_no_finished_row(how: row.End) ->
     assert "no space left" in found["events"][0][1]
     assert found["conditions"] == {"not_limited": []}
     assert site.conditions()["not_limited"], "what comes next is not taken for measured on a limited disk"
+
+
+def test_a_surge_comes_upon_a_parked_server_without_its_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half as much again is offered, what was served of it is said, and the next row has its own rate."""
+    site = Site(Plan(surge=True, load=LoadPlan(rate=800)))
+    rates: list[int] = []
+    site.rate, site.offer, site.alive = 800, rates.append, lambda: True
+    monkeypatch.setattr(row, "Daemon", lambda *_given, **_named: Child(site.done))
+    found = measure(site, parse_contender("ours"), None, ends_in="surge")  # type: ignore[arg-type]  # without a server
+
+    done = [one for one in site.done if one in {"settle", "park", "killed", "start_load"}]
+    assert done == ["settle", "park", "killed", "start_load", "start_load"]
+    assert rates == [1200, 800]
+    assert found["figures"]["surge_served"] == pytest.approx(1000.0 / 1200.0, abs=1e-4)
+    assert found["figures"]["surge_sync_pages"] == 0

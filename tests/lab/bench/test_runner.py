@@ -122,22 +122,22 @@ def test_an_interrupted_bench_repeats_nothing_and_misses_nothing(
 ) -> None:
     """After a server that went away the rows are those of a bench without interruption, in its order."""
     plan = Plan(contenders=("default", "2000/4000", "ours"), blocks=2)
-    whole = Ledger(tmp_path / "whole.jsonl", resume=True)
+    whole = Ledger(tmp_path / "whole.jsonl")
     assert bench(plan, whole, said).run()
     work.done.clear()
     work.fails_at = 4
-    cut = Ledger(tmp_path / "cut.jsonl", resume=True)
+    cut = Ledger(tmp_path / "cut.jsonl")
     with pytest.raises(LabServerError):
         bench(plan, cut, said).run()
     assert blocks(cut) == blocks(whole)[:3]
-    again = Ledger(tmp_path / "cut.jsonl", resume=True)
+    again = Ledger(tmp_path / "cut.jsonl")
     assert bench(plan, again, said).run()
     assert blocks(again) == blocks(whole)
 
 
 def test_the_time_that_is_given_is_kept(tmp_path: Path, work: Work, said: list[str]) -> None:
     """No row begins that would not end in time, and it says why."""
-    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "rows.jsonl")
     assert not bench(Plan(), ledger, said, seconds=1.0).run()
     assert work.done == []
     assert "the time is up" in said[-1]
@@ -148,7 +148,7 @@ def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_e
 ) -> None:
     """Every block's best static row has the M that the search found, near the edge."""
     assert work.done == []
-    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "rows.jsonl")
     assert bench(Plan(contenders=("default", "best-static"), blocks=3), ledger, said).run()
     found = {row["io_capacity_max"] for row in ledger.rows if row["contender"] == "best static"}
     stages = [row["stage"] for row in ledger.rows]
@@ -161,7 +161,7 @@ def test_the_best_static_setting_is_searched_for_before_the_blocks_and_used_in_e
 def test_blocks_that_have_begun_keep_their_best_static_setting(tmp_path: Path, said: list[str]) -> None:
     """A bench that goes on, also with another version, changes no contender between its blocks."""
     plan = Plan(contenders=("default", "best-static"), blocks=2)
-    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "rows.jsonl")
     assert bench(plan, ledger, said).run()
     searched = sum(row["stage"] == "search" for row in ledger.rows) - 1
     del ledger.rows[searched], ledger.rows[-1]
@@ -176,7 +176,7 @@ def test_a_better_setting_that_was_found_later_does_not_mix_into_the_blocks(
 ) -> None:
     """Blocks of two different settings would make one contender of them."""
     plan = Plan(contenders=("best-static",), blocks=2)
-    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "rows.jsonl")
     assert bench(plan, ledger, said).run()
     first = ledger.rows[-1]["io_capacity_max"]
     del ledger.rows[-1]
@@ -189,7 +189,7 @@ def test_a_better_setting_that_was_found_later_does_not_mix_into_the_blocks(
 def test_recovery_and_shutdown_are_timed_in_turns(tmp_path: Path, work: Work, said: list[str]) -> None:
     """Odd blocks end in a crash, even ones in a shutdown, for every contender; a search ends in neither."""
     plan = Plan(contenders=("default", "best-static"), blocks=2, crash=True)
-    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said).run()
     assert {how for name, how in work.ends if name.startswith("M = ")} == {None}
     blocks = [how for name, how in work.ends if not name.startswith("M = ")]
     assert blocks == ["crash", "crash", "shutdown", "shutdown"]
@@ -202,7 +202,7 @@ def test_every_static_setting_is_expected_where_the_block_before_saw_it(
     """From the second block on, where it had settled; a policy finds its age by itself each time."""
     work.settled = settled
     plan = Plan(contenders=("2000/4000", "sync", "ours"), blocks=2)
-    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said).run()
     assert {expected for _, expected in work.expected[:3]} == {None}
     policy = parse_contender("ours").name
     assert dict(work.expected[3:]) == {"2000/4000": known, "sync": known, policy: None}
@@ -213,13 +213,13 @@ def test_who_cannot_run_here_is_said_once_with_the_reason(
 ) -> None:
     """A flush law that the server lacks, and a rule without its figure, are left out and never tried."""
     plan = Plan(contenders=("default", "folk", "high-checkpoint"), blocks=2)
-    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "rows.jsonl")
     assert bench(plan, ledger, said).run()
     assert work.done == ["default", "default"]
     out = {row["contender"]: row["why"] for row in ledger.rows if row["stage"] == "left out"}
     assert "disk.write_iops" in out["folk"]
     assert "innodb_cleaner_lsn_age_factor" in out["high_checkpoint"]
-    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said).run()
     assert work.done == ["default", "default"]
 
 
@@ -245,7 +245,7 @@ def test_the_other_flush_law_is_in_force_for_its_own_rows_alone(
     work.fails_at = 2
     plan = Plan(contenders=("high-checkpoint",), blocks=2)
     with pytest.raises(LabServerError):
-        bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said).run()
+        bench(plan, Ledger(tmp_path / "rows.jsonl"), said).run()
     assert Percona.set_to == ["high_checkpoint", "legacy"] * 2
 
 
@@ -266,7 +266,7 @@ def test_a_flush_law_that_would_compare_nothing_or_is_not_ours_to_set_is_left_ou
     monkeypatch.setattr(Percona, "set_to", [])
     monkeypatch.setattr(Percona, "law", law)
     monkeypatch.setattr(Percona, "borrowed", borrowed)
-    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "rows.jsonl")
     assert bench(Plan(contenders=("default", "high-checkpoint"), blocks=1), ledger, []).run()
     assert (work.done, Percona.set_to) == (["default"], [])
     assert why in next(row["why"] for row in ledger.rows if row["stage"] == "left out")
@@ -278,7 +278,7 @@ def test_no_rule_of_thumb_for_a_disk_that_nobody_limited(
     """The limit that a suite asks for is no figure of the disk of the user's own server."""
     monkeypatch.setattr(Site, "borrowed", True)
     plan = Plan(contenders=("default", "folk"), disk=DiskPlan(write_iops=1200), blocks=1)
-    assert bench(plan, Ledger(tmp_path / "rows.jsonl", resume=True), said, own=True).run()
+    assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said, own=True).run()
     assert work.done == ["default"]
 
 
@@ -289,7 +289,7 @@ def test_no_server_is_started_for_no_row(
 ) -> None:
     """Where a row would fit, but not after filling the tables, the next part would do no better."""
     plan = Plan()
-    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "rows.jsonl")
     short = bench(plan, ledger, said, seconds=seconds, own=own)
     assert short.progress.row_seconds(plan) < seconds < short.progress.row_seconds(plan) + 192.0
     assert not short.run()
@@ -302,7 +302,7 @@ def test_an_offered_rate_is_a_share_of_what_the_default_sustained(
 ) -> None:
     """The knee is measured once, and every row of the blocks runs at its share."""
     plan = Plan(load=LoadPlan(knee_share=0.5), disk=DiskPlan(write_iops=1200), blocks=2)
-    ledger = Ledger(tmp_path / "rows.jsonl", resume=True)
+    ledger = Ledger(tmp_path / "rows.jsonl")
     assert bench(plan, ledger, said).run()
     knee = [row for row in ledger.rows if row["stage"] == "knee"]
     assert len(knee) == 1
@@ -321,7 +321,7 @@ def test_a_suite_run_variant_by_variant_is_the_suite_run_at_once(tmp_path: Path,
         assert found.run()
         return found
 
-    whole, parts = (Ledger(tmp_path / f"{name}.jsonl", resume=True) for name in ("whole", "parts"))
+    whole, parts = (Ledger(tmp_path / f"{name}.jsonl") for name in ("whole", "parts"))
     run(whole)
     first = run(parts, "b")
     assert {row["variant"] for row in parts.rows} == {"b"}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lab.bench import sampler
 from lab.bench.sampler import Sampler, reading
 from lab.servers.existing import DsnServer
-from lab.servers.spec import LabServerError
+from lab.servers.flavour import LabServerError
 from tests.factory import sample
 from tuner.records import Sample
 from tuner.servers.endpoint import Endpoint

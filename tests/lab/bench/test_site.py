@@ -11,7 +11,7 @@ from lab.bench.plan import DiskPlan, Plan
 from lab.bench.sampler import Reading
 from lab.bench.site import Site, fill_seconds
 from lab.servers.disk import DiskLimit
-from lab.servers.spec import ServerSpec
+from lab.servers.flavour import ServerSpec
 from lab.workloads.load import Load
 from tests.lab.bench.test_figures import look
 

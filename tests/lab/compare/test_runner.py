@@ -26,7 +26,7 @@ TASKS = [static_task("static", replace(SHORT, seed=seed), (600,)) for seed in (1
 
 def ledger(folder: Path) -> Ledger:
     """Return the ledger of a folder, with what is in it."""
-    return Ledger(folder / "rows.jsonl", resume=True)
+    return Ledger(folder / "rows.jsonl")
 
 
 def test_a_finished_run_is_not_repeated(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ AREA = 64
 class PageList:
     """Pages in the order in which they were changed first since they were written last."""
 
-    def __init__(self, pages: int, *, lists_written: bool, seed: int = 1) -> None:
+    def __init__(self, pages: int, *, counts_written: bool, seed: int = 1) -> None:
         """Start with every page clean and out of the list; say whether one stays in it that is written."""
         self._pages = pages
-        self._lists_written = lists_written
+        self._counts_written = counts_written
         self._random = random.Random(seed)  # noqa: S311 - a reproducible load, not a secret
         self._list: dict[int, int] = {}  # page to the change that put it there, oldest first
         self._dirty: set[int] = set()
@@ -47,7 +47,7 @@ class PageList:
             self._dirty.discard(page)
             beside = run[: number - written - 1]
             self._dirty.difference_update(beside)
-            if not self._lists_written:
+            if not self._counts_written:
                 for one in (page, *beside):
                     del self._list[one]
             self.beside += len(beside)

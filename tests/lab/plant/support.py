@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lab.plant.clock import SimClock
 from lab.plant.parameters import DiskParameters, LoadParameters, PlantParameters, ServerParameters
+from lab.plant.server import SimulatedServer
 
 if TYPE_CHECKING:
     from tuner.records import Sample
@@ -20,6 +22,19 @@ def plant(
     return PlantParameters(
         server=ServerParameters(**server), disk=disk or DiskParameters(), load=load or LoadParameters()
     )
+
+
+def watched(
+    parameters: PlantParameters, seconds: int, *, seed: int = 1
+) -> tuple[SimulatedServer, list[Sample]]:
+    """Return a server that began with an empty flush list, and its readings from second 0 to the last."""
+    clock = SimClock()
+    server = SimulatedServer(parameters, clock, seed=seed)
+    samples = [server.read()]
+    for second in range(1, seconds + 1):
+        clock.advance_to(float(second))
+        samples.append(server.read())
+    return server, samples
 
 
 def rate(samples: list[Sample], name: str) -> float:

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.plant.access import Stream, streams
+from lab.plant.load import Stream, streams
 from lab.plant.parameters import DiskParameters, LoadParameters
 from lab.plant.pool import pool
-from lab.plant.readings import watched
-from tests.lab.plant.support import plant, rate
+from tests.lab.plant.support import plant, rate, watched
 
 
 @given(

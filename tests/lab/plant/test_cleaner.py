@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.plant.access import Stream
 from lab.plant.cleaner import Batch, Cleaner, pct_io
 from lab.plant.flavour import FLAVOURS, FlavourName
-from lab.plant.pages import Ledger
+from lab.plant.flush_list import FlushList
+from lab.plant.load import Stream
 from lab.plant.parameters import (
     DiskChange,
     DiskParameters,
@@ -23,10 +23,10 @@ from lab.plant.parameters import (
     PlantParameters,
     ServerParameters,
 )
-from lab.plant.readings import watched
 from lab.plant.redo import Redo
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
+from tests.lab.plant.support import watched
 
 if TYPE_CHECKING:
     pass
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 def _cleaner(
     io_capacity: int, io_capacity_max: int, *, age_ratio: float, pages: float
-) -> tuple[Cleaner, Redo, Ledger]:
+) -> tuple[Cleaner, Redo, FlushList]:
     """Return a cleaner over a log whose dirty pages lie evenly up to an age."""
     parameters = ServerParameters(io_capacity=io_capacity, io_capacity_max=io_capacity_max)
     redo = Redo(capacity=parameters.redo_capacity, lsn=1e9, now=0.0)
     cleaner = Cleaner(parameters, redo, now=0.0)
-    ledger = Ledger([Stream(1e9, 1.0)], lsn=1e9)
+    flush_list = FlushList([Stream(1e9, 1.0)], lsn=1e9)
     redo.lsn += age_ratio * redo.flush_limit
-    ledger.update(commits=pages, lsn=redo.lsn)
-    return cleaner, redo, ledger
+    flush_list.update(commits=pages, lsn=redo.lsn)
+    return cleaner, redo, flush_list
 
 
 @given(
@@ -53,10 +53,10 @@ def _cleaner(
 def test_percentage_agrees_with_the_policies_law(age_ratio: float, io_capacity: int, gain: float) -> None:
     """The percentage that the simulated server reports is the one that the model gate expects, within one."""
     io_capacity_max = int(io_capacity * gain)
-    cleaner, redo, ledger = _cleaner(io_capacity, io_capacity_max, age_ratio=age_ratio, pages=1000.0)
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    cleaner, redo, flush_list = _cleaner(io_capacity, io_capacity_max, age_ratio=age_ratio, pages=1000.0)
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     expected = LEGACY.percentage(
-        age=redo.lsn - ledger.oldest(redo.lsn),
+        age=redo.lsn - flush_list.oldest(redo.lsn),
         flush_limit=redo.flush_limit,
         io_capacity=io_capacity,
         io_capacity_max=io_capacity_max,
@@ -66,8 +66,8 @@ def test_percentage_agrees_with_the_policies_law(age_ratio: float, io_capacity: 
 
 def test_percentage_by_hand() -> None:
     """At half the flush limit and k = 2 the law says floor(2 * 50^1.5 / 7.5) = 94 percent of C."""
-    cleaner, redo, ledger = _cleaner(1000, 2000, age_ratio=0.5, pages=1000.0)
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    cleaner, redo, flush_list = _cleaner(1000, 2000, age_ratio=0.5, pages=1000.0)
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     assert cleaner.pct_for_lsn == 94
     assert cleaner.by_age == 1  # no average redo rate yet: nothing lies in the next three seconds
     assert cleaner.requested == (940 + 0 + 1) // 3
@@ -88,55 +88,55 @@ def test_a_percentage_of_c_is_rounded_as_in_the_server() -> None:
 
 def test_the_flush_law_asks_for_a_rounded_share() -> None:
     """At 29 % of C = 100 the law's share is 28 pages, so 9 are asked for and not 10."""
-    cleaner, redo, ledger = _cleaner(100, 199, age_ratio=0.3625, pages=1000.0)
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    cleaner, redo, flush_list = _cleaner(100, 199, age_ratio=0.3625, pages=1000.0)
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     assert cleaner.pct_for_lsn == 29
     assert cleaner.requested == (28 + 0 + 1) // 3
 
 
 def test_an_integer_ratio_wastes_the_rest_of_m() -> None:
     """With M one page short of 2 C the server's gain is halved, as k = M div C is 1."""
-    cleaner, redo, ledger = _cleaner(1000, 1999, age_ratio=0.5, pages=1000.0)
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    cleaner, redo, flush_list = _cleaner(1000, 1999, age_ratio=0.5, pages=1000.0)
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     assert cleaner.pct_for_lsn == 47
 
 
 def test_below_the_low_water_mark_age_asks_for_nothing() -> None:
     """Below innodb_adaptive_flushing_lwm the LSN percentage is 0."""
-    cleaner, redo, ledger = _cleaner(1000, 2000, age_ratio=0.10, pages=1000.0)
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    cleaner, redo, flush_list = _cleaner(1000, 2000, age_ratio=0.10, pages=1000.0)
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     assert cleaner.pct_for_lsn == 0
 
 
 @given(io_capacity=st.integers(100, 3000), gain=st.integers(1, 6), age_ratio=st.floats(0.2, 1.04))
 def test_adaptive_flushing_never_asks_for_more_than_m(io_capacity: int, gain: int, age_ratio: float) -> None:
     """Below the sync point M is the most that one loop asks for."""
-    cleaner, redo, ledger = _cleaner(io_capacity, gain * io_capacity, age_ratio=age_ratio, pages=2e5)
+    cleaner, redo, flush_list = _cleaner(io_capacity, gain * io_capacity, age_ratio=age_ratio, pages=2e5)
     for second in range(1, 70):
-        cleaner.wake(float(second), redo, ledger, float(second))
+        cleaner.wake(float(second), redo, flush_list, float(second))
         assert cleaner.batch is Batch.ADAPTIVE
         assert cleaner.requested <= cleaner.io_capacity_max
-        cleaner.finish(second + 0.5, redo, ledger)
+        cleaner.finish(second + 0.5, redo, flush_list)
         redo.lsn += 1.0
 
 
 def test_sync_rounds_follow_each_other_and_are_at_least_c() -> None:
     """Over the sync point the cleaner flushes C to 2 M pages a round and does not sleep in between."""
-    cleaner, redo, ledger = _cleaner(300, 600, age_ratio=1.10, pages=30_000.0)
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    cleaner, redo, flush_list = _cleaner(300, 600, age_ratio=1.10, pages=30_000.0)
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     rounds = 0
     now = 1.0
     while cleaner.batch is Batch.SYNC and cleaner.left > 0.0:
         assert 300 <= cleaner.requested <= 1200
-        taken = ledger.take(cleaner.left)
+        taken = flush_list.take(cleaner.left)
         cleaner.wrote(taken)
         now += 0.01
-        cleaner.finish(now, redo, ledger)
+        cleaner.finish(now, redo, flush_list)
         assert cleaner.wake_at == now
-        cleaner.wake(now, redo, ledger, 1.0)
+        cleaner.wake(now, redo, flush_list, 1.0)
         rounds += 1
     assert rounds >= 2
-    assert redo.lsn - ledger.oldest(redo.lsn) <= redo.sync_trigger
+    assert redo.lsn - flush_list.oldest(redo.lsn) <= redo.sync_trigger
     assert cleaner.wake_at == 2.0
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.parameters import ServerParameters
-from lab.plant.readings import watched
 from lab.scenarios.schema import Scenario
-from tests.lab.plant.support import plant
+from tests.lab.plant.support import plant, watched
 
 DOCUMENTED: dict[FlavourName, tuple[int, int, float, float, int]] = {
     "mysql-9.7": (10_000, 20_000, 90.0, 10.0, 128),

@@ -21,8 +21,7 @@ from lab.plant.parameters import (
     PlantParameters,
     ServerParameters,
 )
-from lab.plant.readings import watched
-from tests.lab.plant.support import plant, rate
+from tests.lab.plant.support import plant, rate, watched
 
 if TYPE_CHECKING:
     from tuner.records import Sample

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.plant.engine import Timeline
 from lab.plant.latency import Begun, Latencies
 from lab.plant.parameters import Credits, DiskChange, DiskParameters, LoadChange, LoadParameters
-from lab.plant.readings import watched
-from lab.plant.timeline import Timeline
-from tests.lab.plant.support import plant, rate
+from tests.lab.plant.support import plant, rate, watched
 
 STATIC = {"io_capacity": 300, "io_capacity_max": 600}
 

@@ -9,9 +9,8 @@ import pytest
 
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.parameters import DiskParameters, LoadChange, LoadParameters, RedoChange
-from lab.plant.readings import watched
 from policies.registry import LAWS
-from tests.lab.plant.support import mean_ratio, plant, rate
+from tests.lab.plant.support import mean_ratio, plant, rate, watched
 from tuner.records import Capacity, Sample
 
 
@@ -118,7 +117,7 @@ def test_mariadb_stays_at_the_flush_limit_where_it_has_been(before: int, rests: 
     ratios = []
     for second in range(901, 1601):
         server.engine.advance_to(float(second))
-        age = server.engine.redo.lsn - server.engine.ledger.oldest(server.engine.redo.lsn)
+        age = server.engine.redo.lsn - server.engine.flush_list.oldest(server.engine.redo.lsn)
         ratios.append(age / server.engine.redo.flush_limit)
 
     assert statistics.fmean(ratios[-300:]) == pytest.approx(rests, abs=0.03)

@@ -9,12 +9,10 @@ import statistics
 import pytest
 from msgspec.structs import replace
 
-from lab.plant.access import Stream
-from lab.plant.instances import Instances
-from lab.plant.neighbours import Areas
-from lab.plant.readings import watched
+from lab.plant.load import Stream
+from lab.plant.neighbours import Areas, Instances
 from lab.scenarios import load_scenario
-from tests.lab.plant.support import plant
+from tests.lab.plant.support import plant, watched
 
 STREAM = Stream(23_040.0, 1.0)
 RATE = 1_900.0
@@ -23,62 +21,64 @@ REDO = 486.0
 
 def at_work(*, seconds: int = 60) -> tuple[Instances, float]:
     """Return the lists of a server long at work with so many seconds of redo, and its LSN."""
-    ledger, lsn = Instances(STREAM, lsn=0.0, instances=8), seconds * RATE * REDO
-    ledger.spread(seconds * RATE, lsn)
-    return ledger, lsn
+    flush_list, lsn = Instances(STREAM, lsn=0.0, instances=8), seconds * RATE * REDO
+    flush_list.spread(seconds * RATE, lsn)
+    return flush_list, lsn
 
 
 def test_pages_are_conserved() -> None:
     """What became dirty is dirty still or was flushed, and never more than there is."""
-    ledger, lsn = at_work()
+    flush_list, lsn = at_work()
     for second in range(600):
-        ledger.take(ledger.share_out(float(second % 9 * 70), ledger.oldest(lsn) + RATE * REDO * (second % 4)))
+        flush_list.take(
+            flush_list.share_out(float(second % 9 * 70), flush_list.oldest(lsn) + RATE * REDO * (second % 4))
+        )
         lsn += RATE * REDO
-        ledger.update(commits=RATE, lsn=lsn, flushing=True)
-        assert ledger.dirtied - ledger.flushed == pytest.approx(ledger.dirty, abs=1e-6)
-        assert ledger.reach(math.inf, math.inf) == pytest.approx(ledger.dirty, rel=1e-9)
-        assert 0.0 <= ledger.dirty <= STREAM.pages
-    assert ledger.flushed > STREAM.pages
+        flush_list.update(commits=RATE, lsn=lsn, flushing=True)
+        assert flush_list.dirtied - flush_list.flushed == pytest.approx(flush_list.dirty, abs=1e-6)
+        assert flush_list.reach(math.inf, math.inf) == pytest.approx(flush_list.dirty, rel=1e-9)
+        assert 0.0 <= flush_list.dirty <= STREAM.pages
+    assert flush_list.flushed > STREAM.pages
 
 
 def test_no_instance_gives_more_than_its_share() -> None:
     """A batch of 800 pages takes 100 of each instance, however many more are old enough."""
-    ledger, lsn = at_work()
-    assert ledger.share_out(800.0, lsn) == pytest.approx(800.0)
-    assert ledger.reach(lsn, math.inf) > 10_000.0
+    flush_list, lsn = at_work()
+    assert flush_list.share_out(800.0, lsn) == pytest.approx(800.0)
+    assert flush_list.reach(lsn, math.inf) > 10_000.0
 
 
 def test_few_areas_are_as_old_as_a_second_of_redo() -> None:
     """Of what a second's redo needs a batch gets a part, as some instances have none and others twice."""
     got, needed = [], []
-    ledger, lsn = at_work()
+    flush_list, lsn = at_work()
     for _ in range(400):
-        limit = ledger.oldest(lsn) + RATE * REDO
-        needed.append(ledger.reach(limit, math.inf))
-        got.append(ledger.share_out(380.0, limit))
-        ledger.take(380.0)
+        limit = flush_list.oldest(lsn) + RATE * REDO
+        needed.append(flush_list.reach(limit, math.inf))
+        got.append(flush_list.share_out(380.0, limit))
+        flush_list.take(380.0)
         lsn += RATE * REDO
-        ledger.update(commits=RATE, lsn=lsn, flushing=True)
+        flush_list.update(commits=RATE, lsn=lsn, flushing=True)
     assert statistics.mean(got) < 0.9 * statistics.mean(needed)
 
 
 def test_the_oldest_modification_is_that_of_the_instance_that_lags_behind() -> None:
     """It moves on with the oldest area of all, and only when that is flushed as a whole."""
-    ledger, lsn = at_work()
-    before = ledger.oldest(lsn)
-    ledger.take(30.0)
-    assert ledger.oldest(lsn) == before
-    ledger.take(34.0)
-    assert ledger.oldest(lsn) > before
+    flush_list, lsn = at_work()
+    before = flush_list.oldest(lsn)
+    flush_list.take(30.0)
+    assert flush_list.oldest(lsn) == before
+    flush_list.take(34.0)
+    assert flush_list.oldest(lsn) > before
 
 
 def test_all_can_be_flushed() -> None:
     """A list that is flushed to its end has no oldest modification but the current LSN."""
-    ledger, lsn = at_work()
-    ledger.take(ledger.dirty)
-    assert ledger.dirty == pytest.approx(0.0, abs=1e-6)
-    assert ledger.oldest(lsn) == lsn
-    assert ledger.neighbours == pytest.approx(ledger.flushed, rel=0.05)
+    flush_list, lsn = at_work()
+    flush_list.take(flush_list.dirty)
+    assert flush_list.dirty == pytest.approx(0.0, abs=1e-6)
+    assert flush_list.oldest(lsn) == lsn
+    assert flush_list.neighbours == pytest.approx(flush_list.flushed, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_all_can_be_flushed() -> None:
 def test_mysql_5_6_has_eight_instances_from_1_gib_on(pages: int, kind: type) -> None:
     """As ``innodb_buffer_pool_instances`` has it there by default."""
     server, _ = watched(plant(flavour="mysql-5.6", buffer_pool_pages=pages), 1)
-    assert type(server.engine.ledger) is kind
+    assert type(server.engine.flush_list) is kind
 
 
 def test_a_batch_of_5_6_is_flushed_whole_and_then_hardly() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from lab.plant.parameters.server import ServerParameters
-from lab.plant.readings import watched
+from lab.plant.parameters import ServerParameters
 from lab.scenarios.load import load_scenario
 from lab.simulate_loop import run_policy
-from tests.lab.plant.support import plant
+from tests.lab.plant.support import plant, watched
 from tuner.settings import Mode, Settings
 
 

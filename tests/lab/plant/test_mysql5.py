@@ -6,75 +6,72 @@ import itertools
 
 import pytest
 
-from lab.plant.access import Stream
-from lab.plant.averages import Averages
-from lab.plant.cleaner import Batch
+from lab.plant.cleaner import Averages, Batch
 from lab.plant.flavour import FlavourName
-from lab.plant.mysql56 import OldCleaner
-from lab.plant.mysql57 import ForcedCleaner
-from lab.plant.pages import Ledger
+from lab.plant.flush_list import FlushList
+from lab.plant.load import Stream
+from lab.plant.mysql5 import MySQL56Cleaner, MySQL57Cleaner
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters, ServerParameters
-from lab.plant.readings import watched
 from lab.plant.redo import Redo
-from tests.lab.plant.support import mean_ratio, plant, rate
+from tests.lab.plant.support import mean_ratio, plant, rate, watched
 
 MEBIBYTE = 1024 * 1024
 
 
-def empty(server: ServerParameters) -> tuple[Redo, Ledger]:
+def empty(server: ServerParameters) -> tuple[Redo, FlushList]:
     """Return an empty log and flush list."""
     redo = Redo(capacity=server.redo_capacity, lsn=1e9, now=0.0, flavour=server.kind)
-    return redo, Ledger([Stream(1e9, 1.0)], lsn=1e9)
+    return redo, FlushList([Stream(1e9, 1.0)], lsn=1e9)
 
 
-def fill(redo: Redo, ledger: Ledger, size: float) -> None:
+def fill(redo: Redo, flush_list: FlushList, size: float) -> None:
     """Write redo, bytes, with a page every 1000."""
     redo.lsn += size
-    ledger.update(commits=size / 1000.0, lsn=redo.lsn)
+    flush_list.update(commits=size / 1000.0, lsn=redo.lsn)
 
 
-def forced(*, flush_sync: bool = True) -> tuple[ForcedCleaner, Redo, Ledger]:
+def forced(*, flush_sync: bool = True) -> tuple[MySQL57Cleaner, Redo, FlushList]:
     """Return 5.7's page cleaner half a MiB beyond the sync point, at 100 kB/s of redo."""
     server = ServerParameters(
         flavour="mysql-5.7", io_capacity=200, io_capacity_max=400, flush_sync=flush_sync
     )
-    redo, ledger = empty(server)
-    cleaner = ForcedCleaner(server, redo, now=0.0)
-    fill(redo, ledger, redo.sync_trigger + MEBIBYTE / 2)
+    redo, flush_list = empty(server)
+    cleaner = MySQL57Cleaner(server, redo, now=0.0)
+    fill(redo, flush_list, redo.sync_trigger + MEBIBYTE / 2)
     cleaner.averages.lsn_rate = 100_000
-    return cleaner, redo, ledger
+    return cleaner, redo, flush_list
 
 
-def write(cleaner: ForcedCleaner, ledger: Ledger) -> float:
+def write(cleaner: MySQL57Cleaner, flush_list: FlushList) -> float:
     """Write what the running batch has left, and return how many pages."""
-    pages = ledger.take(cleaner.left)
+    pages = flush_list.take(cleaner.left)
     cleaner.wrote(pages)
     return pages
 
 
 def test_5_7_lets_writers_go_on_when_the_age_is_back_and_flushes_on_beside_them() -> None:
     """Writers wait for the pages that are too old, not for the three seconds' redo more of the batch."""
-    cleaner, redo, ledger = forced()
-    cleaner.hold_writers(redo, ledger)
+    cleaner, redo, flush_list = forced()
+    cleaner.hold_writers(redo, flush_list)
     assert cleaner.holds_writers
-    assert write(cleaner, ledger) == pytest.approx(MEBIBYTE / 2 / 1000.0, abs=2.0)
-    cleaner.finish(0.1, redo, ledger)
+    assert write(cleaner, flush_list) == pytest.approx(MEBIBYTE / 2 / 1000.0, abs=2.0)
+    cleaner.finish(0.1, redo, flush_list)
     assert not cleaner.holds_writers
-    assert redo.lsn - ledger.oldest(redo.lsn) <= redo.sync_trigger
+    assert redo.lsn - flush_list.oldest(redo.lsn) <= redo.sync_trigger
     assert cleaner.batch is Batch.SYNC
-    assert write(cleaner, ledger) == pytest.approx(300.0, abs=2.0)
-    cleaner.finish(0.2, redo, ledger)
+    assert write(cleaner, flush_list) == pytest.approx(300.0, abs=2.0)
+    cleaner.finish(0.2, redo, flush_list)
     assert cleaner.left == 0.0
     assert cleaner.wake_at == 1.0
 
 
 def test_5_7_without_flush_sync_lets_writers_wait_for_the_next_loop() -> None:
     """With innodb_flush_sync off nothing is flushed for those who wait until the page cleaner's next loop."""
-    cleaner, redo, ledger = forced(flush_sync=False)
-    cleaner.hold_writers(redo, ledger)
+    cleaner, redo, flush_list = forced(flush_sync=False)
+    cleaner.hold_writers(redo, flush_list)
     assert cleaner.holds_writers
     assert cleaner.left == 0.0
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     assert cleaner.batch is Batch.ADAPTIVE
     assert 100.0 < cleaner.left <= 401.0
     assert cleaner.totals[Batch.SYNC] == 0.0
@@ -83,17 +80,17 @@ def test_5_7_without_flush_sync_lets_writers_wait_for_the_next_loop() -> None:
 @pytest.mark.parametrize(("taken", "next_batch"), [(0.5, Batch.SYNC), (1.5, Batch.ADAPTIVE)])
 def test_5_7_forces_no_batch_while_another_runs(taken: float, next_batch: Batch) -> None:
     """A batch on request follows the running one, and where that took over a second another loop as well."""
-    cleaner, redo, ledger = forced()
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    cleaner, redo, flush_list = forced()
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     running = cleaner.left
     assert running > 0.0
-    cleaner.hold_writers(redo, ledger)
+    cleaner.hold_writers(redo, flush_list)
     assert cleaner.batch is Batch.ADAPTIVE
     assert cleaner.left <= running
-    write(cleaner, ledger)
-    cleaner.finish(1.0 + taken, redo, ledger)
+    write(cleaner, flush_list)
+    cleaner.finish(1.0 + taken, redo, flush_list)
     if cleaner.wake_at <= 1.0 + taken:
-        cleaner.wake(1.0 + taken, redo, ledger, 2.0)
+        cleaner.wake(1.0 + taken, redo, flush_list, 2.0)
     assert cleaner.batch is next_batch
     assert cleaner.left > 0.0
 
@@ -127,15 +124,15 @@ def test_5_7_without_flush_sync_flushes_m_pages_a_second_while_writers_wait(flav
 def test_5_6_lets_one_writer_flush_twice_what_is_too_much() -> None:
     """In 5.6 the writers wait until twice the bytes that are too many are flushed."""
     server = ServerParameters(flavour="mysql-5.6")
-    redo, ledger = empty(server)
-    cleaner = OldCleaner(server, redo, now=0.0)
-    fill(redo, ledger, redo.sync_trigger + MEBIBYTE / 2)
-    cleaner.hold_writers(redo, ledger)
-    pages = ledger.take(cleaner.left)
+    redo, flush_list = empty(server)
+    cleaner = MySQL56Cleaner(server, redo, now=0.0)
+    fill(redo, flush_list, redo.sync_trigger + MEBIBYTE / 2)
+    cleaner.hold_writers(redo, flush_list)
+    pages = flush_list.take(cleaner.left)
     cleaner.wrote(pages)
     assert pages == pytest.approx(MEBIBYTE / 1000.0, abs=2.0)
     assert cleaner.holds_writers
-    cleaner.finish(0.5, redo, ledger)
+    cleaner.finish(0.5, redo, flush_list)
     assert not cleaner.holds_writers
 
 
@@ -154,17 +151,17 @@ def test_5_6_takes_its_rates_for_a_loop_and_not_for_a_second() -> None:
 def test_5_6_hurries_only_after_a_second_with_much_redo() -> None:
     """A batch of 5.6 reaches beyond a second of redo only where the last loop wrote half the mean rate."""
     server = ServerParameters(flavour="mysql-5.6", io_capacity=200, io_capacity_max=2000)
-    redo, ledger = empty(server)
-    cleaner = OldCleaner(server, redo, now=0.0)
-    fill(redo, ledger, redo.sync_trigger - 8e6)
+    redo, flush_list = empty(server)
+    cleaner = MySQL56Cleaner(server, redo, now=0.0)
+    fill(redo, flush_list, redo.sync_trigger - 8e6)
     cleaner.averages.lsn_rate = 10_000
     found = []
     for loop, written in enumerate((6_000.0, 6_000.0, 4_000.0), start=1):
-        fill(redo, ledger, written)
-        cleaner.wake(float(loop), redo, ledger, float(loop))
+        fill(redo, flush_list, written)
+        cleaner.wake(float(loop), redo, flush_list, float(loop))
         found.append(cleaner.left)
-        cleaner.wrote(ledger.take(cleaner.left))
-        cleaner.finish(loop + 0.1, redo, ledger)
+        cleaner.wrote(flush_list.take(cleaner.left))
+        cleaner.finish(loop + 0.1, redo, flush_list)
     first, hurried, last = found
     assert first == pytest.approx(10.0, abs=1.0)
     assert hurried > 100.0
@@ -177,10 +174,10 @@ def test_5_6_counts_dirty_pages_in_whole_percent(dirty: float, percent: int) -> 
     server = ServerParameters(
         flavour="mysql-5.6", buffer_pool_pages=1000, max_dirty_pages_pct_lwm=10.0, io_capacity=1000
     )
-    redo, ledger = empty(server)
-    cleaner = OldCleaner(server, redo, now=0.0)
-    fill(redo, ledger, 1000.0 * dirty)
-    cleaner.wake(1.0, redo, ledger, 1.0)
+    redo, flush_list = empty(server)
+    cleaner = MySQL56Cleaner(server, redo, now=0.0)
+    fill(redo, flush_list, 1000.0 * dirty)
+    cleaner.wake(1.0, redo, flush_list, 1.0)
     assert cleaner.requested == 1000 * percent // 100 // 2
 
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.plant.access import Stream
-from lab.plant.pages import Ledger
+from lab.plant.flush_list import FlushList
+from lab.plant.load import Stream
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters
 from lab.plant.pool import pool
-from lab.plant.readings import watched
-from tests.lab.plant.support import plant, rate
+from tests.lab.plant.support import plant, rate, watched
 
 FAST = DiskParameters(timeline=(DiskChange(0.0, 60_000.0),))
 LARGE_REDO = 17_179_869_184
@@ -140,8 +139,8 @@ def test_pages_that_are_clean_again_leave_the_pool_for_nothing() -> None:
 
 def test_the_age_does_not_wait_for_pages_that_the_lru_took() -> None:
     """When all pages older than a moment have left the pool, the oldest modification is no older."""
-    ledger = Ledger([Stream(1e6, 1.0)], lsn=0.0)
-    ledger.update(commits=100.0, lsn=50_000.0)
-    ledger.update(commits=100.0, lsn=100_000.0)
-    ledger.evict([101.0], before=50_000.0)
-    assert ledger.oldest(100_000.0) == 50_000.0
+    flush_list = FlushList([Stream(1e6, 1.0)], lsn=0.0)
+    flush_list.update(commits=100.0, lsn=50_000.0)
+    flush_list.update(commits=100.0, lsn=100_000.0)
+    flush_list.evict([101.0], before=50_000.0)
+    assert flush_list.oldest(100_000.0) == 50_000.0

@@ -6,8 +6,7 @@ import pytest
 
 from lab.plant.flavour import FLAVOURS, FlavourName
 from lab.plant.parameters import REVISION
-from lab.plant.readings import watched
-from tests.lab.plant.support import plant
+from tests.lab.plant.support import plant, watched
 
 SECONDS = 400
 CLOSE = 1e-3

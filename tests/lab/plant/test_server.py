@@ -22,8 +22,8 @@ from lab.plant.parameters import (
     RedoChange,
     ServerParameters,
 )
-from lab.plant.readings import watched
 from lab.plant.server import SimulatedServer
+from tests.lab.plant.support import watched
 from tuner.records import Capacity
 
 if TYPE_CHECKING:
@@ -135,9 +135,11 @@ def test_no_load_or_setting_breaks_the_log(parameters: PlantParameters, seed: in
         assert 0 <= sample.pages_dirty <= sample.pages_total
         assert sample.flush_requested <= 2 * max(sample.io_capacity_max, sample.io_capacity)
     engine = server.engine
-    ledger, flushed = engine.ledger, sum(engine.cleaner.totals)
-    assert ledger.evicted == pytest.approx(0.0 if engine.lru is None else engine.lru.flushed)
-    assert ledger.dirtied == pytest.approx(flushed + ledger.evicted + ledger.dirty, rel=1e-9, abs=1e-3)
+    flush_list, flushed = engine.flush_list, sum(engine.cleaner.totals)
+    assert flush_list.evicted == pytest.approx(0.0 if engine.lru is None else engine.lru.flushed)
+    assert flush_list.dirtied == pytest.approx(
+        flushed + flush_list.evicted + flush_list.dirty, rel=1e-9, abs=1e-3
+    )
     assert engine.latencies.count == pytest.approx(engine.commits, rel=1e-6, abs=1e-3)
 
 

@@ -7,9 +7,8 @@ import itertools
 import pytest
 
 from lab.plant.parameters import LoadChange, LoadParameters, RedoChange
-from lab.plant.readings import watched
-from lab.plant.shrink import Shrink
-from tests.lab.plant.support import plant
+from lab.plant.redo import Shrink
+from tests.lab.plant.support import plant, watched
 from tuner.servers.families.redo_capacity import redo_limits
 
 LARGE = 209_715_200

@@ -9,10 +9,9 @@ import pytest
 
 from lab.plant.clock import SimClock
 from lab.plant.parameters import DiskChange, DiskParameters, LoadChange, LoadParameters, PlantParameters
-from lab.plant.readings import watched
 from lab.plant.server import SimulatedServer
 from lab.plant.space import SHORTEST_SECONDS
-from tests.lab.plant.support import plant
+from tests.lab.plant.support import plant, watched
 
 THREADS = 200
 STUCK = plant(

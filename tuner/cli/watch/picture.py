@@ -2,155 +2,331 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 
-from tuner.cli.watch.agebar import age_bar
-from tuner.cli.watch.charts import AXIS_WIDTH, FIGURES_WIDTH, axis, charts
-from tuner.cli.watch.facts import facts
-from tuner.cli.watch.follow import View
-from tuner.cli.watch.look import BAD, CAREFUL, LABEL_WIDTH, NAME, QUIET, Look
-from tuner.cli.watch.verdict import clock, verdict
-from tuner.cli.wording import (
-    decision_text,
-    duration,
-    originals_text,
-    pair_text,
-    without_text,
-)
-from tuner.records import DecisionKind
+from api.models import Status
+from tuner.cli.status_table import rows
+from tuner.cli.watch.follow import COLUMNS
+from tuner.cli.watch.view import BAD, CAREFUL, GOOD, View, clock, verdict
+from tuner.cli.wording import duration, mib, set_point_text
+from tuner.printable import printable
+from tuner.records import CAPACITY_MINIMUM, DecisionKind
 
-WIDE = 120
-"""From so many columns on two charts stand side by side."""
+LABEL_WIDTH, FIGURES_WIDTH = 15, 28
+NARROW = 70
+"""With fewer columns figures stand above what is drawn of them."""
 
 TIMED = 40
 """With fewer columns there is no clock."""
 
-CHARTS = 6
-LOG_LINES = 4
-HIGHEST_CHART = 9
+OURS, QUIET = "cyan", "dim"
+"""What the loop sets and holds; what is there to go by."""
+
+LEVELS, ASCII_LEVELS = "▁▁▂▃▄▅▆▇█", "_.:-=+*#@"
+"""A cell filled from its bottom, from nothing but a base line to full."""
+
+LEAST_WITH_LINES = 3
+LOG_LINES = 3
+CHARTS = {"age": (3, 8), "C and M": (1, 4), "redo": (1, 2), "pages/s": (1, 2), "row changes/s": (1, 2)}
+"""Lines of each chart, at least and at most."""
+
+SHOWN = {
+    "advisory": "",
+    "holds": "",
+    "hold": CAREFUL,
+    "going on": CAREFUL,
+    "degraded": CAREFUL,
+    "decision": "",
+    "io_capacity": "",
+    "without it": "",
+    "reading": BAD,
+    "flush law": "",
+    "override": CAREFUL,
+    "settings": CAREFUL,
+    "drain": CAREFUL,
+    "restore": CAREFUL,
+    "schedule": "",
+    "predicted": "",
+    "budget": CAREFUL,
+    "changes": "",
+    "optimiser": "",
+    "journal": BAD,
+}
+"""Which lines of ``innobrim status`` are in the picture, and how they look."""
+
+_PLAIN = str.maketrans({"→": "->", "×": "x", "·": ".", "–": "-", "—": "-", "…": "...", "≤": "<=", "≥": ">="})
+
+Values = Sequence[float | None]
+Lines = list[list[Segment]]
 
 
-def picture(view: View, look: Look, now: float) -> list[Text]:
-    """Return the lines of the picture, no more and no longer than the terminal has room for.
+def is_ascii() -> bool:
+    """Tell whether the person's locale has no block elements, whatever Python makes of the locale C."""
+    coerced = os.environ.get("LC_CTYPE") in {"C.UTF-8", "C.utf8", "UTF-8"} and "LANG" in os.environ
+    names = ("LC_ALL", "LANG") if coerced else ("LC_ALL", "LC_CTYPE", "LANG")
+    named = next(filter(None, map(os.environ.get, names)), "")
+    return not named.lower().replace("-", "").endswith("utf8") or os.environ.get("TERM") == "linux"
 
-    Args:
+
+class Picture(Struct, frozen=True):
+    """A picture for rich to show; on a terminal with keys it fills the height.
+
+    Attributes:
         view: what is known.
-        look: how it is to look.
         now: monotonic, seconds.
+        span: of the charts, seconds; the view's is that of its numbers.
+        plain: ASCII alone.
+        live: somebody looks at it who can press a key.
+        paused: it was stopped by hand.
     """
-    first = _first(view, look, now)
-    above = [*_head(view, look), *age_bar(view, look, full_words=look.width >= WIDE)]
-    below = list(facts(view, look))
-    last = [_keys(view, look)] if look.live else []
-    room = look.height - len(first) - len(above) - len(below) - len(last)
-    drawn = _charts(view, look, room - LOG_LINES) if room >= CHARTS + 1 else []
-    log = _log(view, look, max(0, room - len(drawn)))
-    body = [*above, *drawn, *below, *log]
-    if view.gone is not None:
-        body = [_greyed(line) for line in body]
-    space = look.height - len(first) - len(last)
-    body = body[: max(0, space)]
-    if look.live:
-        body += [Text()] * (space - len(body))
-    return [look.cut(line) for line in [*first, *body, *last][: look.height]]
+
+    view: View
+    now: float
+    span: float
+    plain: bool = False
+    live: bool = True
+    paused: bool = False
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines, no more and no longer than there is room for."""
+
+        def lined(made: Table | Text) -> Lines:
+            return console.render_lines(made, options.update(height=None), pad=False)
+
+        height = (options.height or console.height) if self.live else 2 * console.height
+        first, facts = lined(self._first(options.max_width)), lined(self._facts())
+        why = lined(self._table([("why", self.view.gone.why, BAD)])) if self.view.gone is not None else []
+        last = lined(self._keys()) if self.live else []
+        room = height - len(first) - len(why) - len(last)
+        least = sum(low for low, _ in CHARTS.values()) * (2 if options.max_width < NARROW else 1)
+        charts: Lines = []
+        if room - len(facts) >= least:
+            charts = [
+                line
+                for made in self._charts(options.max_width, room - len(facts) - least - LOG_LINES)
+                for line in lined(made)
+            ]
+        log = lined(self._log())[: max(0, room - len(facts) - len(charts))] if self.view.events else []
+        body = [*facts, *charts, *log][:room]
+        if self.view.gone is not None:
+            body = [list(Segment.apply_style(line, Style(dim=True))) for line in body]
+        empty: Lines = [[]] * (room - len(body) if self.live else 0)
+        for index, line in enumerate([*first, *why, *body, *empty, *last]):
+            yield from [*([Segment.line()] if index else []), *line]
+
+    def _text(self, words: str, style: str = "") -> Text:
+        """Return words as this terminal can show them, and nothing that would steer it."""
+        words = printable(words)
+        if self.plain:
+            words = words.translate(_PLAIN).encode("ascii", "replace").decode()
+        return Text(words, style, overflow="crop" if self.plain else "ellipsis")
+
+    def _first(self, width: int) -> Table:
+        """Return whether it works, where, and what time it is there."""
+        word, style, more = verdict(self.view, self.now)
+        said = Text.assemble((f" {word} ", f"{style} reverse"), " ", self._text(more))
+        paused = Text("PAUSED " if self.paused else "", CAREFUL)
+        made = Table.grid(expand=True, padding=(0, 1, 0, 0))
+        made.add_column(ratio=1)
+        made.add_column(no_wrap=True)
+        time = f"{clock(self.view.status.at)} UTC" if width >= TIMED else ""
+        made.add_row(said, paused + Text(time, QUIET))
+        return made
+
+    def _table(self, found: Iterable[tuple[str, str, str]]) -> Table:
+        """Return labels and words beside them, on more lines where there is no room for them in one."""
+        made = Table.grid(padding=(0, 1, 0, 0))
+        made.add_column(min_width=LABEL_WIDTH - 1, style="bold", no_wrap=True)
+        made.add_column(overflow="fold")
+        for label, words, style in found:
+            made.add_row(label, self._text(words, style))
+        return made
+
+    def _facts(self) -> Table:
+        """Return what ``innobrim status`` says, as far as it is of use beside charts."""
+        status, said = self.view.status, dict[str, str]()
+        for label, words in rows(status):
+            if label in SHOWN:
+                joined = f"{said[label]}; {words}" if label in said else words
+                said[label] = joined
+        return self._table((label, words, _style(label, status)) for label, words in said.items())
+
+    def _charts(self, width: int, more: int) -> Iterator[Text]:
+        """Yield the charts, with so many lines more than each needs at least, and the line of time."""
+        narrow = width < NARROW
+        columns = max(8, width - LABEL_WIDTH - (0 if narrow else FIGURES_WIDTH + 1))
+        heights = {name: low for name, (low, _) in CHARTS.items()}
+        more -= 1
+        for name, (low, high) in CHARTS.items():
+            taken = max(0, min(high - low, more))
+            heights[name] += taken
+            more -= taken
+        charts = _drawn(self.view, columns)
+        for name, (figures, values, top, style, marks) in charts.items():
+            drawn = _bars(values, top, heights[name], style, marks, plain=self.plain)
+            label = Text(f"{name:<{LABEL_WIDTH}}", "bold", no_wrap=True)
+            if narrow:
+                yield label + self._text("; ".join(figures))
+                yield from (Text(" " * LABEL_WIDTH) + line for line in drawn)
+                continue
+            for index, line in enumerate(drawn):
+                beside = "; ".join(figures) if len(drawn) == 1 else "".join(figures[index : index + 1])
+                made = (label if index == 0 else Text(" " * LABEL_WIDTH, no_wrap=True)) + line
+                made.append_text(self._text(f" {beside}"))
+                made.truncate(width, overflow="crop" if self.plain else "ellipsis")
+                yield made
+        ago, rule = f"{duration(self.view.span)} ago ", "-" if self.plain else "─"
+        yield Text(" " * LABEL_WIDTH + ago + rule * max(0, columns - len(ago) - 4) + " now", QUIET)
+
+    def _log(self) -> Text:
+        """Return the last events, the newest first."""
+        made = Text(no_wrap=True)
+        for one in reversed(self.view.events):
+            made.append("\n" if made else "")
+            made.append(f"{clock(one.wall)} ", QUIET)
+            made.append_text(self._text(f"{one.code} {one.message} ({one.who})"))
+        made.overflow = "crop" if self.plain else "ellipsis"
+        return made
+
+    def _keys(self) -> Text:
+        keys = f" q quit   p {'go on' if self.paused else 'pause'}   +/- {duration(self.span)} shown"
+        return Text.assemble(
+            (keys, "bold"),
+            ("   it only reads: innobrim --help", QUIET),
+            no_wrap=True,
+            overflow="crop",
+        )
 
 
-def _first(view: View, look: Look, now: float) -> list[Text]:
-    """Return the top line: whether it works, where, and what time it is there."""
-    word, style, more = verdict(view, now)
-    time = f" {clock(view.status.at)} UTC" if look.width >= TIMED else ""
-    paused = " PAUSED" if look.paused else ""
-    room = look.width - len(time) - len(paused)
-    whole = look.narrow and len(word) + 3 + len(more) > room
-    line = look.cut(look.line((f" {word} ", f"{style} reverse"), "" if whole else f" {more}"), room)
-    line.append(" " * (room - line.cell_len))
-    line.append(paused, CAREFUL)
-    line.append(time, QUIET)
-    rest = look.labelled("", more) if whole else []
-    why = [] if view.gone is None else look.labelled("why", view.gone.why, BAD, most=2)
-    return [line, *rest, *why]
+Chart = tuple[Sequence[str], Values, float, str, Sequence[tuple[Values, str]]]
+"""Figures of now, what is drawn, value of the upper edge, style, and lines across with theirs."""
 
 
-def _head(view: View, look: Look) -> Iterator[Text]:
-    """Yield what it does, why, and what would be without it."""
-    status = view.status
-    style = BAD if status.decision.kind is DecisionKind.EMERGENCY else ""
-    yield from look.labelled("decision", decision_text(status.decision), style, most=3)
-    would = "" if status.decision.would is None else f"; would set {pair_text(status.decision.would)}"
-    yield from look.labelled("io_capacity", f"{pair_text(status.in_force)}{would}; {originals_text(status)}")
-    yield from look.labelled("without it", without_text(status) or "not known yet", most=2)
+def _style(label: str, status: Status) -> str:
+    if label == "decision" and status.decision.kind is DecisionKind.EMERGENCY:
+        return BAD
+    if label == "predicted":
+        budgets = (status.budgets or {}).values()
+        return (
+            BAD
+            if any(one.exceeded for one in budgets)
+            else CAREFUL
+            if any(one.long for one in budgets)
+            else ""
+        )
+    return SHOWN[label]
 
 
-def _charts(view: View, look: Look, room: int) -> list[Text]:
-    """Return the charts, as high as there is room for."""
-    if look.width < WIDE:
-        width = max(8, look.width - LABEL_WIDTH - (0 if look.narrow else FIGURES_WIDTH + 1))
-        height = min(HIGHEST_CHART, max(1, (room - 1) // CHARTS))
-        found = charts(view, width)
-        lines = [row for chart in found for row in chart.rows(look, look.width, height)]
-        if look.narrow and height == 1:
-            return lines
-        return [*lines, look.line(" " * LABEL_WIDTH).append_text(axis(view.span, width, look))]
-    half = (look.width - 2) // 2
-    width = half - AXIS_WIDTH
-    height = min(HIGHEST_CHART, (room - 1 - CHARTS // 2) // (CHARTS // 2))
-    if height < 1:
-        return []
-    found = charts(view, width)
-    lines = []
-    for left, right in zip(found[::2], found[1::2], strict=True):
-        blocks = (left.block(look, half, height), right.block(look, half, height))
-        lines += [_beside(one, other, half) for one, other in zip(*blocks, strict=True)]
-    below = look.line(" " * AXIS_WIDTH).append_text(axis(view.span, width, look))
-    return [*lines, _beside(below, below.copy(), half)]
-
-
-def _beside(left: Text, right: Text, half: int) -> Text:
-    """Return two half lines as one."""
-    made = left.copy()
-    made.append(" " * (half + 2 - made.cell_len))
-    return made.append_text(right)
-
-
-def _log(view: View, look: Look, room: int) -> list[Text]:
-    """Return the last decisions and events in so many lines: side by side, or in the order of time."""
-    events = [(one.wall, one.code, f"{one.message} ({one.who})") for one in view.events]
-    decisions = [
-        (one.wall, one.decision.kind.value, f"({one.decision.reason}): {one.decision.detail}")
-        for one in view.decisions
-        if look.width >= WIDE or not one.decision.steps  # what was written is an event as well
+def _drawn(view: View, columns: int) -> dict[str, Chart]:
+    """Return what each chart shows, in so many columns."""
+    status, found, limits = view.status, view.status.estimate, view.status.limits
+    past = {name: _means(view.history.columns[name], columns) for name in COLUMNS}
+    age, capacity, pages = ["unknown"], ["unknown"], ["unknown"]
+    top = _peak(past["stall_point"]) or 1.0
+    if found is not None and limits is not None:
+        age = [
+            f"{found.checkpoint_age / limits.stall_point:.0%} of max checkpoint age",
+            f"{mib(found.checkpoint_age)} of {mib(limits.stall_point)}",
+            f"set-point {set_point_text(status)}",
+            f"sync flushing at {limits.sync_point / limits.stall_point:.0%}",
+        ]
+        top = max(top, limits.stall_point)
+    if status.in_force is not None:
+        capacity = [
+            f"C {status.in_force.io_capacity}, M {status.in_force.io_capacity_max}",
+            f"M at most {_peak(past['io_capacity_max']):,.0f}, log scale",
+        ]
+    if found is not None:
+        pages = [f"{found.flush_rate:,.0f}, sync {found.sync_rate:,.0f}, LRU {found.lru_rate:,.0f}"]
+    if (synced := _peak(past["sync_rate"])) > 0.0:
+        pages.insert(0, f"max sync {synced:,.0f}")
+    wanted = [
+        None if one is None or limit is None else one * limit
+        for one, limit in zip(past["set_point"], past["flush_limit"], strict=True)
     ]
-    if room <= 0:
-        return []
-    if look.width < WIDE:
-        half = room - min(room // 2, len(decisions))
-        shown = sorted([*events[-half:], *decisions[-(room - min(half, len(events))) :]])[-room:]
-        return [_logged(one, look, look.width) for one in shown]
-    half = (look.width - 2) // 2
-    columns = []
-    for name, logged in (("decisions", decisions), ("events", events)):
-        rows = [_logged(one, look, half) for one in logged[1 - room :]] if room > 1 else []
-        columns.append([look.line((name, NAME)), *rows, *[Text()] * (room - 1 - len(rows))])
-    return [_beside(left, right, half) for left, right in zip(*columns, strict=True)]
+    log = {
+        name: [None if one is None else math.log(max(1.0, one / CAPACITY_MINIMUM)) for one in past[name]]
+        for name in ("io_capacity", "io_capacity_max")
+    }
+    redo = "unknown" if found is None else f"{mib(found.redo_rate)}/s"
+    changes = "unknown" if found is None else f"{found.row_rate:,.0f}"
+    highest = {name: _peak(past[name]) for name in ("redo_rate", "flush_rate", "row_rate")}
+    return {
+        "age": (age, past["checkpoint_age"], top, GOOD, ((past["sync_point"], BAD), (wanted, OURS))),
+        "C and M": (
+            capacity,
+            log["io_capacity_max"],
+            _peak(log["io_capacity_max"]) + 0.5,
+            OURS,
+            ((log["io_capacity"], CAREFUL),),
+        ),
+        "redo": (
+            [redo, f"max {mib(highest['redo_rate'])}/s"],
+            past["redo_rate"],
+            highest["redo_rate"],
+            GOOD,
+            (),
+        ),
+        "pages/s": (pages, past["flush_rate"], highest["flush_rate"], BAD if synced else GOOD, ()),
+        "row changes/s": (
+            [changes, f"max {highest['row_rate']:,.0f}"],
+            past["row_rate"],
+            highest["row_rate"],
+            GOOD,
+            (),
+        ),
+    }
 
 
-def _logged(one: tuple[float, str, str], look: Look, width: int) -> Text:
-    wall, code, message = one
-    return look.cut(look.line((f"{clock(wall)} ", QUIET), (f"{code} ", NAME), message), width)
+def _means(values: Values, count: int) -> Values:
+    """Return so many values, each the mean of what falls on it; None in a gap."""
+    found: list[float | None] = []
+    for column in range(count):
+        first = column * len(values) // count
+        part = values[first : max(first + 1, (column + 1) * len(values) // count)]
+        seen = [one for one in part if one is not None]
+        found.append(math.fsum(seen) / len(seen) if seen else None)
+    return found
 
 
-def _keys(view: View, look: Look) -> Text:
-    """Return the bottom line."""
-    keys = [" q quit", f"p {'go on' if look.paused else 'pause'}", "h help", f"+/- {duration(view.span)}"]
-    if look.narrow:
-        return look.line(("  ".join(keys), NAME))
-    said = "   it only reads; h says how to steer"
-    line = f"{'   '.join(keys)} shown"
-    return look.line((line, NAME), (said if len(line) + len(said) <= look.width else "", QUIET))
+def _bars(
+    values: Values,
+    top: float,
+    height: int,
+    style: str,
+    marks: Sequence[tuple[Values, str]],
+    *,
+    plain: bool,
+) -> list[Text]:
+    """Return columns filled from the bottom, and lines across where there is room; gaps stay empty."""
+    levels, across = (ASCII_LEVELS, "-") if plain else (LEVELS, "┄")
+    steps = len(levels) - 1
+    lines = [Text(no_wrap=True) for _ in range(height)]
+    for column, value in enumerate(values):
+        full = 0 if value is None or top <= 0.0 else round(steps * height * min(1.0, value / top))
+        crossed = {
+            min(height - 1, int(height * found / top)): mark
+            for others, mark in marks
+            if height >= LEAST_WITH_LINES and (found := others[column]) is not None and 0.0 <= found <= top
+        }
+        for cell, line in enumerate(reversed(lines)):
+            filled = min(steps, max(0, full - cell * steps))
+            if value is not None and cell in crossed:
+                line.append(across, crossed[cell] if filled < steps else f"{crossed[cell]} on {style}")
+            else:
+                line.append(" " if value is None or (cell and not filled) else levels[filled], style)
+    return lines
 
 
-def _greyed(line: Text) -> Text:
-    """Return a line of what is old."""
-    return Text(line.plain, style="dim", no_wrap=True)
+def _peak(values: Values) -> float:
+    """Return the largest value; 0 without any."""
+    return max((one for one in values if one is not None), default=0.0)

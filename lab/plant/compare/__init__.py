@@ -1,1 +1,0 @@
-"""The simulated server against real ones: ``python -m lab.plant.compare``."""

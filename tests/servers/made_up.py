@@ -1,0 +1,52 @@
+"""A family of servers that there is not: all that a new one takes, beside its line in ``FAMILIES``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tuner.servers.adapter import VARIABLES, Adapter, Answers, Build, Family, first_mismatch
+
+SIZE, LIMIT = "made_up_log_size", "log_max_modified_age_async"
+
+
+class MadeUpAdapter(Adapter):
+    """Servers that say by a variable of their own that they are such."""
+
+    title = "Made-up"
+    telling = ("made_up_version",)
+    variables = (SIZE,)
+    status = ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted")
+    oldest = "log_lsn_buf_pool_oldest_approx"
+    waits = "log_on_file_space_waits"
+    redo_variable = SIZE
+    limit_counters = (LIMIT,)
+
+    @classmethod
+    def recognise(cls, build: Build) -> Family | None:
+        """Return what a server of this family is."""
+        if "made_up_version" not in build.variables:
+            return None
+        return Family("made-up", "legacy", cls(build.page_size, build.absent(VARIABLES)), 50_000)
+
+    def limits_mismatch(self, exported: Mapping[str, str]) -> str:
+        """Compare the one limit."""
+        return first_mismatch(exported, {LIMIT: int(exported[LIMIT]) // 2 * 2}, "for any log")
+
+    def redo(self, answers: Answers) -> dict[str, Any]:
+        """Return the redo log and its limits: shares of its size."""
+        size = int(answers[SIZE])
+        return {
+            "redo_capacity": size,
+            "redo_logical_size": 0,
+            "redo_enabled": True,
+            "resizing": False,
+            "flush_limit": size // 2,
+            "sync_point": size // 2,
+            "stall_point": size,
+            "low_water": 0,
+        }
+
+    def ages(self, answers: Answers) -> tuple[int, int]:
+        """Return the ages without counters, of which it has none."""
+        raise ValueError(f"no age in {len(answers)} answers")

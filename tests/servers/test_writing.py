@@ -1,0 +1,275 @@
+"""What is written, by a SET or by the procedure, over a session whose answers are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pymysql
+import pytest
+from msgspec.structs import replace
+
+from lab.plant.clock import SimClock
+from tests.factory import C_NAME, FACTS, M_NAME
+from tests.servers.scripted import Guarded, Scripted, good
+from tuner.records import LOW_WATER_MARK, Bounds, Capacity, percent
+from tuner.servers import mysql
+from tuner.servers.families.redo_capacity import RedoCapacityAdapter
+from tuner.servers.mysql import MySQLServer
+from tuner.servers.port import Unreachable
+from tuner.servers.writing import ASK, WITH_CONSENT, WRITABLE, bounds
+
+STEPS = ((C_NAME, 300), (M_NAME, 600))
+WANTED = Capacity(300, 600)
+READ_BACK = "SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max"
+DENIED = pymysql.OperationalError(1227, "Access denied")
+MARK = ((LOW_WATER_MARK, 1_000),)
+PAIR = Capacity(225, 450)
+
+Knowing = Callable[..., MySQLServer]
+"""Returns an adapter over the session, whose facts have these changes."""
+
+
+@pytest.fixture
+def session() -> Guarded:
+    """Return a session to a server that has the procedures."""
+    return Guarded()
+
+
+@pytest.fixture
+def knowing(session: Guarded, clock: SimClock, monkeypatch: pytest.MonkeyPatch) -> Knowing:
+    """Return how an adapter is made."""
+
+    def make(*, called: bool, off: tuple[str, ...] = ()) -> MySQLServer:
+        facts = replace(FACTS, procedure=Bounds() if called else None, disabled_counters=off)
+        monkeypatch.setattr(mysql, "detect", lambda _session: (facts, RedoCapacityAdapter()))
+        server = MySQLServer(session.endpoint, clock, session=session)
+        server.enables_counters = bool(off)
+        server.facts()
+        session.asked.clear()
+        return server
+
+    return make
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_a_write_is_read_back(knowing: Knowing, session: Guarded, *, called: bool) -> None:
+    """SETs, or calls where there is a procedure, go out in order; the receipt has what is really in force."""
+    receipt = knowing(called=called).apply(STEPS, WANTED)
+
+    assert session.asked == [
+        *(
+            f"CALL innobrim.set_global('{name}', {value})" if called else f"SET GLOBAL {name} = {value}"
+            for name, value in STEPS
+        ),
+        READ_BACK,
+    ]
+    assert (receipt.requested, receipt.in_force, receipt.done, receipt.error) == (WANTED, WANTED, 2, "")
+
+
+@pytest.mark.parametrize("answer", [[], [(1,)], [(None, 1, 1)], [("low", "high", "c")]])
+def test_an_answer_without_sense_is_no_procedure(session: Guarded, answer: list[tuple[Any, ...]]) -> None:
+    """The bounds are the procedure's own; somebody else's procedure of that name is not called."""
+    assert bounds(session) == Bounds(100, 20_000, 10_000)
+    session.answer = answer
+
+    assert bounds(session) is None
+
+
+def test_a_refused_set_stops_the_write(server: MySQLServer, session: Guarded) -> None:
+    """After a refusal nothing more is set; the receipt says how far it went, and what is in force."""
+    session.fails[M_NAME + " ="] = DENIED
+    receipt = server.apply(STEPS, WANTED)
+
+    assert (receipt.in_force, receipt.done) == (Capacity(300, 450), 1)
+    assert receipt.error == "Access denied (error 1227)"
+    assert receipt.denied
+
+
+@pytest.mark.parametrize(
+    ("number", "denied"), [(1644, False), (1305, True), (1370, True), (1449, True), (1227, True)]
+)
+def test_a_procedure_that_is_of_no_use_is_a_lost_privilege(
+    knowing: Knowing, session: Guarded, number: int, *, denied: bool
+) -> None:
+    """One that is gone, not for us, or without definer or privilege waits for a person; a bound does not."""
+    server = knowing(called=True)
+    session.fails[M_NAME] = pymysql.OperationalError(number, "must be from 700")
+    receipt = server.apply(STEPS, WANTED)
+
+    assert (receipt.done, receipt.denied) == (1, denied)
+    assert "must be from 700" in receipt.error
+
+
+def test_a_connection_lost_half_way_is_not_waited_for(server: MySQLServer, session: Guarded) -> None:
+    """When the connection breaks between two SETs, the pair in force is unknown, and said to be."""
+    session.fails[M_NAME + " ="] = Unreachable("innobrim@db:3306: lost connection")
+    receipt = server.apply(STEPS, WANTED)
+
+    assert (receipt.in_force, receipt.done) == (None, 1)
+    assert "lost connection" in receipt.error
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), OverflowError("x"), IndexError("x")], ids=repr)
+@pytest.mark.parametrize("statement", ["SET GLOBAL", "innodb_metrics"])
+def test_nothing_but_words_comes_of_a_write(
+    server: MySQLServer, session: Guarded, statement: str, error: Exception
+) -> None:
+    """An answer that makes no sense to whatever reads it fails the write and costs the connection."""
+    good(server)
+    session.opened += 1
+    session.fails[statement] = error
+    found = server.apply(STEPS, WANTED)
+
+    assert (found.done, found.in_force) == (0, None)
+    assert "unexpected answer" in found.error
+
+
+def test_only_the_published_variables_can_be_written(server: MySQLServer, session: Guarded) -> None:
+    """Nothing else is ever written, whoever asks; the low-water mark needs a consent of its own."""
+    for steps in ((("innodb_flush_sync", 0),), MARK):
+        receipt = server.apply(steps, WANTED)
+        assert "may not be written" in receipt.error
+        assert receipt.done == 0
+
+    assert (WRITABLE, WITH_CONSENT) == ((C_NAME, M_NAME), (LOW_WATER_MARK,))
+    assert session.mark == "0.000000"
+    assert not any(one.startswith(("SET", "CALL")) for one in session.asked)
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_the_low_water_mark_is_one_statement_and_read_back(
+    knowing: Knowing, session: Guarded, *, called: bool
+) -> None:
+    """With consent it is one SET, or one call of its procedure; the pair and the mark are read back."""
+    server = knowing(called=called)
+    server.writes_low_water = True
+    receipt = server.apply(MARK, PAIR)
+    back = server.apply(((LOW_WATER_MARK, 0),), PAIR)
+
+    said = "CALL innobrim.set_low_water_mark(1)" if called else f"SET GLOBAL {LOW_WATER_MARK} = 0.001"
+    assert session.asked[0] == said
+    assert (receipt.in_force, receipt.done, receipt.error) == (PAIR, 1, "")
+    assert (receipt.low_water_asked, receipt.low_water_mark) == (1_000, 1_000)
+    assert (back.low_water_asked, back.low_water_mark) == (0, 0)
+
+
+@pytest.mark.parametrize("procedures", [0, 1])
+def test_a_procedure_for_the_mark_is_asked_for_with_consent_alone(
+    knowing: Knowing, session: Guarded, procedures: int
+) -> None:
+    """The facts say whether the account may set the mark by a procedure."""
+    session.procedures = procedures
+    server = knowing(called=True)
+    assert not server.facts().sets_low_water
+    server.writes_low_water = True
+
+    assert server.facts().sets_low_water is bool(procedures)
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"), [(0, "0"), (1_000, "0.001"), (10_000_000, "10"), (500_000, "0.5"), (1, "0.000001")]
+)
+def test_a_mark_is_said_as_the_server_takes_it(mark: int, said: str) -> None:
+    """Whole millionths of a percent are written as a plain decimal."""
+    assert percent(mark) == said
+
+
+def test_what_was_made_meanwhile_counts_at_the_next_write(knowing: Knowing, session: Guarded) -> None:
+    """After a refused SET the account logs in again, and writes by a procedure that it may call by then."""
+    server = knowing(called=False)
+    session.fails["SET GLOBAL"] = DENIED
+    assert server.apply(STEPS, WANTED).denied
+
+    assert server.apply(STEPS, WANTED).in_force == WANTED
+    assert session.asked.count("CALL innobrim.set_global('innodb_io_capacity', 300)") == 1
+
+
+def test_counters_are_turned_on_by_a_call(knowing: Knowing, session: Guarded) -> None:
+    """An account without the privilege turns InnoDB's counters on through the other procedure."""
+    server = knowing(called=True, off=("log_lsn_current",))
+    server.facts()
+
+    assert "CALL innobrim.enable_counters()" in session.asked
+    assert not any("SET GLOBAL innodb_monitor" in one for one in session.asked)
+
+
+class Login(Scripted):
+    """A session that keeps the global privileges of its login, as SUPER is kept.
+
+    Attributes:
+        super: whether the account has it by now.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.super = False
+        self._refuse()
+
+    def _refuse(self) -> None:
+        self.fails = {} if self.super else {"SET GLOBAL": DENIED}
+
+    def close(self) -> None:
+        """Log in again with the next statement, by what the account has then."""
+        self.connection = object()
+        self._refuse()
+
+
+@pytest.fixture
+def login(clock: SimClock) -> Iterator[tuple[MySQLServer, Login]]:
+    """Return a server that claims the writer lock, and was just refused a write."""
+    session = Login()
+    server = MySQLServer(session.endpoint, clock, session=session)
+    server.claims_writer = True
+    good(server)
+    assert server.apply(STEPS, WANTED).denied
+    session.asked.clear()
+    yield server, session
+    server.close()
+
+
+def test_a_privilege_that_was_granted_counts_at_the_next_write(login: tuple[MySQLServer, Login]) -> None:
+    """SUPER counts from the next login on: a write after a refused one logs in again, and locks first."""
+    server, session = login
+    session.super = True
+
+    assert server.apply(STEPS, WANTED).in_force == WANTED
+    assert session.asked[2] == ASK
+    assert ["_LOCK(" in one for one in session.asked] == [True, True, False, False, False, False]
+    assert ("RELEASE" in session.asked[0], "GET" in session.asked[1]) == (True, True)
+    server.apply(STEPS, WANTED)
+    assert sum("GET_LOCK" in one for one in session.asked) == 1
+
+
+def test_a_new_login_without_the_lock_writes_nothing(login: tuple[MySQLServer, Login]) -> None:
+    """Where another daemon takes the lock between two logins, the write is given up and said to be."""
+    server, session = login
+    session.super, session.lock = True, 0
+    receipt = server.apply(STEPS, WANTED)
+
+    assert (receipt.done, receipt.denied) == (0, False)
+    assert "took the writer lock" in receipt.error
+    assert session.pair == {C_NAME: 225, M_NAME: 450}
+
+
+@pytest.mark.parametrize(
+    ("grant", "may"),
+    [
+        ("GRANT SYSTEM_VARIABLES_ADMIN,XA_RECOVER_ADMIN ON *.* TO `a`@`%` WITH GRANT OPTION", True),
+        ("GRANT PROCESS, SUPER ON *.* TO `a`@`%`", True),
+        ("GRANT ALL PRIVILEGES ON *.* TO `a`@`%`", True),
+        ("GRANT PROCESS ON *.* TO `SUPER`@`%`", False),
+        ("GRANT ALL PRIVILEGES ON `shop`.* TO `a`@`%`", False),
+        ("GRANT SESSION_VARIABLES_ADMIN ON *.* TO `a`@`%`", False),
+    ],
+)
+def test_the_privilege_to_write_is_seen_in_the_grants(
+    server: MySQLServer, session: Guarded, grant: str, *, may: bool
+) -> None:
+    """Whether the account may write is known without a write, and unknown where the server says nothing."""
+    session.grants = ["GRANT USAGE ON *.* TO `a`@`%`", grant]
+    assert server.may_write() is may
+
+    session.fails |= {"SHOW GRANTS": DENIED, "variables_info": DENIED}
+    assert server.may_write() is None
+    assert server.set_by_us() == frozenset()
