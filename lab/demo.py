@@ -14,7 +14,8 @@ from lab.servers.base import LabServer, ServerSpec
 from lab.servers.choose import Choice, Family
 from lab.servers.flavour import product, version_said
 from lab.servers.reader import FORGET_SECONDS, forgetting, warm
-from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.clock import Clock
 from tuner.core.window import all_flushed
 from tuner.records import DecisionKind, Sample, TickRecord

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from lab.bench.ledger import Ledger, read_rows
+from lab.experiment.store import Ledger, read_rows
 from lab.report.markdown import put, table
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import http
 import time
 from typing import TYPE_CHECKING, Any
 
-from lab.bench.daemon import Daemon
-from lab.bench.ledger import Ledger, read_rows
-from lab.bench.statistics import percentile, slope
+from lab.experiment.daemon import Daemon
+from lab.experiment.statistics import percentile, slope
+from lab.experiment.store import Ledger, read_rows
 from lab.prove.clients import Asking, Listening, Ticks, ticks
 from lab.prove.conditions import Bench, near_bench, said, say
 from lab.report.markdown import put, table, verdict

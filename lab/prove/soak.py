@@ -9,9 +9,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from lab.bench.daemon import Daemon
-from lab.bench.ledger import Ledger, read_rows
-from lab.bench.statistics import slope
+from lab.experiment.daemon import Daemon
+from lab.experiment.statistics import slope
+from lab.experiment.store import Ledger, read_rows
 from lab.prove.conditions import NEAR_PAIR, Bench, lift, said, say
 from lab.prove.faults import BASELINE, Faults, Planned, pieces, plan
 from lab.prove.judge import Breach, judge

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from lab.bench.statistics import mean_bounds
+from lab.experiment.statistics import mean_bounds
 from lab.report.figures import Figure, plain
 from lab.report.summary import Group
 

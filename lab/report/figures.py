@@ -86,14 +86,21 @@ CONTROL = (
     Figure("shutdown_seconds", "shutdown", "s"),
     Figure("recovery_seconds_predicted", "longest recovery predicted", "s", "highest"),
     Figure("shutdown_seconds_predicted", "longest shutdown predicted", "s", "highest"),
-    Figure("surge_served", "served of half as much load again", "share", "lowest"),
-    Figure("surge_sync_pages", "sync-flushed pages in the surge", over="sum"),
-    Figure("surge_stall_seconds", "stall in the surge", "s", "sum"),
-    Figure("surge_age_ratio_max", "highest age ratio in the surge", over="highest"),
     Figure("machine_idle", "idle processors"),
     Figure("errors", "errors of the load", over="sum"),
 )
-TABLES = (("Steadiness and latency", STEADINESS), ("What it costs", COST), ("Age and control", CONTROL))
+SURGE = (
+    Figure("surge_served", "served of half as much again", "share", "lowest"),
+    Figure("surge_sync_pages", "sync-flushed pages", over="sum"),
+    Figure("surge_stall_seconds", "stall", "s", "sum"),
+    Figure("surge_age_ratio_max", "highest age ratio", over="highest"),
+)
+TABLES = (
+    ("Steadiness and latency", STEADINESS),
+    ("What it costs", COST),
+    ("Age and control", CONTROL),
+    ("Surge upon a parked server without its daemon", SURGE),
+)
 
 COMPARED = (
     THROUGHPUT,

@@ -45,19 +45,26 @@ class Newest(Struct, Generic[T], frozen=True):
     left: int
 
 
-def build(title: str, source: Sequence[object] | Trace, *, made: str = "an unknown day") -> str:
+def build(
+    title: str,
+    source: Sequence[object] | Trace,
+    *,
+    made: str = "an unknown day",
+    notes: Sequence[str] = (),
+) -> str:
     """Return the page.
 
     Args:
         title: its title.
         source: rows of a bench, as ``lab.report.rows`` reads them or as they stand in the file, or a trace.
         made: when, in words.
+        notes: what a reader of a trace has to know besides.
 
     Raises:
         ReportError: one of the rows is none.
     """
     if isinstance(source, Trace):
-        return _trace_page(title, source, made)
+        return _trace_page(title, source, made, notes)
     rows = [one for one in source if isinstance(one, Row)]
     return _bench_page(title, rows if len(rows) == len(source) else rows_of(source), made)
 
@@ -127,7 +134,7 @@ CHARTS = (
 )
 
 
-def _trace_page(title: str, trace: Trace, made: str) -> str:
+def _trace_page(title: str, trace: Trace, made: str, notes: Sequence[str]) -> str:
     tables = tracefigures.tables(trace)
     facts, settings = trace.run.facts, trace.run.settings
     return render(
@@ -139,7 +146,7 @@ def _trace_page(title: str, trace: Trace, made: str) -> str:
         facts=facts,
         span=f"{clock(trace.wall[0])} to {clock(trace.wall[-1])}",
         mode=_mode(trace),
-        know=tracefigures.know_first(trace),
+        know=[*notes, *tracefigures.know_first(trace)],
         figures=tracefigures.figures(trace),
         charts=[(key, name, said, tables[key]) for key, name, said in CHARTS if key in tables],
         marked=bool(trace.decisions or trace.holds),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.bench.folder import ASKED
+from lab.experiment.store import BENCH
 from lab.report.rows import FILE_NAME, ReportError
 from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
 
@@ -24,7 +24,7 @@ def located(path: Path) -> Path:
             for name in (FILE_NAME, JOURNAL_NAME):
                 if (path / name).exists():
                     return path / name
-            if (path / ASKED).exists():
+            if (path / BENCH).exists():
                 raise ReportError(
                     f"{path}: a bench without a finished row yet; innobrim bench --resume {path}"
                 )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from lab.bench.statistics import FEWEST, Bounds, mean_bounds, ratio_bounds
+from lab.experiment.statistics import FEWEST, Bounds, mean_bounds, ratio_bounds
 from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, written
 from lab.report.rows import Row
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.bench.statistics import percentile
+from lab.experiment.statistics import percentile
 from lab.report.clock import clock
 from lab.report.rows import Row, Series
 from lab.report.trace import Trace

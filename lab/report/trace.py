@@ -118,31 +118,53 @@ def read_trace(path: Path, run: int | None = None) -> Trace:
 
 
 def trace_of(name: str, items: Iterable[Run | Snapshot | TickRecord]) -> Trace:
-    """Return a run as series; ticks are forgotten as soon as they are read.
+    """Return a run as series.
 
     Raises:
         ReportError: there is no tick in it.
     """
-    found: Trace | None = None
-    reading = Rates()
-    open_holds: dict[str, Held] = {}
+    course: Course | None = None
     for item in items:
         if isinstance(item, Run):
-            columns: dict[str, Values] = {column: [] for column in COLUMNS}
-            found = Trace(name, item, [], [], columns, [], 0, [], [], [])
-        elif isinstance(item, TickRecord) and found is not None:
-            at = item.tick.now - reading.zero(item)
-            found.at.append(at)
-            found.wall.append(item.tick.wall)
-            found.active += item.mode.value == "active"
-            for column, value in zip(COLUMNS, reading.values(item), strict=True):
-                found.columns[column].append(value)
-            _note(found, item, at, reading, open_holds)
-    if found is None or not found.at:
+            course = Course(name, item)
+        elif isinstance(item, TickRecord) and course is not None:
+            course.add(item)
+    if course is None:
         raise ReportError(f"{name}: no tick in it yet")
-    found.holds = sorted([*found.holds, *open_holds.values()], key=lambda hold: hold.since)
-    found.stall_waits, found.sync_pages = reading.stall_waits, reading.sync_pages
-    return found
+    return course.trace()
+
+
+class Course:
+    """Makes a trace of a run's ticks, which are forgotten as soon as they are read."""
+
+    def __init__(self, name: str, run: Run) -> None:
+        """Begin without a tick; ``name`` is what the trace is called."""
+        self._found = Trace(name, run, [], [], {column: [] for column in COLUMNS}, [], 0, [], [], [])
+        self._reading = Rates()
+        self._open_holds: dict[str, Held] = {}
+
+    def add(self, record: TickRecord) -> None:
+        """Take in the next tick."""
+        found, at = self._found, record.tick.now - self._reading.zero(record)
+        found.at.append(at)
+        found.wall.append(record.tick.wall)
+        found.active += record.mode.value == "active"
+        for column, value in zip(COLUMNS, self._reading.values(record), strict=True):
+            found.columns[column].append(value)
+        _note(found, record, at, self._reading, self._open_holds)
+
+    def trace(self) -> Trace:
+        """Return what was noted.
+
+        Raises:
+            ReportError: there was no tick.
+        """
+        found = self._found
+        if not found.at:
+            raise ReportError(f"{found.name}: no tick in it yet")
+        found.holds = sorted([*found.holds, *self._open_holds.values()], key=lambda hold: hold.since)
+        found.stall_waits, found.sync_pages = self._reading.stall_waits, self._reading.sync_pages
+        return found
 
 
 def _note(found: Trace, record: TickRecord, at: float, reading: Rates, open_holds: dict[str, Held]) -> None:

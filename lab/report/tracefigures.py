@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.bench.statistics import percentile
+from lab.experiment.statistics import percentile
 from lab.report.charts import MEBIBYTE, Table, sliced
 from lab.report.figures import Unit, written
 from lab.report.rates import COLUMNS

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.bench import statics
+from lab.experiment import search as statics
 from lab.report.figures import plain
 from lab.report.rows import Row
 

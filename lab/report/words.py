@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab.bench.settling import RESET_RATIO
-from lab.bench.statistics import Bounds
+from lab.experiment.rig import RESET_RATIO
+from lab.experiment.statistics import Bounds
 from lab.report.figures import UNKNOWN, bytes_said, plain
 from lab.report.summary import Group, Outcome, Verdict
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lab.bench.contenders import BEST
+from lab.experiment.plan import BEST
 from lab.report.figures import COMPARED, UNKNOWN, Figure
 from lab.report.figures import written as plainly
 from lab.report.markdown import table

@@ -7,10 +7,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from lab.bench.contenders import parse_contender
-from lab.bench.folder import ASKED, Asked
-from lab.bench.plan import Plan
-from lab.bench.statistics import FEWEST
+from lab.experiment.plan import Asked, Plan, parse_contender
+from lab.experiment.statistics import FEWEST
+from lab.experiment.store import BENCH as ASKED
 from lab.report.rows import FILE_NAME, ReportError, Row, read_rows
 from lab.report.summary import LEFT_OUT, Contender, Group, groups
 

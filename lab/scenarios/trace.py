@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from array import array
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.bench.statistics import percentile
+from lab.experiment.statistics import percentile
 from lab.plant.latency import Latencies
 from tuner.core.recovery import Recovery
 from tuner.core.window import list_flushed
@@ -25,11 +24,6 @@ SETTLED_WITHIN = 0.03
 
 SETTLED_OVER = 30
 """Seconds over which the age ratio is averaged for that."""
-
-SETTLED_BANDS = tuple(round(SETTLED_WITHIN + 0.005 * step, 3) for step in range(15))
-"""Such distances at which a claim may have to look, where the load itself moves the age: 0.03 to 0.1."""
-
-DAY = 86_400
 
 
 DIGITS = {
@@ -123,26 +117,6 @@ class Trace:
     def elapsed(self) -> float:
         """Return the seconds from the first reading to the last."""
         return self._moment[-1] - self._moment[0] if self._moment else 0.0
-
-    @property
-    def age_ratio_first(self) -> float:
-        """Return the age ratio of the first reading."""
-        return self._age_ratio[0]
-
-    def redo_rate_settled(self) -> float:
-        """Return the redo bytes/s over the last third of the run; 0 with fewer than two readings there."""
-        first = len(self) - len(self) // 3
-        if len(self) - first < 2:  # noqa: PLR2004 - two make a difference
-            return 0.0
-        return (self._lsn[-1] - self._lsn[first]) / (self._moment[-1] - self._moment[first])
-
-    def days(self) -> tuple[float, ...]:
-        """Return the mean commits/s of each whole day, where every second has a reading."""
-        marks = range(0, len(self), DAY)
-        return tuple(
-            (self._commits[end] - self._commits[begin]) / (self._moment[end] - self._moment[begin])
-            for begin, end in itertools.pairwise(marks)
-        )
 
     def add(self, sample: Sample, stalled: float, latencies: Latencies | None = None) -> None:
         """Note one reading.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.bench.daemon import configuration
+from lab.experiment.daemon import configuration
 from lab.servers import claim, owner
 from lab.servers.base import DiskLimit, LabServerError
 from lab.servers.claim import MARKER, Mark

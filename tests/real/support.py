@@ -9,7 +9,8 @@ from typing import ClassVar, TypeVar
 
 from lab.servers.base import Account, LabServer, LabServerError
 from lab.servers.reader import age_ratio
-from lab.workloads.sysbench import Load, SysbenchRun
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun
 from tuner.records import Capacity
 
 DEFAULT = Capacity(10_000, 20_000)

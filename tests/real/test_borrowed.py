@@ -14,7 +14,8 @@ import pytest
 from lab.servers.base import SCHEMA, LabServer, LabServerError
 from lab.servers.claim import MARKER
 from lab.servers.existing import DsnServer
-from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.support import in_force
 from tuner.records import Capacity
 from tuner.servers.endpoint import Endpoint

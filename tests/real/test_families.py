@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from lab.bench.sampler import Reading, Sampler
+from lab.experiment.rig import Reading, Sampler
 from lab.servers.base import LabServer
 from tests.faults.verdict import Verdict, judge
 from tests.faults.witness import Witness

@@ -23,13 +23,15 @@ import pymysql
 
 from tests.servers.fixtured import Fixtured
 from tests.servers.sockets.mysqld import CAPABILITIES, OK, receive
-from tests.servers.synthetic import AGE, legacy
 from tuner.servers.fixture import load
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "servers" / "mysql-8.0.46.json"
 LSNS = ("log_lsn_current", "log_lsn_buf_pool_oldest_approx", "log_lsn_last_checkpoint")
 PERCENT = "buffer_flush_pct_for_lsn"
 FLUSHED = "buffer_flush_adaptive_total_pages"
+AGE = 0.607
+"""Modified age over the flush limit, in the fixture."""
+
 REDO, PAGES = 4_000_000, 400
 """What the honest server's load makes in a second: bytes of redo, and pages that it flushes."""
 
@@ -123,7 +125,7 @@ class Honest(Fixtured):
         """Flush by the law for the C and M that are in force now."""
         low, high = (int(self.reading.variables[f"innodb_io_capacity{one}"]) for one in ("", "_max"))
         state, _ = self.reading.metrics[PERCENT]
-        self.reading.metrics[PERCENT] = (state, str(legacy(100 * AGE, high // low)))
+        self.reading.metrics[PERCENT] = (state, str(int(high // low * (100 * AGE) ** 1.5 / 7.5)))
 
     def _grow(self) -> None:
         lived = time.monotonic() - self._began

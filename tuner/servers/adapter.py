@@ -83,6 +83,13 @@ def low_water(base: int, answers: Answers) -> int:
     return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
 
 
+COUNTED = (
+    *("pages_sync", "pages_background", "pages_lru", "pages_neighbour", "flush_percentage"),
+    *("flush_requested", "flush_by_age", "lsn_average_rate", "redo_space_waits"),
+)
+"""Fields of a sample that only InnoDB's counters know."""
+
+
 class Points(Protocol):
     """Limits of a redo log, bytes, whichever arithmetic they are by."""
 
@@ -479,18 +486,9 @@ class Adapter(ABC):
         Pages flushed from the flush lists and from the LRU tail are one number.
         """
         current, checkpoint = self.ages(answers)
-        return {
+        return dict.fromkeys(COUNTED, 0) | {
             "lsn_current": current,
             "lsn_oldest": self.tail(answers),
             "lsn_checkpoint": checkpoint,
             "pages_adaptive": int(answers["Innodb_buffer_pool_pages_flushed"]),
-            "pages_sync": 0,
-            "pages_background": 0,
-            "pages_lru": 0,
-            "pages_neighbour": 0,
-            "flush_percentage": 0,
-            "flush_requested": 0,
-            "flush_by_age": 0,
-            "lsn_average_rate": 0,
-            "redo_space_waits": 0,
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.bench.ledger import Ledger
+from lab.experiment.store import Ledger
 from lab.prove import load
 from lab.prove.clients import Asking, Listening, Ticks, ticks
 from lab.servers.base import LabServerError, free_port

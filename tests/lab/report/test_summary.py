@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.bench.statistics import mean_bounds, ratio_bounds, t95
+from lab.experiment.statistics import mean_bounds, ratio_bounds, t95
 from lab.report.rows import rows_of
 from lab.report.summary import Group, groups
 from lab.report.words import heading, idle_said, lacking, verdict_sentences

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.bench import statics
+from lab.experiment import search
 from lab.report.exports import bench_summary
 from lab.report.page import build
 from lab.report.rows import rows_of
@@ -47,7 +47,7 @@ SAID = (
 @pytest.fixture(autouse=True)
 def budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give ours budgets, which it has none of by default."""
-    monkeypatch.setattr(statics, "OURS", Settings(max_recovery_seconds=300.0, max_shutdown_seconds=300.0))
+    monkeypatch.setattr(search, "OURS", Settings(max_recovery_seconds=300.0, max_shutdown_seconds=300.0))
 
 
 def test_the_winners_without_budgets_and_without_any_rule_are_printed_beside() -> None:

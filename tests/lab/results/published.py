@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from lab.bench.folder import Asked
-from lab.bench.plan import Plan
+from lab.experiment.plan import Asked, Plan
 from lab.results.headlines import BEGIN, END
 from tests.lab.report.factory import CONDITIONS, row, write_rows
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.bench.plan import Plan
+from lab.experiment.plan import Plan
 from lab.results import page
 from lab.results.suites import read
 from tests.lab.results.published import measured, publish

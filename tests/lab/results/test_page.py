@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.bench.plan import Plan
+from lab.experiment.plan import Plan
 from lab.report.rows import ReportError
 from lab.results import page
 from lab.results.suites import read
@@ -132,12 +132,12 @@ def test_a_block_that_lacks_a_contender_is_not_done(tmp_path: Path) -> None:
 
 def test_who_cannot_run_here_keeps_no_block_open(tmp_path: Path) -> None:
     """A contender that was left out is named with its reason, and the blocks are whole without it."""
-    out = {"schema": 1, "stage": "left out", "contender": "high_checkpoint", "why": "the server has none"}
-    plan = Plan(contenders=(*CONTENDERS, "high-checkpoint"), blocks=3)
+    out = {"schema": 1, "stage": "left out", "contender": "folk", "why": "the server has none"}
+    plan = Plan(contenders=(*CONTENDERS, "folk"), blocks=3)
 
     document = text(tmp_path, [*blocks(THREE), out | {"conditions": CLOSED}], plan)
 
-    assert "high_checkpoint is left out: the server has none" in document
+    assert "folk is left out: the server has none" in document
     assert "Not finished" not in document
 
 

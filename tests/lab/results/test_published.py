@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from lab.bench.plan import Plan, load_suite
+from lab.experiment.plan import Plan, load_suite
 from lab.results import headlines
 from lab.results.__main__ import main
 from lab.results.files import stale

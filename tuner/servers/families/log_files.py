@@ -85,11 +85,6 @@ class LogGroupLimits(Struct, frozen=True):
         return self.max_checkpoint_age - self.max_checkpoint_age // 16
 
     @property
-    def checkpoint_target(self) -> int:
-        """Return the checkpoint age above which writers ask for a checkpoint and do not wait for it."""
-        return self.max_checkpoint_age - self.max_checkpoint_age // 32
-
-    @property
     def stall_point(self) -> int:
         """Return the checkpoint age above which writers wait for a checkpoint."""
         return self.max_checkpoint_age
