@@ -17,7 +17,7 @@ from lab.servers.reader import FORGET_SECONDS, forgetting, warm
 from lab.workloads.load import Load
 from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.clock import Clock
-from tuner.core.window import all_flushed
+from tuner.core.estimate.window import all_flushed
 from tuner.records import DecisionKind, Sample, TickRecord
 
 WRITE_IOPS = 1200

@@ -4,21 +4,91 @@ from __future__ import annotations
 
 import itertools
 import statistics
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lab.experiment.statistics import percentile
-from tuner.core.recovery import Recovery
+from lab.statistics import percentile
+from tuner.core.estimate.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lab.experiment.plan import DiskPlan
-    from lab.experiment.rig import Reading
+    from lab.servers.disk import DeviceCounters
     from lab.workloads.reports import Histogram, Second
+    from tuner.records import Sample
 
 
 Figures = dict[str, Any]
 T = TypeVar("T", "Reading", "Second")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at the server, counters as they stand.
+
+    Attributes:
+        monotonic: when, seconds.
+        age_ratio: x, modified age over the flush limit A.
+        checkpoint_ratio: checkpoint age over the redo capacity.
+        lsn: current LSN, bytes.
+        adaptive: pages flushed by the flush law.
+        sync: pages flushed by sync flushing.
+        background: pages flushed while idle.
+        lru: pages flushed from the LRU tail.
+        space_waits: writers that waited for redo space.
+        io_capacity: C, pages/s.
+        io_capacity_max: M, pages/s.
+        cpu_idle: seconds all processors of the machine idled so far.
+        modified_age: bytes.
+        checkpoint_age: bytes.
+        device: what the server's disk did so far, None where that is not known.
+        flush_limit: A, bytes.
+        stall_point: where writers wait, bytes.
+    """
+
+    monotonic: float
+    age_ratio: float
+    checkpoint_ratio: float
+    lsn: int
+    adaptive: int
+    sync: int
+    background: int
+    lru: int
+    space_waits: int
+    io_capacity: int
+    io_capacity_max: int
+    cpu_idle: float
+    modified_age: int = 0
+    checkpoint_age: int = 0
+    device: DeviceCounters | None = None
+    flush_limit: int = 0
+    stall_point: int = 0
+    pages_dirty: int | None = None
+
+
+def reading(sample: Sample, *, now: float, cpu_idle: float, device: DeviceCounters | None = None) -> Reading:
+    """Return the reading that a sample of the server amounts to."""
+    return Reading(
+        monotonic=now,
+        age_ratio=sample.modified_age / sample.flush_limit,
+        checkpoint_ratio=sample.checkpoint_age / sample.redo_capacity,
+        lsn=sample.lsn_current,
+        adaptive=sample.pages_adaptive,
+        sync=sample.pages_sync,
+        background=sample.pages_background,
+        lru=sample.pages_lru,
+        space_waits=sample.redo_space_waits,
+        io_capacity=sample.io_capacity,
+        io_capacity_max=sample.io_capacity_max,
+        cpu_idle=cpu_idle,
+        modified_age=sample.modified_age,
+        checkpoint_age=sample.checkpoint_age,
+        device=device,
+        flush_limit=sample.flush_limit,
+        stall_point=sample.stall_point,
+        pages_dirty=sample.pages_dirty,
+    )
 
 
 def stall_seconds(waits: Sequence[int]) -> int:

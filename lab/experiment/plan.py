@@ -35,6 +35,10 @@ _LOWEST = 100
 _RAISED = (8, 4)
 
 
+RESET_RATIO = 0.25
+"""The age ratio below which every contender begins."""
+
+
 class ContenderError(ValueError):
     """A word that names no contender."""
 

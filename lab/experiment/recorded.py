@@ -23,7 +23,7 @@ from lab.plant.parameters import (
     ServerParameters,
 )
 from lab.scenarios.schema import SHORTEST_WINDOW, Scenario
-from tuner.core.window import all_flushed
+from tuner.core.estimate.window import all_flushed
 from tuner.journal.tables import Run
 from tuner.records import Sample, TickRecord
 

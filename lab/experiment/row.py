@@ -11,8 +11,7 @@ import pymysql
 
 from lab.experiment.daemon import Daemon
 from lab.experiment.figures import figures, predicted, series
-from lab.experiment.plan import DiskPlan
-from lab.experiment.rig import RESET_RATIO
+from lab.experiment.plan import RESET_RATIO, DiskPlan
 from lab.servers.base import LabServerError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from lab.decides import in_place_of, why
-from lab.experiment.statistics import Bounds, ratio_bounds
 from lab.experiment.store import Row
 from lab.scenarios.schema import Scenario
 from lab.scenarios.trace import SETTLED_OVER, SETTLED_WITHIN
+from lab.statistics import Bounds, ratio_bounds
 from tuner.settings import PolicyName, Settings
 
 HOUR = 3600.0

@@ -13,10 +13,10 @@ import click
 from lab.experiment.daemon import PROGRAM
 from lab.experiment.store import BENCH, COMPARISON
 from lab.prove import ablation, audit, hostile, load, mutants, soak
+from lab.report import published
 from lab.report.markdown import put
+from lab.report.published import SUITES
 from lab.report.rows import ReportError
-from lab.results import files
-from lab.results.suites import SUITES
 from lab.scenarios import load_scenario, scenario_names
 from lab.servers.base import LabServerError
 from lab.servers.container import PLAIN_IMAGE
@@ -152,7 +152,7 @@ def _bench(results: Path, image: str, names: tuple[str, ...]) -> int:
                 click.echo(f"the suite {name} is not finished; the same command goes on with it")
     finally:
         if results == RESULTS:
-            for made in files.write(Path()):
+            for made in published.write(Path()):
                 click.echo(f"wrote {made}")
     return 0
 

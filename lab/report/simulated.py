@@ -14,7 +14,7 @@ from lab.report.page import build
 from lab.report.rows import ReportError
 from lab.report.trace import Course
 from lab.scenarios.schema import Scenario
-from lab.simulate_result import Result
+from lab.simulate import Result
 from tuner.journal.tables import Run
 from tuner.records import DecisionKind, TickRecord
 from tuner.settings import Settings

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.experiment.statistics import percentile
 from lab.plant.latency import Latencies
-from tuner.core.recovery import Recovery
-from tuner.core.window import list_flushed
+from lab.statistics import percentile
+from tuner.core.estimate.recovery import Recovery
+from tuner.core.estimate.window import list_flushed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tuner.records import Sample
 
 SETTLED_WITHIN = 0.03
@@ -31,7 +29,6 @@ DIGITS = {
     "throughput_p1": 1,
     "age_ratio_mean": 4,
     "age_ratio_max": 4,
-    "age_ratio_wander": 4,
     "checkpoint_age_max": 4,
     "stall_seconds": 3,
     "pages_per_commit": 4,
@@ -53,7 +50,6 @@ class Outcome(Struct, frozen=True):
         throughput_p1: first percentile of the commits in one second.
         age_ratio_mean: modified age over flush limit.
         age_ratio_max: the highest of these.
-        age_ratio_wander: how far their 30-second mean was from their mean at most.
         checkpoint_age_max: highest checkpoint age as a share of the redo capacity.
         recovery_seconds_max: longest crash recovery predicted, by the daemon's prior.
         pages_dirty_max: most dirty pages.
@@ -70,7 +66,6 @@ class Outcome(Struct, frozen=True):
     throughput_p1: float
     age_ratio_mean: float
     age_ratio_max: float
-    age_ratio_wander: float
     checkpoint_age_max: float
     recovery_seconds_max: float
     pages_dirty_max: int
@@ -164,7 +159,6 @@ class Trace:
             throughput_p1=percentile(rates, 1),
             age_ratio_mean=statistics.fmean(ratios),
             age_ratio_max=max(ratios),
-            age_ratio_wander=_wander(ratios),
             checkpoint_age_max=max(self._checkpoint[first + 1 :]),
             recovery_seconds_max=max(self._recovery[first + 1 :]),
             pages_dirty_max=max(self._dirty[first + 1 :]),
@@ -224,15 +218,3 @@ class Trace:
             if end > SETTLED_OVER:
                 window += ratios[end - SETTLED_OVER - 1] - ratios[end - 1]
         return None if settled is None else self._moment[settled] - self._moment[0]
-
-
-def _wander(ratios: Sequence[float]) -> float:
-    """Return how far the 30-second mean of readings a second apart is from the mean of all at most."""
-    mean = statistics.fmean(ratios)
-    span = min(SETTLED_OVER, len(ratios))
-    window = sum(ratios[:span])
-    farthest = abs(window / span - mean)
-    for end in range(span, len(ratios)):
-        window += ratios[end] - ratios[end - span]
-        farthest = max(farthest, abs(window / span - mean))
-    return farthest

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import ssl
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pymysql
 
-from lab.servers.disk import DeviceCounters, DiskLimit
+from lab.servers.disk import DeviceCounters, DiskLimit, Throttle
 from lab.servers.flavour import (
     MEBIBYTE,
     SCHEMA,
@@ -26,11 +28,65 @@ from lab.servers.flavour import (
     ServerSpec,
     account_statements,
 )
-from lab.servers.timing import ENDED, STARTED, last_span, text_marks
 from tuner.servers.endpoint import Endpoint
 
-if TYPE_CHECKING:
-    from lab.servers.disk import Throttle
+STARTED, ENDED = "MY-013576", "MY-013577"
+"""The server's codes for: InnoDB initialization has started, has ended."""
+
+_BOOT = re.compile(r"starting .*as process \d+", re.IGNORECASE)
+_READY = re.compile(r"InnoDB: (\S+ started; )?log sequence number \d+")
+_INNODB = "InnoDB: "
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\s*(\d?\d:\d\d:\d\d(?:\.\d{1,6})?)")
+
+
+def text_marks(log: str) -> list[tuple[str, float]]:
+    """Return when InnoDB's initialisations began and ended by an error log that has no codes for it.
+
+    One begins with the first line of InnoDB's after "starting as process", and ends with the line that names
+    the log sequence number it starts from: MariaDB from 10.5 to 11.8, MySQL 5.6 to 8.0.
+
+    Args:
+        log: its lines, each with one stamp or, in front of it, a finer one of somebody else's.
+
+    Returns:
+        Code and time, seconds; only differences mean something.
+    """
+    marks: list[tuple[str, float]] = []
+    booting = False
+    for line in log.splitlines():
+        found = _STAMP.search(line)
+        if found is None:
+            continue
+        at = datetime.fromisoformat(f"{found[1]} {found[2].zfill(8)}+00:00").timestamp()
+        if _BOOT.search(line):
+            booting = True
+        elif booting and _INNODB in line:
+            booting = False
+            marks.append((STARTED, at))
+        if _READY.search(line) and marks and marks[-1][0] == STARTED:
+            marks.append((ENDED, at))
+    return marks
+
+
+def last_span(lines: list[tuple[str, float]]) -> float:
+    """Return the seconds from the last start to the end after it.
+
+    Args:
+        lines: code and Unix time, oldest first.
+
+    Raises:
+        LabServerError: there is no such pair.
+    """
+    started: float | None = None
+    span: float | None = None
+    for code, at in lines:
+        if code == STARTED:
+            started, span = at, None
+        elif started is not None:
+            span = at - started
+    if span is None:
+        raise LabServerError(f"the error log does not say when InnoDB was ready: {lines}")
+    return span
 
 
 def free_port() -> int:
@@ -140,26 +196,6 @@ class SqlClient:
             steps = [("innodb_io_capacity", io_capacity), ("innodb_io_capacity_max", io_capacity_max)]
             for name, value in reversed(steps) if io_capacity > current else steps:
                 cursor.execute(f"SET GLOBAL {name} = {value}")
-
-    @contextlib.contextmanager
-    def general_log(self) -> Iterator[None]:
-        """Log every statement to the table ``mysql.general_log`` while inside; starts empty."""
-        self.query("SET GLOBAL general_log = OFF")
-        self.query("TRUNCATE TABLE mysql.general_log")
-        self.query("SET GLOBAL log_output = 'TABLE'")
-        self.query("SET GLOBAL general_log = ON")
-        try:
-            yield
-        finally:
-            self.query("SET GLOBAL general_log = OFF")
-
-    def logged(self, like: str) -> list[str]:
-        """Return the logged statements that match a LIKE pattern, in order."""
-        rows = self.query(
-            f"SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE '{like}'"
-            " AND argument NOT LIKE '%mysql.general_log%' ORDER BY event_time"
-        )
-        return [str(row[0]) for row in rows]
 
     def option_file(self, path: Path) -> Path:
         """Write the daemon's login as a MySQL option file, mode 0600, and return its path."""

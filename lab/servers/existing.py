@@ -386,20 +386,10 @@ class DsnServer(LabServer):
         return ""
 
     def kill(self) -> None:
-        """Refuse."""
+        """Refuse, as all of these do."""
         self._refuse("killed")
 
-    def terminate(self) -> None:
-        """Refuse."""
-        self._refuse("stopped")
-
-    def pause(self) -> None:
-        """Refuse."""
-        self._refuse("frozen")
-
-    def unpause(self) -> None:
-        """Refuse."""
-        self._refuse("frozen")
+    terminate = pause = unpause = kill
 
     def crash(self) -> float:
         """Refuse."""

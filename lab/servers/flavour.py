@@ -11,66 +11,9 @@ from typing import Literal
 
 from tuner.servers.release import version_of
 
-OLDEST: dict[Product, tuple[int, ...]] = {"MySQL": (5, 6), "Percona Server": (5, 7), "MariaDB": (10, 5)}
-"""The first version of each that is supported."""
 
-_FIRST_57 = (5, 7)
-_FIRST_CAPACITY = (8, 0, 30)
-_SAID = re.compile(r"Ver (\d+)\.(\d+)\.(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A server's maker and version."""
-
-    product: Product
-    numbers: tuple[int, ...]
-
-    def __str__(self) -> str:
-        """Return both as people write them."""
-        return f"{self.product} {dotted(self.numbers)}"
-
-    @property
-    def flavour(self) -> Flavour:
-        """How it is started, filled and ended."""
-        if self.product == "MariaDB":
-            return Flavour.MARIADB
-        if self.numbers < _FIRST_57:
-            return Flavour.MYSQL_56
-        return Flavour.MYSQL_57 if self.numbers < _FIRST_CAPACITY else Flavour.MYSQL
-
-    @property
-    def refusal(self) -> str | None:
-        """Why it is not taken, None when it is."""
-        oldest = OLDEST[self.product]
-        if self.numbers >= oldest:
-            return None
-        return f"{self} is not supported: {self.product} {dotted(oldest)} is the oldest that is"
-
-
-def read_version(text: str) -> Version | None:
-    """Return what a line of ``mysqld --version`` or ``mariadbd --version`` says, None when it is neither."""
-    found = _SAID.search(text)
-    if found is None:
-        return None
-    return Version(product(text, text), tuple(int(one) for one in found.groups()))
-
-
-def dotted(numbers: tuple[int, ...]) -> str:
-    """Return a version's numbers as people write them."""
-    return ".".join(map(str, numbers))
-
-
-def version_said(version: object) -> str:
-    """Return a server's ``@@version``, out of which pages are made.
-
-    Raises:
-        LabServerError: it is no version.
-    """
-    try:
-        return version_of(str(version))
-    except ValueError as error:
-        raise LabServerError(f"the server says as its version what is none: {error}") from error
+class LabServerError(Exception):
+    """A server that could not be had, or not be used so; the message says what was tried and what it said."""
 
 
 Product = Literal["MySQL", "Percona Server", "MariaDB"]
@@ -190,6 +133,68 @@ def product(version: str, comment: str) -> Product:
     return "Percona Server" if "percona" in comment.lower() else "MySQL"
 
 
+OLDEST: dict[Product, tuple[int, ...]] = {"MySQL": (5, 6), "Percona Server": (5, 7), "MariaDB": (10, 5)}
+"""The first version of each that is supported."""
+
+_FIRST_57 = (5, 7)
+_FIRST_CAPACITY = (8, 0, 30)
+_SAID = re.compile(r"Ver (\d+)\.(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A server's maker and version."""
+
+    product: Product
+    numbers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """Return both as people write them."""
+        return f"{self.product} {dotted(self.numbers)}"
+
+    @property
+    def flavour(self) -> Flavour:
+        """How it is started, filled and ended."""
+        if self.product == "MariaDB":
+            return Flavour.MARIADB
+        if self.numbers < _FIRST_57:
+            return Flavour.MYSQL_56
+        return Flavour.MYSQL_57 if self.numbers < _FIRST_CAPACITY else Flavour.MYSQL
+
+    @property
+    def refusal(self) -> str | None:
+        """Why it is not taken, None when it is."""
+        oldest = OLDEST[self.product]
+        if self.numbers >= oldest:
+            return None
+        return f"{self} is not supported: {self.product} {dotted(oldest)} is the oldest that is"
+
+
+def read_version(text: str) -> Version | None:
+    """Return what a line of ``mysqld --version`` or ``mariadbd --version`` says, None when it is neither."""
+    found = _SAID.search(text)
+    if found is None:
+        return None
+    return Version(product(text, text), tuple(int(one) for one in found.groups()))
+
+
+def dotted(numbers: tuple[int, ...]) -> str:
+    """Return a version's numbers as people write them."""
+    return ".".join(map(str, numbers))
+
+
+def version_said(version: object) -> str:
+    """Return a server's ``@@version``, out of which pages are made.
+
+    Raises:
+        LabServerError: it is no version.
+    """
+    try:
+        return version_of(str(version))
+    except ValueError as error:
+        raise LabServerError(f"the server says as its version what is none: {error}") from error
+
+
 IMAGES = (
     *("innobrim/mysql:9.7", "mysql:9.7", "mysql:8.4", "mysql:8.0"),
     *("innobrim/mariadb:11.8", "mariadb:11.8", "innobrim/mariadb:10.11", "mariadb:10.11"),
@@ -266,10 +271,6 @@ _TAKEN = frozenset(
 
 
 _FILES = frozenset(["innodb_log_file_size", "innodb_log_files_in_group"])
-
-
-class LabServerError(Exception):
-    """A server that could not be had, or not be used so; the message says what was tried and what it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +364,7 @@ def account_statements(admin: Account, daemon: Account, flavour: Flavour = Flavo
     They can be run again. A server that makes its data directory reads no grants before it is told to.
     """
     traits = TRAITS[flavour]
-    lines = ["FLUSH PRIVILEGES;"] if flavour in _TOLD else []
+    lines = ["FLUSH PRIVILEGES;"] if flavour in (Flavour.MYSQL_56, Flavour.MARIADB) else []
     lines.append(f"CREATE DATABASE IF NOT EXISTS {SCHEMA};")
     if not traits.create_user:
         lines += ["DELETE FROM mysql.user WHERE user = '';", "FLUSH PRIVILEGES;"]  # they hide ours
@@ -380,6 +381,3 @@ def account_statements(admin: Account, daemon: Account, flavour: Flavour = Flavo
             if account is daemon:
                 lines.append(f"GRANT SELECT ON performance_schema.* TO {login};")
     return "\n".join(lines) + "\n"
-
-
-_TOLD = (Flavour.MYSQL_56, Flavour.MARIADB)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from msgspec.structs import replace
 
-from lab.servers.base import LabServer
+from lab.servers.base import LabServer, SqlClient
 from lab.servers.flavour import LabServerError
-from tuner.servers.adapter import Moment
+from tuner.servers.adapter import Adapter, Moment
 from tuner.servers.detect import detect
 from tuner.servers.port import ServerError
 from tuner.servers.session import Session
@@ -21,9 +21,7 @@ from tuner.servers.surroundings import Around
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.servers.base import SqlClient
     from tuner.records import Facts, Sample
-    from tuner.servers.adapter import Adapter
 
 SECONDS = 3.0
 """For connecting, and for each statement."""

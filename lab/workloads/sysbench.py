@@ -18,15 +18,13 @@ import pymysql
 
 from lab.servers.base import SCHEMA, LabServer, LabServerError
 from lab.servers.owner import ending_with_us
-from lab.workloads.load import Load
-from lab.workloads.reports import EVER, STARTED, Reports
+from lab.workloads.load import Load, Phase
+from lab.workloads.reports import EVER, STARTED, Histogram, Reports, Second
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
-    from lab.workloads.load import Phase
-    from lab.workloads.reports import Histogram, Second
 
 SCRIPTS = Path(__file__).parent
 ZIPF_EXPONENT = 0.8

@@ -12,7 +12,7 @@ from tests.core.referee import Referee
 from tests.core.strategies import PAIRS, loop_settings, orders, windows
 from tests.factory import MEBIBYTE, SAVED, command
 from tuner.core import foreign
-from tuner.core.ledger import KNOTS
+from tuner.core.estimate.tail import KNOTS
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import step
 from tuner.records import Capacity, Command, Lifecycle, Sample

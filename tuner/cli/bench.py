@@ -19,11 +19,10 @@ from lab.experiment.plan import Plan, Suite
 from lab.experiment.progress import outline
 from lab.experiment.refusals import PlanError
 from lab.experiment.store import Ledger
-from lab.report.exports import bench_summary
-from lab.report.files import write_bench
+from lab.report.files import bench_summary, write_bench
 from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups
-from lab.report.table import table
+from lab.report.words import comparison
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import remove_leftovers, server_named
 from lab.servers.existing import SCHEME, DsnError, NotConfirmedError
@@ -296,7 +295,7 @@ def _conclude(
         return
     if page is None:
         return
-    for line in table(groups(rows)):
+    for line in comparison(groups(rows)):
         say(line)
     say(f"the page: {page}")
 

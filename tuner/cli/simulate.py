@@ -9,9 +9,8 @@ import click
 
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
 from lab.scenarios.schema import HIGHEST_SEED
-from lab.simulate import FLAVOURS, SimulateError, resized, shortened
+from lab.simulate import FLAVOURS, Result, SimulateError, resized, shortened
 from lab.simulate import simulate as run_simulation
-from lab.simulate_result import Result
 from tuner.cli.bar import Bar
 from tuner.cli.ended import exit_code, like_ctrl_c
 from tuner.cli.exits import NO

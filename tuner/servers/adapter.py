@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -90,28 +90,20 @@ COUNTED = (
 """Fields of a sample that only InnoDB's counters know."""
 
 
-class Points(Protocol):
-    """Limits of a redo log, bytes, whichever arithmetic they are by."""
+class Points(Struct, frozen=True, kw_only=True):
+    """The limits of a redo log: ages at which something begins, bytes.
 
-    @property
-    def flush_limit(self) -> int:
-        """Return A, the age that the flush law divides by."""
-        ...
+    Attributes:
+        flush_limit: A, the age that the flush law divides by.
+        sync_point: the modified age above which sync flushing starts.
+        stall_point: the checkpoint age above which writers wait, "max checkpoint age".
+        low_water_base: what ``innodb_adaptive_flushing_lwm`` is a percentage of.
+    """
 
-    @property
-    def sync_point(self) -> int:
-        """Return the age above which sync flushing starts."""
-        ...
-
-    @property
-    def stall_point(self) -> int:
-        """Return the checkpoint age above which writers wait."""
-        ...
-
-    @property
-    def low_water_base(self) -> int:
-        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of."""
-        ...
+    flush_limit: int
+    sync_point: int
+    stall_point: int
+    low_water_base: int
 
 
 def points(limits: Points, answers: Answers) -> dict[str, int]:

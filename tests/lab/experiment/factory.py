@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.experiment.rig import Reading
+from lab.experiment.figures import Reading
 from lab.servers.disk import DeviceCounters
 from lab.workloads.reports import Second
 

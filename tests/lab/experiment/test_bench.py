@@ -220,16 +220,6 @@ def test_who_cannot_run_here_is_said_once_with_the_reason(
     assert work.done == ["default", "default"]
 
 
-def test_no_rule_of_thumb_for_a_disk_that_nobody_limited(
-    tmp_path: Path, work: Work, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The limit that a suite asks for is no figure of the disk of the user's own server."""
-    monkeypatch.setattr(Site, "borrowed", True)
-    plan = Plan(contenders=("default", "folk"), disk=DiskPlan(write_iops=1200), blocks=1)
-    assert bench(plan, Ledger(tmp_path / "rows.jsonl"), said, own=True).run()
-    assert work.done == ["default"]
-
-
 @pytest.mark.usefixtures("work")
 @pytest.mark.parametrize(("own", "seconds"), [(False, 600.0), (True, 700.0)])
 def test_no_server_is_started_for_no_row(
@@ -295,13 +285,6 @@ def test_every_block_has_every_contender_once_in_an_order_of_its_own() -> None:
     assert len(counted) == 12 * len(FIELD)
     first = {turn.contender.name for turn in order if turn.position == 1}
     assert len(first) > 1
-
-
-def test_the_seed_alone_decides_the_order() -> None:
-    """A bench that goes on after an interruption has the order that it began with."""
-    plan = Plan(contenders=FIELD, blocks=5)
-    assert turns(plan, seed=3) == turns(plan, seed=3)
-    assert turns(plan, seed=3) != turns(plan, seed=4)
 
 
 def test_who_cannot_run_leaves_the_others_where_they_were() -> None:

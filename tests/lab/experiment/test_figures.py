@@ -10,7 +10,7 @@ from lab.experiment.rig import moved, quiet, settled
 from lab.workloads.reports import Histogram
 from tests.factory import sample as sample_of
 from tests.lab.experiment.factory import REDO, beat, look
-from tuner.core.recovery import Recovery
+from tuner.core.estimate.recovery import Recovery
 
 
 def test_operations_are_per_commit_and_the_source_is_named() -> None:
@@ -103,17 +103,6 @@ def test_a_policy_that_still_walks_is_not_at_rest() -> None:
     assert quiet([look(0.0, io_capacity_max=505), look(1.0, io_capacity_max=500)])
     assert not moved([look(0.0), look(1.0)])
     assert moved([look(0.0), look(1.0, io_capacity_max=500)])
-
-
-def test_a_window_of_one_reading_is_refused() -> None:
-    """Nothing is said of a span that has no length."""
-    with pytest.raises(ValueError, match="two readings"):
-        figures([beat(1.0)], [look(0.0)])
-
-
-def test_a_short_window_is_never_at_rest() -> None:
-    """Nine readings are too few to call an age settled."""
-    assert not settled([look(at) for at in range(9)])
 
 
 NAMES = ("recovery_seconds_predicted", "shutdown_seconds_predicted")

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lab.experiment.plan import Plan, load_suite, parse_contender, parse_suite, suite_names, version_default
+from lab.experiment.plan import Plan, load_suite, parse_suite, suite_names, version_default
 from lab.experiment.progress import Progress, outline
 from lab.experiment.refusals import PlanError
 from lab.experiment.row import WAY
@@ -112,13 +112,6 @@ def test_the_quick_suite_is_quick() -> None:
 def test_the_default_is_that_of_the_very_server(version: str, default: Capacity) -> None:
     """MariaDB's numbers are higher than MySQL's, its defaults are not."""
     assert version_default(version) == default
-
-
-def test_a_plan_with_a_former_name_of_a_policy_goes_on() -> None:
-    """A bench that was begun before the name was changed runs the same law, in rows of the same name."""
-    found = parse_contender("feedforward")
-
-    assert (found.name, found.policy) == ("feedforward", parse_contender("ours").policy)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from lab.scenarios import Scenario, load_scenario
 from lab.scenarios.static import run_pair
 from lab.simulate_loop import run_policy
 from tests.factory import FACTS
-from tuner.core.window import all_flushed
+from tuner.core.estimate.window import all_flushed
 from tuner.journal.tables import Run
 from tuner.records import Capacity, Sample, TickRecord
 from tuner.settings import Mode, Settings

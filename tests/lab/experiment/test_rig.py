@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from lab.experiment import rig
 from lab.experiment import rig as module
+from lab.experiment.figures import Reading, reading
 from lab.experiment.plan import DiskPlan, Plan
-from lab.experiment.rig import Reading, Rig, Sampler, fill_seconds, reading
+from lab.experiment.rig import Rig, Sampler, fill_seconds
 from lab.servers.disk import DiskLimit
 from lab.servers.existing import DsnServer
 from lab.servers.flavour import LabServerError, ServerSpec

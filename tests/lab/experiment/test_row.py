@@ -10,8 +10,9 @@ from typing import Any, Self
 import pytest
 
 from lab.experiment import row
+from lab.experiment.figures import Reading
 from lab.experiment.plan import DiskPlan, LoadPlan, Plan, Timing, parse_contender
-from lab.experiment.rig import Reading, Sampler
+from lab.experiment.rig import Sampler
 from lab.experiment.row import measure
 from lab.servers.flavour import LabServerError, ServerSpec
 from lab.workloads.reports import Second

@@ -92,12 +92,6 @@ def test_on_an_alternating_disk_the_search_comes_within_a_sixth_of_the_edge(
     assert edge <= winner["io_capacity_max"] <= edge / statics.FINE_ALTERNATING + 4
 
 
-def test_under_an_offered_rate_the_fewest_pages_per_commit_win() -> None:
-    """Throughput is given there; what counts is what it costs."""
-    dear, cheap = row(900, edge=400.0, rate=1000), row(420, edge=400.0, rate=1000)  # both serve it
-    assert statics.best([dear, cheap]) is cheap
-
-
 def test_a_rate_that_was_not_served_is_no_saving() -> None:
     """Fewer pages because fewer transactions came through do not win, and no commits at all never do."""
     whole, part = row(900, edge=400.0, rate=3000), row(420, edge=400.0, rate=3000)
@@ -128,15 +122,6 @@ def test_a_setting_outside_our_budgets_is_no_equal(monkeypatch: pytest.MonkeyPat
         assert statics.best([fast, slow], statics.steady) is fast
         del fast["figures"][name]
         assert statics.best([fast, slow]) is fast, "what is not known judges nobody"
-
-
-def test_without_constraints_too_a_rate_that_was_not_served_is_no_saving() -> None:
-    """A server that hardly commits flushes little; where nobody serves the rate, the most served wins."""
-    whole, part, less = (row(900 - 100 * number, edge=400.0, rate=3000) for number in range(3))
-    for one, commits, pages in ((whole, 2990.0, 0.3), (part, 2000.0, 0.1), (less, 1.0, 0.01)):
-        one["figures"] |= {"commits_mean": commits, "pages_per_commit": pages}
-    assert statics.best([less, part, whole], statics.anything) is whole
-    assert statics.best([less, part], statics.anything) is part
 
 
 def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:

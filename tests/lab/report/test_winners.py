@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from lab.experiment import search
-from lab.report.exports import bench_summary
+from lab.report.files import bench_summary
 from lab.report.page import build
 from lab.report.rows import rows_of
-from lab.report.summary import groups
-from lab.report.table import table
-from lab.report.winners import winner_sentences
+from lab.report.summary import groups, winner_sentences
+from lab.report.words import comparison as table
 from tests.lab.report.factory import row
 from tests.lab.report.reading import Page
 from tuner.settings import Settings
