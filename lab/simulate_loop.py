@@ -15,7 +15,7 @@ from lab.scenarios.trace import Outcome, Trace
 from lab.simulate_optimiser import Optimised, Trials
 from tuner.core.step import start
 from tuner.loop import drive
-from tuner.outer.answer import answer, seed_of
+from tuner.optimiser.child import answer, seed_of
 from tuner.records import Capacity, Command, Decision, OptimiserPhase
 
 if TYPE_CHECKING:
