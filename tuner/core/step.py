@@ -24,7 +24,7 @@ from tuner.core.memory import Learned, recall
 from tuner.core.ownership import handover
 from tuner.core.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
-from tuner.core.trialstate import Trials
+from tuner.core.trials import Trials
 from tuner.records import (
     Acknowledgement,
     Capacity,
