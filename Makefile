@@ -59,7 +59,7 @@ prove: setup $(if $(filter policies no-harm hostile mutants audit,$(PART)),,serv
 	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(ARGS)
 
 results: setup
-	$(BIN)/python -m lab.results $(ARGS)
+	$(BIN)/python -m lab.report $(ARGS)
 
 deb: setup
 	@deploy/debian/build.sh

@@ -27,8 +27,8 @@ from api.problems import Refusal, Refusals
 from api.vitals import About, Vitals
 from tuner.board import Board
 from tuner.check import UNSEEN
+from tuner.core.estimate.occurrences import Occurrence
 from tuner.core.limits import allowed
-from tuner.core.occurrences import Occurrence
 from tuner.core.scheduled import settings_of
 from tuner.fields import FIELDS, WINDOW_FIELDS, Field
 from tuner.records import Capacity, DecisionKind, Facts, HoldCode, Lifecycle, Sample, TickRecord

@@ -12,12 +12,12 @@ from lab.plant.parameters import PlantParameters
 from lab.plant.server import SimulatedServer
 from lab.servers.base import LabServer, ServerSpec
 from lab.servers.choose import Choice, Family
-from lab.servers.flavour import product
-from lab.servers.version import version_said
-from lab.servers.warm import FORGET_SECONDS, forgetting, warm
-from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from lab.servers.flavour import product, version_said
+from lab.servers.reader import FORGET_SECONDS, forgetting, warm
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun, prepare
 from tuner.clock import Clock
-from tuner.core.window import all_flushed
+from tuner.core.estimate.window import all_flushed
 from tuner.records import DecisionKind, Sample, TickRecord
 
 WRITE_IOPS = 1200

@@ -2,27 +2,155 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from lab.plant.engine import Endless
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
 from lab.scenarios.caps import caps_of
-from lab.scenarios.progress import Progress, nobody
-from lab.scenarios.schema import SHORTEST_WINDOW, Scenario
-from lab.scenarios.search import search
+from lab.scenarios.progress import Progress, Told, nobody
+from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
+from lab.scenarios.search import BestStatic, Search, Untouched, search
 from lab.scenarios.static import RATIO
-from lab.simulate_loop import run_policy
-from lab.simulate_result import Result, result_of
+from lab.simulate_loop import PolicyRun, run_policy
+from lab.simulate_optimiser import Optimised
 from tuner.settings import Mode, PolicyName, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.scenarios.progress import Told
+    from lab.scenarios.trace import Outcome
     from tuner.records import TickRecord
+
+
+class NoStatic(Struct, frozen=True):
+    """Stands in a result for a best static setting that was looked for, where none keeps the rules."""
+
+    io_capacity_max: None = None
+    throughput_mean: None = None
+    pages_per_commit: None = None
+
+
+class Result(Struct, frozen=True):
+    """What ``innobrim simulate --json`` prints; rates in commits/s and pages/s, times in seconds.
+
+    The best static settings, and ``untouched``, are None where they were not looked for. ``set_point``, its
+    source and ``last_decision`` are of the last second. ``settings`` are those of the loop that are not as by
+    default, mode and policy aside. ``optimiser`` is None where the policy has none.
+    """
+
+    policy: str
+    scenario: str
+    flavour: str
+    seed: int
+    seconds: int
+    measured_from: int
+    throughput_mean: float
+    throughput_p1: float
+    age_ratio_mean: float
+    age_ratio_max: float
+    checkpoint_age_max: float
+    sync_flush_seconds: int
+    stall_seconds: float
+    pages_per_commit: float
+    latency_p50: float
+    latency_p99: float
+    settling_seconds: float | None
+    knob_changes: int
+    io_capacity_max_final: int
+    wall_seconds: float
+    plant: str
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)
+    set_point: float | None = None
+    set_point_source: str = ""
+    last_decision: str = ""
+    optimiser: Optimised | None = None
+    best_static: BestStatic | NoStatic | None = None
+    best_static_without_cap: BestStatic | NoStatic | None = None
+    best_static_unconstrained: BestStatic | NoStatic | None = None
+    untouched: Untouched | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def result_of(scenario: Scenario, settings: Settings, run: PolicyRun, statics: Search | None) -> Result:
+    """Return everything about one policy's run.
+
+    Args:
+        scenario: what it went through.
+        settings: of its loop.
+        run: what came of it.
+        statics: the best static settings; None where they were not looked for.
+    """
+    outcome = run.outcome.rounded()
+    found: dict[str, Any] = {}
+    if statics is not None:
+        found = {
+            "best_static": statics.best or NoStatic(),
+            "best_static_without_cap": statics.without_cap or NoStatic(),
+            "best_static_unconstrained": statics.unconstrained or NoStatic(),
+            "untouched": statics.untouched,
+        }
+    return Result(
+        policy=settings.policy,
+        scenario=scenario.name,
+        flavour=scenario.server.flavour,
+        seed=scenario.seed,
+        seconds=scenario.seconds,
+        measured_from=scenario.measured_from,
+        throughput_mean=outcome.throughput_mean,
+        throughput_p1=outcome.throughput_p1,
+        age_ratio_mean=outcome.age_ratio_mean,
+        age_ratio_max=outcome.age_ratio_max,
+        checkpoint_age_max=outcome.checkpoint_age_max,
+        sync_flush_seconds=outcome.sync_flush_seconds,
+        stall_seconds=outcome.stall_seconds,
+        pages_per_commit=outcome.pages_per_commit,
+        latency_p50=outcome.latency_p50,
+        latency_p99=outcome.latency_p99,
+        settling_seconds=None if scenario.moves else run.settling_seconds,
+        knob_changes=run.knob_changes,
+        io_capacity_max_final=run.final.io_capacity_max,
+        wall_seconds=round(run.wall_seconds, 3),
+        plant=scenario.plant.fingerprint(),
+        settings=_unusual(settings),
+        set_point=None if run.last.set_point is None else round(run.last.set_point, 4),
+        set_point_source=run.last.set_point_source,
+        last_decision=run.last.detail,
+        optimiser=run.optimiser,
+        warnings=_warnings(scenario, run.outcome),
+        **found,
+    )
+
+
+def _unusual(settings: Settings) -> dict[str, Any]:
+    """Return the settings that are not as by default, mode and policy aside."""
+    default = msgspec.structs.asdict(Settings(mode=settings.mode, policy=settings.policy))
+    return {key: value for key, value in msgspec.structs.asdict(settings).items() if value != default[key]}
+
+
+def _warnings(scenario: Scenario, outcome: Outcome) -> tuple[str, ...]:
+    """Return what makes a result hard to compare; empty when nothing does."""
+    found: list[str] = []
+    if scenario.fit and scenario.fit != scenario.server.flavour:
+        found.append(
+            f"fit = {scenario.fit} was fitted on that server; nobody knows how well it suits "
+            f"{scenario.server.flavour}"
+        )
+    if outcome.throughput_mean <= 0.0:
+        found.append("nothing was committed in what is counted: the figures say nothing about a setting")
+    if scenario.changes or outcome.redo_rate_before <= 0.0:
+        return tuple(found)
+    least = SETTLING_RESIDENCES * scenario.server.redo_capacity / outcome.redo_rate_before
+    if least > scenario.measured_from:
+        found.append(
+            f"measured_from = {scenario.measured_from} is earlier than {SETTLING_RESIDENCES:g} times "
+            f"redo capacity over redo rate, {least:.0f} s: a transient may be counted"
+        )
+    return tuple(found)
+
 
 FLAVOURS = tuple(PLANT_FLAVOURS)
 """The servers that the plant can be, default first."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
-from lab.scenarios.trace import SETTLED_BANDS, Outcome, Trace
+from lab.scenarios.trace import Outcome, Trace
 from lab.simulate_optimiser import Optimised, Trials
 from tuner.core.step import start
 from tuner.loop import drive
@@ -59,7 +59,6 @@ class WatchedServer:
         self._server = server
         self._trace = trace
         self.changes: list[float] = []
-        self.flush_limit = 0
 
     def facts(self) -> Facts:
         """Return what does not change while the server runs."""
@@ -70,7 +69,6 @@ class WatchedServer:
         sample = self._server.read()
         engine = self._server.engine
         self._trace.add(sample, engine.stalled, engine.latencies)
-        self.flush_limit = sample.flush_limit
         return sample
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
@@ -98,10 +96,6 @@ class PolicyRun(Struct, frozen=True):
         wall_seconds: real time that the loop took.
         last: what the last tick decided, and why.
         changes_in_hour: of these the most within an hour.
-        climb_seconds: what the age takes at the settled redo rate from where it began to the set-point, with
-            nothing flushed: (f - x0) * A / R; None without a set-point or redo.
-        days: mean commits/s of each whole day.
-        settled: as ``settling_seconds``, for each of ``SETTLED_BANDS``.
         optimiser: what it did; None where the policy has none.
     """
 
@@ -112,9 +106,6 @@ class PolicyRun(Struct, frozen=True):
     wall_seconds: float
     last: Decision
     changes_in_hour: int = 0
-    climb_seconds: float | None = None
-    days: tuple[float, ...] = ()
-    settled: tuple[float | None, ...] = ()
     optimiser: Optimised | None = None
 
 
@@ -178,9 +169,6 @@ def run_policy(
         wall_seconds=wall,
         last=decisions[-1],
         changes_in_hour=most_in_an_hour(watched.changes),
-        climb_seconds=_climb(trace, watched.flush_limit, decisions[-1].set_point),
-        days=trace.days(),
-        settled=() if scenario.changes else tuple(trace.settling(band) for band in SETTLED_BANDS),
         optimiser=trials.found(),
     )
 
@@ -188,11 +176,3 @@ def run_policy(
 def most_in_an_hour(moments: Sequence[float]) -> int:
     """Return how many moments at most lie within an hour; they rise."""
     return max((place + 1 - bisect_right(moments, at - HOUR) for place, at in enumerate(moments)), default=0)
-
-
-def _climb(trace: Trace, flush_limit: int, set_point: float | None) -> float | None:
-    """Return the seconds that the age takes from its start to the set-point while nothing is flushed."""
-    rate = trace.redo_rate_settled()
-    if set_point is None or rate <= 0.0:
-        return None
-    return max(0.0, set_point - trace.age_ratio_first) * flush_limit / rate

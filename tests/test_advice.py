@@ -16,7 +16,7 @@ from tests.bench import Bench, FakeServer
 from tests.factory import FACTS, estimate, sample, tick
 from tuner.advice import advise, advise_now, expected_effect, statements
 from tuner.board import Board
-from tuner.core.plan import gain
+from tuner.core.writes.plan import gain
 from tuner.findings import Finding
 from tuner.records import Capacity, Decision, DecisionKind, Hold, HoldCode, Lifecycle, TickRecord
 from tuner.settings import Mode, Settings

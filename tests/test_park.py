@@ -10,7 +10,7 @@ from tests.bench import Bench
 from tests.crashed import ADVISORY, PAIRED, SOON, Crash, crash
 from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command, held
 from tuner.cli.replay import replay_trace
-from tuner.core.plan import plan
+from tuner.core.writes.plan import plan
 from tuner.journal.ending import last_writes, left_by
 from tuner.journal.reader import trace
 from tuner.journal.writer import JournalWriter

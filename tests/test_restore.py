@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from tests.bench import FakeServer
-from tuner.core.latency import STEP_SECONDS
-from tuner.core.parking import RESTORE_FACTOR, restore_steps
+from tuner.core.estimate.latency import STEP_SECONDS
+from tuner.core.writes.parking import RESTORE_FACTOR, restore_steps
 from tuner.park import restore_offline
 from tuner.records import LOW_WATER_MARK, Capacity
 from tuner.servers.port import ServerError

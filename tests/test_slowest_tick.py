@@ -19,7 +19,7 @@ from tuner.config.checks import (
     STATEMENTS_OF_A_WRITE,
     STATEMENTS_OF_THE_FACTS,
 )
-from tuner.core.plan import LONGEST
+from tuner.core.writes.plan import LONGEST
 from tuner.records import Capacity, Sample
 from tuner.servers import session
 from tuner.servers.endpoint import Endpoint

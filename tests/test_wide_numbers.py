@@ -18,8 +18,8 @@ from tests.bench import FakeServer
 from tests.life import Life
 from tuner.advice import advise
 from tuner.board import Board
-from tuner.core.parking import restore_step
-from tuner.core.plan import plan
+from tuner.core.writes.parking import restore_step
+from tuner.core.writes.plan import plan
 from tuner.journal.ending import last_writes
 from tuner.journal.reader import originals, trace
 from tuner.journal.tables import LeftPair, loaded, stored

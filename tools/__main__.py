@@ -9,7 +9,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tools import configuration_page, metrics_page, safety_page, servers_page, setup_sql_page
+from tools import (
+    configuration_page,
+    metrics_page,
+    safety_page,
+    scenario_keys_page,
+    servers_page,
+    setup_sql_page,
+)
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -17,6 +24,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "configuration.md": configuration_page.document,
     "metrics.md": metrics_page.document,
     "safety.md": safety_page.document,
+    "scenario-keys.md": scenario_keys_page.document,
     "servers.md": servers_page.here,
     "setup-sql.md": setup_sql_page.document,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tuner.records import Bounds
-from tuner.servers.setupsql import Asked, script, setup
+from tuner.servers.setupsql import Request, script, setup
 from tuner.settings import Settings
 
 SHOWN = {
@@ -31,6 +31,6 @@ def document() -> str:
     bounds = Bounds(limits.min_io_capacity_max, limits.max_io_capacity_max, limits.max_io_capacity_max)
     parts = [INTRODUCTION]
     for title, version in SHOWN.items():
-        asked = Asked(version, ("innobrim@localhost",), "…", "…", bounds)
+        asked = Request(version, ("innobrim@localhost",), "…", "…", bounds)
         parts.append(f"## {title}\n```sql{script(setup(asked))}```\n")
     return "\n".join(parts)

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from policies.flushlaw import LEGACY
 from policies.registry import LAWS
 from tuner.board import Board
-from tuner.core.budgets import KEYS, SHORT, WARN_SECONDS, Budget, Name
-from tuner.core.durations import Durations, durations_of
-from tuner.core.plan import Steps, near, plan
 from tuner.core.scheduled import settings_of
+from tuner.core.setpoint.budgets import KEYS, SHORT, WARN_SECONDS, Budget, Durations, Name, durations_of
+from tuner.core.writes.plan import Steps, near, plan
 from tuner.findings import (
     Finding,
     for_load,

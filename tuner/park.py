@@ -11,18 +11,18 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.clock import Clock
-from tuner.core import latency
+from tuner.core.estimate import latency
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.mark import Mark, other
-from tuner.core.parking import LONGEST_RESTORE, parked, restore_step, restore_steps
-from tuner.core.plan import CAPACITY, CAPACITY_MAX, plan
 from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.step import step
 from tuner.core.targets import home_of
+from tuner.core.writes.parking import LONGEST_RESTORE, parked, restore_step, restore_steps
+from tuner.core.writes.plan import CAPACITY, CAPACITY_MAX, plan
 from tuner.journal.ending import Ending, left_after
 from tuner.journal.tables import OFFLINE
 from tuner.journal.writer import JournalWriter

@@ -10,11 +10,14 @@ from msgspec import Struct
 from policies.registry import LAWS
 from tuner.advice import broken_budgets, durations, statements
 from tuner.core.ages import said
-from tuner.core.budgets import KEYS, at_first_sight
-from tuner.core.durations import at_first_sight as durations_at_first_sight
-from tuner.core.durations import set_point_at_first_sight
 from tuner.core.limits import contradiction
-from tuner.core.plan import near
+from tuner.core.setpoint.budgets import (
+    KEYS,
+    at_first_sight,
+    durations_at_first_sight,
+    set_point_at_first_sight,
+)
+from tuner.core.writes.plan import near
 from tuner.findings import while_asleep, without_authority
 from tuner.records import CAPACITY_MINIMUM, SET_GLOBAL, Facts, Sample, revoke
 from tuner.servers.endpoint import Endpoint, signed_for_anybody

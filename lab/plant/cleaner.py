@@ -12,10 +12,9 @@ import math
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from lab.plant.flavour import Sync
+from lab.plant.flavour import ServerParameters, Sync
 
 if TYPE_CHECKING:
-    from lab.plant.flavour import ServerParameters
     from lab.plant.flush_list import FlushList
     from lab.plant.redo import Redo
 

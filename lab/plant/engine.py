@@ -11,7 +11,7 @@ from lab.plant.cleaner import Cleaner
 from lab.plant.disk import Disk
 from lab.plant.flavour import Sync
 from lab.plant.latency import Latencies
-from lab.plant.load import Clients, appending, streams
+from lab.plant.load import Clients, LoadChange, appending, streams
 from lab.plant.mariadb import MariaDBCleaner, MariaDBRedo
 from lab.plant.mysql5 import MySQL56Cleaner, MySQL57Cleaner
 from lab.plant.neighbours import flush_list_for
@@ -22,7 +22,6 @@ from lab.plant.space import Space
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lab.plant.load import LoadChange
     from lab.plant.parameters import PlantParameters
 
 Change = tuple[float, int, "Callable[[], None]", float]

@@ -15,11 +15,10 @@ import math
 from typing import TYPE_CHECKING
 
 from lab.plant.cleaner import LOOP_SECONDS, LSN_SCAN_FACTOR, Averages, Batch, Cleaner, pct_io
-from lab.plant.flush_list import CRUMB
+from lab.plant.flush_list import CRUMB, FlushList
 
 if TYPE_CHECKING:
     from lab.plant.flavour import ServerParameters
-    from lab.plant.flush_list import FlushList
     from lab.plant.redo import Redo
 
 OVERSHOOT = 131_072

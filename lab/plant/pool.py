@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from lab.plant.disk import LRU_TURN
+from lab.plant.disk import LRU_TURN, Disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.plant.disk import Disk
     from lab.plant.flush_list import FlushList
     from lab.plant.load import Stream
 

@@ -13,7 +13,6 @@ A log on its way to a smaller size: log/log0files_capacity.cc and log/log0files_
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from lab.plant.flavour import FLAVOURS, Flavour
 from tuner.servers.adapter import Points
@@ -21,15 +20,6 @@ from tuner.servers.families.redo_capacity import FLUSH_ORDER_LAG, logical_capaci
 
 CHECKPOINT_EVERY = 1.0
 """``innodb_log_checkpoint_every``: how often the checkpointer looks, seconds."""
-
-
-class Limits(NamedTuple):
-    """``Points`` worked out: a capacity's are read every second and never change."""
-
-    flush_limit: int
-    sync_point: int
-    stall_point: int
-    low_water_base: int
 
 
 class Redo:
@@ -86,8 +76,7 @@ class Redo:
 
     def _hold(self, capacity: int) -> None:
         self.capacity = capacity
-        found = self._limits_for(capacity)
-        self.limits = Limits(found.flush_limit, found.sync_point, found.stall_point, found.low_water_base)
+        self.limits = self._limits_for(capacity)
         self._shrink = None
         self._expose(self.limits)
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from lab.bench.daemon import PROGRAM
-from lab.bench.folder import ASKED
-from lab.compare.asked import ASKED as COMPARED
+from lab.experiment.daemon import PROGRAM
+from lab.experiment.store import BENCH, COMPARISON
 from lab.prove import audit, hostile, load, mutants, soak
+from lab.report import published
 from lab.report.markdown import put
+from lab.report.published import SUITES
 from lab.report.rows import ReportError
-from lab.results import files
-from lab.results.suites import SUITES
 from lab.scenarios import load_scenario, scenario_names
 from lab.servers.base import LabServerError
 from lab.servers.container import PLAIN_IMAGE
@@ -145,13 +144,13 @@ def _bench(results: Path, image: str, names: tuple[str, ...]) -> int:
         for name in names:
             directory = results / "bench" / name
             begin = ["--suite", name, "--server", image, "--output", str(directory)]
-            begun = (directory / ASKED).exists()
+            begun = (directory / BENCH).exists()
             words = ["bench", *(["--resume", str(directory)] if begun else begin), "--time", BUDGET]
             if not carried_out(words)[0]:
                 click.echo(f"the suite {name} is not finished; the same command goes on with it")
     finally:
         if results == RESULTS:
-            for made in files.write(Path()):
+            for made in published.write(Path()):
                 click.echo(f"wrote {made}")
     return 0
 
@@ -162,7 +161,7 @@ def _policies(results: Path, names: tuple[str, ...]) -> int:
         suite = POLICIES[name]
         directory = ROWS / name
         words = ["policies", "--compare", "--resume", str(directory), "--time", BUDGET]
-        if not (directory / COMPARED).exists():
+        if not (directory / COMPARISON).exists():
             words[2:4] = [*_scenarios(suite), *suite.words.split(), "--output", str(directory)]
         finished, said = carried_out(words, heard=True)
         (results / "policies").mkdir(exist_ok=True)

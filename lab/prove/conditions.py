@@ -7,9 +7,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from lab.bench.figures import Figures, figures
-from lab.bench.plan import DiskPlan, Plan
-from lab.bench.site import Site
+from lab.experiment.figures import Figures, figures
+from lab.experiment.plan import DiskPlan, Plan
+from lab.experiment.rig import Rig
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.container import PLAIN_IMAGE, ContainerServer
 from lab.workloads.load import Load
@@ -30,7 +30,7 @@ LIFT_SECONDS = 60.0
 SPEC = ServerSpec(io_capacity=DEFAULT_PAIR[0], io_capacity_max=DEFAULT_PAIR[1])
 
 
-class Bench(Site):
+class Bench(Rig):
     """One server under the proof's conditions with its load at work and a sampler watching."""
 
     def __init__(

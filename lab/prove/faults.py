@@ -20,7 +20,7 @@ from lab.servers.base import MEBIBYTE, LabServerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.bench.daemon import Daemon
+    from lab.experiment.daemon import Daemon
     from lab.prove.conditions import Bench
     from lab.prove.relay import Relay
 

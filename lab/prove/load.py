@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import http
 import time
 from typing import TYPE_CHECKING, Any
 
-from lab.bench.daemon import Daemon
-from lab.bench.ledger import Ledger, read_rows
-from lab.bench.statistics import percentile, slope
+from lab.experiment.daemon import Daemon
+from lab.experiment.store import Ledger, read_rows
 from lab.prove.clients import Asking, Listening, Ticks, ticks
 from lab.prove.conditions import Bench, near_bench, said, say
 from lab.report.markdown import put, table, verdict
-from lab.servers.base import LabServerError
-from lab.servers.ports import free_port
+from lab.servers.base import LabServerError, free_port
+from lab.statistics import percentile, slope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -214,23 +214,17 @@ def write(directory: Path) -> Path:
     parts = [
         "# The API under load",
         "Written by `python -m lab.prove --report` from the rows beside this page, nothing by hand.",
-        _conditions(rows),
     ]
+    if rows:
+        told = (
+            "The daemon is active and holds its set-point; a tick is a second. The clients ask over TCP on"
+            " loopback, without TLS. Jitter is how far a tick is from one second after the one before, by the"
+            " daemon's own times."
+        )
+        parts.append(said(rows[0]["conditions"], sharing="server, load, daemon and clients", told=told))
     for kind, title in TITLES.items():
         parts += [f"## {title[0].upper()}{title[1:]}", *_kind(latest.get(kind))]
     return put(directory / PAGE, parts)
-
-
-def _conditions(rows: Sequence[Row]) -> str:
-    if not rows:
-        return ""
-    return said(
-        rows[0]["conditions"],
-        sharing="server, load, daemon and clients",
-        told="The daemon is active and holds its set-point; a tick is a second. The clients ask over TCP on"
-        " loopback, without TLS. Jitter is how far a tick is from one second after the one before, by the"
-        " daemon's own times.",
-    )
 
 
 def _kind(row: Row | None) -> list[str]:
@@ -241,101 +235,63 @@ def _kind(row: Row | None) -> list[str]:
         f"`{COMMAND}`; {minutes:.0f} minutes with clients, and beside them as long without, half of it before"
         " and half of it after, in the same daemon. One client listens all the time: the ticks are its."
     )
-    return [how, _side_by_side(row), "\n".join([*_verdicts(row), *_memory(row)])]
-
-
-def _side_by_side(row: Row) -> str:
     head = ["", "ticks", "left out", "jitter p50, ms", "p99, ms", "max, ms", "processor, of one core"]
     head += ["commits/s", "age ratio"]
-    return table(head, [_line("without", row), _line("with", row)])
+    beside = table(head, [_line("without", row), _line("with", row)])
+    return [how, beside, "\n".join(verdict(text, met=met) for text, met in (*_verdicts(row), *_memory(row)))]
 
 
 def _line(name: str, row: Row) -> list[object]:
-    found = row[name]
-    server = _each(row["server"][name])
+    """Return one side of the comparison; without clients it was measured before them and after them."""
+    found, server, processor = row[name], row["server"][name], row[name]["processor"]
+    servers, shares = (one if isinstance(one, list) else [one] for one in (server, processor))
     return [
         name,
         found["ticks"],
         found["missed"],
         *(f"{found[f'jitter_{which}']:.1f}" for which in ("p50", "p99", "max")),
-        ", ".join(f"{share:.1%}" for share in _each(found["processor"])),
-        ", ".join(f"{one['commits_mean']:.0f}" for one in server),
-        ", ".join(f"{one['age_ratio_mean']:.3f}" for one in server),
+        ", ".join(f"{share:.1%}" for share in shares),
+        ", ".join(f"{one['commits_mean']:.0f}" for one in servers),
+        ", ".join(f"{one['age_ratio_mean']:.3f}" for one in servers),
     ]
 
 
-def _each(value: Any) -> list[Any]:  # noqa: ANN401 - of a row
-    """Return what was measured before and after, or the one thing that was."""
-    return value if isinstance(value, list) else [value]
-
-
-def _verdicts(row: Row) -> list[str]:
+def _verdicts(row: Row) -> Iterator[tuple[str, bool]]:
+    """Yield what is promised of ticks and answers, each with whether it was kept."""
     loaded = row["with"]
-    lines = [
-        verdict(f"ticks left out with clients: {loaded['missed']}; none wanted", met=not loaded["missed"]),
-        verdict(
-            f"jitter p99 with clients: {loaded['jitter_p99']:.1f} ms, without"
-            f" {row['without']['jitter_p99']:.1f} ms; at most {MOST_JITTER:.0f} ms wanted",
-            met=loaded["jitter_p99"] <= MOST_JITTER,
-        ),
-    ]
+    yield f"ticks left out with clients: {loaded['missed']}; none wanted", not loaded["missed"]
+    jitter, without = loaded["jitter_p99"], row["without"]["jitter_p99"]
+    said_of = f"jitter p99 with clients: {jitter:.1f} ms, without {without:.1f} ms"
+    yield f"{said_of}; at most {MOST_JITTER:.0f} ms wanted", jitter <= MOST_JITTER
     if row["kind"] == STREAMS:
-        enough = loaded["ticks"] - TICKS_AT_THE_ENDS
-        return [
-            *lines,
-            verdict(
-                f"streams that the daemon ended: {row['streams_ended']}; none wanted",
-                met=not row["streams_ended"],
-            ),
-            verdict(
-                f"ticks on the stream that had fewest: {row['fewest_ticks']} of {loaded['ticks']}; all but"
-                f" {TICKS_AT_THE_ENDS} wanted",
-                met=row["fewest_ticks"] >= enough,
-            ),
-        ]
+        ended, fewest = row["streams_ended"], row["fewest_ticks"]
+        yield f"streams that the daemon ended: {ended}; none wanted", not ended
+        said_of = f"ticks on the stream that had fewest: {fewest} of {loaded['ticks']}"
+        enough = fewest >= loaded["ticks"] - TICKS_AT_THE_ENDS
+        yield f"{said_of}; all but {TICKS_AT_THE_ENDS} wanted", enough
+        return
     other = {code: count for code, count in row["answers"].items() if code != str(OK)}
-    wanted = ANSWERED * row["asked_per_second"]
-    return [
-        *lines,
-        verdict(
-            f"answered with 200: {row['answered_per_second']} a second of {row['asked_per_second']} asked"
-            f" for; at least {wanted:.0f} wanted",
-            met=row["answered_per_second"] >= wanted,
-        ),
-        verdict(f"other answers, or none (0): {other or 'none'}; none wanted", met=not other),
-        (
-            f"- an answer took {row['answer_p50']:.1f} ms (p50), {row['answer_p99']:.1f} ms (p99),"
-            f" {row['answer_max']:.1f} ms at most"
-        ),
-    ]
+    answered, asked = row["answered_per_second"], row["asked_per_second"]
+    took = f"{row['answer_p50']:.1f} ms (p50), {row['answer_p99']:.1f} (p99), {row['answer_max']:.1f} at most"
+    said_of = f"answered with 200: {answered} a second of {asked} asked for, in {took}"
+    yield f"{said_of}; at least {ANSWERED * asked:.0f} a second wanted", answered >= ANSWERED * asked
+    yield f"other answers, or none (0): {other or 'none'}; none wanted", not other
 
 
-def _memory(row: Row) -> list[str]:
-    """Return the lines on resident memory: at most, and how it went."""
+def _memory(row: Row) -> Iterator[tuple[str, bool]]:
+    """Yield the same of resident memory: at the beginning and the end, how it went, and at most."""
     found = {name: [(at, of / MEBIBYTE) for at, of in row["resident"][name]] for name in row["resident"]}
-    loaded = found["with"]
+    loaded, before, after = found["with"], found["without"], found["after"]
     begin, end = loaded[0][1], loaded[-1][1]
+    trend = ""
+    with contextlib.suppress(ValueError):  # too few looks at it
+        rise = slope([at / 3600.0 for at, _ in loaded], [of for _, of in loaded])
+        trend = f"; slope {rise.mean:+.1f} MiB/h (95 % bounds {rise.low:+.1f} to {rise.high:+.1f})"
+    said_of = (
+        f"resident memory with clients: {begin:.1f} MiB at the beginning, {end:.1f} MiB at the end{trend}"
+    )
+    beside = f"without, before {before[0][1]:.1f} to {before[-1][1]:.1f} MiB, after {after[0][1]:.1f} to"
+    beside += f" {after[-1][1]:.1f} MiB"
+    yield f"{said_of}; at most {MOST_GROWTH:.0f} MiB more wanted; {beside}", end - begin <= MOST_GROWTH
     highest = max(of for every in found.values() for _, of in every)
-    lines = [
-        verdict(
-            f"resident memory with clients: {begin:.1f} MiB at the beginning, {end:.1f} MiB at the end; at"
-            f" most {MOST_GROWTH:.0f} MiB more wanted",
-            met=end - begin <= MOST_GROWTH,
-        ),
-        verdict(
-            f"highest: {highest:.1f} MiB; at most {MOST_RESIDENT} MiB wanted", met=highest <= MOST_RESIDENT
-        ),
-    ]
-    try:
-        trend = slope([at / 3600.0 for at, _ in loaded], [of for _, of in loaded])
-    except ValueError:
-        return lines
-    before, after = found["without"], found["after"]
-    return [
-        *lines,
-        (
-            f"- its slope with clients: {trend.mean:+.1f} MiB/h (95 % bounds {trend.low:+.1f} to"
-            f" {trend.high:+.1f}); without, before {before[0][1]:.1f} to {before[-1][1]:.1f} MiB, after"
-            f" {after[0][1]:.1f} to {after[-1][1]:.1f} MiB"
-        ),
-    ]
+    yield f"highest: {highest:.1f} MiB; at most {MOST_RESIDENT} MiB wanted", highest <= MOST_RESIDENT

@@ -6,6 +6,7 @@ of one text of module and tests: another text begins another one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from lab.bench.ledger import Ledger, read_rows
+from lab.experiment.store import Ledger, read_rows
 from lab.report.markdown import put, table
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ ABOUT = (
     "to be had. Where fewer than all were tried, in an order drawn by chance, it is a part, and the same "
     "command goes on."
 )
+RAY = (sys.executable, "-m", "cosmic_ray.cli")
 NAMED = 40
 """Survivors that the page lists of a module."""
 
@@ -132,10 +134,22 @@ name = "local"
     )
     if not session.exists():
         _run(test, tree, what=f"the tests of {target.module} without a change")
-        _run(_ray("init", str(config), str(session)), tree, what=f"the changes of {target.module}")
-    _exec(_ray("exec", str(config), str(session)), tree, until)
-    dumped = _run(_ray("dump", str(session)), tree, what="the session")
-    return tallied(dumped.splitlines())
+        _run([*RAY, "init", str(config), str(session)], tree, what=f"the changes of {target.module}")
+    with subprocess.Popen(
+        [*RAY, "exec", str(config), str(session)],
+        cwd=tree,
+        env=_environment(tree),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(max(0.0, until - time.monotonic()))
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)  # with all that it has started
+    return tallied(_run([*RAY, "dump", str(session)], tree, what="the session").splitlines())
 
 
 def tallied(lines: Sequence[str]) -> Tally:
@@ -185,16 +199,11 @@ def _copied() -> Path:
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     for name in COPIED:
-        source = Path(name)
-        if source.is_dir():
-            shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        if Path(name).is_dir():
+            shutil.copytree(name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy2(source, tree / name)
+            shutil.copy2(name, tree / name)
     return tree
-
-
-def _ray(*words: str) -> list[str]:
-    return [sys.executable, "-m", "cosmic_ray.cli", *words]
 
 
 def _environment(tree: Path) -> dict[str, str]:
@@ -209,35 +218,10 @@ def _run(command: list[str], tree: Path, *, what: str) -> str:
     """
     try:
         ended = subprocess.run(
-            command,
-            cwd=tree,
-            env=_environment(tree),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
+            command, cwd=tree, env=_environment(tree), capture_output=True, text=True, check=True, timeout=600
         )
     except subprocess.TimeoutExpired as error:
         raise click.ClickException(f"{what}: not within {error.timeout:.0f} s") from error
-    if ended.returncode != 0:
-        raise click.ClickException(f"{what}: {(ended.stdout + ended.stderr).strip()[-1000:]}")
+    except subprocess.CalledProcessError as error:
+        raise click.ClickException(f"{what}: {(error.stdout + error.stderr).strip()[-1000:]}") from error
     return ended.stdout
-
-
-def _exec(command: list[str], tree: Path, until: float) -> None:
-    """Let a session go on until a monotonic time, and end it with all that it has started."""
-    with subprocess.Popen(
-        command,
-        cwd=tree,
-        env=_environment(tree),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as child:
-        try:
-            child.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)

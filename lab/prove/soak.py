@@ -9,15 +9,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from lab.bench.daemon import Daemon
-from lab.bench.ledger import Ledger, read_rows
-from lab.bench.statistics import slope
+from lab.experiment.daemon import Daemon
+from lab.experiment.store import Ledger, read_rows
 from lab.prove.conditions import NEAR_PAIR, Bench, lift, said, say
 from lab.prove.faults import BASELINE, Faults, Planned, pieces, plan
 from lab.prove.judge import Breach, judge
 from lab.prove.relay import Relay
 from lab.report.markdown import put, table, verdict
 from lab.servers.base import LabServerError
+from lab.statistics import slope
 from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError
 from tuner.records import TickRecord

@@ -1,10 +1,11 @@
-"""Which figures a page shows: their words, units, and how several blocks become one."""
+"""Which figures a page shows and how blocks become one; numbers and times as people read them."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -86,14 +87,21 @@ CONTROL = (
     Figure("shutdown_seconds", "shutdown", "s"),
     Figure("recovery_seconds_predicted", "longest recovery predicted", "s", "highest"),
     Figure("shutdown_seconds_predicted", "longest shutdown predicted", "s", "highest"),
-    Figure("surge_served", "served of half as much load again", "share", "lowest"),
-    Figure("surge_sync_pages", "sync-flushed pages in the surge", over="sum"),
-    Figure("surge_stall_seconds", "stall in the surge", "s", "sum"),
-    Figure("surge_age_ratio_max", "highest age ratio in the surge", over="highest"),
     Figure("machine_idle", "idle processors"),
     Figure("errors", "errors of the load", over="sum"),
 )
-TABLES = (("Steadiness and latency", STEADINESS), ("What it costs", COST), ("Age and control", CONTROL))
+SURGE = (
+    Figure("surge_served", "served of half as much again", "share", "lowest"),
+    Figure("surge_sync_pages", "sync-flushed pages", over="sum"),
+    Figure("surge_stall_seconds", "stall", "s", "sum"),
+    Figure("surge_age_ratio_max", "highest age ratio", over="highest"),
+)
+TABLES = (
+    ("Steadiness and latency", STEADINESS),
+    ("What it costs", COST),
+    ("Age and control", CONTROL),
+    ("Surge upon a parked server without its daemon", SURGE),
+)
 
 COMPARED = (
     THROUGHPUT,
@@ -143,3 +151,21 @@ def bytes_said(count: float) -> str:
         if abs(count) >= size:
             return f"{float(f'{count / size:.3g}'):,g} {unit}".replace(",", "\u202f")
     return f"{count:.0f} B"
+
+
+def clock(wall: float) -> str:
+    """Return a Unix time as date and time of day."""
+    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def span(whens: Sequence[str]) -> str:
+    """Return from when to when rows were taken, as short as it can be said; one that is no time stays."""
+    if not whens:
+        return ""
+    first, last = min(whens), max(whens)
+    try:
+        begin, end = (datetime.fromisoformat(when).astimezone(UTC) for when in (first, last))
+    except ValueError:
+        return f"{first} to {last}"
+    until = end.strftime("%H:%M UTC" if begin.date() == end.date() else "%Y-%m-%d %H:%M UTC")
+    return f"{begin.strftime('%Y-%m-%d %H:%M')} to {until}"

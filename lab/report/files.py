@@ -1,7 +1,8 @@
-"""The page and what lies beside it, written so that whoever opens them never sees half of one."""
+"""What a page can be made of, the page, and CSV and JSON beside it, each written whole or not at all."""
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -12,12 +13,182 @@ from typing import IO, Any
 import msgspec
 from msgspec import Struct
 
-from lab.report import exports
+from lab.experiment.store import BENCH
+from lab.report.figures import clock
 from lab.report.page import build
-from lab.report.rows import FILE_NAME, ReportError, Row, read_rows
-from lab.report.sources import PAGE_NAME, is_journal
-from lab.report.together import rows_of_traces
-from lab.report.trace import read_trace
+from lab.report.rows import COLUMNS, FILE_NAME, ReportError, Row, read_rows
+from lab.report.summary import best_static, groups
+from lab.report.trace import COLUMNS as TRACE_COLUMNS
+from lab.report.trace import Trace, figures, know_first, read_trace, rows_of_traces
+from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
+
+SQLITE = b"SQLite format 3\x00"
+PAGE_NAME = "report.html"
+
+
+def located(path: Path) -> Path:
+    """Return the file that a page can be made of, given it or the directory it lies in.
+
+    Raises:
+        ReportError: there is none; the message says what was looked for.
+    """
+    try:
+        if path.is_dir():
+            for name in (FILE_NAME, JOURNAL_NAME):
+                if (path / name).exists():
+                    return path / name
+            if (path / BENCH).exists():
+                raise ReportError(
+                    f"{path}: a bench without a finished row yet; innobrim bench --resume {path}"
+                )
+            raise ReportError(
+                f"{path}: neither {FILE_NAME} of a bench nor {JOURNAL_NAME} of a daemon is in this directory"
+            )
+        if not path.exists():
+            raise ReportError(f"{path}: no such file or directory; {EXPECTED}")
+        if not path.is_file():
+            raise ReportError(f"{path}: no file; {EXPECTED}")
+        with path.open("rb") as file:
+            start = file.read(len(SQLITE))
+    except OSError as error:
+        raise ReportError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    if start == SQLITE or start.lstrip()[:1] == b"{":
+        return path
+    raise ReportError(f"{path}: {'empty' if not start else 'something else'}; {EXPECTED}")
+
+
+EXPECTED = (
+    f"expected {FILE_NAME} of a bench, a trace of innobrim record, a daemon's {JOURNAL_NAME}, "
+    "or the directory of one of them"
+)
+
+
+def beside(sources: Sequence[Path], paths: Sequence[Path]) -> Path:
+    """Return where a page goes unless told; nothing is put into a daemon's state directory.
+
+    Args:
+        sources: as they were named.
+        paths: the files that were ``located`` for them.
+    """
+    if len(paths) > 1:
+        return Path(PAGE_NAME)
+    if not is_journal(paths[0]):
+        return paths[0].parent / PAGE_NAME
+    return Path(PAGE_NAME) if sources[0].is_dir() else paths[0].with_suffix(".html")
+
+
+def is_journal(path: Path) -> bool:
+    """Tell a journal from rows, by its first bytes.
+
+    Raises:
+        ReportError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError as error:
+        raise ReportError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+
+
+def bench_summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return what the rows come to, for machines."""
+    return {
+        "schema": 1,
+        "suite": next((row.suite for row in rows if row.suite), ""),
+        "plan_hash": next((row.plan_hash for row in rows if row.plan_hash), ""),
+        "rows": len(rows),
+        "groups": [
+            {
+                "variant": group.variant,
+                "conditions": group.conditions,
+                "not_limited": group.not_limited,
+                "left_out": dict(group.left_out),
+                "blocks": group.blocks,
+                "contenders": group.contenders,
+                "verdicts": group.verdicts,
+                "best_static": best_static(group.search),
+            }
+            for group in groups(rows)
+        ],
+    }
+
+
+def trace_summary(trace: Trace) -> dict[str, Any]:
+    """Return what a trace comes to, for machines."""
+    return {
+        "schema": 1,
+        "server": trace.run.facts,
+        "began": trace.wall[0],
+        "ended": trace.wall[-1],
+        "figures": {one.name: one.value for one in figures(trace)},
+        "know_first": know_first(trace),
+        "decisions": trace.decisions,
+        "holds": trace.holds,
+        "events": trace.events,
+    }
+
+
+def rows_csv(to: IO[str], rows: Sequence[Row]) -> None:
+    flat = [_flat(row) for row in rows]
+    heads = list(dict.fromkeys(name for one in flat for name in one))
+    table = csv.DictWriter(to, heads, lineterminator="\n")
+    table.writeheader()
+    table.writerows(flat)
+
+
+def _flat(row: Row) -> dict[str, object]:
+    names = (
+        "suite",
+        "variant",
+        "stage",
+        "block",
+        "position",
+        "contender",
+        "kind",
+        "io_capacity",
+        "io_capacity_max",
+    )
+    more = ("settled", "settle_seconds", "reset_ratio", "seed", "plan_hash", "version", "revision", "when")
+    found: dict[str, object] = {name: getattr(row, name) for name in (*names, *more)}
+    for name, value in row.conditions.items():
+        if isinstance(value, dict):
+            found |= {f"conditions.{name}.{key}": one for key, one in value.items()}
+        else:
+            found[f"conditions.{name}"] = "; ".join(map(str, value)) if isinstance(value, list) else value
+    return found | row.figures
+
+
+def series_csv(to: IO[str], rows: Sequence[Row]) -> None:
+    table = csv.writer(to, lineterminator="\n")
+    names = ("variant", "stage", "block", "contender", "io_capacity_max_set", "at", "since_counting")
+    table.writerow((*names, *COLUMNS))
+    for row in rows:
+        columns = [row.series.column(name) for name in COLUMNS]
+        head = (row.variant, row.stage, row.block, row.contender, row.io_capacity_max)
+        for index, at in enumerate(row.series.at):
+            since = round(at - row.series.counted_from, 3)
+            table.writerow((*head, at, since, *(column[index] for column in columns)))
+
+
+def trace_series_csv(to: IO[str], trace: Trace) -> None:
+    table = csv.writer(to, lineterminator="\n")
+    table.writerow(("at", "wall", *TRACE_COLUMNS))
+    for index, (at, wall) in enumerate(zip(trace.at, trace.wall, strict=True)):
+        values = (trace.columns[name][index] for name in TRACE_COLUMNS)
+        table.writerow((round(at, 3), round(wall, 3), *values))
+
+
+def trace_events_csv(to: IO[str], trace: Trace) -> None:
+    table = csv.writer(to, lineterminator="\n")
+    table.writerow(("at", "utc", "what", "code", "said"))
+    lines = [(one.at, one.wall, "event", one.code, one.said) for one in (*trace.events, *trace.missed)]
+    lines += [
+        (one.at, one.wall, "decision", one.kind, f"{one.before} → {one.after}: {one.detail}")
+        for one in trace.decisions
+    ]
+    for at, wall, what, code, said in sorted(lines, key=lambda line: line[0]):
+        table.writerow((round(at, 3), clock(wall), what, code, said))
+
 
 Fill = Callable[[IO[str]], Iterable[object] | None]
 
@@ -99,10 +270,10 @@ def _made(sources: Sequence[Path], run: int | None) -> Made:
     return Made(
         page=build(f"Trace of InnoDB at {trace.run.facts.endpoint}", trace, made=day),
         tables={
-            "series": partial(exports.trace_series_csv, trace=trace),
-            "events": partial(exports.trace_events_csv, trace=trace),
+            "series": partial(trace_series_csv, trace=trace),
+            "events": partial(trace_events_csv, trace=trace),
         },
-        summary=exports.trace_summary(trace),
+        summary=trace_summary(trace),
         named=True,
     )
 
@@ -111,10 +282,10 @@ def _of_rows(rows: list[Row], day: str, title: str) -> Made:
     return Made(
         page=build(title, rows, made=day),
         tables={
-            "rows": partial(exports.rows_csv, rows=rows),
-            "series": partial(exports.series_csv, rows=rows),
+            "rows": partial(rows_csv, rows=rows),
+            "series": partial(series_csv, rows=rows),
         },
-        summary=exports.bench_summary(rows),
+        summary=bench_summary(rows),
         named=False,
     )
 

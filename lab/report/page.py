@@ -2,28 +2,105 @@
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from msgspec import Struct
 
-from lab.report import charts, tracefigures
-from lab.report.assets import render
-from lab.report.clock import clock, span
-from lab.report.dots import draw
-from lab.report.figures import CONTROL, COST, STEADINESS, TABLES, THROUGHPUT, Figure, plain
+import api
+from lab.report import charts, figures, words
+from lab.report import trace as traces
+from lab.report.figures import CONTROL, COST, STEADINESS, TABLES, THROUGHPUT, Figure, clock, plain, span
 from lab.report.rows import Row, rows_of
-from lab.report.summary import REFERENCES, Group, groups
-from lab.report.together import KIND
-from lab.report.trace import Trace
+from lab.report.summary import REFERENCES, Group, groups, winner_sentences
+from lab.report.trace import KIND, Trace
 from tuner.version import program_version
+
+HERE = Path(__file__).parent
+UPLOT = Path(api.__file__).parent / "static" / "vendor" / "uplot"
+"""The same files that the daemon's page loads: one version of the library, one record of its sums."""
+
+
+class Assets(Struct, frozen=True):
+    """Texts that go into a page as they are."""
+
+    uplot_version: str
+    uplot_css: Markup
+    uplot_js: Markup
+    page_css: Markup
+    page_js: Markup
+
+
+@functools.cache
+def assets() -> Assets:
+    """Return the texts, read once."""
+    marks = tomllib.loads((UPLOT / "VENDORED.toml").read_text(encoding="utf-8"))
+    return Assets(
+        uplot_version=marks["version"],
+        uplot_css=_own(UPLOT / "uPlot.min.css"),
+        uplot_js=_own(UPLOT / "uPlot.iife.min.js"),
+        page_css=_own(HERE / "page.css"),
+        page_js=_own(HERE / "page.js"),
+    )
+
+
+def render(template: str, payload: object, **values: Any) -> str:  # noqa: ANN401 - whatever the template names
+    """Return a page; every value but the assets and the payload is escaped.
+
+    Args:
+        template: file name.
+        payload: what the charts are drawn from.
+        values: what the template names.
+    """
+    return _environment().get_template(template).render(assets=assets(), payload=embedded(payload), **values)
+
+
+def embedded(payload: object) -> Markup:
+    """Return JSON that no reader of HTML can mistake for an end of the script or for a comment."""
+    text = msgspec.json.encode(payload).decode()
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704 - the signs that mean something in HTML are gone
+
+
+@functools.cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "written": figures.written,
+        "mean_said": words.mean_said,
+        "ratio_said": words.ratio_said,
+        "conditions_said": words.conditions_said,
+        "conditions_short": words.conditions_short,
+        "verdict_sentences": words.verdict_sentences,
+        "heading": words.heading,
+        "winner_sentences": winner_sentences,
+        "lacking": lambda group: [*words.lacking(group), *words.idle_said(group, only_busy=True)],
+        "clock": clock,
+    }
+    return made
+
+
+def _own(path: Path) -> Markup:
+    return Markup(path.read_text(encoding="utf-8"))  # noqa: S704 - a file of this package
+
 
 MOST_LINES = 400
 """Of a table of decisions, holds or events."""
 
 HEADLINE = ("commits_p1", "latency_p99", "sync_pages", "stall_seconds", "device_writes_per_commit")
-DRAWN = ("commits_mean", "commits_p1", "latency_p99", "device_writes_per_commit", "pages_per_commit")
 SEARCHED = (
     "commits_p1",
     "age_ratio_mean",
@@ -45,19 +122,26 @@ class Newest(Struct, Generic[T], frozen=True):
     left: int
 
 
-def build(title: str, source: Sequence[object] | Trace, *, made: str = "an unknown day") -> str:
+def build(
+    title: str,
+    source: Sequence[object] | Trace,
+    *,
+    made: str = "an unknown day",
+    notes: Sequence[str] = (),
+) -> str:
     """Return the page.
 
     Args:
         title: its title.
         source: rows of a bench, as ``lab.report.rows`` reads them or as they stand in the file, or a trace.
         made: when, in words.
+        notes: what a reader of a trace has to know besides.
 
     Raises:
         ReportError: one of the rows is none.
     """
     if isinstance(source, Trace):
-        return _trace_page(title, source, made)
+        return _trace_page(title, source, made, notes)
     rows = [one for one in source if isinstance(one, Row)]
     return _bench_page(title, rows if len(rows) == len(source) else rows_of(source), made)
 
@@ -82,7 +166,6 @@ def _bench_page(title: str, rows: Sequence[Row], made: str) -> str:
         references=[_references(group) for group in found],
         headline=[group.known(_named(HEADLINE)) for group in found],
         tables=TABLES,
-        drawings=[[drawn for one in _named(DRAWN) if (drawn := draw(group, one))] for group in found],
         charted=[[table for row in group.rows if (table := charts.row_table(row))] for group in found],
         events=[_events(group) for group in found],
         search_figures=_named(SEARCHED),
@@ -127,20 +210,20 @@ CHARTS = (
 )
 
 
-def _trace_page(title: str, trace: Trace, made: str) -> str:
-    tables = tracefigures.tables(trace)
+def _trace_page(title: str, trace: Trace, made: str, notes: Sequence[str]) -> str:
+    tables = traces.tables(trace)
     facts, settings = trace.run.facts, trace.run.settings
     return render(
         "trace.html",
-        {"trace": tracefigures.payload(trace)},
+        {"trace": traces.payload(trace)},
         title=title,
         version=program_version(),
         made=made,
         facts=facts,
         span=f"{clock(trace.wall[0])} to {clock(trace.wall[-1])}",
         mode=_mode(trace),
-        know=tracefigures.know_first(trace),
-        figures=tracefigures.figures(trace),
+        know=[*notes, *traces.know_first(trace)],
+        figures=traces.figures(trace),
         charts=[(key, name, said, tables[key]) for key, name, said in CHARTS if key in tables],
         marked=bool(trace.decisions or trace.holds),
         decisions=_newest(trace.decisions),

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.bench import ledger
+from lab.experiment import store
 
 SCHEMA = 1
 FILE_NAME = "rows.jsonl"
@@ -126,7 +126,7 @@ def read_rows(path: Path) -> list[Row]:
         ReportError: it cannot be read, or is something else.
     """
     try:
-        found = ledger.numbered_rows(path)
+        found = store.numbered_rows(path)
     except OSError as error:
         raise ReportError(f"{path}: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:

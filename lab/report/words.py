@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab.bench.settling import RESET_RATIO
-from lab.bench.statistics import Bounds
+from lab.experiment.plan import RESET_RATIO
 from lab.report.figures import UNKNOWN, bytes_said, plain
-from lab.report.summary import Group, Outcome, Verdict
+from lab.report.summary import Group, Outcome, Verdict, winner_sentences
+from lab.statistics import Bounds
 
 _BYTES = frozenset({"redo_capacity", "buffer_pool", "write_bytes", "read_bytes"})
 _DISK = {
@@ -241,3 +241,39 @@ def lacking(group: Group) -> list[str]:
         if (missing := wanted - one.blocks.keys())
     ]
     return found
+
+
+COLUMNS = (
+    ("commits/s", "commits_mean", "{:.0f}"),
+    ("p1", "commits_p1", "{:.0f}"),
+    ("p99 ms", "latency_p99", "{:.1f}"),
+    ("sync pages", "sync_pages", "{:.0f}"),
+    ("stalls s", "stall_seconds", "{:.0f}"),
+    ("age ratio", "age_ratio_mean", "{:.2f}"),
+    ("writes/commit", "device_writes_per_commit", "{:.2f}"),
+)
+_MILLI = {"latency_p99"}
+
+
+def comparison(found: Sequence[Group]) -> list[str]:
+    """Return the comparison in lines for a terminal."""
+    lines: list[str] = []
+    for group in found:
+        if not group.contenders:
+            continue  # a search that is not finished has nothing to compare yet
+        width = max(len(one.name) for one in group.contenders)
+        lines += ["", heading(group)]
+        lines.append(" " * width + "".join(f"{title:>15}" for title, _, _ in COLUMNS))
+        for one in group.contenders:
+            lines.append(one.name.ljust(width) + "".join(_cells(one.figures)))
+        lines += ["", *verdict_sentences(group), *winner_sentences(group.search, group.rows), *lacking(group)]
+    return [*lines, ""]
+
+
+def _cells(figures: dict[str, float | None]) -> list[str]:
+    cells: list[str] = []
+    for _, name, form in COLUMNS:
+        value = figures.get(name)
+        text = "-" if value is None else form.format(value * 1000.0 if name in _MILLI else value)
+        cells.append(f"{text:>15}")
+    return cells

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from array import array
 from typing import TYPE_CHECKING
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.bench.statistics import percentile
 from lab.plant.latency import Latencies
-from tuner.core.recovery import Recovery
-from tuner.core.window import list_flushed
+from lab.statistics import percentile
+from tuner.core.estimate.recovery import Recovery
+from tuner.core.estimate.window import list_flushed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tuner.records import Sample
 
 SETTLED_WITHIN = 0.03
@@ -26,18 +23,12 @@ SETTLED_WITHIN = 0.03
 SETTLED_OVER = 30
 """Seconds over which the age ratio is averaged for that."""
 
-SETTLED_BANDS = tuple(round(SETTLED_WITHIN + 0.005 * step, 3) for step in range(15))
-"""Such distances at which a claim may have to look, where the load itself moves the age: 0.03 to 0.1."""
-
-DAY = 86_400
-
 
 DIGITS = {
     "throughput_mean": 1,
     "throughput_p1": 1,
     "age_ratio_mean": 4,
     "age_ratio_max": 4,
-    "age_ratio_wander": 4,
     "checkpoint_age_max": 4,
     "stall_seconds": 3,
     "pages_per_commit": 4,
@@ -59,7 +50,6 @@ class Outcome(Struct, frozen=True):
         throughput_p1: first percentile of the commits in one second.
         age_ratio_mean: modified age over flush limit.
         age_ratio_max: the highest of these.
-        age_ratio_wander: how far their 30-second mean was from their mean at most.
         checkpoint_age_max: highest checkpoint age as a share of the redo capacity.
         recovery_seconds_max: longest crash recovery predicted, by the daemon's prior.
         pages_dirty_max: most dirty pages.
@@ -76,7 +66,6 @@ class Outcome(Struct, frozen=True):
     throughput_p1: float
     age_ratio_mean: float
     age_ratio_max: float
-    age_ratio_wander: float
     checkpoint_age_max: float
     recovery_seconds_max: float
     pages_dirty_max: int
@@ -124,26 +113,6 @@ class Trace:
         """Return the seconds from the first reading to the last."""
         return self._moment[-1] - self._moment[0] if self._moment else 0.0
 
-    @property
-    def age_ratio_first(self) -> float:
-        """Return the age ratio of the first reading."""
-        return self._age_ratio[0]
-
-    def redo_rate_settled(self) -> float:
-        """Return the redo bytes/s over the last third of the run; 0 with fewer than two readings there."""
-        first = len(self) - len(self) // 3
-        if len(self) - first < 2:  # noqa: PLR2004 - two make a difference
-            return 0.0
-        return (self._lsn[-1] - self._lsn[first]) / (self._moment[-1] - self._moment[first])
-
-    def days(self) -> tuple[float, ...]:
-        """Return the mean commits/s of each whole day, where every second has a reading."""
-        marks = range(0, len(self), DAY)
-        return tuple(
-            (self._commits[end] - self._commits[begin]) / (self._moment[end] - self._moment[begin])
-            for begin, end in itertools.pairwise(marks)
-        )
-
     def add(self, sample: Sample, stalled: float, latencies: Latencies | None = None) -> None:
         """Note one reading.
 
@@ -190,7 +159,6 @@ class Trace:
             throughput_p1=percentile(rates, 1),
             age_ratio_mean=statistics.fmean(ratios),
             age_ratio_max=max(ratios),
-            age_ratio_wander=_wander(ratios),
             checkpoint_age_max=max(self._checkpoint[first + 1 :]),
             recovery_seconds_max=max(self._recovery[first + 1 :]),
             pages_dirty_max=max(self._dirty[first + 1 :]),
@@ -250,15 +218,3 @@ class Trace:
             if end > SETTLED_OVER:
                 window += ratios[end - SETTLED_OVER - 1] - ratios[end - 1]
         return None if settled is None else self._moment[settled] - self._moment[0]
-
-
-def _wander(ratios: Sequence[float]) -> float:
-    """Return how far the 30-second mean of readings a second apart is from the mean of all at most."""
-    mean = statistics.fmean(ratios)
-    span = min(SETTLED_OVER, len(ratios))
-    window = sum(ratios[:span])
-    farthest = abs(window / span - mean)
-    for end in range(span, len(ratios)):
-        window += ratios[end] - ratios[end - span]
-        farthest = max(farthest, abs(window / span - mean))
-    return farthest

@@ -1,40 +1,234 @@
-"""Which real server can be had here, and why not the others."""
+"""Which server is taken: what can be had here, what a person names, and what crashed runs left behind."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import shutil
+import stat
 import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lab.servers.flavour import Flavour
-from lab.servers.installation import Installation
-from lab.servers.judge import IMAGES, asked_version, image_product, image_version
-from lab.servers.local import LocalServer
-from lab.servers.version import Version
+from lab.servers.base import LabServer, LabServerError, ServerSpec
+from lab.servers.disk import hierarchy
+from lab.servers.existing import SHAPE, Ask, DsnServer, parse_dsn
+from lab.servers.flavour import IMAGES, Flavour, Version, asked_version, image_product, image_version
+from lab.servers.local import Installation, LocalServer
+from lab.servers.owner import bases, remove_directories, remove_groups
 
 if TYPE_CHECKING:
-    from lab.servers.base import LabServer, ServerSpec
+    import docker
+    from docker.models.images import Image
 
+
+WAYS = (
+    "name an image with its version (mysql:9.7, mysql:8.4, mariadb:11.8, percona/percona-server:8.0), the"
+    f" path of a mysqld or mariadbd, or a server of your own ({SHAPE.removeprefix('write ')})"
+)
+VERSION_SECONDS = 60.0
+_IMAGE = re.compile(r"[a-z0-9][a-z0-9._/-]*(:[0-9]+/[a-z0-9._/-]+)?(:[\w.-]+|@sha256:[0-9a-f]{64})")
+_NAMES = ("mysqld", "mysqld-debug", "mariadbd")
 Family = Literal["mysql", "mariadb"]
 """Percona Server is one of the first."""
 
-_PROGRAMS = ("mysqld", "mariadbd")
 _SYSTEM_PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/mysql/bin", "/usr/libexec")
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Something that was looked at and not taken, with the reason."""
+def remove_leftovers() -> tuple[str, ...]:
+    """Remove containers, volumes, directories and control groups whose run is gone; return what went.
 
-    what: str
-    why: str
+    Each kind of server removes its own kind's before it starts; a bench calls this before all of them, as it
+    may start no server, or one of another kind. What a bench left on a server of the user's own is put right
+    by the next bench there.
+    """
+    counts = {
+        "directory": sum(remove_directories(base) for base in set(bases())),
+        "control group": remove_groups(hierarchy()),
+        "container or volume": _containers(),
+    }
+    return tuple(f"removed {count} × {what} of crashed runs" for what, count in counts.items() if count)
 
-    def __str__(self) -> str:
-        """Return both as one line."""
-        return f"{self.what}: {self.why}"
+
+def _containers() -> int:
+    try:
+        import docker  # noqa: PLC0415 - the extra lab may be missing
+        from docker.errors import DockerException  # noqa: PLC0415 - the same
+
+        from lab.servers.container import remove_containers  # noqa: PLC0415 - the same
+    except ImportError:
+        return 0
+    with contextlib.suppress(DockerException):
+        client = docker.from_env(timeout=10)
+        with contextlib.closing(client):
+            return remove_containers(client)
+    return 0
+
+
+class Kind(Enum):
+    """What a word names."""
+
+    IMAGE = "image"
+    PROGRAM = "mysqld"
+    OWN = "a server of the user's own"
+
+
+def server_named(
+    words: str,
+    spec: ServerSpec | None = None,
+    *,
+    confirmed: bool = False,
+    confirm_with: str = "--yes",
+    pull: bool = True,
+    environ: Mapping[str, str] = os.environ,
+    defaults_file: str | None = None,
+    ask: Ask | None = None,
+    say: Callable[[str], None] = print,
+) -> LabServer:
+    """Return the server that a person's words name, not started yet.
+
+    Args:
+        words: ``mysql:8.4`` or another image, the path or name of a mysqld, a DSN, or the path of a socket.
+        spec: how a throw-away server is started; a server of the user's own has its spec read from it.
+        confirmed: the user has confirmed that a server of his own is written to.
+        confirm_with: how he does that, for the message.
+        pull: fetch an image that is not here.
+        environ: the environment, for passwords.
+        defaults_file: MySQL option file, for a server of the user's own.
+        ask: asks for a password that is nowhere else.
+        say: told what takes long, and what is put back.
+
+    Raises:
+        LabServerError: the words name nothing that can be had; it says what would be right.
+    """
+    what = kind_of(words)
+    if what is Kind.OWN:
+        endpoint = parse_dsn(
+            words, environ=environ, defaults_file=defaults_file, ask=ask if confirmed else None
+        )
+        return DsnServer(endpoint, confirmed=confirmed, confirm_with=confirm_with, say=say)
+    if what is Kind.PROGRAM:
+        path, version = _program(words)
+        return LocalServer(path, spec, version.flavour)
+    return _container(words, spec, pull=pull, say=say)
+
+
+def kind_of(words: str) -> Kind:
+    """Return what words name; a file is looked at, nothing else.
+
+    Raises:
+        LabServerError: nothing that could be a server.
+    """
+    if "://" in words:
+        if words.startswith("mysql://"):
+            return Kind.OWN
+        raise LabServerError(f"{words.split('://', 1)[0]}:// is no server of ours; {WAYS}")
+    if words in _NAMES:
+        return Kind.PROGRAM
+    if words.startswith(("/", ".", "~")):  # no image does
+        return _kind_of_path(words)
+    if _IMAGE.fullmatch(words):
+        return Kind.IMAGE
+    hint = ""
+    if re.fullmatch(r"\d+\.\d+(\.\d+)?", words):
+        hint = f"; did you mean mysql:{words}?"
+    elif re.fullmatch(r"[a-z0-9][a-z0-9._/-]*", words):
+        hint = f"; an image needs its version, such as {words}:9.7"
+    raise LabServerError(f"{words!r} names no server{hint}; {WAYS}")
+
+
+def _kind_of_path(words: str) -> Kind:
+    path = Path(words).expanduser()
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise LabServerError(f"{words}: {(error.strerror or str(error)).lower()}; {WAYS}") from error
+    if stat.S_ISSOCK(mode):
+        return Kind.OWN
+    if stat.S_ISDIR(mode):
+        raise LabServerError(f"{words}: a directory; name the mysqld in it")
+    if not os.access(path, os.X_OK):
+        raise LabServerError(f"{words}: neither a program that can be run nor a socket; {WAYS}")
+    return Kind.PROGRAM
+
+
+def _program(words: str) -> tuple[str, Version]:
+    """Return the path of a mysqld that can be taken, and what it is."""
+    path = shutil.which(str(Path(words).expanduser()))
+    if path is None:
+        raise LabServerError(f"{words}: not on PATH; say where it is, such as /usr/sbin/{words}")
+    try:
+        version = asked_version(Installation(path).version(VERSION_SECONDS))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabServerError(f"{path} does not run: {error}") from error
+    if isinstance(version, str):
+        raise LabServerError(f"{path}: {version}")
+    return path, version
+
+
+def _container(image: str, spec: ServerSpec | None, *, pull: bool, say: Callable[[str], None]) -> LabServer:
+    try:
+        import docker  # noqa: PLC0415 - the extra lab may be missing
+        from docker.errors import DockerException  # noqa: PLC0415 - the same
+
+        from lab.servers.container import ContainerServer  # noqa: PLC0415 - the same
+    except ImportError as error:
+        raise LabServerError(
+            f"{image}: containers need Docker's Python SDK: pip install 'innobrim[lab]'"
+        ) from error
+    known = image_version(image)
+    if known is not None and known.refusal is not None:
+        raise LabServerError(f"{image}: {known.refusal}; {WAYS}")
+    try:
+        client = docker.from_env(timeout=60)
+    except DockerException as error:
+        raise LabServerError(f"{image}: no Docker daemon answers: {error}") from error
+    try:
+        found = _fetched(client, image, pull=pull, say=say)
+        environment = (found.attrs.get("Config") or {}).get("Env") or []
+        version = image_version(image, environment) or asked_version(_asked_in(client, image))
+    except (DockerException, OSError) as error:
+        raise LabServerError(f"{image}: {error}") from error
+    finally:
+        client.close()
+    refusal = version if isinstance(version, str) else version.refusal
+    if isinstance(version, str) or refusal is not None:
+        raise LabServerError(f"{image}: {refusal}; {WAYS}")
+    return ContainerServer(image, spec, version.flavour)
+
+
+def _fetched(client: docker.DockerClient, image: str, *, pull: bool, say: Callable[[str], None]) -> Image:
+    from docker.errors import DockerException, ImageNotFound, NotFound  # noqa: PLC0415 - the extra lab may be missing
+
+    try:
+        return client.images.get(image)
+    except ImageNotFound:
+        here = ", ".join(sorted(tag for one in client.images.list() for tag in one.tags)) or "none"
+    if not pull:
+        raise LabServerError(f"{image}: no such image here; here are {here}")
+    say(f"fetching the image {image}")
+    try:
+        return client.images.pull(image)
+    except NotFound as error:
+        raise LabServerError(f"{image}: no registry has it ({error.explanation}); here are {here}") from error
+    except DockerException as error:
+        why = getattr(error, "explanation", None) or error
+        raise LabServerError(f"{image}: cannot be fetched ({why}); here are {here}") from error
+
+
+def _asked_in(client: docker.DockerClient, image: str) -> str:
+    from lab.servers.container import run_once  # noqa: PLC0415 - the extra lab may be missing
+
+    either = "exec $(command -v mysqld || command -v mariadbd) --version"
+    return run_once(client, image, ["sh", "-c", either]).decode(errors="replace")
+
+
+Found = tuple[str, Version]
+"""An image or the path of a mysqld that can be taken, and what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +239,14 @@ class Choice:
         kind: ``container``, ``local``, or ``none`` when no real server with a load can be had.
         name: image, or path of mysqld; empty for ``none``.
         why: one line for a person.
-        refusals: everything else that was looked at.
+        refusals: what else was looked at, each with why it is not taken.
         flavour: how it is started, filled and ended.
     """
 
     kind: str
     name: str
     why: str
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[str, ...] = ()
     flavour: Flavour = Flavour.MYSQL
 
     def server(self, spec: ServerSpec | None = None) -> LabServer:
@@ -71,36 +265,24 @@ class Choice:
         raise ValueError(f"no real server can be had: {self.why}")
 
 
-def choose(*, pull: bool = False, family: Family | None = None) -> Choice:
+def choose(*, family: Family | None = None) -> Choice:
     """Return the best real server that can be had without installing anything, MySQL before MariaDB.
 
     Args:
-        pull: fetch an official image when a Docker daemon answers and no image is there.
         family: take no other.
     """
-    refusals: list[Refusal] = []
+    refusals: list[str] = []
     if shutil.which("sysbench") is None:
-        refusals.append(
-            Refusal("sysbench", "not on PATH, so a real server would stand idle; install the package")
-        )
+        refusals.append("sysbench: not on PATH, so a real server would stand idle; install the package")
         return Choice("none", "", "no load driver", tuple(refusals))
-    image = _image(refusals, pull=pull, family=family)
-    if image is not None:
-        why = f"a Docker daemon answers and has the image {image.name}"
-        return Choice("container", image.name, why, tuple(refusals), image.version.flavour)
-    program = _local(refusals, family)
-    if program is not None:
-        why = f"{program.name} is {program.version}"
-        return Choice("local", program.name, why, tuple(refusals), program.version.flavour)
+    if (image := _image(refusals, family)) is not None:
+        name, version = image
+        why = f"a Docker daemon answers and has the image {name}"
+        return Choice("container", name, why, tuple(refusals), version.flavour)
+    if (program := _local(refusals, family)) is not None:
+        name, version = program
+        return Choice("local", name, f"{name} is {version}", tuple(refusals), version.flavour)
     return Choice("none", "", "neither a usable image nor a usable mysqld", tuple(refusals))
-
-
-@dataclass(frozen=True, slots=True)
-class Usable:
-    """An image or a mysqld that can be taken."""
-
-    name: str
-    version: Version
 
 
 def of_family(version: Version, family: Family | None) -> bool:
@@ -108,110 +290,70 @@ def of_family(version: Version, family: Family | None) -> bool:
     return family is None or (family == "mariadb") == (version.flavour is Flavour.MARIADB)
 
 
-def _image(refusals: list[Refusal], *, pull: bool, family: Family | None) -> Usable | None:
+def _image(refusals: list[str], family: Family | None) -> Found | None:
     """Return the best usable image that the Docker daemon has."""
     try:
         import docker  # noqa: PLC0415 - the extra lab may be missing
         from docker.errors import DockerException  # noqa: PLC0415 - the same
     except ImportError:
-        refusals.append(Refusal("Docker", "its Python SDK is not installed: pip install 'innobrim[lab]'"))
+        refusals.append("Docker: its Python SDK is not installed: pip install 'innobrim[lab]'")
         return None
     try:
         with contextlib.closing(docker.from_env(timeout=10)) as client:
-            return _best(client, client.images.list(), refusals, pull=pull, family=family)
+            return best(client.images.list(), refusals, family)
     except DockerException as error:
         hint = "; add yourself to its group" if "Permission denied" in str(error) else ""
-        refusals.append(Refusal("Docker", f"no daemon answers ({_short(error)}){hint}"))
+        said = str(error).replace("\n", " ")[-120:]
+        refusals.append(f"Docker: no daemon answers ({said}){hint}")
         return None
 
 
-def _best(
-    client: Any,  # noqa: ANN401 - the SDK may be missing
-    images: list[Any],
-    refusals: list[Refusal],
-    *,
-    pull: bool,
-    family: Family | None,
-) -> Usable | None:
-    """Return the best usable image of those that are here, else one that can be fetched."""
-    usable: list[Usable] = []
+def best(images: list[Any], refusals: list[str], family: Family | None) -> Found | None:
+    """Return the best usable image: those taken unasked first, MariaDB after all others; None without one.
+
+    Args:
+        images: the Docker daemon's.
+        refusals: where is said why another database's image is not taken.
+        family: take no other.
+    """
+    usable: list[Found] = []
     for image in images:
         environment = (image.attrs.get("Config") or {}).get("Env") or []
         for tag in image.tags:
-            found = _judged(tag, environment)
-            if isinstance(found, Refusal):
-                refusals.append(found)
-            elif found is not None and of_family(found.version, family):
-                usable.append(found)
-    if usable:
-        return min(usable, key=_preference)
-    if pull:
-        return _pulled(client, refusals, family)
-    refusals.append(Refusal("Docker", "its daemon answers but has none of the images " + ", ".join(IMAGES)))
-    return None
+            version = image_version(tag, environment)
+            if version is None:
+                if image_product(tag) is not None:
+                    refusals.append(f"image {tag}: only running it tells its version; take it by its name")
+            elif version.refusal is not None:
+                refusals.append(f"image {tag}: {version.refusal}")
+            elif of_family(version, family):
+                usable.append((tag, version))
+    if not usable:
+        refusals.append(f"Docker: its daemon answers but has none of the images {', '.join(IMAGES)}")
+        return None
+    places = {name: place for place, name in enumerate(IMAGES)}
+    return min(usable, key=lambda one: (one[1].flavour is Flavour.MARIADB, places.get(one[0], len(IMAGES))))
 
 
-def _judged(tag: str, environment: list[str]) -> Usable | Refusal | None:
-    """Return an image that can be taken, why another database image is not, None for any other one."""
-    version = image_version(tag, environment)
-    if version is None:
-        if image_product(tag) is None:
-            return None
-        return Refusal(f"image {tag}", "only running it tells its version; take it by its name")
-    if version.refusal is not None:
-        return Refusal(f"image {tag}", version.refusal)
-    return Usable(tag, version)
-
-
-def _preference(one: Usable) -> tuple[bool, int]:
-    """Return the place of an image: those taken unasked first, and MariaDB after all others."""
-    place = IMAGES.index(one.name) if one.name in IMAGES else len(IMAGES)
-    return one.version.flavour is Flavour.MARIADB, place
-
-
-def _pulled(client: Any, refusals: list[Refusal], family: Family | None) -> Usable | None:  # noqa: ANN401 - the SDK may be missing
-    """Fetch the best official image that can be had."""
-    from docker.errors import DockerException  # noqa: PLC0415 - the extra lab may be missing
-
-    for name in IMAGES:
-        if "/" in name or not name.startswith(family or ""):
-            continue
-        try:
-            image = client.images.pull(name)
-        except DockerException as error:
-            refusals.append(Refusal(f"image {name}", f"cannot be pulled ({_short(error)})"))
-            continue
-        found = _judged(name, (image.attrs.get("Config") or {}).get("Env") or [])
-        if isinstance(found, Usable):
-            return found
-        if found is not None:
-            refusals.append(found)
-    return None
-
-
-def _local(refusals: list[Refusal], family: Family | None) -> Usable | None:
+def _local(refusals: list[str], family: Family | None) -> Found | None:
     """Return the first usable mysqld on this machine."""
     seen: set[Path] = set()
-    for name in _PROGRAMS:
-        found = shutil.which(name) or next(
-            (f"{path}/{name}" for path in _SYSTEM_PATHS if Path(path, name).exists()), None
-        )
+    for name in ("mysqld", "mariadbd"):
+        places = (f"{path}/{name}" for path in _SYSTEM_PATHS if Path(path, name).exists())
+        found = shutil.which(name) or next(places, None)
         if found is None or Path(found).resolve() in seen:
             continue
         seen.add(Path(found).resolve())
         try:
             version = asked_version(Installation(found).version(10.0))
         except (OSError, subprocess.TimeoutExpired) as error:
-            refusals.append(Refusal(found, f"does not run: {error}"))
+            refusals.append(f"{found}: does not run: {error}")
             continue
         if isinstance(version, Version) and of_family(version, family):
-            return Usable(found, version)
-        refusals.append(Refusal(found, f"it is {version}" if isinstance(version, Version) else version))
+            return found, version
+        refusals.append(
+            f"{found}: it is {version}" if isinstance(version, Version) else f"{found}: {version}"
+        )
     if not seen:
-        refusals.append(Refusal("local mysqld", "not on this machine"))
+        refusals.append("local mysqld: not on this machine")
     return None
-
-
-def _short(error: Exception) -> str:
-    """Return the last clause of a chained message, at most 120 characters."""
-    return str(error).replace("\n", " ")[-120:]

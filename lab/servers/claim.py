@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from lab.servers.accounts import SCHEMA
+from lab.servers.flavour import SCHEMA, LabServerError
 from lab.servers.owner import mine, orphaned
-from lab.servers.spec import LabServerError
 from tuner.records import Capacity
 
 MARKER = "innobrim_owner"

@@ -11,20 +11,77 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import docker
-from docker.errors import DockerException, NotFound
+from docker.errors import APIError, ContainerError, DockerException, NotFound
 
-from lab.servers.base import Flavour, LabServerError, ServerSpec, account_statements
-from lab.servers.controlgroup import group_of, write_line
-from lab.servers.disk import block_device
-from lab.servers.dockerhost import LABEL, OWNER, remove_leftovers, run_once
+from lab.servers.base import (
+    Flavour,
+    LabServerError,
+    ServerSpec,
+    ThrottledServer,
+    account_statements,
+    free_port,
+)
+from lab.servers.disk import NoLimitError, Place, Throttle, block_device, group_of, write_line
 from lab.servers.flavour import TRAITS
-from lab.servers.owner import mine, new_directory
-from lab.servers.ports import free_port
-from lab.servers.throttle import NoLimitError, Place, Throttle
-from lab.servers.throttled import ThrottledServer
+from lab.servers.owner import mine, new_directory, orphaned
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
+
+LABEL = "innobrim.lab"
+OWNER = "innobrim.owner"
+RUN_SECONDS = 60.0
+
+
+def remove_containers(client: docker.DockerClient) -> int:
+    """Remove containers and volumes that crashed runs on this host left behind; return how many."""
+    removed = 0
+    for container in client.containers.list(all=True, ignore_removed=True, filters={"label": f"{LABEL}=1"}):
+        if orphaned(container.labels.get(OWNER, "")):
+            with contextlib.suppress(APIError):
+                container.remove(force=True, v=True)
+                removed += 1
+    for volume in client.volumes.list(filters={"label": f"{LABEL}=1"}):
+        if orphaned((volume.attrs or {}).get("Labels", {}).get(OWNER, "")):
+            with contextlib.suppress(APIError):
+                volume.remove()
+                removed += 1
+    return removed
+
+
+def run_once(
+    client: docker.DockerClient, image: str, command: list[str], *, controllers: bool = False
+) -> bytes:
+    """Run one command in a container of its own and return what it wrote; nothing is left of it.
+
+    Args:
+        client: the Docker daemon.
+        image: the container's image.
+        command: program and arguments.
+        controllers: let it write to the control groups of the daemon's machine.
+
+    Raises:
+        DockerException: it could not be run, or failed.
+        OSError: it did not end in time.
+    """
+    container = client.containers.run(
+        image,
+        command[1:],
+        entrypoint=command[:1],
+        labels={LABEL: "1", OWNER: mine()},
+        detach=True,
+        privileged=controllers,
+        volumes={"/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"}} if controllers else {},
+    )
+    try:
+        status = int(container.wait(timeout=RUN_SECONDS)["StatusCode"])
+        said: bytes = container.logs()
+        if status != 0:
+            raise ContainerError(container, status, command, image, said[-500:].decode(errors="replace"))
+        return said
+    finally:
+        container.remove(force=True, v=True)  # an official image declares a volume
+
 
 PLAIN_IMAGE = "innobrim/mysql:9.7"
 
@@ -93,7 +150,7 @@ class ContainerServer(ThrottledServer):
             self._container.start()
             self._throttle.again()
             return
-        remove_leftovers(self._client)
+        remove_containers(self._client)
         atexit.register(self.stop)
         labels = {LABEL: "1", OWNER: mine()}
         self.port = free_port()

@@ -1,10 +1,20 @@
-"""What differs between the servers that the lab starts, wherever one runs: in a container or right here."""
+"""The kinds of server that the lab starts, by what they say or are called, and with what each is started."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
+
+from tuner.servers.release import version_of
+
+
+class LabServerError(Exception):
+    """A server that could not be had, or not be used so; the message says what was tried and what it said."""
+
 
 Product = Literal["MySQL", "Percona Server", "MariaDB"]
 
@@ -121,3 +131,253 @@ def product(version: str, comment: str) -> Product:
     if "mariadb" in version.lower() or "mariadb" in comment.lower():
         return "MariaDB"
     return "Percona Server" if "percona" in comment.lower() else "MySQL"
+
+
+OLDEST: dict[Product, tuple[int, ...]] = {"MySQL": (5, 6), "Percona Server": (5, 7), "MariaDB": (10, 5)}
+"""The first version of each that is supported."""
+
+_FIRST_57 = (5, 7)
+_FIRST_CAPACITY = (8, 0, 30)
+_SAID = re.compile(r"Ver (\d+)\.(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A server's maker and version."""
+
+    product: Product
+    numbers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """Return both as people write them."""
+        return f"{self.product} {dotted(self.numbers)}"
+
+    @property
+    def flavour(self) -> Flavour:
+        """How it is started, filled and ended."""
+        if self.product == "MariaDB":
+            return Flavour.MARIADB
+        if self.numbers < _FIRST_57:
+            return Flavour.MYSQL_56
+        return Flavour.MYSQL_57 if self.numbers < _FIRST_CAPACITY else Flavour.MYSQL
+
+    @property
+    def refusal(self) -> str | None:
+        """Why it is not taken, None when it is."""
+        oldest = OLDEST[self.product]
+        if self.numbers >= oldest:
+            return None
+        return f"{self} is not supported: {self.product} {dotted(oldest)} is the oldest that is"
+
+
+def read_version(text: str) -> Version | None:
+    """Return what a line of ``mysqld --version`` or ``mariadbd --version`` says, None when it is neither."""
+    found = _SAID.search(text)
+    if found is None:
+        return None
+    return Version(product(text, text), tuple(int(one) for one in found.groups()))
+
+
+def dotted(numbers: tuple[int, ...]) -> str:
+    """Return a version's numbers as people write them."""
+    return ".".join(map(str, numbers))
+
+
+def version_said(version: object) -> str:
+    """Return a server's ``@@version``, out of which pages are made.
+
+    Raises:
+        LabServerError: it is no version.
+    """
+    try:
+        return version_of(str(version))
+    except ValueError as error:
+        raise LabServerError(f"the server says as its version what is none: {error}") from error
+
+
+IMAGES = (
+    *("innobrim/mysql:9.7", "mysql:9.7", "mysql:8.4", "mysql:8.0"),
+    *("innobrim/mariadb:11.8", "mariadb:11.8", "innobrim/mariadb:10.11", "mariadb:10.11"),
+)
+"""Those that are taken unasked, best first; innobrim's own are made, not fetched."""
+
+_OFFICIAL: dict[str, Product] = {
+    "mysql": "MySQL",
+    "mysql-server": "MySQL",
+    "mariadb": "MariaDB",
+    "percona": "Percona Server",
+    "percona-server": "Percona Server",
+}
+_VARIABLES: dict[str, Product] = {
+    "MYSQL_VERSION": "MySQL",
+    "MARIADB_VERSION": "MariaDB",
+    "PS_VERSION": "Percona Server",
+}
+_NUMBERS = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)+)")
+_AMBIGUOUS = (8, 0)
+"""A tag that both sides of 8.0.30 may have."""
+
+
+def image_product(tag: str) -> Product | None:
+    """Return whose server an image has by its name, None where the name does not tell."""
+    return _OFFICIAL.get(tag.partition("@")[0].rpartition(":")[0].rpartition("/")[2])
+
+
+def image_version(tag: str, environment: list[str] | tuple[str, ...] = ()) -> Version | None:
+    """Return what an image has by its environment, else by its tag; None where only running it tells."""
+    for entry in environment:
+        name, _, value = entry.partition("=")
+        if name in _VARIABLES and (found := _leading_numbers(value)) is not None:
+            return Version(_VARIABLES[name], found)
+    maker, numbers = image_product(tag), _leading_numbers(tag.rpartition(":")[2])
+    if maker is None or numbers is None or numbers == _AMBIGUOUS:
+        return None
+    return Version(maker, numbers)
+
+
+def asked_version(said: str) -> Version | str:
+    """Return what a server said to be there, else why it is refused."""
+    version = read_version(said)
+    if version is None:
+        return f"its version is not understood: {said.strip()!r}"
+    return version.refusal or version
+
+
+def _leading_numbers(text: str) -> tuple[int, ...] | None:
+    found = _NUMBERS.match(text)
+    return None if found is None else tuple(int(one) for one in found[1].split("."))
+
+
+MEBIBYTE = 1024 * 1024
+
+_NAME = re.compile(r"[a-z][a-z0-9_.]*")
+_SIZE = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1024, "M": MEBIBYTE, "G": 1024 * MEBIBYTE, "T": MEBIBYTE * MEBIBYTE}
+_OWN = {
+    "innodb_redo_log_capacity": "redo_capacity",
+    "innodb_buffer_pool_size": "buffer_pool",
+    "innodb_io_capacity": "io_capacity",
+    "innodb_io_capacity_max": "io_capacity_max",
+}
+"""Parameters of mysqld that a spec has as numbers, because others calculate with them."""
+
+_TAKEN = frozenset(
+    [
+        *("datadir", "tmpdir", "socket", "port", "bind_address"),
+        *("pid_file", "init_file", "user", "secure_file_priv"),
+    ]
+)
+"""Parameters that the lab needs for itself."""
+
+
+_FILES = frozenset(["innodb_log_file_size", "innodb_log_files_in_group"])
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """How a throw-away server is started.
+
+    Attributes:
+        redo_capacity: ``innodb_redo_log_capacity``, or what the redo log's files are together, bytes.
+        buffer_pool: ``innodb_buffer_pool_size``, bytes.
+        io_capacity: C at start, pages/s.
+        io_capacity_max: M at start, pages/s.
+        monitors: turn on the InnoDB counters that the loop needs.
+        extra: further mysqld arguments; they win over ours.
+    """
+
+    redo_capacity: int = 100 * MEBIBYTE
+    buffer_pool: int = 2048 * MEBIBYTE
+    io_capacity: int = 10_000
+    io_capacity_max: int = 20_000
+    monitors: bool = True
+    extra: tuple[str, ...] = ()
+
+    def arguments(self, flavour: Flavour = Flavour.MYSQL) -> list[str]:
+        """Return the mysqld arguments, without paths and addresses."""
+        arguments = [
+            *TRAITS[flavour].switches,
+            "--innodb-flush-method=O_DIRECT",
+            *redo_arguments(flavour, self.redo_capacity),
+            f"--innodb-buffer-pool-size={self.buffer_pool}",
+            f"--innodb-io-capacity={self.io_capacity}",
+            f"--innodb-io-capacity-max={self.io_capacity_max}",
+        ]
+        if self.monitors:
+            arguments.append("--innodb-monitor-enable=module_log,module_buffer")
+        return [*arguments, *self.extra]
+
+    def with_parameters(self, parameters: Mapping[str, str]) -> ServerSpec:
+        """Return this spec with mysqld's parameters by name, such as ``innodb_flush_method``; they win.
+
+        Args:
+            parameters: name, with dashes or underscores, to value; "" for one without a value.
+
+        Raises:
+            LabServerError: a name that is none, that the lab needs for itself, or a size that is none.
+        """
+        spec = self
+        for given, value in parameters.items():
+            name = given.strip().removeprefix("--").replace("-", "_").lower()
+            if _NAME.fullmatch(name) is None:
+                raise LabServerError(
+                    f"server parameter {given!r}: no name of one; write it as innodb_flush_method=fsync"
+                )
+            if name in _TAKEN:
+                raise LabServerError(f"server parameter {name}: the lab sets it by itself; leave it out")
+            if name in _FILES:
+                raise LabServerError(
+                    f"server parameter {name}: the lab works it out where the server has it; give the size of"
+                    " the whole redo log as innodb_redo_log_capacity"
+                )
+            if name in _OWN:
+                spec = _with_size(spec, name, value)
+            else:
+                argument = "--" + name.replace("_", "-") + (f"={value}" if value else "")
+                spec = replace(spec, extra=(*spec.extra, argument))
+        return spec
+
+
+def _with_size(spec: ServerSpec, name: str, value: str) -> ServerSpec:
+    found = _SIZE.fullmatch(value.strip())
+    if found is None:
+        raise LabServerError(f"server parameter {name}={value}: must be a whole number, such as 512M")
+    size = int(found[1]) * _UNITS[found[2].upper()]
+    changed: dict[str, int] = {_OWN[name]: size}
+    return replace(spec, **changed)  # type: ignore[arg-type] # the four of _OWN are all numbers
+
+
+SCHEMA = "innobrim_lab"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A login; for a throw-away server the password is drawn anew every time."""
+
+    user: str
+    password: str = field(default_factory=lambda: secrets.token_hex(12), repr=False)
+
+
+def account_statements(admin: Account, daemon: Account, flavour: Flavour = Flavour.MYSQL) -> str:
+    """Return the statements, one a line, that create both accounts and the load's schema.
+
+    They can be run again. A server that makes its data directory reads no grants before it is told to.
+    """
+    traits = TRAITS[flavour]
+    lines = ["FLUSH PRIVILEGES;"] if flavour in (Flavour.MYSQL_56, Flavour.MARIADB) else []
+    lines.append(f"CREATE DATABASE IF NOT EXISTS {SCHEMA};")
+    if not traits.create_user:
+        lines += ["DELETE FROM mysql.user WHERE user = '';", "FLUSH PRIVILEGES;"]  # they hide ours
+    for account, privileges, option in (
+        (admin, "ALL", " WITH GRANT OPTION"),
+        (daemon, traits.privileges, ""),
+    ):
+        for host in ("%", "localhost"):
+            login, secret = f"'{account.user}'@'{host}'", f" IDENTIFIED BY '{account.password}'"
+            if traits.create_user:
+                lines.append(f"CREATE USER IF NOT EXISTS {login}{secret};")
+                secret = ""
+            lines.append(f"GRANT {privileges} ON *.* TO {login}{secret}{option};")
+            if account is daemon:
+                lines.append(f"GRANT SELECT ON performance_schema.* TO {login};")
+    return "\n".join(lines) + "\n"

@@ -10,12 +10,17 @@ import signal
 import subprocess
 from pathlib import Path
 
-from lab.servers.base import Flavour, LabServerError, ServerSpec, account_statements
-from lab.servers.controlgroup import CGROUPS, group_of, hierarchy
-from lab.servers.disk import block_device
+from lab.servers.base import (
+    Flavour,
+    LabServerError,
+    ServerSpec,
+    ThrottledServer,
+    account_statements,
+    free_port,
+    write_private,
+)
+from lab.servers.disk import CGROUPS, NoLimitError, Place, Throttle, block_device, group_of, hierarchy
 from lab.servers.flavour import TRAITS
-from lab.servers.installation import Installation
-from lab.servers.optionfile import write_private
 from lab.servers.owner import (
     bases,
     ending_with_parent,
@@ -24,9 +29,54 @@ from lab.servers.owner import (
     new_group,
     remove_groups,
 )
-from lab.servers.ports import free_port
-from lab.servers.throttle import NoLimitError, Place, Throttle
-from lab.servers.throttled import ThrottledServer
+
+_MESSAGES = "english/errmsg.sys"
+
+
+class Installation:
+    """The folder that a mysqld lies in."""
+
+    def __init__(self, program: str) -> None:
+        """Look at nothing yet; ``program`` is mysqld's name or path."""
+        self._program = program
+
+    def environment(self) -> dict[str, str]:
+        """Return our environment, with libraries beside mysqld to be found before the system's."""
+        folder = self._folder()
+        if folder is None or not any(folder.glob("lib*.so*")):
+            return dict(os.environ)
+        paths = [str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        return {**os.environ, "LD_LIBRARY_PATH": ":".join(paths)}
+
+    def arguments(self) -> list[str]:
+        """Return where its messages are, if beside it or in a folder beside its folder; else it knows."""
+        folder = self._folder()
+        if folder is not None:
+            for share in (folder / "share", folder.parent / "share"):
+                if (share / _MESSAGES).is_file():
+                    return [f"--lc-messages-dir={share}"]
+        return []
+
+    def version(self, seconds: float) -> str:
+        """Return what ``--version`` says.
+
+        Raises:
+            OSError: it cannot be run.
+            TimeoutExpired: it does not answer within so many seconds.
+        """
+        done = subprocess.run(
+            [self._program, "--version"],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        return done.stdout or done.stderr
+
+    def _folder(self) -> Path | None:
+        found = shutil.which(self._program)
+        return None if found is None else Path(found).resolve().parent
 
 
 def _base_directory() -> Path:

@@ -1,17 +1,147 @@
-"""What a load has reported so far: filled by the thread that reads sysbench, asked by any other."""
+"""What a load reports: its lines of sysbench, second by second, and the latencies counted in them."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lab.servers.base import LabServerError
-from lab.workloads.histogram import Histogram, merged
-from lab.workloads.parse import Report, Second, parse_buckets, parse_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+
+WHOLE = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many transactions took how long.
+
+    sysbench counts in 1024 steps of equal ratio between 1 µs and 100 s, so every latency is right within
+    1 %, and one above 100 s counts as 100 s (``sb_histogram_update`` in its ``src/sb_histogram.c``).
+
+    Attributes:
+        counts: transactions by latency, seconds.
+    """
+
+    counts: Mapping[float, int]
+
+    @property
+    def transactions(self) -> int:
+        """How many were counted."""
+        return sum(self.counts.values())
+
+    def percentile(self, percent: float) -> float:
+        """Return the least latency that so many percent of the transactions did not exceed, seconds.
+
+        The nearest-rank definition: no interpolation, so it is always a latency that occurred.
+
+        Raises:
+            ValueError: nothing was counted, or ``percent`` is not above 0 and at most 100.
+        """
+        if not 0.0 < percent <= WHOLE:
+            raise ValueError(f"percentile {percent} is out of range: above 0 and at most 100")
+        rank = max(1, math.ceil(self.transactions * percent / WHOLE - 1e-9))
+        seen = 0
+        for latency in sorted(self.counts):
+            seen += self.counts[latency]
+            if seen >= rank:
+                return latency
+        raise ValueError("a histogram without transactions has no percentiles")
+
+
+def merged(histograms: Iterable[Histogram]) -> Histogram:
+    """Return one histogram of the transactions of all of them."""
+    total: Counter[float] = Counter()
+    for one in histograms:
+        total.update(one.counts)
+    return Histogram(dict(total))
+
+
+MARK = "@second "
+STARTED = "Threads started!"
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """One reported second of the load.
+
+    Attributes:
+        monotonic: when its report arrived, seconds.
+        commits: transactions per second.
+        latency: 99th percentile of the transactions that ended in it, seconds; None when none did. Of an open
+            load it holds the wait for a free connection too.
+        errors: errors per second that the load went on after (deadlocks, lock waits).
+        queue: transactions of an open load that waited for a free connection at its end.
+    """
+
+    monotonic: float
+    commits: float
+    latency: float | None
+    errors: float
+    queue: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report line.
+
+    Attributes:
+        second: the second that it describes.
+        elapsed: seconds since the threads started.
+        buckets: its latencies, still as text: there are many seconds, and few are asked for.
+        reads: those of its reads, as text; None for a load that does not tell them apart.
+    """
+
+    second: Second
+    elapsed: float
+    buckets: str
+    reads: str | None = None
+
+
+def parse_report(line: str, now: float) -> Report | None:
+    """Return what a report line says, None for any other line.
+
+    Args:
+        line: a line that sysbench printed.
+        now: when it arrived, monotonic seconds.
+    """
+    if not line.startswith(MARK):
+        return None
+    given = dict(part.split("=", 1) for part in line[len(MARK) :].split() if "=" in part)
+    try:
+        interval, events = float(given["interval"]), int(given["events"])
+        second = Second(
+            monotonic=now,
+            commits=events / interval,
+            latency=float(given["p99"]) if events else None,
+            errors=float(given["errors"]) / interval,
+            queue=int(given["queue"]),
+        )
+        return Report(second, float(given["elapsed"]), given["buckets"], given.get("reads"))
+    except (KeyError, ValueError, ZeroDivisionError):
+        return None
+
+
+def parse_buckets(text: str) -> Histogram:
+    """Return the latencies of one second.
+
+    ``text`` is ``deduct;factor;index:count,…``, and the middle of a bucket is exp(index / factor + deduct)
+    milliseconds (``sb_histogram_print`` in sysbench's ``src/sb_histogram.c``).
+
+    Raises:
+        ValueError: it is not of that form.
+    """
+    deduct, factor, rest = text.split(";")
+    pairs = (pair.split(":") for pair in rest.split(",") if pair)
+    return Histogram(
+        {math.exp(int(index) / float(factor) + float(deduct)) / 1000.0: int(count) for index, count in pairs}
+    )
+
 
 EVER = float("inf")
 TAIL_LINES = 20

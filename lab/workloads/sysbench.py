@@ -1,23 +1,475 @@
-"""The load, for those who run one: what it is, its tables, and its run."""
+"""A load at work in sysbench: its command line, its tables, one run, and runs one after another."""
 
 from __future__ import annotations
 
-from lab.workloads.command import command
-from lab.workloads.histogram import Histogram
-from lab.workloads.load import KINDS, Distribution, Load
-from lab.workloads.parse import Second, parse_second
-from lab.workloads.prepare import discard, prepare
-from lab.workloads.run import SysbenchRun
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
-__all__ = [
-    "KINDS",
-    "Distribution",
-    "Histogram",
-    "Load",
-    "Second",
-    "SysbenchRun",
-    "command",
-    "discard",
-    "parse_second",
-    "prepare",
-]
+import pymysql
+
+from lab.servers.base import SCHEMA, LabServer, LabServerError
+from lab.servers.owner import ending_with_us
+from lab.workloads.load import Load, Phase
+from lab.workloads.reports import EVER, STARTED, Histogram, Reports, Second
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+
+SCRIPTS = Path(__file__).parent
+ZIPF_EXPONENT = 0.8
+"""The default of ``--rand-zipfian-exp`` in sysbench after 1.0, so that its numbers can be compared."""
+
+_QUOTES = ('"', "'")
+
+
+def sysbench() -> str:
+    """Return where sysbench is.
+
+    Raises:
+        LabServerError: it is not installed.
+    """
+    program = shutil.which("sysbench")
+    if program is None:
+        raise LabServerError("sysbench is not on PATH: install the package sysbench")
+    return program
+
+
+def command(server: LabServer, load: Load, action: str, *extra: str) -> list[str]:
+    """Return the sysbench command line for ``prepare``, ``run`` or ``cleanup``, without the password.
+
+    Raises:
+        LabServerError: sysbench is not installed.
+    """
+    where = (
+        [f"--mysql-socket={server.socket}"]
+        if server.socket
+        else [f"--mysql-host={server.host}", f"--mysql-port={server.port}"]
+    )
+    return [
+        *ending_with_us(),  # no load outlives its bench
+        sysbench(),
+        str(SCRIPTS / f"{load.kind}.lua"),
+        *where,
+        f"--mysql-user={server.admin.user}",
+        f"--mysql-db={SCHEMA}",
+        f"--tables={load.tables}",
+        f"--table-size={load.rows}",
+        *_keys(load),
+        "--db-ps-mode=disable",
+        *extra,
+        action,
+    ]
+
+
+def environment() -> dict[str, str]:
+    """Return our environment, with our scripts' modules to be found before any other."""
+    return {**os.environ, "LUA_PATH": f"{SCRIPTS}/?.lua;;"}
+
+
+@contextlib.contextmanager
+def password_option(server: LabServer) -> Iterator[int]:
+    """Yield a descriptor to be passed on, which sysbench can read the password from as a configuration file.
+
+    On the command line every user of the machine could read it; in a file it would outlive a killed bench.
+
+    Raises:
+        LabServerError: the password has characters that sysbench's configuration files cannot hold.
+    """
+    password = server.admin.password
+    quote = next((one for one in _QUOTES if one not in password), None)
+    if quote is None or "\n" in password:
+        raise LabServerError(
+            f"the password of {server.admin.user} cannot be handed to sysbench: it holds a line break or both"
+            " kinds of quotes; give the account another password"
+        )
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, f"mysql-password={quote}{password}{quote}\n".encode())
+        os.close(writing)
+        yield reading
+    finally:
+        os.close(reading)
+
+
+def _keys(load: Load) -> list[str]:
+    if load.distribution == "zipf":
+        return ["--rand-type=uniform", f"--zipf-exponent={ZIPF_EXPONENT}"]
+    return [f"--rand-type={load.distribution}"]
+
+
+DROP_SECONDS = 60.0
+
+
+def prepare(server: LabServer, load: Load, *, seconds: float = 300.0) -> None:
+    """Create and fill the load's tables, in the place of any that are there; lift any disk limit before.
+
+    One thread fills a table (``tpcc``: a warehouse).
+
+    Raises:
+        LabServerError: sysbench failed or took longer than so many seconds.
+    """
+    discard(server, load)
+    threads = 1 if load.kind == "many_indexes" else load.tables
+    _finish(server, load, "prepare", [f"--threads={threads}"], seconds)
+
+
+def discard(server: LabServer, load: Load, *, seconds: float = DROP_SECONDS) -> None:
+    """Drop the load's tables where they are there.
+
+    Raises:
+        LabServerError: sysbench failed or took longer than so many seconds.
+    """
+    _finish(server, load, "cleanup", [], seconds)
+
+
+def _finish(server: LabServer, load: Load, action: str, extra: Sequence[str], seconds: float) -> None:
+    server.query("SELECT 1")  # fills the server's password cache, so that sysbench needs no key exchange
+    with password_option(server) as descriptor:
+        try:
+            done = subprocess.run(
+                command(server, load, action, f"--config-file=/dev/fd/{descriptor}", *extra),
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+                check=False,
+                env=environment(),
+                pass_fds=(descriptor,),
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LabServerError(
+                f"sysbench {action} of {load.script} took longer than {seconds:.0f} s"
+            ) from error
+    # A thread that fails in a command of several threads leaves the exit status at 0.
+    if done.returncode != 0 or "FATAL:" in done.stdout:
+        said = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        raise LabServerError(f"sysbench {action} of {load.script} failed:\n{said}")
+
+
+class LoadRun(ABC):
+    """A load, started on entry and ended on exit; its seconds can be read at any time."""
+
+    def __init__(self, reports: Reports | None = None) -> None:
+        """Take where its seconds go, None for a place of its own."""
+        self._reports = Reports() if reports is None else reports
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @abstractmethod
+    def start(self, seconds: float | None = None) -> None:
+        """Start and return at once; with ``seconds`` it ends by itself after so many."""
+
+    @abstractmethod
+    def stop(self, seconds: float = 5.0) -> None:
+        """End it within so many seconds, by force if need be; safe to call twice."""
+
+    @abstractmethod
+    def running(self) -> bool:
+        """Return whether it is at work."""
+
+    @abstractmethod
+    def output(self) -> str:
+        """Return why it ended, where it did so by itself, and what sysbench last printed besides reports."""
+
+    @abstractmethod
+    def events(self) -> list[tuple[float, str]]:
+        """Return when the load changed, monotonic seconds, and to what."""
+
+    def seconds(self, since: float = 0.0, until: float = EVER) -> list[Second]:
+        """Return the seconds reported after ``since`` and up to ``until``, monotonic seconds."""
+        return self._reports.seconds(since, until)
+
+    def longest_queue(self, since: float = 0.0, until: float = EVER) -> int:
+        """See ``Reports.longest_queue``."""
+        return self._reports.longest_queue(since, until)
+
+    def latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
+        """See ``Reports.latency``."""
+        return self._reports.latency(since, until)
+
+    def read_latency(self, since: float = 0.0, until: float = EVER) -> Histogram | None:
+        """See ``Reports.read_latency``."""
+        return self._reports.read_latency(since, until)
+
+    def wait_seconds(self, count: int, limit: float) -> list[Second]:
+        """Return once so many seconds have been reported.
+
+        Raises:
+            LabServerError: the load ended, or they did not come within ``limit`` seconds.
+        """
+        return self._reports.wait(count, limit, self.running, self.output)
+
+
+PERCENTILE = 99
+STARTING_SECONDS = 35.0
+"""sysbench itself gives its threads 30 s to connect."""
+
+HALF = 0.5
+
+
+class SysbenchRun(LoadRun):
+    """A load that runs until stopped, or for so many seconds; its seconds can be read at any time.
+
+    Start it from a thread that lives as long as the load should: it is killed when that thread ends.
+
+    Latency is from when a transaction was due. Of an open load that is when it joined the queue, so that a
+    stall is in the latencies of all who waited meanwhile: sysbench adds the time in its queue to each
+    (``sb_timer_stop`` in its ``src/sb_timer.h``; its author says why in akopytov/sysbench, issue 216). What
+    still waits or works at the end is not counted; the queue's length says how much that is.
+    """
+
+    def __init__(
+        self, server: LabServer, load: Load | None = None, *extra: str, reports: Reports | None = None
+    ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            server: what is loaded.
+            load: which load.
+            extra: further sysbench arguments.
+            reports: where its seconds go, beside those of other loads.
+        """
+        super().__init__(reports)
+        self._server = server
+        self._load = load or Load()
+        self._extra = extra
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+        self._began = threading.Event()
+        self._asked = False
+        self._status: int | None = None
+
+    def start(self, seconds: float | None = None) -> None:
+        """Start the load and return at once.
+
+        Args:
+            seconds: after so many reported seconds it ends by itself; None is until stopped.
+
+        Raises:
+            LabServerError: sysbench is not installed, or cannot be handed the password.
+        """
+        self._server.query("SELECT 1")
+        arguments = [
+            f"--threads={self._load.threads}",
+            f"--rate={self._load.rate}",
+            "--time=0",
+            "--report-interval=1",
+            f"--percentile={PERCENTILE}",
+            *self._extra,
+        ]
+        with password_option(self._server) as descriptor:
+            process = subprocess.Popen(
+                command(self._server, self._load, "run", f"--config-file=/dev/fd/{descriptor}", *arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                env=environment(),
+                pass_fds=(descriptor,),
+            )
+        self._process = process
+        self._reader = threading.Thread(
+            target=self._read, args=(process, seconds), name="sysbench", daemon=True
+        )
+        self._reader.start()
+
+    def stop(self, seconds: float = 5.0) -> None:
+        """End the load within so many seconds, by force if need be; safe to call twice."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        self._asked = self._asked or process.poll() is None
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(seconds)
+        if self._reader is not None:
+            self._reader.join(seconds)
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def running(self) -> bool:
+        """Return whether the load is at work; once it is not, :meth:`output` has the reason."""
+        return self._process is not None and self._status is None
+
+    def wait_started(self, limit: float = STARTING_SECONDS) -> None:
+        """Return once every thread is connected and at work.
+
+        Raises:
+            LabServerError: the load ended, or was not at work within ``limit`` seconds.
+        """
+        if not self._began.wait(limit):
+            raise LabServerError(f"the load was not at work within {limit:.0f} s:\n{self.output()}")
+        if self._status is not None and not self._asked:
+            raise LabServerError(f"the load ended before it was at work: {self.output()}")
+
+    def wait_ended(self, limit: float) -> bool:
+        """Wait until the load has ended, at most ``limit`` seconds; return whether it has."""
+        if self._reader is not None:
+            self._reader.join(max(0.0, limit))
+            return not self._reader.is_alive()
+        return True
+
+    def events(self) -> list[tuple[float, str]]:
+        """Return when the load changed, monotonic seconds, and to what: never."""
+        return []
+
+    def output(self) -> str:
+        """Return why the load ended, where it did so by itself, and what it last printed besides reports."""
+        ended = "" if self._status is None or self._asked else f"{_ending(self._status)}:\n"
+        return ended + self._reports.tail()
+
+    def _read(self, process: subprocess.Popen[str], seconds: float | None) -> None:
+        if process.stdout is None:
+            return
+        with contextlib.suppress(ValueError):  # closed under us by stop()
+            for line in process.stdout:
+                report = self._reports.add(line, time.monotonic())
+                if line.startswith(STARTED):
+                    self._began.set()
+                if report is not None and seconds is not None and report.elapsed >= seconds - HALF:
+                    self._asked = True
+                    process.terminate()
+            self._status = process.wait()
+        self._began.set()
+        self._reports.wake()
+
+
+def _ending(status: int) -> str:
+    if status < 0:
+        return f"sysbench was ended by {signal.Signals(-status).name}"
+    return f"sysbench ended by itself with status {status}"
+
+
+LAST_REPORT = 0.1
+"""Seconds that a phase is given beyond its end, so that its last second is still reported."""
+
+
+class CourseRun(LoadRun):
+    """A load that follows a course until stopped, or for so many seconds; read like a ``SysbenchRun``.
+
+    Each phase has a sysbench of its own. The next one is connected and at work before the last one is ended,
+    so that the server is never without load; what is lost is a part of one second in the reports.
+    """
+
+    def __init__(self, server: LabServer, load: Load, phases: Sequence[Phase], *extra: str) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            server: what is loaded.
+            load: which load; its threads and rate are the phases'.
+            phases: its levels, repeated from the first after the last.
+            extra: further sysbench arguments.
+
+        Raises:
+            ValueError: there are no phases, or one is not possible with this load.
+        """
+        if not phases:
+            raise ValueError("a course needs at least one phase")
+        super().__init__()
+        self._server = server
+        self._levels = [(phase, phase.of(load)) for phase in phases]
+        self._extra = extra
+        self._lock = threading.Lock()
+        self._runs: list[SysbenchRun] = []
+        self._events: list[tuple[float, str]] = []
+        self._stopping = False
+        self._failure = ""
+        self._driver: threading.Thread | None = None
+
+    def start(self, seconds: float | None = None) -> None:
+        """Start the course and return at once; with ``seconds`` it ends by itself after that time."""
+        self._driver = threading.Thread(target=self._drive, args=(seconds,), name="course", daemon=True)
+        self._driver.start()
+
+    def stop(self, seconds: float = 5.0) -> None:
+        """End the course and its load, each within so many seconds; safe to call twice."""
+        with self._lock:
+            self._stopping = True
+            runs = list(self._runs)
+        for one in runs:
+            one.stop(seconds)
+        if self._driver is not None:
+            self._driver.join(2.0 * seconds)
+
+    def running(self) -> bool:
+        """Return whether the course goes on."""
+        return self._driver is not None and self._driver.is_alive() and not self._failure
+
+    def events(self) -> list[tuple[float, str]]:
+        """Return when each phase was at work, monotonic seconds, and its level."""
+        with self._lock:
+            return list(self._events)
+
+    def output(self) -> str:
+        """Return why the course ended, where it did so by itself, and what sysbench last printed."""
+        return self._failure or self._reports.tail()
+
+    def _drive(self, seconds: float | None) -> None:
+        try:
+            self._walk(seconds)
+        except (LabServerError, OSError, pymysql.MySQLError) as error:
+            self._failure = str(error)
+        finally:
+            with self._lock:
+                runs = list(self._runs)
+            for one in runs:
+                one.stop()
+            self._reports.wake()
+
+    def _walk(self, seconds: float | None) -> None:
+        end = EVER
+        for number, (phase, load) in enumerate(itertools.cycle(self._levels)):
+            at_work = self._follow(load)
+            if at_work is None:
+                return
+            began = self._note(number, phase)
+            if number == 0 and seconds is not None:
+                end = began + seconds + LAST_REPORT
+            self._stay(at_work, min(end, began + phase.seconds + LAST_REPORT))
+            if self._stopping or time.monotonic() >= end:
+                return
+
+    def _follow(self, load: Load) -> SysbenchRun | None:
+        """Put a load in the place of the one at work and return it; None when the course is being stopped."""
+        following = SysbenchRun(self._server, load, *self._extra, reports=self._reports)
+        with self._lock:
+            if self._stopping:
+                return None
+            before = self._runs[-1:]
+            following.start()
+            self._runs = [*before, following]
+        following.wait_started()
+        for one in before:
+            one.stop()
+        return following
+
+    def _note(self, number: int, phase: Phase) -> float:
+        count, now = len(self._levels), time.monotonic()
+        with self._lock:
+            self._events.append((now, f"phase {number % count + 1} of {count}: {phase}"))
+        return now
+
+    def _stay(self, at_work: SysbenchRun, until: float) -> None:
+        if at_work.wait_ended(until - time.monotonic()) and not self._stopping:
+            raise LabServerError(f"the load of the course ended: {at_work.output()}")

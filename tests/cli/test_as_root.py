@@ -17,7 +17,7 @@ from tests.cli.support import FakeServer, free_port, write_journal
 from tuner import park, statedir
 from tuner.cli import offline
 from tuner.cli.main import cli
-from tuner.core import latency
+from tuner.core.estimate import latency
 from tuner.daemon import Daemon
 from tuner.journal.keeper import claimed
 from tuner.journal.writer import JournalWriter

@@ -14,15 +14,15 @@ import pymysql
 import pytest
 from click.testing import CliRunner, Result
 
-from lab.bench import runner
-from lab.bench.folder import held
-from lab.bench.plan import load_suite
+from lab.experiment import bench as runner
+from lab.experiment.plan import load_suite
+from lab.experiment.store import BENCH, held
 from lab.report.rows import ReportError
-from lab.servers.named import server_named
-from lab.workloads.command import sysbench
+from lab.servers.choose import server_named
+from lab.workloads.sysbench import sysbench
 from tests.lab.report.factory import row
+from tuner.cli import bench as bench_command
 from tuner.cli import bench as command
-from tuner.cli import bench_run
 from tuner.cli.main import cli
 
 
@@ -48,8 +48,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
     monkeypatch.setattr(command, "server_named", lambda *_given, **_named: None)
     monkeypatch.setattr(command, "best_here", lambda: "mysql:9.7")
     monkeypatch.setattr(command, "sysbench", lambda: "/usr/bin/sysbench")
-    monkeypatch.setattr(bench_run, "remove_leftovers", tuple)
-    monkeypatch.setattr(runner, "Site", Absent)
+    monkeypatch.setattr(bench_command, "remove_leftovers", tuple)
+    monkeypatch.setattr(runner, "Rig", Absent)
 
     def invoke(*words: str) -> Result:
         return CliRunner().invoke(
@@ -119,7 +119,9 @@ def test_what_crashed_runs_left_goes_with_the_next_bench(
     run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever kind of server that one starts, and it says what went."""
-    monkeypatch.setattr(bench_run, "remove_leftovers", lambda: ("removed 2 × control group of crashed runs",))
+    monkeypatch.setattr(
+        bench_command, "remove_leftovers", lambda: ("removed 2 × control group of crashed runs",)
+    )
     assert "removed 2 × control group of crashed runs" in run().output
 
 
@@ -229,7 +231,7 @@ def test_a_page_that_cannot_be_written_is_said(
         raise ReportError("report.html: cannot be written: no space left on device")
 
     monkeypatch.setattr(runner.Bench, "run", finished)
-    monkeypatch.setattr(bench_run, "write_bench", refused)
+    monkeypatch.setattr(bench_command, "write_bench", refused)
     result = run()
     assert result.exit_code == 1
     assert "innobrim report" in result.stderr
@@ -250,7 +252,7 @@ def test_what_is_left_of_a_bench_can_be_asked(run: Callable[..., Result], tmp_pa
     """Also while it is at work; a part that is too short says how long a row takes."""
     stopped = run("--suite", "disks", "--variant", "no limit", "--time", "1s")
     assert "a server and its first row may take 8 min" in stopped.output
-    with held(tmp_path / "b"):
+    with held(tmp_path / "b", BENCH):
         left = CliRunner().invoke(cli, ["bench", "--resume", str(tmp_path / "b"), "--plan"])
     assert left.exit_code == 0, left.output
     assert "600 writes/s: default, best-static, ours" in left.output
@@ -282,7 +284,7 @@ def test_words_of_a_server_steer_no_terminal(
     run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the bench repeats of others, line by line, has nothing that a terminal obeys."""
-    monkeypatch.setattr(bench_run, "remove_leftovers", lambda: ("removed \x9b31m\x1b[2J",))
+    monkeypatch.setattr(bench_command, "remove_leftovers", lambda: ("removed \x9b31m\x1b[2J",))
 
     said = run().output
 

@@ -69,7 +69,7 @@ def test_a_comparison_that_is_ended_says_how_to_go_on(tmp_path: Path, number: si
     assert code == 128 + number
     assert again is not None, said
     found = CliRunner().invoke(cli, [*shlex.split(again[1]), "--time", "0.01s"], prog_name="innobrim")
-    assert f"{4 - kept} to do" in found.stderr
+    assert f"{8 - kept} to do" in found.stderr
     assert found.exit_code == 4
 
 

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
 from tests.cli.support import SimInbox
-from tests.servers.fixtured import Fixtured
-from tests.servers.synthetic import SERVERS, fixture
+from tests.servers.fixtured import Fixtured, fixture
 from tuner.cli import fixture as command
 from tuner.cli.main import cli
 from tuner.servers.fixture import Reading, load
@@ -32,7 +31,7 @@ class Played(Fixtured):
     """
 
     def __init__(self, name: str, **changes: Any) -> None:  # noqa: ANN401 - as the fields of a fixture
-        super().__init__(replace(fixture(SERVERS[name]), **changes))
+        super().__init__(replace(fixture(name), **changes))
         self.at_reading: Callable[[int], None] = lambda _: None
         self.count = 0
         self.closed = False
@@ -88,7 +87,7 @@ def test_ten_readings_of_any_family(played: Answering, record: Record, tmp_path:
     assert result.exit_code == 0, result.output
     found = load(tmp_path / "server.json")
     assert [reading.second for reading in found.readings] == [float(second) for second in range(10)]
-    assert found.version == SERVERS[name].version
+    assert found.version == fixture(name).version
     assert not found.synthetic
     assert "10 readings in" in result.output
     assert "taken out: account and address of the connection" in result.output
@@ -214,7 +213,7 @@ def test_wrong_options_say_what_would_be_right(
 
 def of_metrics(name: str, **metrics: tuple[str, str]) -> tuple[Reading, ...]:
     """Return the readings of a fixture with counters that say otherwise."""
-    return tuple(replace(one, metrics=one.metrics | metrics) for one in fixture(SERVERS[name]).readings)
+    return tuple(replace(one, metrics=one.metrics | metrics) for one in fixture(name).readings)
 
 
 @pytest.mark.parametrize(

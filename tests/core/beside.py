@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.core.occurrences import CALM_SECONDS
+from tuner.core.estimate.occurrences import CALM_SECONDS
 from tuner.core.state import State
 from tuner.records import DecisionKind, HoldCode, Sample, TickRecord
 

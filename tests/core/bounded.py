@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.setpoint import LOWEST, STEP
-from tuner.core import budgets, caution
+from tuner.core import caution
+from tuner.core.setpoint import budgets
 from tuner.core.state import State
 from tuner.core.targets import baseline_ratio, headroom_of
 from tuner.records import Estimate, Sample

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.factory import FACTS
-from tuner.core.plan import MOST_RATIO, gain
+from tuner.core.writes.plan import MOST_RATIO, gain
 from tuner.records import Decision, DecisionKind, Sample
 from tuner.settings import Settings
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.factory import sample
-from tuner.core.estimator import EstimatorState, update
+from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.records import Estimate, Sample
 
 RATE = 1e6

@@ -9,8 +9,8 @@ from tests.core.pacing import Pacing
 from tests.core.timekeeping import Timekeeping
 from tests.factory import FACTS
 from tuner.core import foreign
-from tuner.core.plan import MOST_RATIO, gain
 from tuner.core.state import State
+from tuner.core.writes.plan import MOST_RATIO, gain
 from tuner.records import (
     Capacity,
     Command,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.announced import OVER_SECONDS, SAID, Announced, drop, update
-from tuner.core.budgets import Budget
+from tuner.core.setpoint.budgets import Budget
 
 
 def follow(

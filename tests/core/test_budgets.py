@@ -8,15 +8,22 @@ from hypothesis import strategies as st
 
 from policies.setpoint import LOWEST, NOISE, Headroom
 from tests.factory import LIMITS, MEBIBYTE, REDO, A, estimate, sample
-from tuner.core.budgets import WARN_SECONDS, Budget, look, ratios
-from tuner.core.durations import Durations, foreseen, recovery_and_shutdown
-from tuner.core.recovery import (
+from tuner.core.estimate.recovery import (
     LEAST_FACTOR,
     MOST_FACTOR,
     READ_RATE,
     SCAN_RATE,
     START_SECONDS,
     Recovery,
+)
+from tuner.core.setpoint.budgets import (
+    WARN_SECONDS,
+    Budget,
+    Durations,
+    foreseen,
+    look,
+    ratios,
+    recovery_and_shutdown,
 )
 from tuner.records import Sample
 from tuner.settings import Settings

@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tuner.core.bursts import (
-    HOUR_SECONDS,
-    HOURS,
-    LARGEST_BURST,
-    Bursts,
-    Late,
-    Week,
-    hour_of_week,
-)
+from tuner.core.estimate.trends import HOUR_SECONDS, HOURS, LARGEST_BURST, Bursts, Late, Week, hour_of_week
 
 MONDAY = 1_767_571_200.0
 """2026-01-05 00:00 UTC."""

@@ -9,7 +9,7 @@ import pytest
 from tests.bench import Bench, FakeServer
 from tests.core.draining import age_of, drain
 from tests.factory import ACTIVE, LIMITS, MEBIBYTE, REDO, sample
-from tuner.core.estimator import EstimatorState, update
+from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.settings import Settings
 
 RATE = 2e6

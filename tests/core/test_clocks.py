@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.factory import EPOCH, sample
 from tuner.clock import SystemClock
-from tuner.core.clocks import Clocks, follow
+from tuner.core.estimate.clocks import Clocks, follow
 from tuner.records import Sample
 
 UP = 86_400.25

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.core.curve import PRIOR, Curve
+from tuner.core.estimate.load import PRIOR, Curve
 
 
 def travelled(exponent: float, *, seconds: int = 120, rest: int = 0) -> Curve:

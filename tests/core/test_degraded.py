@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, A, codes, held, sample
 from tuner.core.degraded import MARGIN
-from tuner.core.estimator import EstimatorState, Quality, update
+from tuner.core.estimate.estimator import EstimatorState, Quality, update
 from tuner.core.gate import GateState
 from tuner.core.learned import Learned, learn
 from tuner.core.step import start

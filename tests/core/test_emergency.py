@@ -9,8 +9,8 @@ from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, SAVED, A, estimate, sample
 from tuner.core.emergency import AGAIN, LEAST_FACTOR, MOST_HURRY, called_for
+from tuner.core.estimate.window import extend, point_of
 from tuner.core.state import State
-from tuner.core.window import extend, point_of
 from tuner.records import Capacity, Estimate
 
 UNSTEERED = sorted(name for name, law in LAWS.items() if not law.authority)

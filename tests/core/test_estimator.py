@@ -13,12 +13,8 @@ from msgspec.structs import replace
 from policies.setpoint import FLUSH_ORDER_LAG
 from tests.core.readings import PAGES, RATE, follow, limited, steady
 from tests.factory import LIMITS, OTHER_IDENTITY, A, sample
-from tuner.core.estimator import (
-    EstimatorState,
-    Quality,
-    update,
-)
-from tuner.core.ledger import KNOTS
+from tuner.core.estimate.estimator import EstimatorState, Quality, update
+from tuner.core.estimate.tail import KNOTS
 
 
 def test_rates_of_a_constant_load_are_exact() -> None:

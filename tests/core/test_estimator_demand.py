@@ -8,10 +8,7 @@ from msgspec.structs import replace
 from policies.setpoint import FLUSH_ORDER_LAG
 from tests.core.readings import RATE, follow
 from tests.factory import sample
-from tuner.core.estimator import (
-    EstimatorState,
-    update,
-)
+from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.records import Sample
 
 

@@ -7,12 +7,9 @@ from msgspec.structs import replace
 
 from tests.core.readings import PAGES, follow, limited, steady
 from tests.factory import MEBIBYTE, A, sample
-from tuner.core.estimator import (
-    EstimatorState,
-    update,
-)
-from tuner.core.trends import Seen
-from tuner.core.window import flushed_share
+from tuner.core.estimate.estimator import EstimatorState, update
+from tuner.core.estimate.trends import Seen
+from tuner.core.estimate.window import flushed_share
 
 
 def test_what_a_batch_does_not_get_to_is_not_the_devices_fault() -> None:

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from policies.flushlaw import LEGACY, FlushLaw
 from policies.registry import LAWS
 from tests.factory import estimate, sample
-from tuner.core import flushing
-from tuner.core.window import Window, extend, point_of
+from tuner.core.decide.precedence import course
+from tuner.core.estimate.window import Window, extend, point_of
 from tuner.records import Sample
 
 STEERED = sorted(name for name, law in LAWS.items() if law.authority)
 
 
-def asks(law: FlushLaw, cleaner: flushing.Cleaner, *, ratio: float, io_capacity_max: float) -> float:
+def asks(law: FlushLaw, cleaner: course.Cleaner, *, ratio: float, io_capacity_max: float) -> float:
     """Return n, written down a second time, without its rounding."""
     power = ratio**2.5 / 0.7005 if law.name.startswith("high_checkpoint") else ratio**1.5 / 0.75
     by_law = io_capacity_max * power
@@ -58,7 +58,7 @@ def test_the_rate_wanted_is_the_rate_that_comes(
     name: str, mean_rate: float, by_age: float, ratio: float, wanted: float
 ) -> None:
     """Whatever the server remembers, with the M found it asks for the rate wanted, or as near as it can."""
-    cleaner = flushing.Cleaner(asked=0.0, mean_rate=mean_rate, by_age=by_age)
+    cleaner = course.Cleaner(asked=0.0, mean_rate=mean_rate, by_age=by_age)
     found = cleaner.capacity_for(LAWS[name], flush_rate=wanted, ratio=ratio)
     came = asks(LAWS[name], cleaner, ratio=ratio, io_capacity_max=found)
 
@@ -71,7 +71,7 @@ def test_the_rate_wanted_is_the_rate_that_comes(
 def test_the_averages_are_read_from_what_the_server_says() -> None:
     """Below the cap the mean rate is what law and redo rate leave of the request."""
     made = sample(flush_requested=400, flush_by_age=380)
-    found = flushing.cleaner(LEGACY, seen(made), sample_at(made, 7), estimate(), wrote=None)
+    found = course.cleaner(LEGACY, seen(made), sample_at(made, 7), estimate(), wrote=None)
     by_law = made.io_capacity * made.flush_percentage / 100.0
 
     assert found.asked == 400.0
@@ -82,7 +82,7 @@ def test_the_averages_are_read_from_what_the_server_says() -> None:
 def test_each_law_reads_its_own_averages(name: str) -> None:
     """What a server of any law asked for, by its own formula, gives back the mean rate that was in it."""
     law = LAWS[name]
-    rates = flushing.Cleaner(asked=0.0, mean_rate=350.0, by_age=380.0)
+    rates = course.Cleaner(asked=0.0, mean_rate=350.0, by_age=380.0)
     said = law.percentage(age=0.5, flush_limit=1.0, io_capacity=400, io_capacity_max=800)
     by_law = 400 * said / 100.0
     terms, most = (
@@ -96,7 +96,7 @@ def test_each_law_reads_its_own_averages(name: str) -> None:
         flush_requested=asked,
         flush_by_age=380,
     )
-    found = flushing.cleaner(law, seen(made), made, estimate(), wrote=None)
+    found = course.cleaner(law, seen(made), made, estimate(), wrote=None)
 
     assert found.mean_rate == pytest.approx(350.0, abs=2.0)
 
@@ -104,7 +104,7 @@ def test_each_law_reads_its_own_averages(name: str) -> None:
 def test_after_a_bulk_load_m_is_what_is_flushed() -> None:
     """At the cap, with far more pages to flush by age than M, a raise of M would be a raise of the rate."""
     made = sample(flush_requested=450, flush_by_age=1_800)
-    found = flushing.cleaner(LEGACY, seen(made), sample_at(made, 7), estimate(), wrote=None)
+    found = course.cleaner(LEGACY, seen(made), sample_at(made, 7), estimate(), wrote=None)
 
     assert found.capacity_for(LEGACY, flush_rate=500.0, ratio=0.4) == pytest.approx(500.0)
 
@@ -116,14 +116,14 @@ def test_requests_from_before_a_write_are_not_believed() -> None:
     newest = sample(7.0, flush_requested=400)
     window = extend(window, newest, newly_dirtied=0.0)
 
-    assert flushing.cleaner(LEGACY, window, newest, estimate(), wrote=1_005.0).asked == 400.0
+    assert course.cleaner(LEGACY, window, newest, estimate(), wrote=1_005.0).asked == 400.0
 
 
 def test_without_counters_the_server_is_taken_to_be_at_rest() -> None:
     """Where the server does not say what it asks for, the rates themselves stand for its averages."""
     found = estimate()
     made = sample(flush_requested=0, flush_by_age=0)
-    cleaner = flushing.cleaner(LEGACY, seen(made), made, found, wrote=None)
+    cleaner = course.cleaner(LEGACY, seen(made), made, found, wrote=None)
 
     assert (cleaner.asked, cleaner.mean_rate, cleaner.by_age) == (
         found.flush_rate,

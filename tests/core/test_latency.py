@@ -8,8 +8,8 @@ import pytest
 
 from tests.bench import Bench
 from tests.factory import DEFAULT, codes, command, sample
-from tuner.core import latency
-from tuner.core.latency import LONGEST_WAIT, STEP_SECONDS, Pace
+from tuner.core.estimate import latency
+from tuner.core.estimate.latency import LONGEST_WAIT, STEP_SECONDS, Pace
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Mode
 

@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factory import A, sample
-from tuner.core.estimator import EstimatorState, update
+from tuner.core.estimate.estimator import EstimatorState, update
+from tuner.core.estimate.load import Regression
+from tuner.core.estimate.recovery import Recovery
 from tuner.core.learned import Learned, learn, recall
-from tuner.core.recovery import Recovery
-from tuner.core.regression import Regression
 
 
 def taught() -> EstimatorState:

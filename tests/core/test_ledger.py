@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.ledger import KNOTS, Ledger
+from tuner.core.estimate.tail import KNOTS, Ledger
 
 LIMIT = 1e8
 """Flush limit of these tests, bytes: a knot lies at least 625,000 bytes from the last but one."""

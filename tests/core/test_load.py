@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tuner.core.load import COMBINING_PRIOR, Load
+from tuner.core.estimate.load import COMBINING_PRIOR, Load
 
 
 def taught(*, combining: float, response: float) -> Load:

@@ -8,13 +8,7 @@ import pytest
 
 from tests.bench import Bench
 from tests.factory import SAVED, held, sample
-from tuner.core.occurrences import (
-    CALM_SECONDS,
-    WARM_UP_SECONDS,
-    Occurrence,
-    Occurrences,
-    update,
-)
+from tuner.core.estimate.occurrences import CALM_SECONDS, WARM_UP_SECONDS, Occurrence, Occurrences, update
 from tuner.records import Capacity, Event, Sample
 
 FLAGS = {

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from policies.flushlaw import LEGACY
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, FACTS, SAVED, command, estimate
-from tuner.core.parking import PARKED_RATIO, RESTORE_FACTOR, parked, restore_step
-from tuner.core.plan import plan
+from tuner.core.writes.parking import PARKED_RATIO, RESTORE_FACTOR, parked, restore_step
+from tuner.core.writes.plan import plan
 from tuner.records import Capacity
 
 CAPACITY = st.integers(100, 20_000)

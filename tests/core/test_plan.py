@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.bench import FakeServer
 from tests.factory import C_NAME
-from tuner.core.plan import LONGEST, MOST_RATIO, gain, near, on_the_way, plan, rounded
+from tuner.core.writes.plan import LONGEST, MOST_RATIO, gain, near, on_the_way, plan, rounded
 from tuner.records import CAPACITY_MINIMUM, Capacity
 
 CAPACITY = st.integers(100, 30_000)

@@ -13,11 +13,10 @@ import pytest
 from tests.bench import Bench
 from tests.core.learned_document import FOLDER, full
 from tests.factory import FACTS
-from tuner.core.bursts import Late, Week
-from tuner.core.curve import Curve
+from tuner.core.estimate.load import Curve, Regression
+from tuner.core.estimate.trends import Late, Week
 from tuner.core.learned import Learned
 from tuner.core.optimising import recalled
-from tuner.core.regression import Regression
 from tuner.core.remembering import remember
 from tuner.core.step import start
 from tuner.settings import Settings

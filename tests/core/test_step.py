@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, SAVED, codes, command, held
-from tuner.core.latency import STEP_SECONDS
-from tuner.core.parking import RESTORE_FACTOR
+from tuner.core.estimate.latency import STEP_SECONDS
 from tuner.core.step import start
+from tuner.core.writes.parking import RESTORE_FACTOR
 from tuner.records import Capacity, DecisionKind, Lifecycle
 from tuner.settings import Mode, Settings
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, codes, command, held
-from tuner.core.plan import gain
+from tuner.core.writes.plan import gain
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Mode
 

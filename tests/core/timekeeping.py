@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.core.pacing import Pacing
-from tuner.core.plan import MOST_RATIO
 from tuner.core.state import State
+from tuner.core.writes.plan import MOST_RATIO
 from tuner.records import DecisionKind, Sample, TickRecord
 
 SURELY = 3.5

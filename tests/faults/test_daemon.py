@@ -13,7 +13,7 @@ from tests.faults.harness import BACK, FIRST_WRITE, LEAN, START, WANTED, Daemon,
 from tests.real.killer import Killer
 from tests.real.proxy import Proxy
 from tests.real.support import in_force, until
-from tuner.core.plan import gain
+from tuner.core.writes.plan import gain
 from tuner.journal.reader import originals
 from tuner.records import Capacity, DecisionKind
 

@@ -11,10 +11,10 @@ from tests.core.referee import Referee
 from tests.faults.witness import Witness
 from tests.real.installation import Innobrim
 from tests.real.support import in_force
-from tuner.core.plan import LONGEST
 from tuner.core.snapshot import decode_state
 from tuner.core.state import State
 from tuner.core.step import step
+from tuner.core.writes.plan import LONGEST
 from tuner.journal.reader import runs, trace
 from tuner.journal.tables import JournalError, Run, Snapshot
 from tuner.records import Capacity, DecisionKind, Hold, Lifecycle, Sample, TickRecord

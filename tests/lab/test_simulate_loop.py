@@ -15,7 +15,7 @@ from lab.simulate import resized
 from lab.simulate_loop import SimInbox, most_in_an_hour, run_policy
 from tests.factory import sample
 from tests.lab.simulating import SHORT
-from tuner.records import Capacity, Command, DecisionKind, OptimiserPhase, Sample
+from tuner.records import Capacity, Command, DecisionKind, OptimiserPhase
 from tuner.settings import Mode, Settings
 
 if TYPE_CHECKING:
@@ -60,23 +60,6 @@ def test_changes_are_counted_in_every_hour() -> None:
     assert most_in_an_hour([0.0, 10.0, 3599.0]) == 3
     assert most_in_an_hour([0.0, 3600.0]) == 1
     assert most_in_an_hour([0.0, 5000.0, 5010.0, 8599.0, 9000.0]) == 3
-
-
-def test_the_way_to_the_set_point_is_reckoned_with_the_settled_rate() -> None:
-    """(f - x0) * A / R, with what was read at the start and what the load writes at the end."""
-    records: list[TickRecord] = []
-    scenario = parse_scenario(SHORT, source="test")
-    run = run_policy(scenario, Settings(mode=Mode.ACTIVE, policy="fixed"), publish=records.append)
-    readings = [one.tick.reading for one in records if isinstance(one.tick.reading, Sample)]
-    late = readings[-len(readings) // 3 :]
-    rate = (late[-1].lsn_current - late[0].lsn_current) / (late[-1].monotonic - late[0].monotonic)
-    set_point = records[-1].decision.set_point
-
-    assert set_point is not None
-    assert run.climb_seconds == pytest.approx(
-        (set_point - readings[0].age_ratio) * readings[-1].flush_limit / rate, rel=0.02
-    )
-    assert run.days == ()
 
 
 def test_advisory_writes_nothing() -> None:

@@ -94,18 +94,6 @@ def test_a_run_that_never_settles_says_so() -> None:
     assert trace.settling() is None
 
 
-def test_each_whole_day_has_its_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A day that is lost shows beside those that are won; one that is not over has none."""
-    monkeypatch.setattr("lab.scenarios.trace.DAY", 100)
-    sample = SimulatedServer(parse_scenario(SHORT, source="test").plant, SimClock()).read()
-    trace = Trace()
-    for second in range(250):
-        done = 10 * min(second, 100) + 5 * max(0, second - 100)
-        trace.add(replace(sample, monotonic=float(second), commits=done), 0.0)
-
-    assert trace.days() == (10.0, 5.0)
-
-
 def test_a_configuration_of_ones_own_is_tried(tmp_path: Path) -> None:
     """The [loop] of --config counts, in active mode; what differs from the defaults is in the result."""
     path = tmp_path / "innobrim.toml"

@@ -17,7 +17,7 @@ from tests.factory import FACTS, A
 from tests.life import Life
 from tests.logged import lines
 from tuner.cli import optimiser_text
-from tuner.core.estimator import EstimatorState
+from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.learned import learn
 from tuner.journal.tables import FILE_NAME
 from tuner.outer import supervisor

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lab.servers.base import MEBIBYTE, Flavour, LabServer, LabServerError, ServerSpec
-from lab.servers.named import server_named
-from lab.servers.reader import Reader
-from lab.servers.warm import age_ratio
-from lab.workloads.sysbench import Load, prepare
+from lab.servers.choose import server_named
+from lab.servers.reader import Reader, age_ratio
+from lab.workloads.load import Load
+from lab.workloads.sysbench import prepare
 from tests.real.fixtures import missing
 from tests.real.support import DEFAULT, Work, until
 from tuner.records import Capacity

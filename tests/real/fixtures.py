@@ -79,7 +79,7 @@ def server() -> Iterator[LabServer]:
         choice = choose(family="mysql")
         gc.collect()
     if choice.kind == "none":
-        missing("; ".join((choice.why, *map(str, choice.refusals))))
+        missing("; ".join((choice.why, *choice.refusals)))
     spec = ServerSpec(io_capacity=DEFAULT.io_capacity, io_capacity_max=DEFAULT.io_capacity_max)
     try:
         found = choice.server(spec)

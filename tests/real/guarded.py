@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from lab.servers.base import Account, LabServer
 from tuner.cli.setup_sql import drawn
 from tuner.records import Bounds
-from tuner.servers.setupsql import Asked, removal, setup
+from tuner.servers.setupsql import Request, removal, setup
 
 BOUNDS = Bounds(lowest_io_capacity_max=200, highest_io_capacity_max=20_000, highest_io_capacity=10_000)
 """Other ones than the loop's own limits, so that it shows whose they are."""
 
 
-def asked(server: LabServer, account: Account, bounds: Bounds = BOUNDS) -> Asked:
+def asked(server: LabServer, account: Account, bounds: Bounds = BOUNDS) -> Request:
     """Return what is made on a server for an account that comes from anywhere."""
-    return Asked(
+    return Request(
         version=str(server.query("SELECT VERSION()")[0][0]),
         accounts=(f"{account.user}@%",),
         password=account.password,

@@ -17,7 +17,7 @@ import docker
 from docker.errors import DockerException, ImageNotFound
 
 from lab.servers.base import LabServerError
-from lab.servers.dockerhost import LABEL, OWNER, remove_leftovers
+from lab.servers.container import LABEL, OWNER, remove_containers
 from lab.servers.owner import mine
 from tests.real.support import until
 from tuner.records import Capacity
@@ -113,7 +113,7 @@ class Machine:
             raise LabServerError(f"no Docker daemon answers: {error}") from error
 
     def __enter__(self) -> Self:
-        remove_leftovers(self._client)
+        remove_containers(self._client)
         mariadb = _MARIADB.format(
             io_capacity=self.original.io_capacity, io_capacity_max=self.original.io_capacity_max
         )

@@ -15,8 +15,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from lab.servers.base import MEBIBYTE, DiskLimit, LabServer, ServerSpec
-from lab.servers.named import server_named
-from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from lab.servers.choose import server_named
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.installation import PROGRAM, environment
 from tests.real.support import until
 from tuner.servers.fixture import encode, load

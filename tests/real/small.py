@@ -17,7 +17,7 @@ def available() -> Choice:
     """Return the server that can be had here; skip where there is none."""
     choice = choose(family="mysql")
     if choice.kind == "none":
-        missing("; ".join((choice.why, *map(str, choice.refusals))))
+        missing("; ".join((choice.why, *choice.refusals)))
     return choice
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, TypeVar
 
 from lab.servers.base import Account, LabServer, LabServerError
-from lab.servers.warm import age_ratio
-from lab.workloads.sysbench import Load, SysbenchRun
+from lab.servers.reader import age_ratio
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun
 from tuner.records import Capacity
 
 DEFAULT = Capacity(10_000, 20_000)

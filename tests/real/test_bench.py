@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lab.bench.folder import ROWS
-from lab.bench.ledger import read_rows
+from lab.experiment.store import ROWS, read_rows
 from lab.servers.choose import choose
 from lab.servers.disk import block_device
 from lab.servers.owner import orphaned
@@ -41,7 +40,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Confi
     """Run the smoke suite, kill it with SIGKILL after its first row, and go on with it."""
     choice = choose()
     if choice.kind == "none":
-        missing("; ".join((choice.why, *map(str, choice.refusals))))
+        missing("; ".join((choice.why, *choice.refusals)))
     if block_device(Path("/var/lib")) is None:
         missing("a disk that can be limited")
     directory = tmp_path_factory.mktemp("bench") / "smoke"

@@ -14,7 +14,8 @@ import pytest
 from lab.servers.base import SCHEMA, LabServer, LabServerError
 from lab.servers.claim import MARKER
 from lab.servers.existing import DsnServer
-from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.support import in_force
 from tuner.records import Capacity
 from tuner.servers.endpoint import Endpoint
@@ -26,7 +27,7 @@ TINY = Load(tables=1, rows=1000, threads=2)
 HOLD = """
 import os, sys
 from lab.servers.existing import DsnServer
-from lab.servers.dsn import parse_dsn
+from lab.servers.existing import parse_dsn
 with DsnServer(parse_dsn(sys.argv[1], environ=os.environ), confirmed=True) as server:
     server.set_capacity(110, 110)
     server.query("CREATE TABLE innobrim_lab.sbtest1 (id INT PRIMARY KEY)")

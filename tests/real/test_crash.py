@@ -14,7 +14,7 @@ from tests.real.installation import Innobrim, Install, innobrim
 from tests.real.killer import KNOB, Killer
 from tests.real.proxy import Proxy
 from tests.real.support import Work, in_force, pair, remember, under_load
-from tuner.core.plan import on_the_way
+from tuner.core.writes.plan import on_the_way
 from tuner.records import Capacity
 
 pytestmark = pytest.mark.real

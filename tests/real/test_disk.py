@@ -13,7 +13,8 @@ import docker
 import pytest
 
 from lab.servers.base import DiskLimit, LabServer, LabServerError
-from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.fixtures import missing
 from tests.real.small import SPEC, available
 

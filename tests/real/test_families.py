@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from lab.bench.sampler import Reading, Sampler
+from lab.experiment.figures import Reading
+from lab.experiment.rig import Sampler
 from lab.servers.base import LabServer
 from tests.faults.verdict import Verdict, judge
 from tests.faults.witness import Witness
@@ -16,7 +17,7 @@ from tests.real.families import SHIPPED, Family
 from tests.real.installation import Innobrim
 from tests.real.recording import error_of, reached
 from tests.real.support import Work, under_load, until
-from tuner.core.plan import MOST_RATIO
+from tuner.core.writes.plan import MOST_RATIO
 from tuner.journal.reader import runs
 from tuner.records import Sample, TickRecord
 from tuner.settings import Settings

@@ -12,7 +12,8 @@ from lab.servers.base import MEBIBYTE, DiskLimit, Flavour, LabServer, ServerSpec
 from lab.servers.container import ContainerServer
 from lab.servers.local import LocalServer
 from lab.servers.reader import Reader
-from lab.workloads.sysbench import Load, SysbenchRun, prepare
+from lab.workloads.load import Load
+from lab.workloads.sysbench import SysbenchRun, prepare
 from tests.real.families import FAMILIES, named
 from tests.real.fixtures import missing
 

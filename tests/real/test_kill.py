@@ -12,7 +12,7 @@ from tests.real.installation import Innobrim
 from tests.real.killer import KNOB, Killer
 from tests.real.proxy import Proxy
 from tests.real.support import Work, in_force, pair, remember, under_load
-from tuner.core.plan import gain
+from tuner.core.writes.plan import gain
 from tuner.journal.reader import originals
 from tuner.records import Capacity
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.servers.base import LabServer
-from lab.servers.ports import free_port
+from lab.servers.base import LabServer, free_port
 from tests.real.installation import Innobrim, Install, innobrim
 from tests.real.support import (
     DEFAULT,

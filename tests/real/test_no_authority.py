@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.servers.base import MEBIBYTE, LabServer
-from lab.servers.warm import age_ratio
+from lab.servers.reader import age_ratio
 from policies.pace import FULL
 from tests.faults.verdict import judge
 from tests.faults.witness import Witness

@@ -9,11 +9,8 @@ from dataclasses import replace
 import pytest
 
 from lab.servers.base import LabServer
-from lab.workloads.course import step
-from lab.workloads.course_run import CourseRun
-from lab.workloads.load import MIXED, OLTP, Load
-from lab.workloads.prepare import discard, prepare
-from lab.workloads.run import SysbenchRun
+from lab.workloads.load import MIXED, OLTP, Load, step
+from lab.workloads.sysbench import CourseRun, SysbenchRun, discard, prepare
 from tests.real.support import LOAD, Work
 
 pytestmark = pytest.mark.real

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pymysql
 from pymysql.constants import ER
 
 from lab.plant.clock import SimClock
-from tests.servers.synthetic import FOLDER
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.families import FAMILIES
 from tuner.servers.fixture import STARTED, Answer, Fixture, Reading, load
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.session import Session
 
+FOLDER = Path(__file__).parents[1] / "fixtures" / "servers"
 FILES = {path.stem: path for path in sorted(FOLDER.glob("*.json"))}
 REFUSED = {"aurora-3.07.1": "Aurora 3.07.1 flushes no pages from the instance, so io_capacity has no effect"}
 TAKEN = [name for name in FILES if name not in REFUSED]
+
+MARGINS = {"mysql-8.0.29": 5_316_096, "percona-8.0.28": 53_634_048}
+"""The margin, bytes of payload, that servers have and export as 0: log_calc_concurrency_margin of 8.0.27."""
 
 Rows = Sequence[tuple[Any, ...]]
 
@@ -159,11 +163,16 @@ class Fixtured(Session):
             raise pymysql.OperationalError(self._fixture.refused[table], f"{table}: denied")
 
 
+def fixture(name: str) -> Fixture:
+    """Return a fixture by its name."""
+    return load(FILES[name])
+
+
 def opened(name: str) -> tuple[MySQLServer, Fixtured, Fixture]:
     """Return a server whose answers are a fixture's, by its name."""
-    fixture = load(FILES[name])
-    session = Fixtured(fixture)
-    return MySQLServer(session.endpoint, SimClock(start=50.0), session=session), session, fixture
+    found = fixture(name)
+    session = Fixtured(found)
+    return MySQLServer(session.endpoint, SimClock(start=50.0), session=session), session, found
 
 
 def _rows(answer: Answer) -> list[tuple[Any, ...]]:

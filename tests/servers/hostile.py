@@ -15,21 +15,37 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pymysql
 
 from tests.servers.fixtured import Fixtured
-from tests.servers.sockets.mysqld import CAPABILITIES, OK, receive
-from tests.servers.synthetic import AGE, legacy
+from tests.servers.packets import (
+    DECIMAL,
+    OK,
+    VARCHAR,
+    Row,
+    Write,
+    answer,
+    column,
+    framed,
+    greeting,
+    receive,
+    refusal,
+    send,
+    text,
+)
 from tuner.servers.fixture import load
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "servers" / "mysql-8.0.46.json"
 LSNS = ("log_lsn_current", "log_lsn_buf_pool_oldest_approx", "log_lsn_last_checkpoint")
 PERCENT = "buffer_flush_pct_for_lsn"
 FLUSHED = "buffer_flush_adaptive_total_pages"
+AGE = 0.607
+"""Modified age over the flush limit, in the fixture."""
+
 REDO, PAGES = 4_000_000, 400
 """What the honest server's load makes in a second: bytes of redo, and pages that it flushes."""
 
@@ -55,12 +71,8 @@ ODD = (
 )
 """What stands where a number should."""
 
-NUMBER, DECIMAL, VARCHAR = 8, 246, 253
 TYPES = (0, 3, 5, 7, 8, 10, 11, 12, 16, 245, 246, 249, 250, 252, 253, 254, 255, 77)
 """Column types that the driver converts from, and one that there is not."""
-
-Write = Callable[[bytes], None]
-Row = Sequence[Any]
 
 
 class Case(NamedTuple):
@@ -123,7 +135,7 @@ class Honest(Fixtured):
         """Flush by the law for the C and M that are in force now."""
         low, high = (int(self.reading.variables[f"innodb_io_capacity{one}"]) for one in ("", "_max"))
         state, _ = self.reading.metrics[PERCENT]
-        self.reading.metrics[PERCENT] = (state, str(legacy(100 * AGE, high // low)))
+        self.reading.metrics[PERCENT] = (state, str(int(high // low * (100 * AGE) ** 1.5 / 7.5)))
 
     def _grow(self) -> None:
         lived = time.monotonic() - self._began
@@ -188,22 +200,14 @@ class Hostile:
             self._open.discard(connection)
 
     def _greet(self, connection: socket.socket) -> None:
-        low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
-        hello = (
-            b"\x0a8.0.46\x00"
-            + struct.pack("<I", 7)
-            + b"abcdefgh\x00"
-            + struct.pack("<HBHHB", low, 255, 2, high, 21)
-            + bytes(10)
-            + b"ijklmnopqrst\x00mysql_native_password\x00"
-        )
+        hello = greeting(b"8.0.46", 7, salt=b"abcdefghijklmnopqrst", plugin=b"mysql_native_password")
         if self.greeting is not None:
             Odd(connection.sendall, self.greeting.seed, first=0).say(
                 self.greeting.kind, [(hello.decode("latin1"),)]
             )
             raise EOFError
         send(connection.sendall, 0, hello)
-        receive(connection)[1]
+        receive(connection)
         send(connection.sendall, 2, OK)
 
     def _answer(self, connection: socket.socket, statement: str) -> None:
@@ -213,15 +217,15 @@ class Hostile:
                 rows: Sequence[Row] | None = self.honest.query(statement)
             except pymysql.MySQLError as error:
                 rows = None
-                refusal = b"\xff" + struct.pack("<H", error.args[0]) + b"#HY000" + str(error.args[1]).encode()
+                refused = refusal(error.args[0], str(error.args[1]).encode())
         if case is not None:
             if Odd(connection.sendall, case.seed).say(case.kind, rows or [("1",)]):
                 self._take_file(connection)
             return
         if rows is None:
-            send(connection.sendall, 1, refusal)
+            send(connection.sendall, 1, refused)
         else:
-            for number, packet in enumerate(packets(rows), start=1):
+            for number, packet in enumerate(answer(rows), start=1):
                 send(connection.sendall, number, packet)
 
     def _take_file(self, connection: socket.socket) -> None:
@@ -258,13 +262,13 @@ class Odd:
 
     def cut(self, rows: list[list[Any]]) -> None:
         """End in the middle."""
-        whole = b"".join(framed(number, one) for number, one in enumerate(packets(rows), start=self._first))
+        whole = b"".join(framed(number, one) for number, one in enumerate(answer(rows), start=self._first))
         self._write(whole[: self._dice.randrange(len(whole))])
         raise EOFError
 
     def empty(self, rows: list[list[Any]]) -> None:
         """Send packets without anything in them."""
-        some = packets(rows)
+        some = answer(rows)
         some.insert(self._dice.randrange(len(some)), b"")
         self.send(some)
 
@@ -275,7 +279,7 @@ class Odd:
             for place in range(len(row)):
                 if self._dice.random() < share:
                     row[place] = self._dice.choice([*ODD, None])
-        self.send(packets(rows))
+        self.send(answer(rows))
 
     def numbers(self, rows: list[list[Any]]) -> None:
         """Say one odd thing in place of one number, or of every number."""
@@ -288,7 +292,7 @@ class Odd:
             spots = [self._dice.choice(spots)]
         for row, at in spots:
             row[at] = what
-        self.send(packets(rows, decimals=counts if said == DECIMAL else frozenset()))
+        self.send(answer(rows, decimals=counts if said == DECIMAL else frozenset()))
 
     def names(self, rows: list[list[Any]]) -> None:
         """Mix up which value has which name, leave rows out, or say some twice."""
@@ -296,11 +300,11 @@ class Odd:
         self._dice.shuffle(firsts)
         mixed = [[name, *row[1:]] for name, row in zip(firsts, rows, strict=True)]
         kept = [row for row in mixed if self._dice.random() < 0.8]
-        self.send(packets(self._dice.choice([mixed, kept, rows[:1], [], rows * 2])))
+        self.send(answer(self._dice.choice([mixed, kept, rows[:1], [], rows * 2])))
 
     def columns(self, rows: list[list[Any]]) -> None:
         """Announce another number of columns than there are."""
-        some = packets(rows)
+        some = answer(rows)
         some[0] = self._dice.choice(
             [b"\x00", b"\x01", b"\x07", b"\xfa", b"\xfc\xff\xff", b"\xfe" + b"\xff" * 8]
         )
@@ -310,17 +314,17 @@ class Odd:
         """Leave columns out of rows, or have more of them."""
         change = self._dice.choice([-1, 1, 5])
         wide = [row[:change] if change < 0 else row + ["1"] * change for row in rows]
-        self.send(packets(wide, columns=len(rows[0])))
+        self.send(answer(wide, columns=len(rows[0])))
 
     def types(self, rows: list[list[Any]]) -> None:
         """Announce columns of odd types, and say what is none of it."""
-        self.send(packets(rows, kind=self._dice.choice(TYPES), charset=self._dice.choice([33, 63, 255, 999])))
+        self.send(answer(rows, kind=self._dice.choice(TYPES), charset=self._dice.choice([33, 63, 255, 999])))
 
     def bytes(self, rows: list[list[Any]]) -> None:
         """Say what is no text."""
         where = self._dice.choice(rows)
         where[self._dice.randrange(len(where))] = b"\xff\xfe\x00\x80" * self._dice.choice([1, 50])
-        self.send(packets(rows))
+        self.send(answer(rows))
 
     def noise(self, _rows: list[list[Any]]) -> None:
         """Send anything, framed or not."""
@@ -336,11 +340,11 @@ class Odd:
         number = self._dice.choice([0, 1, 999, 1045, 1193, 1227, 2006, 2013, 3024, 40_000, 65_535])
         words = self._dice.choice([b"", b"\x1b[2J\n" * 9, b"x" * 1_000_000, b"\xff\xff"])
         state = self._dice.choice([b"#HY000", b"", b"#"])
-        self.send([b"\xff" + struct.pack("<H", number) + state + words])
+        self.send([refusal(number, words, state)])
 
     def sequence(self, rows: list[list[Any]]) -> None:
         """Count packets otherwise."""
-        for packet in packets(rows):
+        for packet in answer(rows):
             send(self._write, self._dice.randrange(256), packet)
 
     def fine(self, _rows: list[list[Any]]) -> None:
@@ -353,7 +357,7 @@ class Odd:
         """Send a little again and again, so that no single wait is long."""
         pause = self._dice.choice([0.02, 0.1])
         whole = b"".join(
-            framed(number, one) for number, one in enumerate(packets(rows * 50), start=self._first)
+            framed(number, one) for number, one in enumerate(answer(rows * 50), start=self._first)
         )
         for at in range(400):
             self._write(whole[at : at + 1])
@@ -361,7 +365,7 @@ class Odd:
 
     def endless(self, rows: list[list[Any]]) -> None:
         """Send rows without end: many, long, or one that says it is long."""
-        some, sent = packets(rows), 0
+        some, sent = answer(rows), 0
         self.send(some[:-1])
         number = self._first + len(some) - 1
         row = self._dice.choice([some[-2], b"\xfd\x00\x00\x10" + b"a" * 0x100000, b"a" * 0xFFFFFF])
@@ -379,7 +383,7 @@ class Odd:
 
     def hang(self, rows: list[list[Any]]) -> None:
         """Say nothing, or not the end."""
-        some = packets(rows)
+        some = answer(rows)
         self.send(some[: self._dice.choice([0, 1, len(some) - 1])])
 
 
@@ -393,63 +397,6 @@ KINDS: dict[str, Callable[[Odd, list[list[Any]]], None]] = {
 
 VALUES = ("cells", "numbers", "names", "short", "types", "bytes")
 """Kinds that are sound packets with odd words."""
-
-
-def packets(
-    rows: Sequence[Row],
-    *,
-    columns: int | None = None,
-    kind: int = VARCHAR,
-    charset: int = 255,
-    decimals: Collection[int] = (),
-) -> list[bytes]:
-    """Return the packets of an answer; none of rows is that all went well.
-
-    Args:
-        rows: the answer.
-        columns: how many are announced; as many as there are where it is None.
-        kind: the type of columns that are not of whole numbers.
-        charset: of these.
-        decimals: which of these are announced as DECIMAL all the same, as sums are.
-    """
-    if not rows:
-        return [OK]
-    count = len(rows[0]) if columns is None else columns
-    kinds = [DECIMAL if at in decimals else kind for at in range(count)]
-    heads = [column(NUMBER, 63) if _whole(rows, at) else column(kinds[at], charset) for at in range(count)]
-    end = b"\xfe\x00\x00\x02\x00"
-    return [bytes([count]), *heads, end, *(b"".join(map(text, row)) for row in rows), end]
-
-
-def column(kind: int, charset: int) -> bytes:
-    """Return the packet that announces a column."""
-    names = b"".join(map(text, ("def", "", "", "", "c", ""))) + b"\x0c"
-    return names + struct.pack("<HIBHB2x", charset, 99, kind, 0, 0)
-
-
-def _whole(rows: Sequence[Row], at: int) -> bool:
-    """Tell whether a column is of whole numbers, as a server that counts announces it."""
-    return all(at < len(row) and type(row[at]) is int for row in rows)
-
-
-def text(value: object) -> bytes:
-    """Return a value as a row has it."""
-    if value is None:
-        return b"\xfb"
-    data = value if isinstance(value, bytes) else str(value).encode()
-    if len(data) < 251:
-        return bytes([len(data)]) + data
-    return b"\xfd" + len(data).to_bytes(3, "little") + data
-
-
-def framed(number: int, data: bytes) -> bytes:
-    """Return one packet, with its number."""
-    return len(data).to_bytes(3, "little") + bytes([number % 256]) + data
-
-
-def send(write: Write, number: int, data: bytes) -> None:
-    """Write one packet."""
-    write(framed(number, data))
 
 
 def main() -> None:

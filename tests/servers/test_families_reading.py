@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.servers.fixtured import opened
+from tests.servers.fixtured import MARGINS, opened
 from tests.servers.scripted import Scripted, good
-from tests.servers.synthetic import SERVERS
 from tuner.records import Facts, Sample
 from tuner.servers.adapter import MARGIN
 from tuner.servers.enginestatus import SECONDS, EngineStatus
@@ -169,7 +168,7 @@ def with_margin(times: float) -> tuple[Facts, Sample, int]:
     """Return a MySQL 8.0.29 whose margin is so much of the usual one, a reading, and what it exports."""
     server, session, _ = opened("mysql-8.0.29")
     metrics = session.reading.metrics
-    margin = -(-int(SERVERS["mysql-8.0.29"].redo.margin * times) // 512) * 512
+    margin = -(-int(MARGINS["mysql-8.0.29"] * times) // 512) * 512
     metrics[MARGIN] = (metrics[MARGIN][0], str(margin))
     facts = server.facts()
     return facts, good(server), margin

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from policies.registry import LAWS
-from tests.servers.fixtured import BOOTED, FILES, REFUSED, TAKEN, opened
+from tests.servers.fixtured import BOOTED, FILES, MARGINS, REFUSED, TAKEN, fixture, opened
 from tests.servers.scripted import Scripted, good
-from tests.servers.synthetic import FOLDER, SERVERS, content
 from tuner.core.gate import SECONDS_APART
 from tuner.records import Facts, Sample
 from tuner.servers.adapter import CHANGES, MAXIMUM_32, MAXIMUM_64, SELECTS
 from tuner.servers.enginestatus import parse
-from tuner.servers.fixture import Fixture, load
+from tuner.servers.fixture import Fixture
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unsupported
 
-RECORDED = [name for name in TAKEN if name not in SERVERS]
+RECORDED = [name for name in TAKEN if not fixture(name).synthetic]
 BLOCK, PAYLOAD = 512, 496
 
 LAW = {
@@ -117,7 +115,7 @@ def test_limits_are_those_that_the_server_exports(name: str) -> None:
         last = sample.flush_limit if sample.flush_law in {"mariadb", "mariadb-wakes"} else max_age
         assert sample.sync_point == exported.get("log_max_modified_age_sync", last)
         return
-    margin = int(now.metrics["log_concurrency_margin"][1]) or SERVERS[name].redo.margin
+    margin = int(now.metrics["log_concurrency_margin"][1]) or MARGINS[name]
     in_lsn = margin // PAYLOAD * BLOCK + margin % PAYLOAD + 12
     assert sample.flush_limit == (limit - in_lsn) // BLOCK * BLOCK
     assert sample.sync_point + facts.flush_order_lag == exported["log_max_modified_age_sync"] - in_lsn
@@ -232,30 +230,16 @@ def test_nothing_is_set_by_looking(name: str) -> None:
     assert all(statement.startswith(("SELECT ", "SHOW ")) for statement in session.asked)
 
 
-@pytest.mark.parametrize("name", SERVERS)
-def test_synthetic_fixtures_are_what_their_script_writes(name: str) -> None:
-    """Nobody edits one by hand, and each says which documents it stands on."""
-    fixture = load(FILES[name])
+@pytest.mark.parametrize("name", FILES)
+def test_a_fixture_says_what_it_stands_on(name: str) -> None:
+    """It was recorded, and says by what and how, or it is written and says from which documents."""
+    found = fixture(name)
 
-    assert FILES[name].read_bytes() == content(name), "run: python -m tests.servers.synthetic"
-    assert fixture.synthetic
-    assert fixture.built_from
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_recorded_fixtures_name_their_program(name: str) -> None:
-    """A fixture that no script writes was recorded, and says how it came about."""
-    fixture = load(FILES[name])
-
-    assert not fixture.synthetic
-    assert (fixture.program, bool(fixture.note), fixture.built_from) == ("0.1.0", True, ())
-    assert len(fixture.readings) >= 5
-
-
-def test_every_file_is_a_fixture() -> None:
-    """Nothing else lies there, and all that a script writes is there."""
-    assert set(SERVERS) <= set(FILES)
-    assert {path.suffix for path in Path(FOLDER).iterdir()} == {".json"}
+    if found.synthetic:
+        assert (found.program, bool(found.built_from)) == ("", True)
+    else:
+        assert (found.program, bool(found.note), found.built_from) == ("0.1.0", True, ())
+        assert len(found.readings) >= 5
 
 
 COUNTED = {name: str(10**place) for place, name in enumerate((*SELECTS, *CHANGES))}

@@ -115,7 +115,7 @@ def test_the_points_come_in_their_order(capacity: int, page_size: int, threads: 
 
     assert 0 < limits.flush_limit < limits.stall_point < limits.soft < capacity
     assert limits.sync_point < limits.stall_point
-    assert limits.concurrency_margin < limits.margin
+    assert limits.concurrency_margin < limits.raw_async - limits.flush_limit
 
 
 @given(capacity=st.integers(40 * MEBIBYTE, LARGEST))

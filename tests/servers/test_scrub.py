@@ -10,13 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from lab.plant.clock import SimClock
-from tests.servers.fixtured import Fixtured
-from tests.servers.synthetic import FOLDER, SERVERS, fixture
-from tuner.servers.fixture import Fixture, FixtureRecorder, decode, encode, load
+from tests.servers.fixtured import FILES, Fixtured, fixture
+from tuner.servers.fixture import Fixture, FixtureRecorder, decode, encode
 from tuner.servers.port import Unreachable
 from tuner.servers.scrub import Scrubber, privileges
 
-FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
 SECRETS = {
     "hostname": "db-prod-17",
     "datadir": "/srv/mysql/customers/",
@@ -64,7 +62,7 @@ def recorded(session: Fixtured) -> Fixture:
 
 def telling() -> Telling:
     """Return a session to a server with secrets."""
-    plain = fixture(SERVERS["rds-mysql-8.0.40"])
+    plain = fixture("rds-mysql-8.0.40")
     readings = tuple(
         replace(one, variables=one.variables | SECRETS, status=one.status | STATUS) for one in plain.readings
     )
@@ -101,7 +99,7 @@ class Prying(Fixtured):
 
 def test_nothing_that_is_not_recognised_gets_into_a_file() -> None:
     """Whatever somebody wrote, and wherever a server has it in its answers, no byte of it is in a fixture."""
-    plain = fixture(SERVERS["mysql-5.7.44"])
+    plain = fixture("mysql-5.7.44")
     texts = {"version": f"5.7.44-log-{JANE}", "version_comment": f"MySQL {JANE}", "performance_schema": JANE}
     readings = tuple(
         replace(
@@ -141,7 +139,7 @@ def test_what_was_taken_out_is_said() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_a_fixture_recorded_from_a_fixture_is_the_same(name: str) -> None:
     """Nothing is lost on the way, whatever the family, also where detection refuses the server."""
-    before = load(FOLDER / f"{name}.json")
+    before = fixture(name)
 
     after = decode(encode(recorded(Fixtured(before))))
 
@@ -158,7 +156,7 @@ def test_a_fixture_recorded_from_a_fixture_is_the_same(name: str) -> None:
 def test_what_is_refused_is_recorded_as_such() -> None:
     """An account that may read nothing leaves error numbers, and no words."""
     refused = {"metrics": 1227, "engine_log": 1227, "grants": 1045}
-    found = recorded(Fixtured(replace(fixture(SERVERS["mysql-8.0.46"]), refused=refused)))
+    found = recorded(Fixtured(replace(fixture("mysql-8.0.46"), refused=refused)))
 
     assert found.refused == refused
     assert found.readings[0].metrics == {}
@@ -175,7 +173,7 @@ def test_a_part_that_gives_no_answer_in_time_spoils_nothing_else() -> None:
                 raise Unreachable("timed out")
             return super().query(statement)
 
-    found = recorded(Slow(fixture(SERVERS["mysql-8.0.46"])))
+    found = recorded(Slow(fixture("mysql-8.0.46")))
 
     looks = found.looks["MySQL from 8.0.30 on"]
     assert (looks["latency"].error, looks["replica"].error) == (2013, 0)

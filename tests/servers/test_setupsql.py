@@ -9,7 +9,7 @@ import pytest
 from tuner.records import LOW_WATER_MARK, Bounds
 from tuner.servers.families import recognise
 from tuner.servers.port import Unsupported
-from tuner.servers.setupsql import Asked, family_of, removal, script, setup, superfluous, tables
+from tuner.servers.setupsql import Request, family_of, removal, script, setup, superfluous, tables
 
 VERSIONS = (
     "5.6.24",
@@ -26,7 +26,7 @@ VERSIONS = (
 NEW, OLD, MARIADB = "9.7.4", "5.6.24", "11.8.6-MariaDB"
 
 
-def asked(version: str = NEW, **changes: object) -> Asked:
+def asked(version: str = NEW, **changes: object) -> Request:
     """Return what is to be made."""
     given: dict[str, object] = {
         "version": version,
@@ -35,7 +35,7 @@ def asked(version: str = NEW, **changes: object) -> Asked:
         "definer_password": "nobody's",
         "bounds": Bounds(400, 12_000, 6000),
     }
-    return Asked(**{**given, **changes})  # type: ignore[arg-type]  # a test's own table
+    return Request(**{**given, **changes})  # type: ignore[arg-type]  # a test's own table
 
 
 def statements(version: str = NEW, **changes: object) -> list[str]:

@@ -7,7 +7,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -21,7 +22,7 @@ from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
 from tuner.servers.writerlock import AGAIN_SECONDS, BREAKS, CLAIM_SECONDS, WRITER_LOCK, HostLock
 
-IDENTITY = str(uuid4())
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
 REFUSED = pymysql.OperationalError(1105, "Percona-XtraDB-Cluster prohibits use of GET_LOCK")
 HOLDER = """
 import socket, sys
@@ -30,6 +31,45 @@ held.bind(chr(0) + sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()
 """
+LISTENER = HOLDER.replace("print", "held.listen()\nprint")
+
+
+def claiming(session: Scripted, clock: SimClock, identity: str) -> MySQLServer:
+    """Return an adapter in active mode."""
+    made = MySQLServer(session.endpoint, clock, session=session)
+    made._lock.identity = identity
+    made.claims_writer = True
+    return made
+
+
+@pytest.fixture
+def server(session: Scripted, clock: SimClock) -> Iterator[MySQLServer]:
+    """Return an adapter in active mode; its server is another one than every other test's."""
+    made = claiming(session, clock, str(uuid4()))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ending(clock: SimClock) -> Iterator[tuple[MySQLServer, Ending]]:
+    """Return one whose connection ends where it asks for the lock."""
+    session = Ending()
+    made = claiming(session, clock, str(uuid4()))
+    yield made, session
+    made.close()
+
+
+@contextmanager
+def held(name: str, program: str = HOLDER, user: int | None = None) -> Iterator[None]:
+    """Have another process hold a lock of this host, and kill it in the end."""
+    command = ["/usr/bin/env", "python3", "-c", program, name]
+    with subprocess.Popen(  # noqa: S603 - our own words
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user, cwd="/"
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        yield
+        other.kill()
 
 
 def gets(session: Scripted) -> int:
@@ -39,6 +79,7 @@ def gets(session: Scripted) -> int:
 
 def test_the_writer_lock_is_taken_once_and_given_back(server: MySQLServer, session: Scripted) -> None:
     """In active mode the lock is taken at the next reading, again after a reconnect, and released after."""
+    server.claims_writer = False
     server.read()
     assert gets(session) == 0
     server.claims_writer = True
@@ -60,7 +101,6 @@ def test_a_lock_that_another_holds_is_tried_again(
 ) -> None:
     """While another daemon has the lock this one is no writer, and asks again now and then."""
     session.lock, session.variables["writer"] = 0, "0"
-    server.claims_writer = True
 
     assert not good(server).writer
     server.read()
@@ -72,22 +112,14 @@ def test_a_lock_that_another_holds_is_tried_again(
     assert gets(session) == 2
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 def test_where_named_locks_are_refused_the_host_has_one(
     server: MySQLServer, session: Scripted, clock: SimClock
 ) -> None:
     """Where the server refuses named locks, two daemons of one host still do not write both."""
     session.fails["GET_LOCK"] = REFUSED
-    server._lock.identity = IDENTITY
-    server.claims_writer = True
-    command = [sys.executable, "-c", HOLDER, f"{WRITER_LOCK}.{IDENTITY}"]
-    with subprocess.Popen(  # noqa: S603 - our own words
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
+    with held(f"{WRITER_LOCK}.{server._lock.identity}"):
         assert not good(server).writer
-        other.kill()
     clock.advance_to(50.0 + CLAIM_SECONDS)
 
     assert good(server).writer, "the other one was killed, and left nothing behind"
@@ -96,13 +128,11 @@ def test_where_named_locks_are_refused_the_host_has_one(
     assert gets(session) == asked, "it is kept without asking again"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 @pytest.mark.parametrize("how", ["advisory", "closed"])
 def test_the_hosts_lock_is_given_back(server: MySQLServer, session: Scripted, how: str) -> None:
     """Whoever stops writing lets the next one write, and asks the server for nothing that it refuses."""
     session.fails["GET_LOCK"] = REFUSED
-    server._lock.identity = IDENTITY
-    server.claims_writer = True
     assert good(server).writer
     if how == "closed":
         server.close()
@@ -111,11 +141,11 @@ def test_the_hosts_lock_is_given_back(server: MySQLServer, session: Scripted, ho
         good(server)
 
     with socket.socket(socket.AF_UNIX) as other:
-        other.bind(f"\0{WRITER_LOCK}.{IDENTITY}")
+        other.bind(f"\0{WRITER_LOCK}.{server._lock.identity}")
     assert not any("RELEASE_LOCK" in one for one in session.asked)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 def test_the_hosts_lock_is_of_one_server() -> None:
     """Where another server answers at the same address, its lock is taken and the first one's given back."""
     first, second = (f"{WRITER_LOCK}.{uuid4()}" for _ in range(2))
@@ -144,7 +174,7 @@ WAYS: dict[str, Exception | None] = {
 }
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 @pytest.mark.parametrize("way", WAYS)
 def test_however_the_server_gives_no_lock_the_host_has_one_and_it_is_said(
     server: MySQLServer, session: Scripted, clock: SimClock, way: str
@@ -155,8 +185,6 @@ def test_however_the_server_gives_no_lock_the_host_has_one_and_it_is_said(
         session.lock = None  # type: ignore[assignment]  # what GET_LOCK answers after an error
     else:
         session.fails["GET_LOCK"] = error
-    server._lock.identity = str(uuid4())
-    server.claims_writer = True
     reading = good(server)
 
     assert reading.writer
@@ -167,19 +195,6 @@ def test_however_the_server_gives_no_lock_the_host_has_one_and_it_is_said(
     clock.advance_to(50.0 + AGAIN_SECONDS)
     again = good(server)
     assert (again.writer, again.lock) == (True, "")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
-def test_a_named_lock_of_another_counts_beside_one_of_this_host(
-    server: MySQLServer, session: Scripted
-) -> None:
-    """A daemon that could not ask for the server's lock does not write where another daemon has that."""
-    session.fails["GET_LOCK"] = REFUSED
-    session.variables["writer"] = "0"
-    server._lock.identity = str(uuid4())
-    server.claims_writer = True
-
-    assert not good(server).writer
 
 
 class Ending(Scripted):
@@ -199,13 +214,12 @@ class Ending(Scripted):
         return super().query(statement)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
-def test_a_proxy_that_ends_the_connection_at_get_lock_costs_a_reading() -> None:
+@LINUX
+def test_a_proxy_that_ends_the_connection_at_get_lock_costs_a_reading(
+    ending: tuple[MySQLServer, Ending],
+) -> None:
     """The second connection that ends there is the last one: the host has the lock then, and it is said."""
-    session, clock = Ending(), SimClock(start=50.0)
-    server = MySQLServer(session.endpoint, clock, session=session)
-    server._lock.identity = str(uuid4())
-    server.claims_writer = True
+    server, session = ending
     readings = [server.read() for _ in range(4)]
 
     assert [isinstance(one, Sample) for one in readings] == [False, True, True, True]
@@ -214,24 +228,19 @@ def test_a_proxy_that_ends_the_connection_at_get_lock_costs_a_reading() -> None:
     assert last.writer
     assert "the connection ends where GET_LOCK is asked for" in last.lock
     assert gets(session) == BREAKS
-    server.close()
 
 
-def test_a_dead_line_is_no_server_without_locks() -> None:
+def test_a_dead_line_is_no_server_without_locks(ending: tuple[MySQLServer, Ending]) -> None:
     """However often no answer comes in time, the host's lock stands in for nothing: ours may be held."""
-    session, clock = Ending(), SimClock(start=50.0)
+    server, session = ending
     session.cause = pymysql.OperationalError(2013, "no whole answer within 1 s")
     session.cause.__cause__ = TimeoutError("the time is over")
-    server = MySQLServer(session.endpoint, clock, session=session)
-    server.claims_writer = True
 
     assert not any(isinstance(server.read(), Sample) for _ in range(3 * BREAKS))
-    server.close()
 
 
 def test_a_server_that_is_down_is_no_server_without_locks(server: MySQLServer, session: Scripted) -> None:
     """However long nothing answers, the server's lock is asked for once it does."""
-    server.claims_writer = True
     session.connection = None  # type: ignore[assignment]  # there is none
     session.fails["GET_LOCK"] = Unreachable("nothing listens there")
     assert not any(isinstance(server.read(), Sample) for _ in range(20))
@@ -264,7 +273,6 @@ def test_who_has_the_lock_is_said_a_reading_later(
     """Another account without the mark is a stranger; whoever may be an InnoBrim is taken for one."""
     session.lock, session.variables["writer"] = 0, "0"
     session.holders = [] if row is None else [row]
-    server.claims_writer = True
     good(server)
     reading = good(server)
 
@@ -279,7 +287,6 @@ def test_an_innobrims_session_is_marked_before_it_has_the_lock(
     server: MySQLServer, session: Scripted
 ) -> None:
     """In one statement, the mark first: MySQL 5.6 gives the earlier lock up where another one is taken."""
-    server.claims_writer = True
     good(server)
     (asked,) = [one for one in session.asked if "GET_LOCK" in one]
 
@@ -289,7 +296,7 @@ def test_an_innobrims_session_is_marked_before_it_has_the_lock(
 LONG = "mariadb-0.mariadb.production.svc.cluster.local:3306:/srv/mysql/instances/production-orders-01/data/"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 @pytest.mark.parametrize("identity", [LONG, "x" * 91, "x" * 1024, "b\u00fccher" * 20, "\udcff" * 40])
 def test_a_long_identity_has_a_lock_as_well(identity: str) -> None:
     """However long a server's name is, one process of a host has its lock, and another server's is free."""
@@ -303,7 +310,7 @@ def test_a_long_identity_has_a_lock_as_well(identity: str) -> None:
     other.release()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 @pytest.mark.parametrize(
     ("number", "taken"), [(errno.EAFNOSUPPORT, True), (errno.EPERM, True), (errno.EMFILE, False)]
 )
@@ -327,10 +334,7 @@ def test_only_a_system_without_such_locks_gives_one_unasked(
     assert HostLock().take(f"{WRITER_LOCK}.{uuid4()}") is taken
 
 
-LISTENER = HOLDER.replace("print", "held.listen()\nprint")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 @pytest.mark.parametrize(
     ("program", "user", "stranger"),
     [(HOLDER, None, True), (LISTENER, None, False), (LISTENER, 65534, True)],
@@ -343,33 +347,22 @@ def test_a_stranger_with_the_hosts_lock_is_told(
     if user is not None and os.geteuid() != 0:
         pytest.skip("only root runs a process as another user")
     session.fails["GET_LOCK"] = REFUSED
-    server._lock.identity = IDENTITY
-    server.claims_writer = True
-    command = ["/usr/bin/env", "python3", "-c", program, f"{WRITER_LOCK}.{IDENTITY}"]
-    with subprocess.Popen(  # noqa: S603 - our own words
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user, cwd="/"
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
+    with held(f"{WRITER_LOCK}.{server._lock.identity}", program, user):
         good(server)
         reading = good(server)
-        other.kill()
 
     assert not reading.writer
     assert reading.stranger is stranger
     assert "this host" in reading.lock
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 def test_whoever_has_the_hosts_lock_is_known_however_often_others_ask(
     session: Scripted, clock: SimClock
 ) -> None:
     """A daemon that has the lock is one to each daemon that asks, and never taken for a stranger."""
     session.fails["GET_LOCK"] = REFUSED
-    first, second = (MySQLServer(session.endpoint, clock, session=session) for _ in range(2))
-    for one in (first, second):
-        one._lock.identity = IDENTITY
-        one.claims_writer = True
+    first, second = (claiming(session, clock, identity) for identity in [str(uuid4())] * 2)
     assert good(first).writer
     for _ in range(200):
         clock.advance_to(clock.monotonic() + CLAIM_SECONDS)
@@ -384,7 +377,7 @@ STRANGE = (42, "app", "10.0.0.7:55123", 0, 0, 1)
 OURS = (42, "other_innobrim", "10.0.0.7:55123", 0, 1, 1)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 @pytest.mark.parametrize("row", [STRANGE, OURS], ids=["stranger", "InnoBrim"])
 @pytest.mark.parametrize("number", [1235, 1317, 1969, 3024, 1053, 1205])
 def test_a_named_stranger_is_told_whatever_becomes_of_get_lock(
@@ -393,8 +386,6 @@ def test_a_named_stranger_is_told_whatever_becomes_of_get_lock(
     """Who has the server's lock is asked where only the host's was to be had, and again where it changes."""
     session.fails["GET_LOCK"] = pymysql.OperationalError(number, "no")
     session.variables["writer"], session.holders = "0", [row]
-    server._lock.identity = str(uuid4())
-    server.claims_writer = True
     good(server)
     found = good(server)
 
@@ -414,7 +405,6 @@ def test_a_lock_that_another_was_seen_with_is_not_replaced(
 ) -> None:
     """A try that fails while another session has the server's lock changes nothing of who has it."""
     session.lock, session.variables["writer"], session.holders = 0, "0", [STRANGE]
-    server.claims_writer = True
     good(server)
     assert good(server).stranger
     if error is None:
@@ -434,14 +424,12 @@ def test_a_lock_that_another_was_seen_with_is_not_replaced(
     assert good(server).writer
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+@LINUX
 def test_a_try_that_was_cut_short_is_made_again_soon(
     server: MySQLServer, session: Scripted, clock: SimClock
 ) -> None:
     """A statement that was killed says nothing of whether the server has locks."""
     session.fails["GET_LOCK"] = pymysql.OperationalError(1317, "Query execution was interrupted")
-    server._lock.identity = str(uuid4())
-    server.claims_writer = True
     assert "this host alone" in good(server).lock
     session.fails.clear()
     clock.advance_to(clock.monotonic() + CLAIM_SECONDS)
@@ -453,7 +441,6 @@ def test_who_has_the_lock_is_named_in_one_short_line(server: MySQLServer, sessio
     """An account of any words costs no reading, and steers no terminal."""
     session.lock, session.variables["writer"] = 0, "0"
     session.holders = [(42, "app\x1b[2J\n" + "A" * 2_000_000, "localhost", 0, 0, 1)]
-    server.claims_writer = True
     good(server)
     reading = good(server)
 

@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tests.servers.synthetic import FOLDER
+from tests.servers.fixtured import FILES
 from tools.servers_page import document, here, name_of, results_of_the_loop
 from tuner.servers.families import FAMILIES
 from tuner.servers.fixture import Fixture, load
 
-FIXTURES = {path.stem: load(path) for path in sorted(FOLDER.glob("*.json"))}
+FIXTURES = {path.stem: load(path) for path in FILES.values()}
 
 
 def row_of(page: str, name: str) -> str:

@@ -19,14 +19,13 @@ from tuner.cli.options import WholeNumber, configuration, fail, real_server, ser
 from tuner.cli.saying import say, say_json
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
-from tuner.core.budgets import KEYS, Budget, look
-from tuner.core.durations import durations_of
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
-from tuner.core.parking import PARKED_RATIO, parked
+from tuner.core.setpoint.budgets import KEYS, Budget, durations_of, look
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.core.targets import baseline_ratio, headroom_of
+from tuner.core.writes.parking import PARKED_RATIO, parked
 from tuner.findings import Finding, in_its_way, pages_dirtied
 from tuner.loop import drive
 from tuner.records import Command, Estimate, Missed, Sample, TickRecord

@@ -13,33 +13,44 @@ from typing import Any
 
 import click
 
-from lab.bench import folder, plan
-from lab.bench.order import chosen
-from lab.bench.plan import Plan, PlanError, Suite
-from lab.bench.progress import outline
+from lab.experiment import plan, store
+from lab.experiment.bench import Bench, chosen
+from lab.experiment.plan import Plan, Suite
+from lab.experiment.progress import outline
+from lab.experiment.refusals import PlanError
+from lab.experiment.store import Ledger
+from lab.report.files import bench_summary, write_bench
+from lab.report.rows import ReportError, rows_of
+from lab.report.summary import groups
+from lab.report.words import comparison
 from lab.servers.base import LabServer, LabServerError
-from lab.servers.dsn import SCHEME, DsnError
-from lab.servers.existing import NotConfirmedError
-from lab.servers.named import server_named
-from lab.workloads.command import sysbench
-from tuner.cli.bench_resume import going_on, refuse_beside_resume
-from tuner.cli.bench_run import Say, carry_out, conclude
-from tuner.cli.bench_server import (
+from lab.servers.choose import remove_leftovers, server_named
+from lab.servers.existing import SCHEME, DsnError, NotConfirmedError
+from lab.workloads.sysbench import sysbench
+from tuner.cli.bench_plan import (
     best_here,
+    changed,
     check_named,
     check_servers,
     look_at,
     password,
+    plan_options,
     refuse_beside_own,
+    specification,
 )
 from tuner.cli.ended import exit_code, like_ctrl_c
 from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
 from tuner.cli.options import WholeNumber, fail, usage
-from tuner.cli.plan_options import changed, plan_options, specification
+from tuner.cli.parts import enough_minutes, kept_text, refuse_given
 from tuner.cli.quantities import Duration
 from tuner.cli.saying import say as print_lines
+from tuner.cli.saying import say_json
 
 WEEK = 7 * 86_400
+OF_A_PART = frozenset({"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"})
+"""Options that each part of a bench has for itself."""
+
+Say = Callable[[str], None]
 
 
 @click.command(
@@ -122,15 +133,15 @@ def bench(
             usage(f"--dsn {dsn}: write mysql://USER@HOST:PORT, or mysql://USER@/PATH/TO/SOCKET")
     with _ending_in_words():
         if resume is not None:
-            refuse_beside_resume(context)
+            refuse_given(context, OF_A_PART, " cannot be changed with --resume; start another bench for it")
             if only_plan:  # also of a bench at work
-                asked, ledger = folder.go_on(resume)
+                asked, ledger = plan.go_on(resume)
                 own = asked.server.startswith(SCHEME)
                 rows = ledger.rows
                 print_lines(*outline(asked.suite, chosen(asked.suite, variants), rows, own=own))
                 return
-            context.with_resource(folder.held(resume))
-            asked, ledger = folder.go_on(resume)
+            context.with_resource(store.held(resume, store.BENCH))
+            asked, ledger = plan.go_on(resume)
             check_servers(asked.suite)
             chosen(asked.suite, variants)
             directory, make = resume, _maker(asked.server, say, defaults_file, confirmed=yes)
@@ -147,16 +158,16 @@ def bench(
             look_at(make(plans[0]))  # what cannot be had is said before a directory is made
             sysbench()
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
-            context.with_resource(folder.held(directory, new=True))
-            ledger = folder.begin(directory, asked)
-    again = going_on(context, directory)
-    finished, left, needs = carry_out(
+            context.with_resource(store.held(directory, store.BENCH, new=True))
+            ledger = store.begin(directory, asked, store.BENCH)
+    again = _going_on(context, directory)
+    finished, left, needs = _carry_out(
         asked, ledger, directory, make, say, limit=limit, variants=variants, again=again
     )
-    conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
+    _conclude(ledger, directory, say, finished=finished, left=left, as_json=as_json)
     if not finished:
         short = "" if needs is None else f" before the first row: --time {limit:g}s is too short for one"
-        say(f"the time was up{short}; go on with: {going_on(context, directory, needs=needs)}")
+        say(f"the time was up{short}; go on with: {_going_on(context, directory, needs=needs)}")
         raise click.exceptions.Exit(UNFINISHED)
     if left:
         say(
@@ -176,7 +187,7 @@ def _ending_in_words() -> Iterator[None]:
         yield
     except (PlanError, DsnError, NotConfirmedError) as error:
         usage(str(error))
-    except folder.HeldError as error:
+    except store.HeldError as error:
         fail(str(error), NO)
     except LabServerError as error:
         fail(str(error), UNREACHABLE)
@@ -185,13 +196,13 @@ def _ending_in_words() -> Iterator[None]:
         raise click.exceptions.Exit(exit_code(error)) from error
 
 
-def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> folder.Asked:
+def _asked(suite: Suite, dsn: str | None, server_words: str, seed: int | None) -> plan.Asked:
     """Return what a new bench is started with; the parts of a bench have one server.
 
     Raises:
         LabServerError: no real server can be had here.
     """
-    return folder.Asked(
+    return plan.Asked(
         name=suite.name,
         about=suite.about,
         seed=random.SystemRandom().randrange(10_000) if seed is None else seed,
@@ -218,3 +229,102 @@ def _maker(
         )
 
     return make
+
+
+def _carry_out(
+    asked: plan.Asked,
+    ledger: Ledger,
+    directory: Path,
+    make: Callable[[Plan], LabServer],
+    say: Say,
+    *,
+    limit: float | None,
+    variants: tuple[str, ...],
+    again: str,
+) -> tuple[bool, list[str], float | None]:
+    """Run what is not finished.
+
+    Args:
+        asked: what the bench was begun with.
+        ledger: rows that are there.
+        directory: where they lie.
+        make: makes the server of a plan.
+        say: prints a line.
+        limit: no row begins that would end later than so many seconds from now; None: no limit.
+        variants: only these; all where there is none.
+        again: command that goes on.
+
+    Returns:
+        Whether what was asked for is finished, which variants have rows to do, and how long a part would have
+        had to be for its first row, seconds; None where it was long enough.
+    """
+    runner = Bench(
+        asked.suite,
+        ledger,
+        make,
+        lambda text: say(f"{time.strftime('%H:%M:%S')} {text}"),
+        seed=asked.seed,
+        seconds=float("inf") if limit is None else limit,
+        variants=variants,
+        own=asked.server.startswith(SCHEME),
+    )
+    say(f"{asked.name}: {asked.about} Seed {asked.seed}, {runner.progress.left()}; rows go to {directory}")
+    try:
+        for removed in remove_leftovers():  # also where this bench starts no server of that kind itself
+            say(removed)
+        return runner.run(), runner.unfinished(), runner.needs
+    except (LabServerError, KeyboardInterrupt) as error:
+        _page(ledger, directory)
+        kept = f"{kept_text(len(ledger.rows))}; go on with: {again}"
+        if isinstance(error, KeyboardInterrupt):
+            say(f"interrupted; {kept}")
+            raise click.exceptions.Exit(exit_code(error)) from error
+        fail(f"{error}\n{kept}", UNREACHABLE)
+
+
+def _conclude(
+    ledger: Ledger, directory: Path, say: Say, *, finished: bool, left: list[str], as_json: bool
+) -> None:
+    """Write the pages, and print the comparison."""
+    page = _page(ledger, directory)
+    rows = rows_of(ledger.rows)
+    if as_json:
+        state = {"finished": finished, "unfinished_variants": left}
+        where = {"directory": str(directory), "page": page and str(page)}
+        say_json({**where, **state, **bench_summary(rows)})
+        return
+    if page is None:
+        return
+    for line in comparison(groups(rows)):
+        say(line)
+    say(f"the page: {page}")
+
+
+def _page(ledger: Ledger, directory: Path) -> Path | None:
+    """Write the page and what lies beside it; return where it is, None while there is no row for it."""
+    if not any(row["stage"] == "block" for row in ledger.rows):
+        return None
+    try:
+        return write_bench(directory)[0]
+    except ReportError as error:
+        fail(f"{error}; once that is put right: innobrim report {directory}", NO)
+
+
+def _going_on(context: click.Context, directory: Path, *, needs: float | None = None) -> str:
+    """Return the command that goes on with this bench, with what was asked of this part of it.
+
+    Args:
+        context: of the command.
+        directory: the bench's.
+        needs: how long this part would have had to be for a row, seconds; the next one gets that, and up to
+            two minutes more, in place of the same time again. None where a row was finished.
+    """
+    given = context.params
+    minutes = None if needs is None else enough_minutes(needs)
+    limit = None if given["limit"] is None else f"{given['limit']:g}s" if minutes is None else f"{minutes}m"
+    words = ["innobrim", "bench", "--resume", str(directory)]
+    words += [word for name in given["variants"] for word in ("--variant", name)]
+    words += [] if given["defaults_file"] is None else ["--defaults-file", given["defaults_file"]]
+    words += [] if limit is None else ["--time", limit]
+    words += [f"--{word}" for word, name in (("yes", "yes"), ("json", "as_json")) if given[name]]
+    return shlex.join(words)

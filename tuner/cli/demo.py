@@ -15,7 +15,7 @@ from api.server import tcp_socket
 from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
-from lab.servers.dsn import parse_dsn
+from lab.servers.existing import parse_dsn
 from tuner.board import ApiFailure, Board, PortTaken
 from tuner.cli.exits import NO, UNREACHABLE
 from tuner.cli.options import WholeNumber, fail, usage

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from tuner.cli.wording import mib
-from tuner.core.bursts import HOURS
+from tuner.core.estimate.trends import HOURS
 from tuner.core.known import Known
 
 

@@ -11,6 +11,7 @@ from api.models import Policies
 from api.views import policies_of
 from policies.catalogue import About
 from tuner.cli.options import PolicyChoice, WholeNumber, usage
+from tuner.cli.parts import refuse_given
 from tuner.cli.quantities import Duration, Seeds
 from tuner.cli.saying import say_json
 from tuner.config.checks import missing_extra, unusable_extra
@@ -57,14 +58,7 @@ ALONE = frozenset({"as_json", "compare", "resume"})
     metavar="N|NAME=N",
     help="Runs of each scenario, with one seed each, or of the one named; repeat it. Default: 3.",
 )
-@click.option(
-    "--oracle", is_flag=True, help="The best static M, and the C and M that it starts with, as well."
-)
-@click.option(
-    "--clairvoyant",
-    is_flag=True,
-    help="--oracle, and the best M found for each piece where load or disk move at known moments.",
-)
+@click.option("--oracle", is_flag=True, help="The best static M as well.")
 @click.option(
     "--time", "limit", type=Duration(WEEK), metavar="55m", help="Begin no run that would end later."
 )
@@ -100,7 +94,6 @@ def policies(
     run: int | None,
     seeds: tuple[tuple[str, int], ...],
     oracle: bool,
-    clairvoyant: bool,
     limit: float | None,
     output: Path | None,
     resume: Path | None,
@@ -115,7 +108,7 @@ def policies(
     line is the command that goes on.
     """
     if not compare and resume is None:
-        _refuse_without_compare(context)
+        refuse_given(context, ALONE, ": goes with --compare")
         found = policies_of()
         if as_json:
             say_json(found)
@@ -124,8 +117,9 @@ def policies(
         return
     from tuner.cli import policies_compare as command  # noqa: PLC0415 - the list needs no simulated server
 
+    part = command.Part(limit, jobs, as_json)
     if resume is not None:
-        command.go_on(context, resume, limit=limit, jobs=jobs, as_json=as_json)
+        command.go_on(context, resume, part)
         return
     if len(traces) > 1:
         both = ", ".join(f"--trace {one}" for one in traces)
@@ -133,17 +127,8 @@ def policies(
     trace = traces[0] if traces else None
     if run is not None and trace is None:
         usage(f"--run {run}: goes with --trace JOURNAL")
-    wanted = command.Wanted(names, scenarios, trace, run, dict(seeds), oracle=oracle, clairvoyant=clairvoyant)
-    command.begin(context, wanted, output, limit=limit, jobs=jobs, as_json=as_json)
-
-
-def _refuse_without_compare(context: click.Context) -> None:
-    """End where an option is given that counts for nothing without --compare."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in ALONE and source is click.core.ParameterSource.COMMANDLINE:
-            option = next(one for one in context.command.params if one.name == name).opts[0]
-            usage(f"{option}: goes with --compare")
+    wanted = command.Wanted(names, scenarios, trace, run, dict(seeds), oracle)
+    command.begin(context, wanted, output, part)
 
 
 def _told(found: Policies) -> list[str]:

@@ -10,25 +10,22 @@ from typing import NamedTuple, get_args
 
 import click
 
-from lab.bench.folder import HeldError
-from lab.bench.ledger import Ledger
-from lab.bench.plan import PlanError
-from lab.compare import asked as folder
-from lab.compare.asked import Asked
-from lab.compare.comparison import Comparison
-from lab.compare.recorded import RecordedError, recorded
-from lab.compare.results import groups_of, write_table
-from lab.compare.revision import policies_revision
-from lab.compare.runner import Runner
-from lab.compare.sources import moved_on, source_of
+from lab.experiment import store
+from lab.experiment.comparison import Asked, Comparison, Runner
+from lab.experiment.recorded import RecordedError, recorded
+from lab.experiment.refusals import PlanError
+from lab.experiment.revision import policies_revision
+from lab.experiment.store import COMPARISON, HeldError, Ledger
+from lab.experiment.table import group, table_csv, told
+from lab.report.files import replace_text
+from lab.report.rows import ReportError
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
 from tuner.cli.bar import Bar
-from tuner.cli.bench_resume import enough_minutes, kept_text, refuse_beside_resume
 from tuner.cli.ended import exit_code, like_ctrl_c
 from tuner.cli.exits import NO, UNFINISHED
-from tuner.cli.options import fail, usage, warn
-from tuner.cli.policies_table import BEST_FOUND, told
+from tuner.cli.options import fail, usage
+from tuner.cli.parts import enough_minutes, kept_text, refuse_given
 from tuner.cli.saying import say, say_json
 from tuner.cli.wording import counted, duration
 from tuner.config.checks import unusable_extra
@@ -39,9 +36,8 @@ from tuner.settings import LOW_WATER_POLICY, PolicyName, Settings
 OF_A_PART = frozenset({"resume", "compare", "limit", "jobs", "as_json"})
 """Options that each part of a comparison has for itself."""
 
-
+CSV = "comparison.csv"
 SEEDS = 3
-
 LONGEST_UNNAMED = 7 * 86_400
 """A scenario with more seconds takes part only where it is named."""
 
@@ -55,71 +51,58 @@ class Wanted(NamedTuple):
     run: int | None
     seeds: dict[str, int]
     oracle: bool
-    clairvoyant: bool
 
 
-def begin(
-    context: click.Context,
-    wanted: Wanted,
-    output: Path | None,
-    *,
-    limit: float | None,
-    jobs: int,
-    as_json: bool,
-) -> None:
+class Part(NamedTuple):
+    """What is asked of this part: seconds, processes, and one JSON object in place of the table."""
+
+    limit: float | None
+    jobs: int
+    as_json: bool
+
+
+def begin(context: click.Context, wanted: Wanted, output: Path | None, part: Part) -> None:
     """Start a comparison; ends as the command does."""
     asked = _asked(wanted)
     directory = output or Path(f"policies-{time.strftime('%Y%m%dT%H%M%S')}")
     try:
-        context.with_resource(folder.locked(directory, new=True))
-        ledger = folder.begin(directory, asked, warn)
+        context.with_resource(store.held(directory, COMPARISON, new=True))
+        ledger = store.begin(directory, asked, COMPARISON)
     except PlanError as error:
         usage(str(error))
     except HeldError as error:
         fail(str(error), NO)
-    _carry_out(asked, ledger, directory, limit=limit, jobs=jobs, as_json=as_json)
+    _carry_out(asked, ledger, directory, part)
 
 
-def go_on(context: click.Context, directory: Path, *, limit: float | None, jobs: int, as_json: bool) -> None:
+def go_on(context: click.Context, directory: Path, part: Part) -> None:
     """Go on with a comparison; ends as the command does."""
-    refuse_beside_resume(context, OF_A_PART, "comparison")
+    refuse_given(context, OF_A_PART, " cannot be changed with --resume; start another comparison for it")
     try:
-        context.with_resource(folder.locked(directory))
-        asked, ledger = folder.go_on(directory, warn)
+        context.with_resource(store.held(directory, COMPARISON))
+        asked, ledger = store.go_on(directory, COMPARISON, Asked)
     except PlanError as error:
         usage(str(error))
     except HeldError as error:
         fail(str(error), NO)
-    for line in moved_on(asked):
-        warn(line)
-    old = sum(row.get("policies") not in ("", policies_revision()) for row in ledger.rows)
-    if old:
-        verb = (
-            "is of other policies than now, and does"
-            if old == 1
-            else "are of other policies than now, and do"
-        )
-        click.echo(f"{counted(old, 'row')} {verb} not count", err=True)
-    _carry_out(asked, ledger, directory, limit=limit, jobs=jobs, as_json=as_json)
+    if old := sum(row.get("policies", "") not in ("", policies_revision()) for row in ledger.rows):
+        click.echo(f"of other policies than now, and not counted: {counted(old, 'row')}", err=True)
+    _carry_out(asked, ledger, directory, part)
 
 
 def _asked(wanted: Wanted) -> Asked:
     """Return what is asked for; exit 2 where a scenario or a journal is wrong."""
     scenarios: list[Scenario] = []
-    sources: dict[str, str] = {}
     notes: dict[str, tuple[str, ...]] = {}
     try:
         if wanted.scenarios:
             scenarios += [load_scenario(name) for name in wanted.scenarios]
-            found_at = zip(scenarios, wanted.scenarios, strict=True)
-            sources = {one.name: source_of(name) for one, name in found_at}
         elif wanted.trace is None:
             named = (load_scenario(name) for name in scenario_names())
             scenarios += [one for one in named if one.seconds <= LONGEST_UNNAMED]
         if wanted.trace is not None:
-            found = recorded(
-                read_trace(wanted.trace, wanted.run), name=wanted.trace.name or str(wanted.trace)
-            )
+            name = wanted.trace.name or str(wanted.trace)
+            found = recorded(read_trace(wanted.trace, wanted.run), name=name)
             scenarios.append(found.scenario)
             notes[found.scenario.name] = found.notes
     except (ScenarioError, JournalError, RecordedError) as error:
@@ -130,15 +113,15 @@ def _asked(wanted: Wanted) -> Asked:
     if unknown := [name for name in wanted.seeds if name and name not in called]:
         there = f"there are {', '.join(called)}" if len(called) > 1 else f"the only one is {called[0]}"
         usage(f"--seeds {unknown[0]}=…: no such scenario in this comparison; {there}")
+    names, default = _policies(wanted.policies), Settings().policy
+    first = (default,) if default in names else ()
     return Asked(
-        policies=_reference_first(_policies(wanted.policies)),
+        policies=tuple(dict.fromkeys((*first, *names))),
         scenarios=tuple(scenarios),
         seeds=wanted.seeds.get("", SEEDS),
         other_seeds={name: number for name, number in wanted.seeds.items() if name},
-        oracle=wanted.oracle or wanted.clairvoyant,
-        clairvoyant=wanted.clairvoyant,
+        oracle=wanted.oracle,
         recorded=notes,
-        sources=sources,
     )
 
 
@@ -160,33 +143,23 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
     return tuple(name for name in offered if name not in lacking)
 
 
-def _reference_first(names: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
-    """Return the policies, the daemon's default in front where it is among them."""
-    default = Settings().policy
-    first = (default,) if default in names else ()
-    return (*first, *dict.fromkeys(name for name in names if name not in first))
-
-
-def _carry_out(
-    asked: Asked, ledger: Ledger, directory: Path, *, limit: float | None, jobs: int, as_json: bool
-) -> None:
+def _carry_out(asked: Asked, ledger: Ledger, directory: Path, part: Part) -> None:
     """Run what is not finished, write the table, and print it."""
-    again = _again(directory, limit, jobs, as_json=as_json)
-    seconds = math.inf if limit is None else limit
+    again = _again(directory, part)
     before = len(ledger.rows)
+    seconds = math.inf if part.limit is None else part.limit
     try:
         with (
             like_ctrl_c(),
             Bar() as bar,
-            Runner(ledger, jobs=jobs, seconds=seconds, progress=bar.show) as runner,
+            Runner(ledger, jobs=part.jobs, seconds=seconds, progress=bar.show) as runner,
         ):
             comparison = Comparison(asked, runner)
-            tasks = comparison.policy_tasks()
-            left = sum(runner.row(task) is None for task in tasks)
+            tasks = comparison.tasks()
             click.echo(
                 f"{counted(len(tasks), 'run')} of {counted(len(asked.policies), 'policy', 'policies')} "
                 f"on {counted(len(asked.scenarios), 'scenario')}, "
-                f"{left} to do, about {duration(max(1.0, runner.left_seconds(tasks)))}"
+                f"{len(runner.missing(tasks))} to do, about {duration(max(1.0, runner.left_seconds(tasks)))}"
                 f"{', and the searches' if asked.oracle else ''}; rows go to {directory}",
                 err=True,
             )
@@ -196,36 +169,45 @@ def _carry_out(
     except KeyboardInterrupt as error:
         click.echo(f"interrupted; {kept_text(len(ledger.rows))}; go on with: {again}", err=True)
         raise click.exceptions.Exit(exit_code(error)) from error
-    groups = groups_of(asked, comparison, runner)
-    reference = asked.policies[0]
-    path = write_table(directory, groups) if groups else None
-    if as_json:
-        found = {
-            "directory": str(directory),
-            "finished": finished,
-            "reference": reference,
-            "policies_revision": policies_revision(),
-            "clairvoyant": BEST_FOUND if asked.clairvoyant else "",
-            "scenarios": groups,
-        }
-        say_json(found)
-    else:
-        for group in groups:
-            click.echo("\n".join(told(group, reference)) + "\n")
-        if path is not None:
-            click.echo(f"the table with all digits: {path}")
+    _print(asked, comparison, directory, finished=finished, as_json=part.as_json)
     if not finished:
         short = ""
-        if len(ledger.rows) == before and limit is not None and comparison.stopped is not None:
-            short = f" before the first run: --time {limit:g}s is too short for one"
-            again = _again(directory, 60.0 * enough_minutes(comparison.stopped.needs), jobs, as_json=as_json)
-        click.echo(f"the time was up{short}: {comparison.stopped}; go on with: {again}", err=as_json)
+        if len(ledger.rows) == before and part.limit is not None and comparison.stopped is not None:
+            short = f" before the first run: --time {part.limit:g}s is too short for one"
+            again = _again(directory, part._replace(limit=60.0 * enough_minutes(comparison.stopped.needs)))
+        click.echo(f"the time was up{short}: {comparison.stopped}; go on with: {again}", err=part.as_json)
         raise click.exceptions.Exit(UNFINISHED)
 
 
-def _again(directory: Path, limit: float | None, jobs: int, *, as_json: bool) -> str:
+def _print(asked: Asked, comparison: Comparison, directory: Path, *, finished: bool, as_json: bool) -> None:
+    """Write the table as CSV, and print it or the JSON object."""
+    groups = []
+    for scenario in asked.scenarios:
+        notes = list(asked.recorded.get(scenario.name, ()))
+        found = comparison.found.get(scenario.name)
+        notes += [found.note] if found is not None and found.note else []
+        rows = comparison.rows(scenario)
+        one = group(scenario, rows, notes=notes, recorded=scenario.name in asked.recorded)
+        groups += [] if one is None else [one]
+    if groups:
+        try:
+            replace_text(directory / CSV, table_csv(groups))
+        except ReportError as error:
+            fail(str(error), NO)
+    reference = asked.policies[0]
+    if as_json:
+        state = {"directory": str(directory), "finished": finished, "reference": reference}
+        say_json({**state, "policies_revision": policies_revision(), "scenarios": groups})
+        return
+    for one in groups:
+        click.echo("\n".join(told(one, reference)) + "\n")
+    if groups:
+        click.echo(f"the table with all digits: {directory / CSV}")
+
+
+def _again(directory: Path, part: Part) -> str:
     """Return the command that goes on with a comparison."""
     words = ["innobrim", "policies", "--compare", "--resume", str(directory)]
-    words += [] if limit is None else ["--time", f"{limit:g}s"]
-    words += ["--jobs", str(jobs)]
-    return shlex.join(words + (["--json"] if as_json else []))
+    words += [] if part.limit is None else ["--time", f"{part.limit:g}s"]
+    words += ["--jobs", str(part.jobs)]
+    return shlex.join(words + (["--json"] if part.as_json else []))

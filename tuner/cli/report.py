@@ -34,9 +34,8 @@ def report(
 
     Example: innobrim report monday.db --csv
     """
-    from lab.report.files import write  # noqa: PLC0415 - the list of commands needs no templates
+    from lab.report.files import beside, is_journal, located, write  # noqa: PLC0415 - the list of commands needs no templates
     from lab.report.rows import ReportError  # noqa: PLC0415 - the same
-    from lab.report.sources import beside, is_journal, located  # noqa: PLC0415 - the same
 
     try:
         paths = [located(source) for source in sources]

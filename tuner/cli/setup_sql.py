@@ -25,8 +25,8 @@ from tuner.servers.port import ServerError, Unreachable, Unsupported
 from tuner.servers.release import version_in, version_of
 from tuner.servers.session import Session, text
 from tuner.servers.setupsql import (
-    Asked,
-    Part,
+    Request,
+    Step,
     comment,
     family_of,
     removal,
@@ -113,7 +113,7 @@ def setup_sql(
         found = as_root_would(config, where_from(config))
         version = _version(found) if server_version is None else _given(server_version)
         named = _accounts(found, accounts)
-        asked = Asked(
+        request = Request(
             version=version,
             accounts=named,
             password="" if remove else _password(config, found, new_password),
@@ -126,17 +126,17 @@ def setup_sql(
             low_water=low_water_mark,
         )
         if found.tls == "off" and not remove:
-            _must_be_let_in(asked, "server.tls = off" if config.server.tls else _file_of(config))
-        product = f"{_product(asked.version)} {asked.version}"
-        parts = tuple(removal(asked) if remove else setup(asked))
+            _must_be_let_in(request, "server.tls = off" if config.server.tls else _file_of(config))
+        product = f"{_product(request.version)} {request.version}"
+        parts = tuple(removal(request) if remove else setup(request))
     if as_json:
-        say_json(_told(asked, parts))
+        say_json(_told(request, parts))
         return
-    click.echo("\n".join(comment(line) for line in _head(asked, product, remove=remove)))
+    click.echo("\n".join(comment(line) for line in _head(request, product, remove=remove)))
     click.echo(script(iter(parts)), nl=False)
-    if not (remove or direct or family_of(asked.version).managed):
+    if not (remove or direct or family_of(request.version).managed):
         click.echo("\n-- Where it could set every global variable before:")
-        click.echo("\n".join(comment(f"{one};") for one in superfluous(asked)))
+        click.echo("\n".join(comment(f"{one};") for one in superfluous(request)))
 
 
 def bounds_of(config: Config) -> Bounds:
@@ -171,10 +171,10 @@ def _file_of(config: Config) -> str:
     return f"the option file {config.server.defaults_file or 'my.cnf of systemd'} without TLS"
 
 
-def _must_be_let_in(asked: Asked, by: str) -> None:
+def _must_be_let_in(request: Request, by: str) -> None:
     """Exit 2 where a daemon that does without TLS, by what ``by`` says, could not use the accounts."""
-    for one in asked.accounts:
-        if requires_tls(asked, one):
+    for one in request.accounts:
+        if requires_tls(request, one):
             usage(
                 f"--account {one}: is let in over TLS alone, and {by} has the daemon do without: "
                 "turn that on, or say --no-require-ssl, by which the password crosses the network in clear"
@@ -263,28 +263,28 @@ def _product(version: str) -> str:
     return "MariaDB" if family_of(version).name == "mariadb" else "MySQL or Percona Server"
 
 
-def _head(asked: Asked, product: str, *, remove: bool) -> list[str]:
+def _head(request: Request, product: str, *, remove: bool) -> list[str]:
     """Return what a person reads before running it, line by line."""
     if remove:
-        return [f"InnoBrim: takes its account and procedures away again from {product}.", *_where(asked)]
+        return [f"InnoBrim: takes its account and procedures away again from {product}.", *_where(request)]
     made = "an account that reads and may set global variables"
-    provider = family_of(asked.version).managed
+    provider = family_of(request.version).managed
     if provider:
         made = f"an account that reads, as {provider} takes no SET GLOBAL: advisory mode needs no more"
-    elif not asked.direct:
-        made = f"an account that reads, and writes through a procedure alone: {asked.bounds}, pages/s"
+    elif not request.direct:
+        made = f"an account that reads, and writes through a procedure alone: {request.bounds}, pages/s"
     kept = "keeps its password; in MySQL 5.6 it gets the one below"
     return [
         f"InnoBrim on {product}: {made}.",
         "To be run by an administrator (root), whole; it may be run again, as after other limits in the",
-        f"configuration. An account that is there {'gets the new password' if asked.renewed else kept}.",
-        *_over_tls(asked),
-        *_where(asked),
+        f"configuration. An account that is there {'gets the new password' if request.renewed else kept}.",
+        *_over_tls(request),
+        *_where(request),
     ]
 
 
-def _over_tls(asked: Asked) -> list[str]:
-    if not any(requires_tls(asked, one) for one in asked.accounts):
+def _over_tls(request: Request) -> list[str]:
+    if not any(requires_tls(request, one) for one in request.accounts):
         return []
     return [
         "Accounts for other machines are let in over TLS alone, so that no password goes in clear; where the",
@@ -292,17 +292,17 @@ def _over_tls(asked: Asked) -> list[str]:
     ]
 
 
-def _where(asked: Asked) -> list[str]:
-    if asked.replica:
+def _where(request: Request) -> list[str]:
+    if request.replica:
         return [
             "For a replica alone. With super_read_only = ON the server refuses it: turn that off meanwhile.",
         ]
     return ["On a primary: its replicas get all of it by replication. For a replica alone: --replica."]
 
 
-def _told(asked: Asked, parts: tuple[Part, ...]) -> dict[str, object]:
+def _told(request: Request, parts: tuple[Step, ...]) -> dict[str, object]:
     return {
-        "accounts": asked.accounts,
-        "bounds": None if asked.direct or family_of(asked.version).managed else asked.bounds,
+        "accounts": request.accounts,
+        "bounds": None if request.direct or family_of(request.version).managed else request.bounds,
         "parts": parts,
     }

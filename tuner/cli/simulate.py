@@ -9,9 +9,8 @@ import click
 
 from lab.scenarios import ScenarioError, load_scenario, scenario_names
 from lab.scenarios.schema import HIGHEST_SEED
-from lab.simulate import FLAVOURS, SimulateError, resized, shortened
+from lab.simulate import FLAVOURS, Result, SimulateError, resized, shortened
 from lab.simulate import simulate as run_simulation
-from lab.simulate_result import Result
 from tuner.cli.bar import Bar
 from tuner.cli.ended import exit_code, like_ctrl_c
 from tuner.cli.exits import NO
@@ -25,12 +24,9 @@ from tuner.config.schema import ConfigError
 from tuner.settings import PolicyName, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lab.plant.flavour import FlavourName
-    from lab.plot import Course
+    from lab.report.simulated import SimulatedPage
     from lab.scenarios import Scenario
-    from tuner.records import TickRecord
 
 
 def _list(*, as_json: bool) -> None:
@@ -94,8 +90,8 @@ def _list(*, as_json: bool) -> None:
 @click.option(
     "--plot",
     type=click.Path(path_type=Path),
-    metavar="FILE.svg",
-    help="Draw the policy's run into this file, in place of what is there.",
+    metavar="FILE.html",
+    help="Draw the policy's run on a page, in place of what is there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; with --list an array.")
 def simulate(
@@ -129,14 +125,14 @@ def simulate(
         scenario = shortened(whole) if oracle and seconds is None else whole
         if scenario.seconds < whole.seconds:
             warn(_part(scenario, whole))
-        course = None if plot is None else _course(plot, scenario)
+        page = None if plot is None else _page(plot, scenario, settings)
         with like_ctrl_c(), Bar() as bar:
             result = run_simulation(
                 scenario,
                 settings.policy,
                 settings=settings,
                 oracle=oracle,
-                publish=_noted(course),
+                publish=(lambda _: None) if page is None else page.add,
                 progress=bar.show,
             )
     except (ConfigError, ScenarioError, SimulateError) as error:
@@ -145,7 +141,7 @@ def simulate(
         click.echo("interrupted", err=True)
         raise click.exceptions.Exit(exit_code(error)) from error
     # before the figures: a reader that takes only the first of these ends the program
-    lost = "" if plot is None or course is None else _draw(plot, course, scenario, result)
+    lost = "" if plot is None or page is None else _draw(plot, page, result)
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -184,30 +180,24 @@ def _part(scenario: Scenario, whole: Scenario) -> str:
     )
 
 
-def _course(plot: Path, scenario: Scenario) -> Course:
-    """Return what notes a run for its plot; exit 2 where the plot cannot be written."""
-    from lab.plot import Course, PlotError, ready  # noqa: PLC0415 - most runs need no templates
+def _page(plot: Path, scenario: Scenario, settings: Settings) -> SimulatedPage:
+    """Return what takes a run for its page; exit 2 where that cannot be written."""
+    from lab.report.rows import ReportError  # noqa: PLC0415 - most runs need no templates
+    from lab.report.simulated import SimulatedPage, check  # noqa: PLC0415 - the same
 
     try:
-        ready(plot)
-    except PlotError as error:
+        check(plot)
+    except ReportError as error:
         raise click.UsageError(f"--plot {error}") from error
-    return Course(scenario.seconds)
+    return SimulatedPage(scenario, settings)
 
 
-def _noted(course: Course | None) -> Callable[[TickRecord], None]:
-    """Return what tells a plot's course of every tick; without one, nothing is told."""
-    if course is None:
-        return lambda _: None
-    return lambda record: course.add(record.tick.reading, record.decision.set_point)
-
-
-def _draw(plot: Path, course: Course, scenario: Scenario, result: Result) -> str:
-    """Write the plot; return why that failed after all, empty where it did not."""
-    from lab.plot import PlotError, write_plot  # noqa: PLC0415 - as above
+def _draw(plot: Path, page: SimulatedPage, result: Result) -> str:
+    """Write the page; return why that failed after all, empty where it did not."""
+    from lab.report.rows import ReportError  # noqa: PLC0415 - as above
 
     try:
-        write_plot(plot, course.series(), scenario, result)
-    except PlotError as error:
+        page.write(plot, result)
+    except ReportError as error:
         return f"--plot {error}"
     return ""

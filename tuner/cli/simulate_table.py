@@ -8,15 +8,15 @@ import click
 
 from lab.decides import in_place_of
 from lab.scenarios.search import BestStatic
-from lab.simulate_result import NoStatic
+from lab.simulate import NoStatic
 from tuner.cli.wording import counted, gain_text
 from tuner.core.evidence import said
 
 if TYPE_CHECKING:
     from lab.scenarios import Scenario
     from lab.scenarios.search import Untouched
+    from lab.simulate import Result
     from lab.simulate_optimiser import Optimised
-    from lab.simulate_result import Result
     from tuner.settings import PolicyName
 
 ROWS = (

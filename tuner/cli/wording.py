@@ -20,9 +20,8 @@ from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.advice import expected_effect
 from tuner.core.ages import said
-from tuner.core.budgets import SHORT
-from tuner.core.durations import Durations, durations_of
 from tuner.core.laws import without_authority
+from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
 from tuner.records import Capacity, Decision, Estimate, InUse, LowWaterProgress
 from tuner.records.window import said as said_effect
 from tuner.settings import Mode

@@ -15,11 +15,12 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.config.schema import ConfigError
@@ -115,8 +116,6 @@ def _plain(value: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[0]), value)
 
 
-T = TypeVar("T")
-
 BY_WHOM = "readable by the account that runs this command"
 
 _HASHED = re.compile(r"[0-9a-f]{8}\.[0-9]+")
@@ -127,102 +126,12 @@ _NOT_USABLE: Mapping[type[OSError], str] = {
     PermissionError: "permission denied",
 }
 
-
-class _NothingInItError(Exception):
-    """A file can be read, and what is looked for is not in it."""
-
-
-def must_hold_certificates(named: str, path: str) -> None:
-    """Refuse a file that has no certificate authority in it.
-
-    Args:
-        named: the key or option that names it.
-        path: the file.
-
-    Raises:
-        ConfigError: it cannot be read or has no certificate.
-    """
-    _usable(
-        f"{named} = {path}",
-        f"a file of certificates (PEM), {BY_WHOM}",
-        lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path),
-        "no certificate in it",
-    )
-
-
-def must_be_hashed(named: str, path: str) -> None:
-    """Refuse a directory in which OpenSSL would find no certificate authority; else as the first one here."""
-
-    def look() -> None:
-        if not any(map(_HASHED.fullmatch, os.listdir(path))):  # noqa: PTH208 - names are enough
-            raise _NothingInItError
-
-    _usable(
-        f"{named} = {path}",
-        f"a directory of certificate authorities, named as openssl rehash does, {BY_WHOM}",
-        look,
-        "no certificate by its hash in it",
-    )
-
-
-def must_have_its_key(named: str, path: str, key: str | None) -> None:
-    """Refuse a certificate of our own without its key, or with another's; else as the first one here."""
-    both = path if key is None else f"{path} with the key {key}"
-    _usable(
-        f"{named} = {both}",
-        f"a certificate (PEM) and its key without a passphrase, {BY_WHOM}",
-        lambda: required(None, replace(USUAL, certificate=path, key=key)),
-        "no certificate with its key",
-    )
-
-
-def must_be_ciphers(named: str, words: str) -> None:
-    """Refuse a list of ciphers of which OpenSSL has none; else as the first one here."""
-    _usable(
-        f"{named} = {words}",
-        "a list of ciphers of TLS 1.2 with certificates, in OpenSSL's words",
-        lambda: required(None, replace(USUAL, ciphers=words)),
-        "no cipher that OpenSSL has",
-    )
-
-
-def public_key(named: str, path: str) -> str:
-    """Return a server's public key, PEM, as its file has it; raises as the first one here."""
-
-    def read() -> str:
-        text = Path(path).read_text(encoding="ascii", errors="replace")
-        if "-----BEGIN PUBLIC KEY-----" not in text:
-            raise _NothingInItError
-        return text
-
-    wanted = f"a file with the server's public key (PEM), its public_key.pem, {BY_WHOM}"
-    return _usable(f"{named} = {path}", wanted, read, "no public key in it")
-
-
-def _usable(named: str, wanted: str, look: Callable[[], T], empty: str) -> T:
-    """Return what can be made of something.
-
-    Raises:
-        ConfigError: nothing; names the option, its value, why, and what would be right.
-    """
-    try:
-        return look()
-    except (ssl.SSLError, ValueError, _NothingInItError) as error:  # ValueError: it is no text
-        raise ConfigError([f"{named}: {empty}; it must be {wanted}"]) from error
-    except OSError as error:
-        why = _NOT_USABLE.get(type(error), error.strerror or str(error))
-        raise ConfigError([f"{named}: {why}; it must be {wanted}"]) from error
-
-
 MODES = ("off", "preferred", "required", "verify_ca", "verify_identity")
 """What can be asked of a TCP connection, each more than the one before; the words of ``server.tls``."""
 
 OFF, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY = range(len(MODES))
 
-WORDS = {
-    "DISABLED": OFF,
-    "PREFERRED": PREFERRED,
-    "REQUIRED": REQUIRED,
+WORDS = {"DISABLED": OFF, "PREFERRED": PREFERRED, "REQUIRED": REQUIRED} | {
     "VERIFY_CA": VERIFY_CA,
     "VERIFY_IDENTITY": VERIFY_IDENTITY,
 }
@@ -230,20 +139,47 @@ WORDS = {
 
 YES, NO = frozenset({"", "1", "on", "true"}), frozenset({"0", "off", "false"})
 
+_SESSION = "every connection makes a session of its own"
 WITHOUT_EFFECT = {
     "get_server_public_key": "whoever answers could send a key; server-public-key-path names the server's",
     "enable_cleartext_plugin": "clear text is for the unix socket and TLS that is checked, whatever it says",
-    "ssl_session_data": "every connection makes a session of its own",
-    "ssl_session_data_continue_on_failed_reuse": "every connection makes a session of its own",
+    "ssl_session_data": _SESSION,
+    "ssl_session_data_continue_on_failed_reuse": _SESSION,
 }
 """Options that change nothing here, each with why; they weaken nothing either."""
 
 _OF_TLS = re.compile(r"ssl|tls", re.IGNORECASE)
 _NEGATED = ("skip_", "disable_")
+_SWITCHES = frozenset({"ssl", "ssl_verify_server_cert"})
+_KNOWN = _SWITCHES | {
+    *("ssl_mode", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "tls_version"),
+    "server_public_key_path",
+}
 
 
-@dataclass(slots=True)
-class FileTls:
+class _Bound(NamedTuple):
+    """How much or how little encryption one option asks for, by place in ``MODES``."""
+
+    level: int
+    by: str
+
+
+_LEAST: Mapping[tuple[str, str | None], _Bound] = {
+    ("ssl", "1"): _Bound(REQUIRED, "ssl"),
+    ("ssl_ca", None): _Bound(VERIFY_CA, "ssl-ca = {}"),
+    ("ssl_capath", None): _Bound(VERIFY_CA, "ssl-capath = {}"),
+    ("ssl_verify_server_cert", "1"): _Bound(VERIFY_IDENTITY, "ssl-verify-server-cert"),
+    ("ssl_cert", None): _Bound(PREFERRED, "ssl-cert = {}"),
+    ("ssl_key", None): _Bound(PREFERRED, "ssl-key = {}"),
+}
+_MOST: Mapping[tuple[str, str | None], _Bound] = {
+    ("ssl", "0"): _Bound(OFF, "ssl = 0 (skip-ssl)"),
+    ("ssl_verify_server_cert", "0"): _Bound(VERIFY_CA, "ssl-verify-server-cert = 0"),
+}
+"""Options, with their value or None for any, and what they ask for at least and at most."""
+
+
+class FileTls(Struct):
     """What an option file says of encryption.
 
     Attributes:
@@ -260,15 +196,7 @@ class FileTls:
     authority: str | None = None
     details: TlsDetails = USUAL
     public_key: str = ""
-    warnings: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Bound:
-    """How much or how little encryption one option asks for, by place in ``MODES``."""
-
-    level: int
-    by: str
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
 def read_tls(path: str, options: Mapping[str, str]) -> FileTls:
@@ -289,7 +217,8 @@ def read_tls(path: str, options: Mapping[str, str]) -> FileTls:
             found.warnings.append(f"{path}: {_dashed(name)} has no effect: {WITHOUT_EFFECT[plain]}")
         elif plain == "server_public_key_path" or _OF_TLS.match(plain):
             if plain not in _KNOWN | WITHOUT_EFFECT.keys() or (plain != name and plain not in _SWITCHES):
-                raise _refused(path, name, value, f"InnoBrim cannot obey it; it knows {_known()}")
+                known = ", ".join(sorted(map(_dashed, _KNOWN)))
+                raise _refused(path, name, value, f"InnoBrim cannot obey it; it knows {known}")
             given.pop(plain, None)
             given[plain] = _truth(path, name, value) if plain in _SWITCHES else value
     for name, value in given.items():
@@ -301,19 +230,8 @@ def read_tls(path: str, options: Mapping[str, str]) -> FileTls:
     if found.authority is not None:
         must_hold_certificates(f"{path}: ssl-ca", found.authority)
     if (key := given.get("server_public_key_path")) is not None:
-        found.public_key = public_key(f"{path}: server-public-key-path", key)
+        found.public_key = _public_key(f"{path}: server-public-key-path", key)
     return found
-
-
-_SWITCHES = frozenset({"ssl", "ssl_verify_server_cert"})
-_KNOWN = _SWITCHES | {
-    *("ssl_mode", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "tls_version"),
-    "server_public_key_path",
-}
-
-
-def _known() -> str:
-    return ", ".join(sorted(map(_dashed, _KNOWN)))
 
 
 def _dashed(name: str) -> str:
@@ -339,17 +257,16 @@ def _truth(path: str, name: str, value: str) -> str:
     said = value.lower()
     if said not in YES | NO:
         raise _refused(path, name, value, "must be 1 or 0, ON or OFF, TRUE or FALSE")
-    on = said in YES
-    return "1" if on != name.startswith(_NEGATED) else "0"
+    return "1" if (said in YES) != name.startswith(_NEGATED) else "0"
 
 
 def _levels(path: str, given: Mapping[str, str], found: FileTls) -> None:
     """Find how much encryption is asked for at least, and at most, and that these do not contradict."""
-    least, most = _Bound(OFF, ""), _Bound(VERIFY_IDENTITY, "")
-    for bound in _least(path, given):
-        least = bound if bound.level > least.level else least
-    for bound in _most(path, given):
-        most = bound if bound.level < most.level else most
+    mode = [_mode(path, given["ssl_mode"])] if "ssl_mode" in given else []
+    at_least = [_Bound(OFF, ""), *mode, *_asked(_LEAST, given)]
+    at_most = [_Bound(VERIFY_IDENTITY, ""), *(one for one in mode if one.level < REQUIRED)]
+    least = max(at_least, key=lambda bound: bound.level)
+    most = min([*at_most, *_asked(_MOST, given)], key=lambda bound: bound.level)
     if least.level > most.level:
         raise ConfigError(
             [f"{path}: {most.by} contradicts {least.by}, which asks for more; leave one of them out"]
@@ -362,28 +279,10 @@ def _levels(path: str, given: Mapping[str, str], found: FileTls) -> None:
         found.asked_by = least.by or most.by
 
 
-def _least(path: str, given: Mapping[str, str]) -> Iterable[_Bound]:
-    if "ssl_mode" in given:
-        yield _mode(path, given["ssl_mode"])
-    if given.get("ssl") == "1":
-        yield _Bound(REQUIRED, "ssl")
-    for name in ("ssl_ca", "ssl_capath"):
-        if name in given:
-            yield _Bound(VERIFY_CA, f"{_dashed(name)} = {given[name]}")
-    if given.get("ssl_verify_server_cert") == "1":
-        yield _Bound(VERIFY_IDENTITY, "ssl-verify-server-cert")
-    for name in ("ssl_cert", "ssl_key"):
-        if name in given:
-            yield _Bound(PREFERRED, f"{_dashed(name)} = {given[name]}")
-
-
-def _most(path: str, given: Mapping[str, str]) -> Iterable[_Bound]:
-    if "ssl_mode" in given and (mode := _mode(path, given["ssl_mode"])).level < REQUIRED:
-        yield mode
-    if given.get("ssl") == "0":
-        yield _Bound(OFF, "ssl = 0 (skip-ssl)")
-    if given.get("ssl_verify_server_cert") == "0":
-        yield _Bound(VERIFY_CA, "ssl-verify-server-cert = 0")
+def _asked(bounds: Mapping[tuple[str, str | None], _Bound], given: Mapping[str, str]) -> Iterator[_Bound]:
+    for (name, value), (level, by) in bounds.items():
+        if name in given and value in {None, given[name]}:
+            yield _Bound(level, by.format(given[name]))
 
 
 def _mode(path: str, value: str) -> _Bound:
@@ -394,21 +293,32 @@ def _mode(path: str, value: str) -> _Bound:
 
 
 def _details(path: str, given: Mapping[str, str]) -> TlsDetails:
-    details = replace(
-        USUAL,
-        authorities=given.get("ssl_capath"),
-        certificate=given.get("ssl_cert"),
-        key=given.get("ssl_key"),
-        ciphers=given.get("ssl_cipher", ""),
-    )
-    if details.key is not None and details.certificate is None:
-        raise _refused(path, "ssl_key", details.key, "needs ssl-cert, the certificate that it is the key of")
-    if details.authorities is not None:
-        must_be_hashed(f"{path}: ssl-capath", details.authorities)
-    if details.certificate is not None:
-        must_have_its_key(f"{path}: ssl-cert", details.certificate, details.key)
-    if details.ciphers:
-        must_be_ciphers(f"{path}: ssl-cipher", details.ciphers)
+    capath, certificate, key = (given.get(f"ssl_{one}") for one in ("capath", "cert", "key"))
+    ciphers = given.get("ssl_cipher", "")
+    if key is not None and certificate is None:
+        raise _refused(path, "ssl_key", key, "needs ssl-cert, the certificate that it is the key of")
+    if capath is not None:
+        _usable(
+            f"{path}: ssl-capath = {capath}",
+            f"a directory of certificate authorities, named as openssl rehash does, {BY_WHOM}",
+            lambda: _require(any(map(_HASHED.fullmatch, os.listdir(capath)))),  # noqa: PTH208 - names are enough
+            "no certificate by its hash in it",
+        )
+    if certificate is not None:
+        _usable(
+            f"{path}: ssl-cert = {certificate if key is None else f'{certificate} with the key {key}'}",
+            f"a certificate (PEM) and its key without a passphrase, {BY_WHOM}",
+            lambda: required(None, replace(USUAL, certificate=certificate, key=key)),
+            "no certificate with its key",
+        )
+    if ciphers:
+        _usable(
+            f"{path}: ssl-cipher = {ciphers}",
+            "a list of ciphers of TLS 1.2 with certificates, in OpenSSL's words",
+            lambda: required(None, replace(USUAL, ciphers=ciphers)),
+            "no cipher that OpenSSL has",
+        )
+    details = replace(USUAL, authorities=capath, certificate=certificate, key=key, ciphers=ciphers)
     if "tls_version" in given:
         lowest, highest = _versions(path, given["tls_version"])
         details = replace(details, lowest=lowest, highest=highest)
@@ -417,11 +327,61 @@ def _details(path: str, given: Mapping[str, str]) -> TlsDetails:
 
 def _versions(path: str, value: str) -> tuple[str, str]:
     """Return the oldest and the newest of the versions in a list that are spoken here."""
-    names = [name.strip() for name in value.split(",")]
-    spoken = {name.lower(): name for name in VERSIONS}
-    older = {"tlsv1", "tlsv1.0", "tlsv1.1"}
-    wrong = [name for name in names if name.lower() not in spoken.keys() | older]
-    allowed = [name for name in VERSIONS if name.lower() in {one.lower() for one in names}]
+    names = {name.strip().lower() for name in value.split(",")}
+    allowed = [name for name in VERSIONS if name.lower() in names]
+    wrong = names - {name.lower() for name in VERSIONS} - {"tlsv1", "tlsv1.0", "tlsv1.1"}
     if wrong or not allowed:
         raise _refused(path, "tls_version", value, f"must name {' or '.join(VERSIONS)}, with commas between")
     return allowed[0], allowed[-1]
+
+
+def must_hold_certificates(named: str, path: str) -> None:
+    """Refuse a file that has no certificate authority in it.
+
+    Args:
+        named: the key or option that names it.
+        path: the file.
+
+    Raises:
+        ConfigError: it cannot be read or has no certificate.
+    """
+    _usable(
+        f"{named} = {path}",
+        f"a file of certificates (PEM), {BY_WHOM}",
+        lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path),
+        "no certificate in it",
+    )
+
+
+def _public_key(named: str, path: str) -> str:
+    """Return a server's public key, PEM, as its file has it."""
+    text = ""
+
+    def read() -> None:
+        nonlocal text
+        text = Path(path).read_text(encoding="ascii", errors="replace")
+        _require("-----BEGIN PUBLIC KEY-----" in text)
+
+    wanted = f"a file with the server's public key (PEM), its public_key.pem, {BY_WHOM}"
+    _usable(f"{named} = {path}", wanted, read, "no public key in it")
+    return text
+
+
+def _require(there: bool) -> None:  # noqa: FBT001 - its name says what of
+    if not there:
+        raise ValueError("nothing that is looked for")
+
+
+def _usable(named: str, wanted: str, look: Callable[[], object], empty: str) -> None:
+    """Have a look at a file for encryption now, and not at the first connection.
+
+    Raises:
+        ConfigError: it is of no use; names the option, its value, why, and what would be right.
+    """
+    try:
+        look()
+    except (ssl.SSLError, ValueError) as error:  # ValueError: what is looked for is not in it, or no text is
+        raise ConfigError([f"{named}: {empty}; it must be {wanted}"]) from error
+    except OSError as error:
+        why = _NOT_USABLE.get(type(error), error.strerror or str(error))
+        raise ConfigError([f"{named}: {why}; it must be {wanted}"]) from error

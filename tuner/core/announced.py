@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP
-from tuner.core.budgets import KEYS, Budget
+from tuner.core.setpoint.budgets import KEYS, Budget
 from tuner.core.spell import Spell
 from tuner.records import Event
 

@@ -6,7 +6,7 @@ import math
 
 from policies.equilibrium import rate_at_rest
 from policies.flushlaw import FlushLaw
-from tuner.core.load import Load
+from tuner.core.estimate.load import Load
 
 LEAST_RATIO, MOST_RATIO = 0.02, 1.2
 """Age ratios between which a resting place is looked for."""

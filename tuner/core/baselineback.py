@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from tuner.core import noharm, scheduled
 from tuner.core.circumstances import UNRELIEVED
-from tuner.core.latency import Pace
+from tuner.core.estimate.latency import Pace
+from tuner.core.estimate.window import since, warm
 from tuner.core.modes import WHO, change_mode
 from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
 from tuner.core.state import State
-from tuner.core.window import since, warm
 from tuner.records import Decision, DecisionKind, Estimate, Event, HoldCode, Lifecycle, Sample, winners
 from tuner.settings import Mode
 

@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.setpoint import LOWEST
+from tuner.core.estimate.tail import CAPPED_SHARE
+from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.spell import Spell
-from tuner.core.tail import CAPPED_SHARE
-from tuner.core.trends import AUTHORITY_LOST
 from tuner.records import Estimate, Event, Sample
 
 LRU_SHARE = 2.0

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Situation, horizon
 from tuner.core import optimising, relief, scheduled, unanswered
+from tuner.core.estimate.window import flushed_share, warm
 from tuner.core.laws import asleep, law_of
-from tuner.core.plan import gain
 from tuner.core.state import State
 from tuner.core.unanswered import Unanswered
-from tuner.core.window import flushed_share, warm
+from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Sample
 
 RAISED_SECONDS = 600.0

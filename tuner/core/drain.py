@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from tuner.core.ages import at_least, said
 from tuner.core.circumstances import policy_of
-from tuner.core.draincourse import WAY_SECONDS, closing_seconds, seconds_left
+from tuner.core.decide.course import WAY_SECONDS, closing_seconds, seconds_left
 from tuner.core.drainreach import AIM, aim_of, lag_of, lowest_target
+from tuner.core.estimate.trends import MeanRates
 from tuner.core.laws import without_authority
 from tuner.core.state import Drain, Return, State
-from tuner.core.trends import MeanRates
 from tuner.records import DrainProgress, Estimate, Event, Lifecycle, Sample
 from tuner.settings import Mode
 

@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
+from tuner.core.estimate.window import list_rate_since
 from tuner.core.guards import EMERGENCY_SPACING
 from tuner.core.laws import asleep, catches_up, slept
-from tuner.core.plan import gain
 from tuner.core.state import State
-from tuner.core.window import list_rate_since
+from tuner.core.writes.plan import gain
 from tuner.records import Estimate, Sample
 
 RELIEF_SECONDS = 10.0

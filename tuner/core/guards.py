@@ -11,8 +11,8 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.plan import gain, near
-from tuner.core.trends import AUTHORITY_LOST
+from tuner.core.estimate.trends import AUTHORITY_LOST
+from tuner.core.writes.plan import gain, near
 from tuner.records import Capacity, DecisionKind
 from tuner.settings import Settings
 

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from policies.flushlaw import SOFT_LIMIT, FlushLaw
 from policies.registry import LAWS, with_need
-from tuner.core import window as readings
+from tuner.core.estimate import window as readings
+from tuner.core.estimate.window import Window
 from tuner.core.gate import forget
 from tuner.core.mark import consented
 from tuner.core.relief import Relief
 from tuner.core.state import State
 from tuner.core.unanswered import Unanswered
-from tuner.core.window import Window
 from tuner.records import Event, Sample
 
 ASLEEP_SECONDS = 3.0

@@ -7,14 +7,11 @@ import math
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from tuner.core.bursts import Bursts, Late, Week
-from tuner.core.curve import Curve
-from tuner.core.estimator import EstimatorState
+from tuner.core.estimate.estimator import EstimatorState
+from tuner.core.estimate.load import Curve, Load, Regression
+from tuner.core.estimate.recovery import Recovery
+from tuner.core.estimate.trends import Bursts, Late, Trends, Week
 from tuner.core.evidence import Evidence
-from tuner.core.load import Load
-from tuner.core.recovery import Recovery
-from tuner.core.regression import Regression
-from tuner.core.trends import Trends
 
 NOTHING = Evidence()
 

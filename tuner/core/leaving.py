@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import emergency, latency, parking
+from tuner.core import emergency
+from tuner.core.estimate import latency
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.limits import bounds, contradiction
 from tuner.core.mark import owed
 from tuner.core.outcome import kept, written
-from tuner.core.plan import Steps, gain, near, plan
 from tuner.core.standing import waiting
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.targets import home_of
+from tuner.core.writes import parking
+from tuner.core.writes.plan import Steps, gain, near, plan
 from tuner.records import Capacity, Decision, DecisionKind, Hold, RestoreProgress, Sample
 from tuner.settings import Mode
 

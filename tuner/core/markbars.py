@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tuner.core import budgets, optimising, scheduled
+from tuner.core import optimising, scheduled
 from tuner.core.mark import VALUES, Mark, other, settles
+from tuner.core.setpoint import budgets
 from tuner.core.state import State
 from tuner.core.targets import headroom_of
 from tuner.records import (

@@ -5,21 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import (
-    caution,
-    clocks,
-    context,
-    degraded,
-    estimator,
-    foreign,
-    gate,
-    laws,
-    mark,
-    occurrences,
-    scheduled,
-)
+from tuner.core import caution, context, degraded, foreign, gate, laws, mark, scheduled
+from tuner.core.estimate import clocks, estimator, occurrences
+from tuner.core.estimate.recovery import Recovery
 from tuner.core.learned import forgotten
-from tuner.core.recovery import Recovery
 from tuner.core.relief import Relief
 from tuner.core.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.state import Originals, State

@@ -8,14 +8,14 @@ from tuner.core import scheduledrain
 from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.drain import begun, refusal
-from tuner.core.latency import Pace
+from tuner.core.estimate.latency import Pace
+from tuner.core.estimate.window import warm
 from tuner.core.limits import bounds, contradiction
 from tuner.core.modes import change_mode
-from tuner.core.plan import near
 from tuner.core.standing import waiting, why_advisory
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
 from tuner.core.targets import home_of
-from tuner.core.window import warm
+from tuner.core.writes.plan import near
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode
 

@@ -19,9 +19,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.types import Policy
-from tuner.core.plan import gain
-from tuner.core.trends import AUTHORITY_LOST
-from tuner.core.window import Window, authority_since, list_rate_since, redo_rate_since
+from tuner.core.estimate.trends import AUTHORITY_LOST
+from tuner.core.estimate.window import Window, authority_since, list_rate_since, redo_rate_since
+from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Sample
 
 T = TypeVar("T")

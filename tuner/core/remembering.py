@@ -17,13 +17,11 @@ from msgspec.structs import FieldInfo, fields
 from policies.suggestions import sound as sound_trial
 from policies.types import Trial
 from tuner.core import evidence
-from tuner.core.bursts import Late, Week
-from tuner.core.curve import Curve
+from tuner.core.estimate.load import Curve, Load, Regression
+from tuner.core.estimate.recovery import Recovery
+from tuner.core.estimate.trends import Late, Week
 from tuner.core.evidence import Aside, Evidence, Win
 from tuner.core.learned import Learned, sound
-from tuner.core.load import Load
-from tuner.core.recovery import Recovery
-from tuner.core.regression import Regression
 
 _TAKEN_APART: frozenset[Any] = frozenset({Learned, Load, Evidence, Aside})
 """Records of which each field is a part of its own."""

@@ -6,12 +6,12 @@ from msgspec.structs import replace
 
 from tuner.core import caution, gate
 from tuner.core.announced import Announced
+from tuner.core.estimate.window import all_flushed
 from tuner.core.mark import forgotten, recalled
 from tuner.core.relief import Relief
 from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, State, Writes
 from tuner.core.unanswered import Unanswered
-from tuner.core.window import all_flushed
 from tuner.records import Event, Hold, HoldCode, Sample
 from tuner.settings import Mode
 

@@ -14,9 +14,9 @@ from tuner.core import drain
 from tuner.core.ages import said
 from tuner.core.asking import Asked, cannot_write
 from tuner.core.drainreach import lowest_target
+from tuner.core.estimate.window import warm
 from tuner.core.laws import without_authority
 from tuner.core.state import State
-from tuner.core.window import warm
 from tuner.records import Command, Estimate, Event, Sample, Window
 from tuner.settings import Mode
 

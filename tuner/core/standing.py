@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.comparison import Shown
 from tuner.core.mark import recalled
-from tuner.core.noharm import Guard, Returned
+from tuner.core.noharm import Guard, Returned, Shown
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode

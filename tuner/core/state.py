@@ -9,17 +9,17 @@ from msgspec import Struct
 
 from tuner.core.announced import Announced
 from tuner.core.caution import Caution
-from tuner.core.clocks import Clocks
-from tuner.core.estimator import EstimatorState
+from tuner.core.estimate.clocks import Clocks
+from tuner.core.estimate.estimator import EstimatorState
+from tuner.core.estimate.latency import Pace
+from tuner.core.estimate.occurrences import Occurrences
+from tuner.core.estimate.trends import MeanRates, Trends
 from tuner.core.gate import GateState
-from tuner.core.latency import Pace
 from tuner.core.mark import Mark
 from tuner.core.noharm import Guard
-from tuner.core.occurrences import Occurrences
 from tuner.core.purse import Purse
 from tuner.core.relief import Relief
 from tuner.core.sawtooth import Sawtooth
-from tuner.core.trends import MeanRates, Trends
 from tuner.core.trialstate import Trials
 from tuner.core.unanswered import Unanswered
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window

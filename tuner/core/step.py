@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from tuner.core import (
     baselineback,
     commands,
-    decide,
     drain,
     handover,
     holds,
@@ -20,6 +19,7 @@ from tuner.core import (
     scheduledrain,
 )
 from tuner.core.asking import Asked
+from tuner.core.decide import precedence
 from tuner.core.evidence import turned
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
@@ -136,12 +136,12 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
     overridden, owed = state.override is not None, state.park_owed
-    state, decision = decide.decide(state, sample, found, now=now)
+    state, decision = precedence.decide(state, sample, found, now=now)
     state, decision = markwrite.act(state, sample, decision, found, now=now)
     if overridden and state.override is None:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
-        events.append(Event(wall=wall, code="not_parked", message=decide.given_up(state, sample)))
+        events.append(Event(wall=wall, code="not_parked", message=precedence.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == "restored":
         events.append(Event(wall=wall, code="restored", message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:

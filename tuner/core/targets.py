@@ -9,20 +9,22 @@ from msgspec.structs import replace
 from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, bounds_of, follow, guarded, highest_ratio, suggested_ratio
 from policies.types import Suggestion
-from tuner.core import budgets, caution, optimising, parking, scheduled
+from tuner.core import caution, optimising, scheduled
 from tuner.core.announced import drop, update
 from tuner.core.baseline import resting_ratio
 from tuner.core.degraded import MARGIN
-from tuner.core.durations import foreseen
+from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.mark import arrival
 from tuner.core.overlay import configured
-from tuner.core.plan import gain
 from tuner.core.role import role_of
 from tuner.core.sawtooth import Sawtooth
+from tuner.core.setpoint import budgets
+from tuner.core.setpoint.budgets import foreseen
 from tuner.core.state import State
-from tuner.core.window import telling, warm
+from tuner.core.writes import parking
+from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
 from tuner.settings import Settings
 

@@ -12,11 +12,11 @@ from policies.suggestions import LIMITS, allowed, distance
 from policies.types import Suggestion
 from tuner.core import switchback
 from tuner.core.context import CONTEXT_SECONDS, averaged, context_of, interrupted
+from tuner.core.estimate.window import all_flushed
 from tuner.core.evidence import said
 from tuner.core.switchback import Counters, Running
 from tuner.core.trialstate import Look, Trials, event
 from tuner.core.trialverdict import LEAST_REST, finish, left, unsafe, verdict
-from tuner.core.window import all_flushed
 from tuner.records import Estimate, Event, Sample
 
 SHORTEST_BLOCK, LONGEST_BLOCK = 300.0, 7200.0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.plan import gain
+from tuner.core.writes.plan import gain
 from tuner.records import Estimate, Sample
 
 TELLING = 0.1

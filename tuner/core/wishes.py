@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.types import Proposal, Situation
-from tuner.core import draincourse, emergency, relief
+from tuner.core import emergency, relief
 from tuner.core.ages import said
 from tuner.core.circumstances import answered, idle, policy_of, relief_change, relieved, situation_of
+from tuner.core.decide import course
 from tuner.core.drainreach import aim_of
+from tuner.core.estimate.trends import AUTHORITY_LOST
+from tuner.core.estimate.window import idled, warm
 from tuner.core.laws import asleep, catches_up, unmoved
 from tuner.core.state import Drain, Return, State
-from tuner.core.trends import AUTHORITY_LOST
-from tuner.core.window import idled, warm
 from tuner.records import DecisionKind, Estimate, Sample
 
 FADING = 0.5
@@ -208,34 +209,34 @@ def _fades(found: Estimate) -> bool:
 def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wanted:
     """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
     aim = aim_of(state, wanted, sample, found)
-    arrival = wanted.begun + draincourse.WAY_SECONDS if found.modified_age > aim else now
-    course = draincourse.course(state, sample, found, wanted.rates, aim=aim, arrival=arrival, now=now)
+    arrival = wanted.begun + course.WAY_SECONDS if found.modified_age > aim else now
+    way = course.course(state, sample, found, wanted.rates, aim=aim, arrival=arrival, now=now)
     detail = (
         f"{wanted.who} wants a checkpoint age of at most {said(wanted.target)} "
         f"for {wanted.ends - now:.0f} s more; it is {said(found.checkpoint_age)}"
     )
-    down = course.io_capacity_max < sample.io_capacity_max
+    down = way.io_capacity_max < sample.io_capacity_max
     fades = _fades(found) or idled(state.estimator.window)
     why = idle(state, sample, found) or (_FADING if fades else "")
     stays = bool(asleep(state)) or (bool(why) and down)
     left = state.settings.max_changes_per_hour * (1.0 - KEPT_CHANGES) - len(state.writes.counted)
-    act = course.act and not stays and (wanted.reached is None or left > 0.0)
+    act = way.act and not stays and (wanted.reached is None or left > 0.0)
     return Wanted(
         kind=DecisionKind.DRAIN if act else DecisionKind.KEEP,
-        io_capacity_max=sample.io_capacity_max if stays else course.io_capacity_max,
+        io_capacity_max=sample.io_capacity_max if stays else way.io_capacity_max,
         reason="draining" if wanted.reached is None else "drained",
         detail=f"{detail}; M stays as it is: {why}" if stays else detail,
         source="schedule" if wanted.scheduled else "person",
-        terms={"target": float(wanted.target)} | course.terms,
+        terms={"target": float(wanted.target)} | way.terms,
     )
 
 
 def _back(state: State, back: Return, situation: Situation, sample: Sample, found: Estimate) -> Proposal:
     """Return what takes the age from where a drain left it to the set-point, in place of the policy."""
     aim = situation.set_point * sample.flush_limit
-    arrival = back.begun + draincourse.WAY_SECONDS if found.modified_age < aim else situation.now
-    course = draincourse.course(state, sample, found, back.rates, aim=aim, arrival=arrival, now=situation.now)
-    return Proposal(course.io_capacity_max, course.terms, act=course.act)
+    arrival = back.begun + course.WAY_SECONDS if found.modified_age < aim else situation.now
+    way = course.course(state, sample, found, back.rates, aim=aim, arrival=arrival, now=situation.now)
+    return Proposal(way.io_capacity_max, way.terms, act=way.act)
 
 
 def _course(state: State, situation: Situation) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tuner.core.plan import on_the_way
 from tuner.core.restarts import named
+from tuner.core.writes.plan import on_the_way
 from tuner.journal.reader import last_record
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located
 from tuner.journal.tables import ENDED, LEFT, JournalError, LeftPair, loaded

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -83,28 +83,27 @@ def low_water(base: int, answers: Answers) -> int:
     return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
 
 
-class Points(Protocol):
-    """Limits of a redo log, bytes, whichever arithmetic they are by."""
+COUNTED = (
+    *("pages_sync", "pages_background", "pages_lru", "pages_neighbour", "flush_percentage"),
+    *("flush_requested", "flush_by_age", "lsn_average_rate", "redo_space_waits"),
+)
+"""Fields of a sample that only InnoDB's counters know."""
 
-    @property
-    def flush_limit(self) -> int:
-        """Return A, the age that the flush law divides by."""
-        ...
 
-    @property
-    def sync_point(self) -> int:
-        """Return the age above which sync flushing starts."""
-        ...
+class Points(Struct, frozen=True, kw_only=True):
+    """The limits of a redo log: ages at which something begins, bytes.
 
-    @property
-    def stall_point(self) -> int:
-        """Return the checkpoint age above which writers wait."""
-        ...
+    Attributes:
+        flush_limit: A, the age that the flush law divides by.
+        sync_point: the modified age above which sync flushing starts.
+        stall_point: the checkpoint age above which writers wait, "max checkpoint age".
+        low_water_base: what ``innodb_adaptive_flushing_lwm`` is a percentage of.
+    """
 
-    @property
-    def low_water_base(self) -> int:
-        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of."""
-        ...
+    flush_limit: int
+    sync_point: int
+    stall_point: int
+    low_water_base: int
 
 
 def points(limits: Points, answers: Answers) -> dict[str, int]:
@@ -479,18 +478,9 @@ class Adapter(ABC):
         Pages flushed from the flush lists and from the LRU tail are one number.
         """
         current, checkpoint = self.ages(answers)
-        return {
+        return dict.fromkeys(COUNTED, 0) | {
             "lsn_current": current,
             "lsn_oldest": self.tail(answers),
             "lsn_checkpoint": checkpoint,
             "pages_adaptive": int(answers["Innodb_buffer_pool_pages_flushed"]),
-            "pages_sync": 0,
-            "pages_background": 0,
-            "pages_lru": 0,
-            "pages_neighbour": 0,
-            "flush_percentage": 0,
-            "flush_requested": 0,
-            "flush_by_age": 0,
-            "lsn_average_rate": 0,
-            "redo_space_waits": 0,
         }

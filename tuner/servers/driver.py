@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pymysql
@@ -63,7 +64,9 @@ class Resolver:
         self._lookup = lookup
         self._now = now
         self._lock = threading.Lock()
-        self._question: _Question | None = None
+        self._about = ("", 0)
+        self._answer: Future[list[Address]] | None = None
+        self._ended = 0.0
 
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
         """Return where a host is, best address first; at once for an address in figures.
@@ -84,62 +87,43 @@ class Resolver:
             return [(family, address) for family, _, _, _, address in found]
         deadline = self._now() + seconds
         while True:
-            question = self._asked(host, port)
-            if not question.answered.wait(max(0.0, deadline - self._now())):
-                before = (
-                    "" if question.about == (host, port) else f" (still looking for {question.about[0]!r})"
-                )
+            about, answer = self._asked(host, port)
+            if not wait([answer], max(0.0, deadline - self._now())).done:
+                before = "" if about == (host, port) else f" (still looking for {about[0]!r})"
                 raise UnresolvedError(f"host {host!r} was not resolved within {seconds:g} s{before}")
-            if question.about == (host, port):
-                self._taken(question)
-                return question.result()
+            if about == (host, port):
+                with self._lock:
+                    self._answer = None if self._answer is answer else self._answer
+                return answer.result()
 
-    def _asked(self, host: str, port: int) -> _Question:
+    def _asked(self, host: str, port: int) -> tuple[tuple[str, int], Future[list[Address]]]:
         """Return the question to wait for: the one under way, one whose answer nobody took, or a new one."""
         with self._lock:
-            question = self._question
-            if question is not None and not question.answered.is_set():
-                return question
-            fresh = question is not None and self._now() - question.ended < KEPT_SECONDS
-            if question is None or question.about != (host, port) or not fresh:
-                question = _Question((host, port))
-                question.ask(self._lookup, self._now)
-                self._question = question
-            return question
+            answer = self._answer
+            if answer is not None and answer.done():
+                fresh = self._about == (host, port) and self._now() - self._ended < KEPT_SECONDS
+                answer = answer if fresh else None
+            if answer is None:
+                self._about, self._answer = (host, port), Future()
+                answer = self._answer
+                # no exit of ours waits for this thread
+                threading.Thread(
+                    target=self._look, args=(answer, host, port), name="innobrim-resolver", daemon=True
+                ).start()
+            return self._about, answer
 
-    def _taken(self, question: _Question) -> None:
-        with self._lock:
-            if self._question is question:
-                self._question = None
-
-
-class _Question:
-    """One lookup and its answer."""
-
-    def __init__(self, about: tuple[str, int]) -> None:
-        self.about = about
-        self.answered = threading.Event()
-        self.ended = 0.0
-        self._found: list[Address] = []
-        self._error: Exception | None = None
-
-    def ask(self, lookup: Lookup, now: Callable[[], float]) -> None:
-        """Begin a thread that no exit of ours waits for."""
-        threading.Thread(target=self._look, args=(lookup, now), name="innobrim-resolver", daemon=True).start()
-
-    def result(self) -> list[Address]:
-        """Return the answer, or raise what the lookup raised."""
-        if self._error is not None:
-            raise self._error
-        return self._found
-
-    def _look(self, lookup: Lookup, now: Callable[[], float]) -> None:
+    def _look(self, answer: Future[list[Address]], host: str, port: int) -> None:
+        found: list[Address] = []
+        failure: Exception | None = None
         try:
-            self._found = lookup(*self.about)
+            found = self._lookup(host, port)
         except Exception as error:  # noqa: BLE001 - raised where the answer is waited for
-            self._error = error
-        self.ended = now()
-        self.answered.set()
+            failure = error
+        self._ended = self._now()
+        if failure is None:
+            answer.set_result(found)
+        else:
+            answer.set_exception(failure)
 
 
 RESOLVER = Resolver()

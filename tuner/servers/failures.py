@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import shlex
 import socket
@@ -16,7 +15,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT, ER
 
 from tuner.printable import shortened
-from tuner.records import is_account, login
+from tuner.records import is_account, is_local, login
 from tuner.servers.driver import UnresolvedError
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.passwords import PasswordKeptError
@@ -30,12 +29,15 @@ DENIED = 1045
 EXPIRED = frozenset({1820, 1862})
 """A session that may only set its password, and a login that is refused for it."""
 
-LOCKED = frozenset({3118, 4151})
-"""MySQL's number and MariaDB's."""
-
-BLOCKED = frozenset({3955, 4150})
-"""After too many failed logins; MySQL's number and MariaDB's."""
-
+_RENEW = (
+    "the password has expired: as an administrator, set it once more and for good, by ALTER USER {account} "
+    "IDENTIFIED BY '…' PASSWORD EXPIRE NEVER"
+)
+_UNLOCK = "the account is locked: as an administrator, ALTER USER {account} ACCOUNT UNLOCK"
+_UNBLOCK = (
+    "too many logins failed: correct the password; then, as an administrator, ALTER USER {account} ACCOUNT "
+    "UNLOCK, on MariaDB FLUSH PRIVILEGES"
+)
 FIXES: Mapping[int, str] = {
     1040: "raise max_connections, or close connections that nobody needs",
     1044: "check user and password",
@@ -51,6 +53,9 @@ FIXES: Mapping[int, str] = {
     2026: "turn TLS on in the server, or ask for less: server.tls, or ssl-mode in the option file",
     2059: "the driver does not know this plugin: give the account mysql_native_password, "
     "caching_sha2_password or ed25519",
+    **dict.fromkeys(EXPIRED, _RENEW),
+    **dict.fromkeys((3118, 4151), _UNLOCK),  # MySQL's number and MariaDB's
+    **dict.fromkeys((3955, 4150), _UNBLOCK),  # likewise
     3032: "the server is offline for everybody but administrators: SET GLOBAL offline_mode = OFF there",
 }
 """What helps against an error that the server answers with, by number, where no more is known."""
@@ -104,9 +109,9 @@ HANGS = "see what holds the server up"
 ASK_SOCKET = "SELECT @@socket on the server says where it is"
 
 
-def is_refusal(error: pymysql.MySQLError) -> bool:
+def is_refusal(error: BaseException) -> bool:
     """Tell a refused statement from a broken connection (client errors are 2000 to 2999)."""
-    number = error_number(error)
+    number = error_number(error) if isinstance(error, pymysql.MySQLError) else 0
     return number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - see above
 
 
@@ -137,9 +142,8 @@ def _answered(endpoint: Endpoint, connection: Connection[Any] | None, error: Exc
     """Return what helps against an answer of the server's, which is there and need not be started."""
     number = error_number(error)
     encrypted = endpoint.socket is not None or bool(getattr(connection, "_secure", False))
-    fix = FIXES.get(number) or refusal(endpoint, number, in_words(error), encrypted=encrypted)
-    sent = isinstance(error, pymysql.MySQLError) and number != 0 and not 2000 <= number < 3000  # noqa: PLR2004 - as above
-    return fix or (UNKNOWN if sent else "")
+    fix = refusal(endpoint, number, in_words(error), encrypted=encrypted)
+    return fix or (UNKNOWN if is_refusal(error) else "")
 
 
 def _unreached(endpoint: Endpoint, error: Exception) -> tuple[str, str]:
@@ -262,23 +266,14 @@ def refusal(endpoint: Endpoint, number: int, words: str, *, encrypted: bool = Tr
         encrypted: the connection is, or crosses no network.
     """
     account = _account(endpoint, words)
-    named = login(account)
     if number == DENIED:
         return _denied(endpoint, account, encrypted=encrypted)
-    if number in EXPIRED:
-        renewed = f"ALTER USER {named} IDENTIFIED BY '…' PASSWORD EXPIRE NEVER"
-        return f"the password has expired: as an administrator, set it once more and for good, by {renewed}"
-    if number in LOCKED:
-        return f"the account is locked: as an administrator, ALTER USER {named} ACCOUNT UNLOCK"
-    if number in BLOCKED:
-        unlocked = f"ALTER USER {named} ACCOUNT UNLOCK, on MariaDB FLUSH PRIVILEGES"
-        return f"too many logins failed: correct the password; then, as an administrator, {unlocked}"
     if number == ABORTED and "init_connect" in words:
         return (
             "the statements in the server's init_connect fail for this account: mend them (SELECT "
             "@@GLOBAL.init_connect), or grant it what they need"
         )
-    return FIXES.get(number, "")
+    return FIXES.get(number, "").format(account=login(account))
 
 
 def _denied(endpoint: Endpoint, account: str, *, encrypted: bool) -> str:
@@ -287,7 +282,7 @@ def _denied(endpoint: Endpoint, account: str, *, encrypted: bool) -> str:
     host = account.rpartition("@")[2]
     made = f"innobrim setup-sql --account {shlex.quote(account)}"
     fix = "check user and password"
-    if endpoint.socket is None and _is_loopback(host):
+    if endpoint.socket is None and is_local(account) and not host.startswith("localhost"):
         fix += (
             f"; the server takes us for {host} and not for localhost (skip_name_resolve): where the account "
             f"is at localhost, give server.socket, or make one for that address: {made}"
@@ -310,10 +305,3 @@ def _account(endpoint: Endpoint, words: str) -> str:
     found = _USER_AND_HOST.search(words)
     host = found[2] if found is not None and is_account(f"{user}@{found[2]}") else "…"
     return f"{user}@{host}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

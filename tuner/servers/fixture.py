@@ -33,6 +33,8 @@ SCHEMA = 1
 VERSIONS = frozenset({"version", "aurora_version"})
 """Variables that are versions, which pages are made of."""
 
+TABLES = ("variables", "status", "metrics")
+
 Metric = tuple[str, str]
 """What a counter's column says of whether it is on, and its count."""
 
@@ -68,23 +70,17 @@ class Reading(Struct, frozen=True, omit_defaults=True):
 
     def after(self, last: Reading) -> Reading:
         """Return the whole reading, from one that has only what changed."""
-        return Reading(
-            self.second,
-            {**last.variables, **self.variables},
-            {**last.status, **self.status},
-            {**last.metrics, **self.metrics},
-            self.engine_log or last.engine_log,
-        )
+        tables = {name: getattr(last, name) | getattr(self, name) for name in TABLES}
+        return Reading(second=self.second, engine_log=self.engine_log or last.engine_log, **tables)
 
     def since(self, last: Reading) -> Reading:
         """Return what of the whole reading changed."""
-        return Reading(
-            self.second,
-            {name: value for name, value in self.variables.items() if last.variables.get(name) != value},
-            {name: value for name, value in self.status.items() if last.status.get(name) != value},
-            {name: value for name, value in self.metrics.items() if last.metrics.get(name) != value},
-            "" if self.engine_log == last.engine_log else self.engine_log,
-        )
+        engine = "" if self.engine_log == last.engine_log else self.engine_log
+        tables = {
+            table: {one: said for one, said in now.items() if getattr(last, table).get(one) != said}
+            for table, now in ((name, getattr(self, name)) for name in TABLES)
+        }
+        return Reading(second=self.second, engine_log=engine, **tables)
 
 
 class Fixture(Struct, frozen=True):

@@ -47,6 +47,8 @@ UNKNOWN = frozenset(
 )
 """The server's errors for asking it what a server of another family knows."""
 
+READ_BACK = "SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max"
+
 ENABLE_SECONDS = 60.0
 """Between two tries to turn counters on that are off all the same."""
 
@@ -109,8 +111,7 @@ class MySQLServer:
         except ServerError:
             raise
         except Exception as error:
-            self._session.drop()
-            raise Unreachable(f"{self._session.endpoint}: unexpected answer: {in_words(error)}") from error
+            raise Unreachable(self._unexpected(error)) from error
 
     def _facts(self) -> Facts:
         facts, adapter = detect(self._session)
@@ -171,18 +172,16 @@ class MySQLServer:
             if error_number(error) in EXPIRED:
                 reason += f"; {refusal(self._session.endpoint, error_number(error), reason)}"
         except Exception as error:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
-            self._session.drop()
-            self._doubted = True
-            reason = f"{self._session.endpoint}: unexpected answer: {in_words(error)}"
+            reason, self._doubted = self._unexpected(error), True
         return Missed(monotonic=self._clock.monotonic(), wall=self._clock.wall(), reason=reason)
 
     def apply(self, steps: tuple[tuple[str, int], ...], wanted: Capacity) -> Receipt:
         """Carry out the SETs, by the procedure where there is one, read both values back; see the port."""
         started = self._clock.monotonic()
-        done = 0
-        error, denied = "", False
+        asked = dict(steps).get(LOW_WATER_MARK)
+        done, error, denied, answers = 0, "", False, True
         in_force: Capacity | None = None
-        asked, mark = dict(steps).get(LOW_WATER_MARK), None
+        mark: int | None = None
         try:
             if self._denied:
                 self._log_in_again()
@@ -192,29 +191,37 @@ class MySQLServer:
                 called = self._procedure is not None
                 self._session.query(writing.setting(name, int(value), called=called))
                 done += 1
-        except Unreachable as failure:
-            return self._receipt(started, wanted, done=done, error=str(failure), asked=asked)
         except ServerError as failure:
-            error = str(failure)
+            error, answers = str(failure), not isinstance(failure, Unreachable)
         except pymysql.MySQLError as failure:
             error, denied = in_words(failure), error_number(failure) in DENIED
             self._denied = denied
         except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
-            self._session.drop()
-            said = f"{self._session.endpoint}: unexpected answer: {in_words(failure)}"
-            return self._receipt(started, wanted, done=done, error=said, asked=asked)
+            error, answers = self._unexpected(failure), False
         try:
-            row = self._session.query("SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max")[
-                0
-            ]
-            in_force = sound_pair(Capacity(whole(row[0]), whole(row[1])))
-            mark = None if asked is None else self._low_water_mark()
+            if answers:
+                row = self._session.query(READ_BACK)[0]
+                in_force = sound_pair(Capacity(whole(row[0]), whole(row[1])))
+                mark = None if asked is None else self._low_water_mark()
         except Exception as failure:  # noqa: BLE001 - an answer without sense ends in no traceback, whatever it is
             error = error or f"read back: {in_words(failure)}"
-        made = self._receipt(
-            started, wanted, done=done, error=error, in_force=in_force, denied=denied, asked=asked
+        ended = self._clock.monotonic()
+        return Receipt(
+            monotonic=ended,
+            requested=wanted,
+            in_force=in_force,
+            done=done,
+            seconds=ended - started,
+            error=error,
+            denied=denied,
+            low_water_asked=asked,
+            low_water_mark=mark,
         )
-        return made if asked is None else replace(made, low_water_mark=mark)
+
+    def _unexpected(self, error: Exception) -> str:
+        """Drop a connection whose answer makes no sense; return what is said of it."""
+        self._session.drop()
+        return f"{self._session.endpoint}: unexpected answer: {in_words(error)}"
 
     def may_write(self) -> bool | None:
         """Tell whether the account may set C and M itself; None where the server does not say."""
@@ -244,29 +251,6 @@ class MySQLServer:
         if self._lock.refused and not self._lock.stranger:
             raise ServerError("another session took the writer lock while this one logged in again")
         self._procedure = writing.bounds(self._session)
-
-    def _receipt(
-        self,
-        started: float,
-        wanted: Capacity,
-        *,
-        done: int,
-        error: str,
-        in_force: Capacity | None = None,
-        denied: bool = False,
-        asked: int | None = None,
-    ) -> Receipt:
-        ended = self._clock.monotonic()
-        return Receipt(
-            monotonic=ended,
-            requested=wanted,
-            in_force=in_force,
-            done=done,
-            seconds=ended - started,
-            error=error,
-            denied=denied,
-            low_water_asked=asked,
-        )
 
     def _low_water_mark(self) -> int:
         row = self._session.query(f"SELECT @@GLOBAL.{LOW_WATER_MARK}")[0]

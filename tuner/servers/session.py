@@ -163,7 +163,7 @@ class Session:
         try:
             return answered(connection, statement)
         except Exception as error:  # whatever the driver fails with at an answer that is none
-            if connection.open and isinstance(error, pymysql.MySQLError) and is_refusal(error):
+            if connection.open and is_refusal(error):
                 raise
             self.drop()
             raise Unreachable(f"{self.endpoint}: {unanswered(error)}") from error

@@ -62,7 +62,7 @@ STRICT = "STRICT_ALL_TABLES"
 _READS = re.compile(r"\bperformance_schema\.(\w+)")
 
 
-class Asked(Struct, frozen=True):
+class Request(Struct, frozen=True):
     """What is to be made.
 
     Attributes:
@@ -90,7 +90,7 @@ class Asked(Struct, frozen=True):
     low_water: bool = False
 
 
-class Part(Struct, frozen=True):
+class Step(Struct, frozen=True):
     """Some statements that belong together.
 
     Attributes:
@@ -136,111 +136,111 @@ def _whole(version: str) -> str:
     return f"{series[0]}.{first}{version[series.end() :]}"
 
 
-def setup(asked: Asked) -> Iterator[Part]:
+def setup(request: Request) -> Iterator[Step]:
     """Return the statements, part by part; for a provider's server that takes no SET GLOBAL only what reads.
 
     Raises:
         Unsupported: no server that can be sampled.
     """
-    family = family_of(asked.version)
-    yield from _session(asked)
-    if not (asked.direct or family.managed):
-        yield Part("A schema for the procedures; nothing else is in it.", (_SCHEMA,))
-        yield Part(
-            f"Whose privileges they use: {DEFINER}, which cannot log in.", tuple(_definer(asked, family))
+    family = family_of(request.version)
+    yield from _session(request)
+    if not (request.direct or family.managed):
+        yield Step("A schema for the procedures; nothing else is in it.", (_SCHEMA,))
+        yield Step(
+            f"Whose privileges they use: {DEFINER}, which cannot log in.", tuple(_definer(request, family))
         )
-        yield Part(
+        yield Step(
             "The only way to write, with its bounds.",
-            _remade(SET_GLOBAL, set_global(asked.bounds, moves=family.name == "mariadb")),
+            _remade(SET_GLOBAL, set_global(request.bounds, moves=family.name == "mariadb")),
         )
         if family.name == "mariadb":
-            yield _low_water(asked)
-        yield Part(
+            yield _low_water(request)
+        yield Step(
             "InnoDB's counters, which are off again after each start where my.cnf does not turn them on.",
             _remade(f"{SCHEMA}.{ENABLES}", enable_counters(family.adapter.counter_on)),
         )
-    for account in asked.accounts:
+    for account in request.accounts:
         about = _reading(family)
-        if requires_tls(asked, account):
+        if requires_tls(request, account):
             about += " It is let in over TLS alone."
-        yield Part(about, tuple(_account(asked, family, account)))
+        yield Step(about, tuple(_account(request, family, account)))
         if family.managed:
             continue
-        if asked.direct:
+        if request.direct:
             about = "What it writes with. It is the privilege to set every global variable, to anything."
-            yield Part(about, (grant(family.write_privilege, account),))
+            yield Step(about, (grant(family.write_privilege, account),))
             continue
-        calls = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}", *((SET_LOW_WATER,) if _marks(asked, family) else ()))
-        yield Part(
+        calls = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}", *((SET_LOW_WATER,) if _marks(request, family) else ()))
+        yield Step(
             "What it writes with.", tuple(grant("EXECUTE", account, f"PROCEDURE {one}") for one in calls)
         )
 
 
-def removal(asked: Asked) -> Iterator[Part]:
+def removal(request: Request) -> Iterator[Step]:
     """Return the statements that undo ``setup``; the schema stays: somebody may have put something into it.
 
     Raises:
         Unsupported: no server that can be sampled.
     """
-    family = family_of(asked.version)
-    there = "" if _oldest(family, asked) else "IF EXISTS "
+    family = family_of(request.version)
+    there = "" if _oldest(family, request) else "IF EXISTS "
     marked = (SET_LOW_WATER,) if family.name == "mariadb" else ()
     procedures = (SET_GLOBAL, f"{SCHEMA}.{ENABLES}", *marked)
-    yield from _session(asked)
-    yield Part(
+    yield from _session(request)
+    yield Step(
         f"The schema {SCHEMA} stays: DROP DATABASE {SCHEMA} once nothing is in it.",
         tuple(f"DROP PROCEDURE IF EXISTS {one}" for one in procedures),
     )
-    yield Part(
+    yield Step(
         "The accounts.",
-        tuple(f"DROP USER {there}{login(one)}" for one in (*asked.accounts, DEFINER_ACCOUNT)),
+        tuple(f"DROP USER {there}{login(one)}" for one in (*request.accounts, DEFINER_ACCOUNT)),
     )
 
 
-def _marks(asked: Asked, family: Family) -> bool:
-    return asked.low_water and family.name == "mariadb"
+def _marks(request: Request, family: Family) -> bool:
+    return request.low_water and family.name == "mariadb"
 
 
-def _low_water(asked: Asked) -> Part:
-    if asked.low_water:
-        return Part("The low-water mark of dirty pages: 0 or 0.001.", _remade(SET_LOW_WATER, set_low_water()))
+def _low_water(request: Request) -> Step:
+    if request.low_water:
+        return Step("The low-water mark of dirty pages: 0 or 0.001.", _remade(SET_LOW_WATER, set_low_water()))
     gone = f"DROP PROCEDURE IF EXISTS {SET_LOW_WATER}"
-    return Part("Without --low-water-mark that one is not to be written.", (gone,))
+    return Step("Without --low-water-mark that one is not to be written.", (gone,))
 
 
-def superfluous(asked: Asked) -> tuple[str, ...]:
+def superfluous(request: Request) -> tuple[str, ...]:
     """Return the statements that take away the privilege that the procedures make unnecessary.
 
     Raises:
         Unsupported: no server that can be sampled.
     """
-    privilege = family_of(asked.version).write_privilege
-    return tuple(revoke(privilege, one) for one in asked.accounts)
+    privilege = family_of(request.version).write_privilege
+    return tuple(revoke(privilege, one) for one in request.accounts)
 
 
 _SCHEMA = f"CREATE DATABASE IF NOT EXISTS {SCHEMA}"
 
 
-def _session(asked: Asked) -> Iterator[Part]:
-    yield Part("The mode that the procedures keep.", (f"SET SESSION sql_mode = '{STRICT}'",))
-    if asked.replica:
-        yield Part(
+def _session(request: Request) -> Iterator[Step]:
+    yield Step("The mode that the procedures keep.", (f"SET SESSION sql_mode = '{STRICT}'",))
+    if request.replica:
+        yield Step(
             "This server alone: nothing of what follows is a transaction of its own to its source.",
             ("SET SESSION sql_log_bin = 0",),
         )
 
 
-def _oldest(family: Family, asked: Asked) -> bool:
+def _oldest(family: Family, request: Request) -> bool:
     """Tell whether it is MySQL 5.6, which locks no account and knows no IF NOT EXISTS for one."""
-    return family.name != "mariadb" and release_of(_whole(asked.version)) < (5, 7)
+    return family.name != "mariadb" and release_of(_whole(request.version)) < (5, 7)
 
 
-def _definer(asked: Asked, family: Family) -> Iterator[str]:
+def _definer(request: Request, family: Family) -> Iterator[str]:
     name = login(DEFINER_ACCOUNT)
-    if _oldest(family, asked):
+    if _oldest(family, request):
         yield f"GRANT USAGE ON *.* TO {name} IDENTIFIED BY PASSWORD '{NO_PASSWORD}'"
     else:
-        secret = literal(asked.definer_password)
+        secret = literal(request.definer_password)
         yield f"CREATE USER IF NOT EXISTS {name} IDENTIFIED BY {secret} ACCOUNT LOCK"
         yield f"ALTER USER {name} ACCOUNT LOCK"
     yield grant(f"PROCESS, {family.write_privilege}", DEFINER_ACCOUNT)
@@ -253,20 +253,20 @@ def _reading(family: Family) -> str:
     return f"{about} With the clone plugin also: GRANT SELECT ON performance_schema.{CLONES}."
 
 
-def _account(asked: Asked, family: Family, account: str) -> Iterator[str]:
+def _account(request: Request, family: Family, account: str) -> Iterator[str]:
     """Return the statements for one account.
 
     A new password is set once it is there for certain, and it is made with another one: a server that keeps
     old passwords from being used again would refuse the same one twice. Whether it has to use TLS is said
     again as well: to an account that is there the first statement means nothing.
     """
-    name, release, oldest = login(account), release_of(_whole(asked.version)), _oldest(family, asked)
-    renewed = asked.renewed and not oldest
-    first = asked.definer_password if renewed else asked.password
-    tls = "" if is_local(account) else f" REQUIRE {'SSL' if asked.encrypted else 'NONE'}"
+    name, release, oldest = login(account), release_of(_whole(request.version)), _oldest(family, request)
+    renewed = request.renewed and not oldest
+    first = request.definer_password if renewed else request.password
+    tls = "" if is_local(account) else f" REQUIRE {'SSL' if request.encrypted else 'NONE'}"
     made = "GRANT USAGE ON *.* TO" if oldest else "CREATE USER IF NOT EXISTS"
     yield f"{made} {name} IDENTIFIED BY {literal(first)}{tls} WITH MAX_USER_CONNECTIONS {CONNECTIONS}"
-    changes = f" IDENTIFIED BY {literal(asked.password)}" if renewed else ""
+    changes = f" IDENTIFIED BY {literal(request.password)}" if renewed else ""
     changes += "" if oldest else tls
     if family.name == "mariadb" or release >= LASTS:
         changes += " PASSWORD EXPIRE NEVER"
@@ -277,9 +277,9 @@ def _account(asked: Asked, family: Family, account: str) -> Iterator[str]:
         yield grant("SELECT", account, f"performance_schema.{table}")
 
 
-def requires_tls(asked: Asked, account: str) -> bool:
+def requires_tls(request: Request, account: str) -> bool:
     """Tell whether an account is let in over TLS alone: over a network its password must not go in clear."""
-    return asked.encrypted and not is_local(account)
+    return request.encrypted and not is_local(account)
 
 
 def tables(family: Family, release: tuple[int, ...]) -> tuple[str, ...]:
@@ -306,7 +306,7 @@ def comment(words: str) -> str:
     return f"-- {printable(words)}"
 
 
-def script(parts: Iterator[Part]) -> str:
+def script(parts: Iterator[Step]) -> str:
     """Return the parts as the client programs mysql and mariadb read them."""
     lines: list[str] = []
     for part in parts:

@@ -230,17 +230,6 @@ def test_an_unknown_variable_is_an_error() -> None:
     assert receipt.in_force == Capacity(500, 20_000)
 
 
-def test_a_set_is_obeyed_within_a_second() -> None:
-    """The page cleaner uses new values in its next loop, at most one second later."""
-    clock = SimClock()
-    server = SimulatedServer(PlantParameters(), clock)
-    clock.advance_to(60.0)
-    server.read()
-    server.apply(((C, 100), (M, 100)), Capacity(100, 100))
-    clock.advance_to(61.0)
-    assert server.read().flush_requested <= 100
-
-
 def test_without_sync_flushing_a_low_m_stalls_writers() -> None:
     """With innodb_flush_sync off and M below the demand, the log fills up and writers wait."""
     parameters = PlantParameters(
@@ -290,19 +279,6 @@ def test_throughput_never_rises_when_the_disk_gets_slower(flavour: FlavourName) 
         _, samples = watched(parameters, 600)
         means.append((samples[-1].commits - samples[300].commits) / 300)
     assert all(slower <= 1.01 * faster for slower, faster in itertools.pairwise(means))
-
-
-def test_more_threads_commit_more() -> None:
-    """A closed load's commits grow with its threads although the disk is the limit: they share writes."""
-    means = []
-    for threads in (1, 4, 8, 16, 32):
-        parameters = PlantParameters(
-            server=ServerParameters(io_capacity=400, io_capacity_max=800),
-            load=LoadParameters(timeline=(LoadChange(0.0, threads),)),
-        )
-        _, samples = watched(parameters, 300)
-        means.append((samples[-1].commits - samples[100].commits) / 200)
-    assert means == sorted(means)
 
 
 def test_a_reading_costs_little() -> None:

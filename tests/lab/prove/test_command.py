@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from lab.prove import __main__ as command
 from lab.prove.__main__ import POLICIES, carried_out, main
-from lab.results.suites import SUITES
+from lab.report.published import SUITES
 from lab.servers.base import LabServerError
 from tuner.cli import exits
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from lab.bench.ledger import Ledger
+from lab.experiment.store import Ledger
 from lab.prove import load
 from lab.prove.clients import Asking, Listening, Ticks, ticks
-from lab.servers.base import LabServerError
-from lab.servers.ports import free_port
+from lab.servers.base import LabServerError, free_port
 from tests.browser.site import Site
 from tests.lab.factory import CONDITIONS
 from tests.real.support import until

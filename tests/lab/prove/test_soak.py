@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.bench.ledger import Ledger
+from lab.experiment.store import Ledger
 from lab.prove import faults, soak
 from lab.prove.relay import Relay
 from tests.lab.factory import CONDITIONS

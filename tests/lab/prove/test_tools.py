@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lab.bench.ledger import Ledger
+from lab.experiment.store import Ledger
 from lab.prove import __main__ as command
 from lab.prove import audit, hostile, mutants
 from lab.prove.__main__ import main

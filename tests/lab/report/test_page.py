@@ -65,36 +65,6 @@ def test_every_contender_is_in_the_headline_with_bounds_and_ratios(page: Page) -
     assert [cells[4] for cells in body if cells[0] == "default"] == ["1"]
 
 
-def test_the_figures_of_every_block_are_there(page: Page) -> None:
-    """Latency, device writes and reads, stalls, age, changes and what the daemon costs have their columns."""
-    for head in (
-        "latency p99.9",
-        "device reads per commit",
-        "stall (sum)",
-        "highest age ratio",
-        "time to settle",
-        "changes of C",
-    ):
-        assert len(page.table(head)) == 1 + len(NAMES)
-    cells = page.table("daemon memory")
-    place = next(index for index, head in enumerate(cells[0]) if "daemon memory" in head)
-    assert {one[0]: one[place] for one in cells[1:]}["cascade"] == "39.1 MiB"
-    assert "Not measured in these rows: crash recovery, shutdown." in page.words
-
-
-def test_no_gain_is_said_as_plainly_as_a_gain(page: Page) -> None:
-    """Against the best static value there is none to show, and the page says so in words."""
-    assert "cascade against default gains: commits/s × 2." in page.words
-    assert "cascade against best static gains nothing that could be shown: commits/s × " in page.words
-
-
-def test_conditions_and_what_could_not_be_limited_are_in_words(page: Page) -> None:
-    """A reader needs no JSON to know what was measured."""
-    assert "MySQL 9.7.4; redo 100 MiB; disk limited to 1200 writes/s; update_non_index, uniform" in page.words
-    assert "16 threads, closed" in page.words
-    assert "not limited: latency: the block I/O controller has no such limit" in page.words
-
-
 def test_every_chart_has_a_table_beside_it(page: Page) -> None:
     """Six charts with a label each; each row's series as a table, gaps named."""
     assert len(page.plots) == 6

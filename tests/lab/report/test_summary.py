@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 import pytest
 
-from lab.bench.statistics import mean_bounds, ratio_bounds, t95
 from lab.report.rows import rows_of
 from lab.report.summary import Group, groups
 from lab.report.words import heading, idle_said, lacking, verdict_sentences
-from tests.lab.report.factory import CONDITIONS, row, suite
+from lab.statistics import ratio_bounds
+from tests.lab.report.factory import CONDITIONS, row
 
 
 def one_group(rows: list[dict[str, Any]]) -> Group:
@@ -31,17 +30,6 @@ def compared(ours: list[float], theirs: list[float]) -> Group:
     rows = [with_commits("cascade", block, value) for block, value in enumerate(ours, 1)]
     rows += [with_commits("default", block, value) for block, value in enumerate(theirs, 1)]
     return one_group(rows)
-
-
-def test_bounds_are_students() -> None:
-    """Three blocks have the bounds that a textbook gives for them."""
-    found = mean_bounds([10.0, 11.0, 12.0])
-
-    assert found is not None
-    assert found.mean == pytest.approx(11.0)
-    assert found.low == pytest.approx(11.0 - 4.303 / math.sqrt(3.0))
-    assert t95(10) == pytest.approx(2.228, abs=0.02)
-    assert t95(30) == pytest.approx(2.042, abs=0.01)
 
 
 def test_ratios_are_paired_by_block() -> None:
@@ -192,22 +180,6 @@ def test_ours_is_compared_with_the_setting_that_was_given(searched: tuple[str, .
     ]
     found = one_group(rows).verdicts
     assert {(one.reference, one.outcome) for one in found} == {(against, "gains")}
-
-
-def test_the_static_search_is_no_contender() -> None:
-    """Rows of the search are shown by themselves."""
-    found = one_group(suite())
-
-    assert {row.stage for row in found.search} == {"search"}
-    assert len(found.contenders) == 7
-
-
-def test_variants_of_a_suite_are_never_compared_with_each_other() -> None:
-    """Two plans of one suite stand apart, even where their conditions read the same."""
-    rows = [row("default", variant="a"), row("cascade", variant="b")]
-    found = groups(rows_of(rows))
-    assert [group.variant for group in found] == ["a", "b"]
-    assert all(not group.verdicts for group in found)
 
 
 def test_who_was_left_out_is_said_with_the_reason_and_counts_for_nothing() -> None:

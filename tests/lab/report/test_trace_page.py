@@ -48,13 +48,6 @@ def of(*readings: Sample | Missed) -> Trace:
     return trace_of("made", [RUN, *records])
 
 
-def test_what_a_commit_is_there_is_said_beside_the_figures_of_it(trace: Trace) -> None:
-    """The server counts a transaction twice where it has a binary log, so that a ratio of it is half."""
-    text = build("Trace", trace)
-    assert "counts a writing transaction twice where the binary log is on" in text
-    assert "pages flushed per engine commit" in text
-
-
 def test_the_articles_charts_are_there_with_their_tables(page: Page) -> None:
     """Throughput, uncheckpointed bytes, ratio, C and M, pages, redo and more: numbers beside each."""
     assert [label.partition(":")[0] for label in page.plots] == [

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from lab.bench import statics
-from lab.report.exports import bench_summary
+from lab.experiment import search
+from lab.report.files import bench_summary
 from lab.report.page import build
 from lab.report.rows import rows_of
-from lab.report.summary import groups
-from lab.report.table import table
-from lab.report.winners import winner_sentences
+from lab.report.summary import groups, winner_sentences
+from lab.report.words import comparison as table
 from tests.lab.report.factory import row
 from tests.lab.report.reading import Page
 from tuner.settings import Settings
@@ -47,7 +46,7 @@ SAID = (
 @pytest.fixture(autouse=True)
 def budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give ours budgets, which it has none of by default."""
-    monkeypatch.setattr(statics, "OURS", Settings(max_recovery_seconds=300.0, max_shutdown_seconds=300.0))
+    monkeypatch.setattr(search, "OURS", Settings(max_recovery_seconds=300.0, max_shutdown_seconds=300.0))
 
 
 def test_the_winners_without_budgets_and_without_any_rule_are_printed_beside() -> None:

@@ -7,10 +7,8 @@ import time
 import pytest
 
 from lab.servers.base import LabServerError
-from lab.workloads.course import Phase
-from lab.workloads.course_run import CourseRun
-from lab.workloads.load import Load
-from lab.workloads.run import SysbenchRun
+from lab.workloads.load import Load, Phase
+from lab.workloads.sysbench import CourseRun, SysbenchRun
 from tests.lab.workloads.support import PRETEND, need_sysbench, no_server
 
 SMALL = {"tables": 2, "rows": 1000, "threads": 1, "rate": 50}

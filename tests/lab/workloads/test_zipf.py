@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.workloads.command import environment
+from lab.workloads.sysbench import environment
 from tests.lab.workloads.support import need_sysbench
 
 DRAWS = 200_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-import struct
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.packets import OK, answer, greeting, receive, refusal, send
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.port import Unreachable
 from tuner.servers.session import Session
@@ -22,11 +22,6 @@ LIMIT = 0.3
 
 PATIENCE = 10.0
 PASSWORD = "s3cret-never-shown"  # noqa: S105 - of these tests alone
-
-OK = b"\x00\x00\x00\x02\x00\x00\x00"
-END = b"\xfe\x00\x00\x02\x00"
-CAPABILITIES = 0x0008A201
-"""Protocol 4.1, long password, transactions, secure connection, plug-in authentication; no TLS."""
 
 ENCRYPTS = 0x00000800
 """The capability of TLS."""
@@ -111,39 +106,24 @@ class Mysqld:
 
     def _log_in(self, connection: socket.socket, number: int, opened: contextlib.ExitStack) -> socket.socket:
         """Greet and let in; return the connection as it is from then on, encrypted or not."""
-        offered = CAPABILITIES | (ENCRYPTS if self.tls is not None else 0)
-        low, high = offered & 0xFFFF, offered >> 16
-        _send(
-            connection,
-            0,
-            b"\x0a"
-            + self.version
-            + b"\x00"
-            + struct.pack("<I", number)
-            + SALT[:8]
-            + b"\x00"
-            + struct.pack("<HBHHB", low, 255, 2, high, 21)
-            + bytes(10)
-            + SALT[8:]
-            + b"\x00"
-            + self.plugin
-            + b"\x00",
-        )
+        more = ENCRYPTS if self.tls is not None else 0
+        hello = greeting(self.version, number, salt=SALT, plugin=self.plugin, more=more)
+        send(connection.sendall, 0, hello)
         at, login = self._hear(connection)
         if self.tls is not None and int.from_bytes(login[:4], "little") & ENCRYPTS:
             connection = opened.enter_context(self.tls.wrap_socket(connection, server_side=True))
             at, login = self._hear(connection)
         self.logins.append(login)
         if self.denies is not None:
-            _send(connection, at + 1, _error(*self.denies))
+            send(connection.sendall, at + 1, refusal(self.denies[0], self.denies[1].encode()))
             raise EOFError
         for said in self.answers_login:
-            _send(connection, at + 1, said)
+            send(connection.sendall, at + 1, said)
             at, _ = self._hear(connection)
         caching = self.plugin if self.plugin == b"caching_sha2_password" else None
         if (wants := self.wants or caching) is not None:
             at = self._ask(connection, at, wants)
-        _send(connection, at + 1, OK)
+        send(connection.sendall, at + 1, OK)
         return connection
 
     def _ask(self, connection: socket.socket, at: int, method: bytes) -> int:
@@ -152,13 +132,13 @@ class Mysqld:
         if method != self.plugin or method == b"sha256_password":
             said = b"\x05Password: " if method == b"dialog" else SALT + b"\x00"
             old = method == b"mysql_old_password"
-            _send(connection, at + 1, b"\xfe" if old else b"\xfe" + method + b"\x00" + said)
+            send(connection.sendall, at + 1, b"\xfe" if old else b"\xfe" + method + b"\x00" + said)
             at, reply = self._hear(connection)
         if method == b"caching_sha2_password":
-            _send(connection, at + 1, b"\x01\x04")
+            send(connection.sendall, at + 1, b"\x01\x04")
             at, reply = self._hear(connection)
         if reply in {b"\x01", b"\x02"}:
-            _send(connection, at + 1, b"\x01" + PUBLIC_KEY)
+            send(connection.sendall, at + 1, b"\x01" + PUBLIC_KEY)
             at, reply = self._hear(connection)
         return at
 
@@ -170,64 +150,18 @@ class Mysqld:
     def _answer(self, connection: socket.socket, statement: str) -> bool:
         self.statements.append(statement)
         self.noticed(statement)
-        answer: Answer = [] if statement.startswith(("SET", "KILL")) else self.answers(statement)
-        if answer == "hang":
+        said: Answer = [] if statement.startswith(("SET", "KILL")) else self.answers(statement)
+        if said == "hang":
             self.open.wait(PATIENCE)
             return False
-        if isinstance(answer, str):
+        if isinstance(said, str):
             return False
-        if isinstance(answer, tuple):
-            _send(connection, 1, _error(*answer))
-        elif not answer:
-            _send(connection, 1, OK)
-        else:
-            _send_rows(connection, answer)
+        if isinstance(said, tuple):
+            send(connection.sendall, 1, refusal(said[0], said[1].encode()))
+            return True
+        for number, packet in enumerate(answer(said), start=1):
+            send(connection.sendall, number, packet)
         return True
-
-
-def receive(connection: socket.socket) -> tuple[int, bytes]:
-    """Return the next packet, with its number.
-
-    Raises:
-        EOFError: the other side is gone.
-    """
-    head = _exactly(connection, 4)
-    return head[3], _exactly(connection, int.from_bytes(head[:3], "little"))
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        part = connection.recv(count - len(data))
-        if not part:
-            raise EOFError
-        data += part
-    return data
-
-
-def _send(connection: socket.socket, number: int, data: bytes) -> None:
-    connection.sendall(len(data).to_bytes(3, "little") + bytes([number]) + data)
-
-
-def _error(number: int, text: str) -> bytes:
-    return b"\xff" + struct.pack("<H", number) + b"#HY000" + text.encode()
-
-
-def _text(value: str) -> bytes:
-    return bytes([len(value)]) + value.encode()
-
-
-def _send_rows(connection: socket.socket, rows: Rows) -> None:
-    columns = len(rows[0])
-    one = (
-        b"".join(map(_text, ("def", "", "", "", "c", "")))
-        + b"\x0c"
-        + struct.pack("<HIBHB2x", 255, 99, 253, 0, 0)
-    )
-    packets = [bytes([columns]), *([one] * columns), END]
-    packets += [b"".join(map(_text, row)) for row in rows] + [END]
-    for number, packet in enumerate(packets, start=1):
-        _send(connection, number, packet)
 
 
 def server_context(name: str = "named") -> ssl.SSLContext:

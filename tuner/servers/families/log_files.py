@@ -20,8 +20,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
 from tuner.servers.adapter import (
     FACTOR,
     MARGIN,
@@ -30,6 +28,7 @@ from tuner.servers.adapter import (
     Answers,
     Build,
     Family,
+    Points,
     first_mismatch,
     points,
 )
@@ -39,7 +38,7 @@ from tuner.servers.families.redo_capacity import (
     REDO_VARIABLE,
     RedoLimits,
     aligned,
-    payload_to_lsn,
+    limits_with,
 )
 from tuner.servers.surroundings import PARTS, older_parts, slaves
 
@@ -63,50 +62,13 @@ SMALLEST_FILE = 4 * 1024 * 1024
 """What 8.0 takes at least as ``innodb_log_file_size``, bytes."""
 
 
-class LogGroupLimits(Struct, frozen=True):
-    """All the limits that one log of MySQL 5.6 or 5.7 implies, bytes.
-
-    Attributes:
-        capacity: ``log_group_capacity``, what ``innodb_adaptive_flushing_lwm`` is a percentage of.
-        max_checkpoint_age: as ``SHOW ENGINE INNODB STATUS`` of Percona Server 5.7 says.
-    """
-
-    capacity: int
-    max_checkpoint_age: int
-
-    @property
-    def flush_limit(self) -> int:
-        """Return A, ``log_max_modified_age_async`` as exported."""
-        return self.max_checkpoint_age - self.max_checkpoint_age // 8
-
-    @property
-    def sync_point(self) -> int:
-        """Return the modified age above which writers wait for flushing, ``log_max_modified_age_sync``."""
-        return self.max_checkpoint_age - self.max_checkpoint_age // 16
-
-    @property
-    def checkpoint_target(self) -> int:
-        """Return the checkpoint age above which writers ask for a checkpoint and do not wait for it."""
-        return self.max_checkpoint_age - self.max_checkpoint_age // 32
-
-    @property
-    def stall_point(self) -> int:
-        """Return the checkpoint age above which writers wait for a checkpoint."""
-        return self.max_checkpoint_age
-
-    @property
-    def low_water_base(self) -> int:
-        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of."""
-        return self.capacity
-
-
 def kept_for(threads: int, *, page_size: int) -> int:
     """Return the redo that room is kept for, bytes: statements of so many threads that are under way."""
     return (PAGES_PER_THREAD * threads + EXTRA_PAGES) * page_size
 
 
 def margins_of_5(capacity: int, reserve: int, names: str) -> tuple[int, int]:
-    """Return the capacity and maximum checkpoint age of a log that MySQL 5 or MariaDB lays out.
+    """Return the usable capacity and the maximum checkpoint age of a log of MySQL 5 or MariaDB, bytes.
 
     Args:
         capacity: bytes of log without its headers.
@@ -128,7 +90,7 @@ def margins_of_5(capacity: int, reserve: int, names: str) -> tuple[int, int]:
 @lru_cache(maxsize=16)
 def log_group_limits_5(
     file_size: int, files: int, *, page_size: int = 16_384, thread_concurrency: int = 0
-) -> LogGroupLimits:
+) -> Points:
     """Return the limits of MySQL 5.6, 5.7 and Percona Server 5.7; they stay until a restart.
 
     Args:
@@ -144,7 +106,12 @@ def log_group_limits_5(
     capacity, oldest = margins_of_5(
         files * (file_size - FILE_HEADER), reserve, f"innodb_log_file_size is {file_size}, × {files} files"
     )
-    return LogGroupLimits(capacity=capacity, max_checkpoint_age=oldest)
+    return Points(
+        flush_limit=oldest - oldest // 8,  # log_max_modified_age_async
+        sync_point=oldest - oldest // 16,  # log_max_modified_age_sync
+        stall_point=oldest,
+        low_water_base=capacity,
+    )
 
 
 @lru_cache(maxsize=16)
@@ -170,13 +137,7 @@ def log_group_limits(
     soft = writer - aligned(writer * EXTRA_WRITER_PERCENT // 100)
     reserve = kept_for(EXTRA_THREADS + thread_concurrency, page_size=page_size)
     margin = min(reserve + aligned(writer * EXTRA_WRITER_PERCENT // 100), _aligned_up(writer // 2))
-    return RedoLimits(
-        soft=soft,
-        raw_async=_aligned_up(soft - soft // 8),
-        raw_sync=_aligned_up(soft - soft // 16),
-        concurrency_margin=margin,
-        margin=payload_to_lsn(margin),
-    )
+    return limits_with(soft, _aligned_up(soft - soft // 8), _aligned_up(soft - soft // 16), margin)
 
 
 def _aligned_up(value: int) -> int:
@@ -207,7 +168,7 @@ class LogFilesAdapter(Adapter):
     own_law = "legacy-whole"
 
     @abstractmethod
-    def limits_of(self, answers: Mapping[str, str]) -> LogGroupLimits | RedoLimits:
+    def limits_of(self, answers: Mapping[str, str]) -> Points:
         """Return the limits that file size and number of files imply; they stay until a restart."""
 
     @abstractmethod
@@ -287,7 +248,7 @@ class MySQL57Adapter(LogFilesAdapter):
         old = (5, 7) <= build.release < (8, 0) and not build.is_mariadb
         return cls.of_mysql(build, "SUPER") if old else None
 
-    def limits_of(self, answers: Mapping[str, str]) -> LogGroupLimits:
+    def limits_of(self, answers: Mapping[str, str]) -> Points:
         """Return the limits that file size and number of files imply."""
         return log_group_limits_5(*self.files(answers), **self.rest(answers))
 

@@ -21,11 +21,12 @@ from tuner.servers.adapter import (
     Answers,
     Build,
     Family,
+    Points,
     first_mismatch,
     low_water,
     points,
 )
-from tuner.servers.families.log_files import EXTRA_THREADS, LogGroupLimits, kept_for, margins_of_5
+from tuner.servers.families.log_files import EXTRA_THREADS, kept_for, margins_of_5
 from tuner.servers.release import named
 from tuner.servers.surroundings import older_parts, slaves
 
@@ -127,21 +128,22 @@ HEADER = 12_288
 """``LOG_FILE_HDR_SIZE`` before, ``log_t::START_OFFSET`` since, bytes."""
 
 
-class MariaDBLimits(LogGroupLimits, frozen=True):
-    """All the limits that one ``innodb_log_file_size`` implies, bytes.
+def ages(capacity: int, max_age: int) -> Points:
+    """Return the limits by ``Innodb_checkpoint_max_age``, from which flushing is furious, and writers wait.
 
-    The flush limit is the soft limit: beyond it M pages/s are flushed. ``max_checkpoint_age`` is
-    ``Innodb_checkpoint_max_age`` as exported.
+    The flush limit is the soft limit: beyond it M pages/s are flushed.
+
+    Args:
+        capacity: what ``innodb_adaptive_flushing_lwm`` is a percentage of, bytes.
+        max_age: bytes.
     """
-
-    @property
-    def sync_point(self) -> int:
-        """Return the checkpoint age from which flushing is furious, and writers wait."""
-        return self.max_checkpoint_age
+    return Points(
+        flush_limit=max_age - max_age // 8, sync_point=max_age, stall_point=max_age, low_water_base=capacity
+    )
 
 
 @lru_cache(maxsize=16)
-def mariadb_limits(file_size: int, *, release: tuple[int, ...], page_size: int = 16_384) -> MariaDBLimits:
+def mariadb_limits(file_size: int, *, release: tuple[int, ...], page_size: int = 16_384) -> Points:
     """Return the limits for a log size in force; from 10.9 on it changes at run time.
 
     Args:
@@ -155,7 +157,7 @@ def mariadb_limits(file_size: int, *, release: tuple[int, ...], page_size: int =
     header = HEADER if release >= ONE_FILE else HEADER_BEFORE
     reserve = kept_for(EXTRA_THREADS, page_size=page_size)
     capacity, oldest = margins_of_5(file_size - header, reserve, f"innodb_log_file_size is {file_size}")
-    return MariaDBLimits(capacity=capacity, max_checkpoint_age=oldest)
+    return ages(capacity, oldest)
 
 
 class MariaDBAdapter(Adapter):
@@ -225,7 +227,7 @@ class MariaDBAdapter(Adapter):
     def limits_mismatch(self, exported: Mapping[str, str]) -> str:
         """Compare our limit arithmetic with the server's own value."""
         size = int(exported["innodb_log_file_size"])
-        computed = {MAX_AGE: self._limits(exported).max_checkpoint_age}
+        computed = {MAX_AGE: self._limits(exported).stall_point}
         return first_mismatch(exported, computed, f"for a log file of {size} bytes")
 
     def row_changes(self, answers: Answers) -> int:
@@ -239,8 +241,8 @@ class MariaDBAdapter(Adapter):
         on the page cleaner flushes for the soft target. Where M decides the age, it does so up to there, and
         late beyond it: the age is to be kept away from there as from a sync point.
         """
-        capacity = self._limits(answers).capacity
-        in_force = MariaDBLimits(capacity=capacity, max_checkpoint_age=int(answers[MAX_AGE]))
+        capacity = self._limits(answers).low_water_base
+        in_force = ages(capacity, int(answers[MAX_AGE]))
         kept_away = {"sync_point": in_force.flush_limit} if self.law(answers) in BY_AGE else {}
         decides = _among(self.release, HEEDING)
         mark = round(float(answers[LOW_WATER_MARK]) * MILLIONTHS) if decides else None
@@ -293,6 +295,6 @@ class MariaDBAdapter(Adapter):
         found = super().uncounted(answers)
         return found | {"pages_adaptive": max(0, found["pages_adaptive"] - lru), "pages_lru": lru}
 
-    def _limits(self, answers: Mapping[str, str]) -> MariaDBLimits:
+    def _limits(self, answers: Mapping[str, str]) -> Points:
         size = int(answers["innodb_log_file_size"])
         return mariadb_limits(size, release=self.release, page_size=self.page_size)

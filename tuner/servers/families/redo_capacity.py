@@ -11,10 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, first_mismatch, points
+from tuner.servers.adapter import MARGIN, Adapter, Answers, Build, Family, Points, first_mismatch, points
 
 REDO_VARIABLE = "innodb_redo_log_capacity"
 FILES = 32
@@ -27,52 +24,44 @@ EXTRA_WRITER_PERCENT = 5
 MARGIN_CAP_PERCENT = 50
 
 
-class RedoLimits(Struct, frozen=True):
-    """All the limits that one redo capacity implies, bytes.
+class RedoLimits(Points, frozen=True, kw_only=True):
+    """All the limits that one redo log of MySQL 8.0 and later has, bytes.
 
     Attributes:
         soft: logical capacity left to users and margins.
         raw_async: ``log_max_modified_age_async`` as exported.
         raw_sync: ``log_max_modified_age_sync`` as exported.
         concurrency_margin: ``log_concurrency_margin`` as exported (payload bytes).
-        margin: the same in LSN bytes.
     """
 
     soft: int
     raw_async: int
     raw_sync: int
     concurrency_margin: int
-    margin: int
 
     def grown(self, margin: int) -> RedoLimits:
         """Return the limits with a larger margin, payload bytes, where the server has come to one."""
-        if margin <= self.concurrency_margin:
-            return self
-        return replace(self, concurrency_margin=margin, margin=payload_to_lsn(margin))
+        return limits_with(self.soft, self.raw_async, self.raw_sync, max(margin, self.concurrency_margin))
 
-    @property
-    def flush_limit(self) -> int:
-        """Return A, the age that the flush law divides by."""
-        return aligned(self.raw_async - self.margin)
 
-    @property
-    def sync_point(self) -> int:
-        """Return the modified age above which sync flushing starts.
+def limits_with(soft: int, raw_async: int, raw_sync: int, concurrency_margin: int) -> RedoLimits:
+    """Return limits with the margin taken off; arguments as the attributes.
 
-        ``log_sync_flush_lsn`` compares the LSN available for a checkpoint, which stays the flush
-        order lag behind the oldest modification.
-        """
-        return self.raw_sync - self.margin - FLUSH_ORDER_LAG
-
-    @property
-    def stall_point(self) -> int:
-        """Return the checkpoint age above which writers wait (the free-check capacity)."""
-        return aligned(self.soft - self.margin)
-
-    @property
-    def low_water_base(self) -> int:
-        """Return what ``innodb_adaptive_flushing_lwm`` is a percentage of: the free-check capacity."""
-        return self.stall_point
+    ``log_sync_flush_lsn`` compares the LSN available for a checkpoint, which stays the flush order lag behind
+    the oldest modification. Writers wait from the free-check capacity on.
+    """
+    margin = payload_to_lsn(concurrency_margin)
+    free_check = aligned(soft - margin)
+    return RedoLimits(
+        flush_limit=aligned(raw_async - margin),
+        sync_point=raw_sync - margin - FLUSH_ORDER_LAG,
+        stall_point=free_check,
+        low_water_base=free_check,
+        soft=soft,
+        raw_async=raw_async,
+        raw_sync=raw_sync,
+        concurrency_margin=concurrency_margin,
+    )
 
 
 def aligned(value: int) -> int:
@@ -122,17 +111,11 @@ def logical_capacity(capacity: int) -> int:
 def logical_limits(hard: int, *, page_size: int = 16_384, thread_concurrency: int = 0) -> RedoLimits:
     """Return the limits for a hard logical capacity, bytes; while a log shrinks that is no capacity's."""
     soft = aligned(hard * (100 - EXTRA_WRITER_PERCENT) // 100)
-    concurrency_margin = min(
+    margin = min(
         aligned(4 * page_size * (thread_concurrency + 10) + 4096 + soft * EXTRA_WRITER_PERCENT // 100),
         lsn_to_payload(aligned(soft * (MARGIN_CAP_PERCENT + EXTRA_WRITER_PERCENT) // 100)),
     )
-    return RedoLimits(
-        soft=soft,
-        raw_async=aligned(soft - soft // 8),
-        raw_sync=aligned(soft - soft // 16),
-        concurrency_margin=concurrency_margin,
-        margin=payload_to_lsn(concurrency_margin),
-    )
+    return limits_with(soft, aligned(soft - soft // 8), aligned(soft - soft // 16), margin)
 
 
 class RedoCapacityAdapter(Adapter):

@@ -1,0 +1,316 @@
+"""The daemon as a child process, as a user would start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from lab.servers.base import LabServer, LabServerError
+from lab.servers.owner import PREFIX, ending_with_us, sign
+from tuner.journal.reader import last_record
+from tuner.journal.tables import JournalError
+from tuner.records import DecisionKind, TickRecord
+from tuner.settings import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+STOP_LIMIT = 10.0
+COMMAND_LIMIT = 60.0
+PROGRAM = str(Path(sys.executable).with_name("innobrim"))
+
+ON_COURSE = "within_band"
+"""The daemon's reason for leaving M where it is: its law looked and has nothing to correct."""
+
+BAND = 0.05
+"""So far from the set-point an age ratio is held, and not on its way."""
+
+
+def configuration(
+    server: LabServer,
+    directory: Path,
+    *,
+    port: int | None = None,
+    api: bool = False,
+    api_port: int = 0,
+    loop: Mapping[str, object] | None = None,
+) -> str:
+    """Return the daemon's TOML file: active, state and login in ``directory``.
+
+    Args:
+        server: where the daemon goes.
+        directory: of login and state.
+        port: TCP port where that is not the server's own.
+        api: serve the API on a unix socket in the state directory.
+        api_port: serve the API on this port of loopback as well; 0: on none.
+        loop: further keys of ``[loop]``.
+    """
+    quoted = {
+        name: json.dumps(str(value))  # a JSON string of plain ASCII is a TOML string as well
+        for name, value in {
+            "host": server.host,
+            "socket": server.socket,
+            "user": server.daemon.user,
+            "login": directory / "client.cnf",
+            "state": directory / "state",
+        }.items()
+    }
+    further = "".join(f"{name} = {json.dumps(value)}\n" for name, value in (loop or {}).items())
+    tcp = f"host = {quoted['host']}\nport = {port or server.port}\n"
+    address = tcp if port or server.socket is None else f"socket = {quoted['socket']}\n"
+    return (
+        f"[server]\n{address}"
+        f"user = {quoted['user']}\ndefaults_file = {quoted['login']}\n"
+        f'[loop]\nmode = "active"\n{further}'
+        f"[daemon]\nstate_directory = {quoted['state']}\n"
+        f"[api]\nport = {api_port}\n" + ("" if api else 'socket = "-"\n')
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one daemon process holds at a moment.
+
+    Attributes:
+        pid: process id.
+        resident: memory, bytes.
+        files: open file descriptors.
+        threads: threads.
+        processor: processor time so far, seconds.
+    """
+
+    pid: int
+    resident: int
+    files: int
+    threads: int
+    processor: float = 0.0
+
+
+class Daemon:
+    """``innobrim run --active`` beside a throw-away server; parked and gone on exit.
+
+    Attributes:
+        state: its state directory, with the journal.
+        stop_seconds: how long it took to end after SIGTERM; None until it has ended.
+    """
+
+    def __init__(
+        self,
+        server: LabServer,
+        *,
+        port: int | None = None,
+        api: bool = False,
+        api_port: int = 0,
+        program: Sequence[str] = (PROGRAM,),
+        **loop: object,
+    ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            server: where the daemon goes.
+            port: TCP port where that is not the server's own.
+            api: serve the API on a unix socket.
+            api_port: serve the API on this port of loopback as well; 0: on none.
+            program: what ``run`` is added to.
+            loop: further keys of ``[loop]``.
+        """
+        self._program = program
+        self._server = server
+        self._port = port
+        self._api = api
+        self._api_port = api_port
+        self._loop = loop
+        self._directory = tempfile.TemporaryDirectory(prefix=f"{PREFIX}daemon-")
+        sign(Path(self._directory.name))
+        self._config = Path(self._directory.name) / "innobrim.toml"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.state = Path(self._directory.name) / "state"
+        self.stop_seconds: float | None = None
+
+    def __enter__(self) -> Self:
+        self.state.mkdir()
+        self._server.option_file(Path(self._directory.name) / "client.cnf")
+        self.configure()
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self.signal(signal.SIGCONT)
+            self.terminate()
+        self._directory.cleanup()
+
+    def configure(self, **loop: object) -> None:
+        """Write the configuration file, with these keys of ``[loop]`` besides or instead."""
+        text = configuration(
+            self._server,
+            Path(self._directory.name),
+            port=self._port,
+            api=self._api,
+            api_port=self._api_port,
+            loop={**self._loop, **loop},
+        )
+        self._config.write_text(text, encoding="utf-8")
+
+    def spoil(self, text: str) -> None:
+        """Write something else over the configuration file."""
+        self._config.write_text(text, encoding="utf-8")
+
+    def start(self) -> None:
+        """Start the process and return at once; it parks and ends when the calling thread ends."""
+        with (Path(self._directory.name) / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*ending_with_us("TERM"), *self._program, "run", "--active", "--config", str(self._config)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=_environment(),
+            )
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send the process a signal; nothing happens where it has ended."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def terminate(self) -> int:
+        """Ask the process to end, by force after 10 s, and return its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_LIMIT)
+        self.stop_seconds = time.monotonic() - began
+        return process.returncode
+
+    def kill(self) -> None:
+        """End the process without a chance to do anything."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait(STOP_LIMIT)
+
+    def command(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run another command with the same configuration file and return what it said."""
+        return subprocess.run(
+            [PROGRAM, name, "--config", str(self._config), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_LIMIT + 300.0 * ("--wait" in arguments),
+            check=False,
+            env=_environment(),
+        )
+
+    def ask(self, client: httpx.Client | None = None) -> dict[str, Any] | None:
+        """Return what ``GET /v1/status`` says; None while nobody answers."""
+        try:
+            if client is not None:
+                answer = client.get("/v1/status")
+            else:
+                with self.client() as own:
+                    answer = own.get("/v1/status")
+        except httpx.HTTPError:
+            return None
+        return dict(answer.json()) if answer.status_code == httpx.codes.OK else None
+
+    def client(self) -> httpx.Client:
+        """Return a client of the API's unix socket, to be closed by the caller."""
+        transport = httpx.HTTPTransport(uds=str(self.state / "api.sock"))
+        return httpx.Client(transport=transport, base_url="http://localhost", timeout=5.0)
+
+    def running(self) -> bool:
+        """Return whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def holding(self) -> bool:
+        """Return whether the daemon's journal says that M is right as it stands; reading it costs little."""
+        try:
+            return holding(last_record(self.state))
+        except JournalError:
+            return False
+
+    def check(self) -> None:
+        """Return when the daemon runs.
+
+        Raises:
+            LabServerError: it ended; the message has the end of its log.
+        """
+        if not self.running():
+            code = None if self._process is None else self._process.returncode
+            raise LabServerError(f"innobrim run ended with {code}:\n{self.log()}")
+
+    def resident(self) -> int | None:
+        """Return the daemon's resident memory, bytes, None where that is not known."""
+        found = self.footprint()
+        return None if found is None else found.resident
+
+    def footprint(self) -> Footprint | None:
+        """Return what the process holds, None where it is not there."""
+        if self._process is None:
+            return None
+        place = Path(f"/proc/{self._process.pid}")
+        try:
+            status = (place / "status").read_text(encoding="utf-8")
+            ticks = (place / "stat").read_text(encoding="utf-8").rsplit(") ", 1)[1].split()[11:13]
+            files = sum(1 for _ in (place / "fd").iterdir())
+        except OSError:
+            return None
+        values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        if "VmRSS" not in values:
+            return None
+        return Footprint(
+            pid=self._process.pid,
+            resident=int(values["VmRSS"].split()[0]) * 1024,
+            files=files,
+            threads=int(values["Threads"]),
+            processor=sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"),
+        )
+
+    def log(self) -> str:
+        """Return the last 30 lines of the daemon's log."""
+        lines = (
+            (Path(self._directory.name) / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        )
+        return "\n".join(lines[-30:])
+
+
+def holding(record: TickRecord | None) -> bool:
+    """Return whether a daemon says in its newest tick that M is right as it stands, at its set-point.
+
+    For one whose first M was right already, and which therefore never moves it.
+    """
+    if record is None or record.mode is not Mode.ACTIVE or record.holds or record.estimate is None:
+        return False
+    decision = record.decision
+    return (
+        decision.kind is DecisionKind.KEEP
+        and decision.reason == ON_COURSE
+        and decision.set_point is not None
+        and abs(record.estimate.age_ratio - decision.set_point) <= BAND
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without what would configure a daemon from outside."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("INNOBRIM_") and name not in {"NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY"}
+    }

@@ -1,0 +1,556 @@
+"""The published suites: what each was asked for and measured, their Markdown page, and README.md's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from lab.experiment.plan import BEST, Asked, Plan, parse_contender
+from lab.experiment.store import BENCH as ASKED
+from lab.report.figures import COMPARED, UNKNOWN, Figure, plain, span, written
+from lab.report.files import replace_text
+from lab.report.markdown import bullets, table
+from lab.report.rows import FILE_NAME, ReportError, Row, read_rows
+from lab.report.summary import LEFT_OUT, Contender, Group, Outcome, against, groups, winner_sentences
+from lab.report.words import (
+    conditions_said,
+    conditions_short,
+    idle_said,
+    lacking,
+    ratio_said,
+    refused,
+    sentences,
+)
+from lab.statistics import FEWEST
+
+BENCH = Path("docs/results/bench")
+"""Where they lie in a checkout."""
+
+README, PAGE = Path("README.md"), BENCH / "README.md"
+
+SUITES = (
+    "contenders",
+    "disks",
+    "ladder",
+    "open",
+    "alternating",
+    "nothing-to-gain",
+    "seeds",
+    "claims",
+    "restless",
+    "hold",
+    "surge",
+    "recovery",
+)
+"""What is published, in the order of the page; ``quick`` and ``smoke`` are for a first look."""
+
+KINDS = ("default", "static", "folk", "sync", "high_checkpoint", "best static", "policy")
+"""Order of contenders: what everybody has first, ours last."""
+
+OURS = "ours"
+
+
+class Variant(Struct, frozen=True):
+    """One plan of a suite.
+
+    Attributes:
+        plan: what was asked for.
+        rows: everything measured of it.
+        groups: its rows by their conditions; more than one where a limit was refused in some of them.
+    """
+
+    plan: Plan
+    rows: tuple[Row, ...]
+    groups: tuple[Group, ...]
+
+    def done(self, group: Group) -> int:
+        """Return of how many blocks every contender's row is there."""
+        absent = {row.contender for row in self.rows if row.stage == LEFT_OUT}
+        wanted = {parse_contender(word).name for word in self.plan.contenders} - absent
+        measured = {(row.block, row.contender) for row in group.rows}
+        return sum(all((block, name) in measured for name in wanted) for block in group.blocks)
+
+    def state(self, group: Group) -> str:
+        """Return how far it is, in words; a variant that is finished says how many blocks it has."""
+        done, planned = self.done(group), self.plan.blocks
+        if done >= planned:
+            return f"{planned} blocks" if planned > 1 else "1 block, no bounds"
+        return f"{done} of {planned} blocks" + (", no bounds yet" if done < FEWEST else "")
+
+    def with_ours(self) -> bool:
+        """Tell whether one of ours is among the contenders."""
+        return any(parse_contender(word).policy is not None for word in self.plan.contenders)
+
+    def finished(self, group: Group) -> bool:
+        """Tell whether every block is whole."""
+        return self.done(group) >= self.plan.blocks
+
+
+class Published(Struct, frozen=True):
+    """One suite, with its directory's name and all its variants, measured or not."""
+
+    name: str
+    asked: Asked
+    variants: tuple[Variant, ...]
+
+
+def read(directory: Path) -> list[Published]:
+    """Return the suites that lie in a directory, in the order of the page.
+
+    Raises:
+        ReportError: one of them cannot be read.
+    """
+    found = sorted(path.parent for path in directory.glob(f"*/{ASKED}"))
+    found.sort(key=lambda path: SUITES.index(path.name) if path.name in SUITES else len(SUITES))
+    return [_published(path) for path in found]
+
+
+def _published(directory: Path) -> Published:
+    asked_in = directory / ASKED
+    try:
+        asked = msgspec.json.decode(asked_in.read_bytes(), type=Asked)
+    except (msgspec.DecodeError, OSError) as error:
+        raise ReportError(f"{asked_in}: not what a bench was asked for: {error}") from error
+    path = directory / FILE_NAME
+    rows = read_rows(path) if path.exists() and path.stat().st_size else []
+    by_variant = {plan.variant: [row for row in rows if row.variant == plan.variant] for plan in asked.plans}
+    strange = {row.variant for row in rows} - by_variant.keys()
+    if strange:
+        raise ReportError(f"{path}: has rows of variants that {ASKED} has not: {', '.join(sorted(strange))}")
+    return Published(
+        name=directory.name,
+        asked=asked,
+        variants=tuple(
+            Variant(plan=plan, rows=tuple(found), groups=tuple(groups(found)))
+            for plan in asked.plans
+            for found in (by_variant[plan.variant],)
+        ),
+    )
+
+
+def ordered(group: Group) -> list[Contender]:
+    """Return contenders with what everybody has first and ours last; settings from the highest M down."""
+    places = {kind: place for place, kind in enumerate(KINDS)}
+    return sorted(
+        group.contenders, key=lambda one: (places.get(one.kind, len(KINDS)), one.name != OURS, -_m(one))
+    )
+
+
+def _m(one: Contender) -> float:
+    return one.figures.get("io_capacity_max_mean") or 0.0
+
+
+def _default(group: Group) -> Contender | None:
+    return next((one for one in group.contenders if one.kind == "default"), None)
+
+
+def ours(group: Group) -> Contender | None:
+    """Return the daemon with its default policy, else one with another policy; None where it did not run."""
+    found = [one for one in ordered(group) if one.ours]
+    return found[0] if found else None
+
+
+def rival(group: Group) -> Contender | None:
+    """Return the best static setting; where none was searched for, the best of those that were set."""
+    found = [one for one in group.contenders if not one.ours and one.kind != "default"]
+    searched = [one for one in found if one.kind == "best static"]
+    return max(searched or found, key=_mean, default=None)
+
+
+def _mean(one: Contender) -> float:
+    return one.throughput.mean if one.throughput else 0.0
+
+
+LEAST_SECONDS = 2.0
+"""Rows have their time to the second: what overlaps by less may be one after the other."""
+
+
+def beside(variant: Variant, suites: Iterable[Published]) -> list[str]:
+    """Return what else was measured at the same time, as a line to know of; empty where nothing was."""
+    names = [
+        " ".join(filter(None, (one.name, other.plan.variant)))
+        for one in suites
+        for other in one.variants
+        if other is not variant and _at_once(variant.rows, other.rows)
+    ]
+    return (
+        [f"measured beside others on the same machine, which cost both: {'; '.join(names)}"] if names else []
+    )
+
+
+def _at_once(ours: Sequence[Row], theirs: Sequence[Row]) -> bool:
+    spans = [found for row in theirs if (found := _span(row)) is not None]
+    return any(
+        min(end, until) - max(begin, since) >= LEAST_SECONDS
+        for row in ours
+        if (found := _span(row)) is not None
+        for begin, end in (found,)
+        for since, until in spans
+    )
+
+
+def _span(row: Row) -> tuple[float, float] | None:
+    """Return from when to when a row's load settled and was counted, Unix seconds; None: unknown."""
+    seconds = row.figure("seconds")
+    try:
+        end = datetime.fromisoformat(row.when).timestamp()
+    except ValueError:
+        return None
+    return None if seconds is None else (end - seconds - (row.settle_seconds or 0.0), end)
+
+
+COMMAND = "python -m lab.report"
+WORDED = ("disk", "load", "server", "redo capacity", "set")
+"""Conditions that the short form has already."""
+
+CAP = 0.78
+"""The alarm cap that the published rows were measured with; today's default is higher."""
+
+POOR = ("no difference shown", "loses", "worse, no bounds")
+INTRODUCTION = f"""\
+<!-- Generated: {COMMAND} -->
+# What the bench measured
+
+Written by `{COMMAND}` from the rows beside this page, nothing by hand. `make prove PART=bench SUITE=NAME`
+measures a suite again; `innobrim report docs/results/bench/NAME` makes its page with charts, CSV and JSON.
+[The bench](../../bench.md) says what is done in a row and what each figure means.
+
+- commits/s: mean of the blocks, and the slowest and the fastest of them. Ratios are paired by block, with
+  95 % bounds (Student's t on logarithms). Where those include 1 nothing was gained, whatever the means say.
+- p1 is the 1st percentile of the seconds, x the modified age over the flush limit. p1, latency, writes per
+  commit and x are means of the blocks; sync pages, changes of C or M, and seconds are their sums.
+- Variants were measured apart from each other, on a server each: no ratio between them is claimed.
+- Every server ran without a binary log and with `O_DIRECT`; whatever else its conditions do not name is its
+  version's default."""
+
+
+def document(suites: Sequence[Published]) -> str:
+    """Return the page."""
+    there = {one.name for one in suites}
+    missing = [name for name in SUITES if name not in there]
+    parts = [INTRODUCTION]
+    if missing:
+        parts.append(f"Not begun: {', '.join(f'`{name}`' for name in missing)}.")
+    for one in suites:
+        parts += _suite(one, suites)
+    return "\n\n".join(parts) + "\n"
+
+
+def _suite(one: Published, suites: Sequence[Published]) -> Iterable[str]:
+    yield f"## {one.name}"
+    about = f"{one.asked.about} `{_command(one)}`"
+    rows = any(variant.rows for variant in one.variants)
+    yield about + (f"; [every row with one value a second]({one.name}/{FILE_NAME})." if rows else ".")
+    for variant in one.variants:
+        if variant.plan.variant:
+            yield f"### {variant.plan.variant}"
+        if variant.plan.article:
+            yield f"> What an article measured with such settings, on its own scale: {variant.plan.article}."
+        if not variant.groups:
+            yield f"**Not measured yet:** 0 of {variant.plan.blocks} blocks."
+        for group in variant.groups:
+            yield from _group(one, variant, group, beside(variant, suites))
+
+
+def _command(one: Published) -> str:
+    """Return what measures it: of a suite that is run on several servers, with the server of this one."""
+    if one.name in SUITES:
+        return f"make prove PART=bench SUITE={one.name}"
+    return f"innobrim bench --suite {one.asked.name} --server {one.asked.server} --output {BENCH}/{one.name}"
+
+
+def _group(suite: Published, variant: Variant, group: Group, others: Sequence[str]) -> Iterable[str]:
+    if not variant.finished(group):
+        yield f"**Not finished:** {variant.state(group)}."
+    yield _conditions(suite, variant, group)
+    if group.contenders:
+        yield _table(group)
+        yield _comparison(group, planned=variant.with_ours())
+    notes = [*lacking(group), *_cap(group), *idle_said(group), *others, *_search(group)]
+    if notes:
+        yield f"To know of these rows:\n{bullets(notes)}"
+
+
+def _conditions(suite: Published, variant: Variant, group: Group) -> str:
+    timing = variant.plan.timing
+    rest = [f"{name} {said}" for name, said in conditions_said(group.conditions) if name not in WORDED]
+    rows = [*group.rows, *group.search]
+    parts = [
+        conditions_short(group.conditions, refused=refused(group)),
+        *rest,
+        f"InnoBrim {_revisions(rows)}",
+        f"{variant.done(group)} of {variant.plan.blocks} blocks",
+        f"the order in each drawn by seed {suite.asked.seed}",
+        f"{timing.settle_least:g} to {timing.settle_most:g} s to settle",
+        f"{variant.plan.counted_seconds():g} s counted",
+        span([row.when for row in rows if row.when]),
+    ]
+    return "; ".join(part for part in parts if part) + "."
+
+
+def _revisions(rows: Sequence[Row]) -> str:
+    found = dict.fromkeys(f"{row.version} {row.revision}".strip() for row in rows)
+    return ", ".join(one for one in found if one) or "of a version that was not recorded"
+
+
+def _table(group: Group) -> str:
+    default = _default(group)
+    compared = [] if default is None else _to_default(group)
+    head = ["contender", "commits/s", *(title for title, _ in compared), "p1", "s below half the median"]
+    reads = any(one.figures["read_latency_p99"] is not None for one in group.contenders)
+    head += ["latency p99", *(["p99 of the reads"] if reads else []), "sync pages", "stall"]
+    head += ["device writes per commit", "x mean (max)", "changes", "settled"]
+    rows = []
+    for one in ordered(group):
+        found = {} if default is None else {v.name: v.ratio for v in against(group, one.name, default.name)}
+        ratios = [UNKNOWN if one == default else ratio_said(found.get(figure)) for _, figure in compared]
+        rows.append([name(one), _throughput(one), *ratios, *_figures(one, reads=reads)])
+    return table(head, rows)
+
+
+def _to_default(group: Group) -> list[tuple[str, str]]:
+    """Return what is compared with the default: what it costs, where all serve one rate."""
+    if offered(group):
+        return [("p99 to default", "latency_p99"), ("pages per commit to default", "pages_per_commit")]
+    return [("ratio to default", "commits_mean")]
+
+
+def _figures(one: Contender, *, reads: bool) -> list[str]:
+    figures = one.figures
+    return [
+        written(figures["commits_p1"]),
+        written(figures["seconds_below_half_median"]),
+        written(figures["latency_p99"], "ms"),
+        *([written(figures["read_latency_p99"], "ms")] if reads else []),
+        written(figures["sync_pages"]),
+        written(figures["stall_seconds"], "s"),
+        written(figures["device_writes_per_commit"]),
+        f"{_two(figures['age_ratio_mean'])} ({_two(figures['age_ratio_max'])})",
+        written(figures["knob_changes"]),
+        f"{len(one.blocks) - len(one.unsettled)} of {len(one.blocks)}",
+    ]
+
+
+def name(one: Contender) -> str:
+    """Return a contender's name, with its C/M where the name does not say them."""
+    return one.name if not one.setting or one.setting in one.name else f"{one.name} {one.setting}"
+
+
+def _throughput(one: Contender) -> str:
+    values = one.blocks.values()
+    if one.throughput is None or not values:
+        return UNKNOWN
+    spread = f" ({plain(min(values))} to {plain(max(values))})" if len(values) > 1 else ""
+    return plain(one.throughput.mean) + spread
+
+
+def _two(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.2f}"
+
+
+def _comparison(group: Group, *, planned: bool) -> str:
+    """Return where ours loses to any other or gains nothing, and against whom it gains all along."""
+    mine = ours(group)
+    if mine is None:
+        return "Ours was not measured here yet." if planned else "Ours is no contender here."
+    poor: list[str] = []
+    gains: list[str] = []
+    for other in ordered(group):
+        if other.name == mine.name:
+            continue
+        verdicts = [one for one in against(group, mine.name, other.name) if told(one.name, group)]
+        found = sentences([one for one in verdicts if one.outcome in POOR])
+        poor += found
+        if not found and any(one.outcome == "gains" for one in verdicts):
+            gains.append(other.name)
+    if gains:
+        poor.append(f"{mine.name} gains in every figure compared, or is equal, against {', '.join(gains)}.")
+    return "Where ours loses or gains nothing:\n" + bullets(poor or ["nothing is claimed of single blocks."])
+
+
+def told(figure: str, group: Group) -> bool:
+    """Tell whether a figure says something here: an offered rate is served by everybody."""
+    return figure != "commits_mean" or not offered(group)
+
+
+def offered(group: Group) -> bool:
+    """Tell whether the load is an open one."""
+    return bool(dict(group.conditions.get("load") or {}).get("rate"))
+
+
+def _cap(group: Group) -> Iterable[str]:
+    """Say where the checkpoint age of ours, or of the best static setting, passed what ours promises."""
+    for one in ordered(group):
+        highest = one.figures.get("checkpoint_ratio_max") or 0.0
+        if highest > CAP and (one.ours or one.kind == "best static"):
+            yield f"{one.name}: the checkpoint age reached {highest:.3f} of the redo capacity, above {CAP}"
+
+
+def _search(group: Group) -> Iterable[str]:
+    if group.search:
+        tried = sorted({row.io_capacity_max or 0 for row in group.search}, reverse=True)
+        yield f"the best static setting was searched for among M = {', '.join(map(str, tried))}"
+        said = winner_sentences(group.search, group.rows)
+        yield from said if group.rows else said[:1]  # the search goes on before the blocks
+
+
+BEGIN = f"<!-- Generated: {COMMAND} -->"
+END = "<!-- End of what is generated -->"
+
+
+class Line(Struct, frozen=True):
+    """What a line of the table is about: a variant of a suite, and the figure that tells most of it."""
+
+    suite: str
+    variant: str
+    figure: str = "commits_mean"
+
+
+LINES = (
+    Line("contenders", ""),
+    Line("disks", "600 writes/s"),
+    Line("disks", "3000 writes/s"),
+    Line("disks", "no limit"),
+    Line("open", "open, 50 %", "latency_p99"),
+    Line("open", "open, 50 %", "pages_per_commit"),
+    Line("open", "open, 90 %", "latency_p99"),
+    Line("open", "open, 90 %", "pages_per_commit"),
+    Line("alternating", ""),
+    Line("nothing-to-gain", "bound by processors"),
+    Line("nothing-to-gain", "bound by the buffer pool"),
+    Line("nothing-to-gain", "redo log too small"),
+)
+"""Under an offered rate everybody serves the same: what it costs tells them apart."""
+
+HEAD = (
+    "suite",
+    "conditions",
+    "figure",
+    "default",
+    "static",
+    "ours",
+    "against default",
+    "against static",
+)
+SEARCHED = (
+    "A static setting is the best one where it was searched for on that disk and load; any other was chosen"
+    " beforehand."
+)
+WORDS: dict[Outcome, str] = {
+    "gains": "gains",
+    "loses": "**loses**",
+    "no difference shown": "no difference shown",
+    "equal": "equal",
+    "better, no bounds": "better, no bounds",
+    "worse, no bounds": "**worse**, no bounds",
+}
+_FIGURES = {one.name: one for one in COMPARED}
+
+
+def replaced(readme: str, suites: Sequence[Published]) -> str:
+    """Return a README with the table between its two marks made anew.
+
+    Raises:
+        ValueError: it has not both marks, each once and in order.
+    """
+    before, begin, rest = readme.partition(BEGIN)
+    _old, end, after = rest.partition(END)
+    if not begin or not end or BEGIN in rest or END in after:
+        raise ValueError(f"README.md: needs the lines {BEGIN!r} and {END!r}, once each and in this order")
+    return f"{before}{BEGIN}\n{lines(suites)}\n{END}{after}"
+
+
+def lines(suites: Sequence[Published]) -> str:
+    """Return the table, and what has no line in it yet."""
+    rows: list[list[str]] = []
+    missing: list[str] = []
+    for line in LINES:
+        found = list(_rows(line, suites))
+        rows += found
+        named = line.variant.startswith(line.suite)
+        label = line.variant if named else f"{line.suite}: {line.variant}".removesuffix(": ")
+        if not found and label not in missing:
+            missing.append(label)
+    parts = [table(HEAD, rows), SEARCHED] if rows else []
+    parts += [f"No block measured yet: {'; '.join(missing)}."] if missing else []
+    return "\n\n".join(parts)
+
+
+def _rows(line: Line, suites: Sequence[Published]) -> Iterator[list[str]]:
+    for suite in suites:
+        for variant in suite.variants:
+            if (suite.name, variant.plan.variant) == (line.suite, line.variant):
+                yield from (_cells(line, variant, group) for group in variant.groups if group.contenders)
+
+
+def _cells(line: Line, variant: Variant, group: Group) -> list[str]:
+    figure = _FIGURES[line.figure]
+    mine, other = ours(group), rival(group)
+    default = _default(group)
+    label = variant.plan.variant or f"disk {dict(conditions_said(group.conditions)).get('disk', '')}"
+    return [
+        f"[{line.suite}]({PAGE}#{line.suite})",
+        label if variant.finished(group) else f"{label} ({variant.state(group)})",
+        figure.title,
+        _value(default, figure),
+        _value(other, figure) + _set_to(other),
+        _value(mine, figure),
+        _compared(group, mine, default, figure),
+        _compared(group, mine, other, figure),
+    ]
+
+
+def _set_to(static: Contender | None) -> str:
+    """Return a static setting's C/M, and whether it was searched for where it was measured."""
+    if static is None or not static.setting:
+        return ""
+    return f" ({'best: ' * (static.kind == BEST.kind)}{static.setting})"
+
+
+def _value(one: Contender | None, figure: Figure) -> str:
+    return UNKNOWN if one is None else written(one.figures.get(figure.name), figure.unit)
+
+
+def _compared(group: Group, one: Contender | None, other: Contender | None, figure: Figure) -> str:
+    """Return what follows from the bounds in words, and the ratio; a single block has no words."""
+    if one is None or other is None:
+        return UNKNOWN
+    found = next((v for v in against(group, one.name, other.name) if v.name == figure.name), None)
+    if found is None:
+        return UNKNOWN
+    return ", ".join(part for part in (ratio_said(found.ratio), WORDS.get(found.outcome, "")) if part)
+
+
+def stale(root: Path) -> dict[Path, str]:
+    """Return which generated files of a checkout are not what its rows say, with what they should hold.
+
+    Raises:
+        ReportError: rows or README.md cannot be read, or README.md has no place for the table.
+    """
+    suites, readme = read(root / BENCH), root / README
+    try:
+        wanted = {
+            root / PAGE: document(suites),
+            readme: replaced(readme.read_text(encoding="utf-8"), suites),
+        }
+    except OSError as error:
+        raise ReportError(f"{readme}: {(error.strerror or str(error)).lower()}") from error
+    except ValueError as error:
+        raise ReportError(str(error)) from error
+    return {
+        path: text
+        for path, text in wanted.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
+
+
+def write(root: Path) -> list[Path]:
+    """Write the generated files that are stale, and return which; raises as ``stale``."""
+    old = stale(root)
+    for path, wanted in old.items():
+        replace_text(path, wanted)
+    return list(old)

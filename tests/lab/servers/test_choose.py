@@ -1,0 +1,251 @@
+"""Which server is taken: what can be had here, and what words name one."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+
+import docker
+import docker.errors
+import pytest
+
+from lab.servers import choose as chooser
+from lab.servers.base import LabServerError
+from lab.servers.choose import Kind, kind_of, server_named
+from lab.servers.flavour import Flavour, Version, asked_version, image_version
+
+
+@pytest.mark.parametrize(
+    ("text", "flavour"),
+    [
+        ("/usr/sbin/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", Flavour.MYSQL),
+        ("mysqld  Ver 8.0.30 for Linux on x86_64 (MySQL Community Server - GPL)", Flavour.MYSQL),
+        ("Ver 8.4.8-1.el9", Flavour.MYSQL),
+        ("mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)", Flavour.MYSQL),
+        ("mysqld  Ver 8.0.29 for Linux on x86_64 (MySQL Community Server - GPL)", Flavour.MYSQL_57),
+        ("mysqld  Ver 5.7.44 for Linux on x86_64", Flavour.MYSQL_57),
+        ("mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64 (MySQL Community Server (GPL))", Flavour.MYSQL_56),
+        ("mysqld  Ver 10.11.18-MariaDB-0+deb12u1 for debian-linux-gnu", Flavour.MARIADB),
+        ("mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu", Flavour.MARIADB),
+    ],
+)
+def test_supported_versions_are_told_apart(text: str, flavour: Flavour) -> None:
+    """What a server says of itself decides how it is started."""
+    version = asked_version(text)
+    assert isinstance(version, Version)
+    assert version.flavour is flavour
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("mysqld  Ver 5.5.62 for Linux on x86_64", "MySQL 5.5.62 is not supported: MySQL 5.6 is the oldest"),
+        (
+            "mysqld  Ver 10.4.34-MariaDB for Linux",
+            "MariaDB 10.4.34 is not supported: MariaDB 10.5 is the oldest",
+        ),
+        ("mysqld  Ver 5.6.51-91.0 for Linux (Percona Server (GPL))", "Percona Server 5.7 is the oldest"),
+        ("something else", "not understood"),
+    ],
+)
+def test_refused_versions_say_why(text: str, why: str) -> None:
+    """A server that is too old is named with the oldest one that would do."""
+    refusal = asked_version(text)
+    assert isinstance(refusal, str)
+    assert why in refusal
+
+
+@pytest.mark.parametrize(
+    ("tag", "environment", "version"),
+    [
+        ("innobrim/mysql:9.7", [], Version("MySQL", (9, 7))),
+        ("innobrim/mariadb:11.8", [], Version("MariaDB", (11, 8))),
+        ("mysql:8.0", ["PATH=/bin", "MYSQL_VERSION=8.0.42-1.el9"], Version("MySQL", (8, 0, 42))),
+        ("mariadb:lts", ["MARIADB_VERSION=1:11.8.2+maria~ubu2404"], Version("MariaDB", (11, 8, 2))),
+        ("percona/percona-server:8.0", ["PS_VERSION=8.0.36-28.1"], Version("Percona Server", (8, 0, 36))),
+        ("registry.example:5000/db/mysql:8.4.8", [], Version("MySQL", (8, 4, 8))),
+        ("mysql:8.0", [], None),
+        ("mysql:latest", [], None),
+        ("debian:12.5", [], None),
+    ],
+)
+def test_an_image_is_known_by_environment_or_tag(
+    tag: str, environment: list[str], version: Version | None
+) -> None:
+    """A tag that both sides of 8.0.30 may have says nothing, nor does one without a number."""
+    assert image_version(tag, environment) == version
+
+
+class Stored:
+    """A Docker daemon's images."""
+
+    def __init__(self, **tags: str) -> None:
+        self.tags = tags
+
+    def list(self) -> list[SimpleNamespace]:
+        return [
+            SimpleNamespace(tags=[tag], attrs={"Config": {"Env": [entry] if entry else None}})
+            for tag, entry in self.tags.items()
+        ]
+
+
+OTHERS = {"debian:12.5": "", "mariadb:11.4": "MARIADB_VERSION=1:11.4.5", "percona:5.6": "PS_VERSION=5.6.51"}
+
+
+@pytest.mark.parametrize(
+    ("more", "family", "name", "flavour"),
+    [
+        (
+            {"mysql:9.1": "MYSQL_VERSION=9.1.0", "mysql:8.0": "MYSQL_VERSION=8.0.42"},
+            None,
+            "mysql:8.0",
+            "mysql",
+        ),
+        ({"mysql:5.7": "MYSQL_VERSION=5.7.44"}, None, "mysql:5.7", "mysql-5.7"),
+        ({"mysql:5.7": "MYSQL_VERSION=5.7.44"}, "mariadb", "mariadb:11.4", "mariadb"),
+        ({}, None, "mariadb:11.4", "mariadb"),
+    ],
+)
+def test_the_best_image_of_the_family_is_taken(
+    more: dict[str, str], family: chooser.Family | None, name: str, flavour: str
+) -> None:
+    """MySQL comes before MariaDB, our list before the rest, and what is too old is shown with the reason."""
+    refusals: list[str] = []
+    images = Stored(**OTHERS, **more).list()
+    found = chooser.best(images, refusals, family)
+    assert found is not None
+    assert (found[0], found[1].flavour) == (name, flavour)
+    assert [one.partition(": ")[0] for one in refusals] == ["image percona:5.6"]
+
+
+def test_without_sysbench_there_is_no_real_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no load can be driven no server is chosen, and the load driver is named as what is missing."""
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    found = chooser.choose()
+    assert found.kind == "none"
+    assert "sysbench" in found.refusals[0]
+    with pytest.raises(ValueError, match="no load driver"):
+        found.server()
+
+
+def program(path: Path, said: str) -> Path:
+    """Write a program that says this, whatever it is asked."""
+    path.write_text(f"#!/bin/sh\necho '{said}'\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("mysql:8.4", Kind.IMAGE),
+        ("innobrim/mysql:9.7", Kind.IMAGE),
+        ("registry.example:5000/db/mysql:8.0.42", Kind.IMAGE),
+        ("mysql://dba@db1:3306/", Kind.OWN),
+        ("mariadb:10.11", Kind.IMAGE),
+        ("percona/percona-server:8.0", Kind.IMAGE),
+        ("mysqld", Kind.PROGRAM),
+        ("mariadbd", Kind.PROGRAM),
+    ],
+)
+def test_words_tell_what_they_name(words: str, kind: Kind) -> None:
+    """No option has to say which kind is meant."""
+    assert kind_of(words) is kind
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("8.4", "'8.4' names no server; did you mean mysql:8.4?"),
+        ("mysql", "an image needs its version, such as mysql:9.7"),
+        ("postgres://db1", "postgres:// is no server of ours"),
+        ("", "'' names no server"),
+        ("MySQL 8", "'MySQL 8' names no server"),
+        ("/no/such/mysqld", "/no/such/mysqld: no such file or directory"),
+    ],
+)
+def test_words_that_name_nothing_are_shown_with_what_would(words: str, why: str) -> None:
+    """Every refusal lists the three ways to name a server."""
+    with pytest.raises(LabServerError) as refusal:
+        kind_of(words)
+    assert why in str(refusal.value)
+    assert "mysql:8.4" in str(refusal.value)
+    assert "mysql://USER@HOST:PORT" in str(refusal.value)
+
+
+def test_a_path_is_a_program_or_a_socket(tmp_path: Path) -> None:
+    """What lies there decides; a directory or a text is neither."""
+    assert kind_of(str(program(tmp_path / "mysqld", "x"))) is Kind.PROGRAM
+    (tmp_path / "notes").write_text("x")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        assert kind_of(str(tmp_path / "s")) is Kind.OWN
+    with pytest.raises(LabServerError, match="neither a program that can be run nor a socket"):
+        kind_of(str(tmp_path / "notes"))
+    with pytest.raises(LabServerError, match="a directory; name the mysqld in it"):
+        kind_of(str(tmp_path))
+
+
+def test_a_mysqld_that_is_too_old_is_refused(tmp_path: Path) -> None:
+    """It is refused before anything is made of it."""
+    old = program(tmp_path / "old", "mysqld  Ver 5.5.62 for Linux on x86_64")
+    with pytest.raises(
+        LabServerError, match=r"old: MySQL 5\.5\.62 is not supported: MySQL 5\.6 is the oldest"
+    ):
+        server_named(str(old))
+
+
+@pytest.mark.parametrize(
+    ("image", "oldest"),
+    [("mysql:5.5", "MySQL 5.6"), ("mariadb:10.4", "MariaDB 10.5"), ("percona:5.6", "Percona Server 5.7")],
+)
+def test_images_that_are_too_old_are_refused_unfetched(image: str, oldest: str) -> None:
+    """Nobody waits for an image only to read that it is not supported."""
+    with pytest.raises(LabServerError, match=f"{image}: .* is not supported: {oldest} is the oldest"):
+        server_named(image)
+
+
+def test_an_image_that_cannot_be_fetched_is_said_with_those_that_are_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a way to a registry it is said what can be named instead, and no address of an API."""
+
+    class Images:
+        def get(self, name: str) -> None:
+            raise docker.errors.ImageNotFound(name)
+
+        def list(self) -> list[SimpleNamespace]:
+            return [SimpleNamespace(tags=["innobrim/mysql:9.7"])]
+
+        def pull(self, _name: str) -> None:
+            raise docker.errors.APIError("500 for http+docker://localhost", explanation="no such host")
+
+    client = SimpleNamespace(images=Images(), close=lambda: None)
+    monkeypatch.setattr(docker, "from_env", lambda **_given: client)
+    with pytest.raises(LabServerError) as refusal:
+        server_named("mysql:8.4", say=lambda _text: None)
+    assert str(refusal.value) == ("mysql:8.4: cannot be fetched (no such host); here are innobrim/mysql:9.7")
+
+
+def test_a_server_of_the_users_own_needs_his_yes() -> None:
+    """Without it nothing is connected to, and nobody asked for a password; what would be done is said."""
+
+    def ask(question: str) -> str:
+        raise AssertionError(question)
+
+    with pytest.raises(LabServerError) as refusal:
+        server_named("mysql://dba@db1:3306", environ={}, ask=ask, confirm_with="--i-mean-it")
+    said = str(refusal.value)
+    for part in (
+        "dba@db1:3306 is a server of your own",
+        "creates the schema innobrim_lab",
+        "under as much load",
+        "the replicas",
+        "changes innodb_io_capacity and innodb_io_capacity_max",
+        "puts both values back",
+        "drops innobrim_lab",
+        "Nothing has been done yet",
+        "--i-mean-it",
+    ):
+        assert part in said

@@ -1,0 +1,248 @@
+"""Options of ``innobrim bench`` that replace keys of a suite's plans, and the server that it has."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from lab.experiment import plan
+from lab.experiment.plan import Plan, Suite
+from lab.experiment.refusals import PlanError, in_words
+from lab.servers.base import LabServer, LabServerError, ServerSpec
+from lab.servers.choose import Kind, choose, kind_of
+from lab.servers.existing import PASSWORD_PLACES, DsnServer
+from tuner.cli.parts import refuse_given
+
+MEBIBYTE = 1024 * 1024
+
+
+def plan_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that replace keys of a suite's plan."""
+    for option in reversed(
+        (
+            click.option("--contender", "contenders", multiple=True, metavar="NAME", help=_CONTENDERS),
+            click.option("--blocks", type=int, help="How often each contender runs."),
+            click.option("--redo", type=int, metavar="MIB", help="Redo log capacity."),
+            click.option("--buffer-pool", type=int, metavar="MIB", help="Buffer pool size."),
+            click.option(
+                "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another variable of mysqld."
+            ),
+            click.option(
+                "--write-iops", type=int, metavar="N", help="Limit the disk to N write operations/s."
+            ),
+            click.option("--write-mib", type=int, metavar="N", help="Limit the disk to N MiB written/s."),
+            click.option(
+                "--load", "kind", type=click.Choice(get_args(plan.Kind)), help="Which transactions."
+            ),
+            click.option(
+                "--distribution",
+                type=click.Choice(get_args(plan.Distribution)),
+                help="Which rows the transactions touch.",
+            ),
+            click.option(
+                "--course",
+                type=click.Choice(get_args(plan.CourseName)),
+                help="How the load moves while it runs.",
+            ),
+            click.option("--threads", type=int, help="Connections of the load."),
+            click.option("--rate", type=int, help="Offered transactions/s; 0 is as many as possible."),
+            click.option("--tables", type=int, help="Tables of the load."),
+            click.option("--rows", type=int, help="Rows in each table."),
+            click.option("--crash", is_flag=True, default=None, help=_CRASH),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+_CRASH = "Time crash recovery in odd blocks, and shutdown in even ones, each from the age held."
+_CONTENDERS = (
+    "default, C/M such as 2000/4000, folk, sync, best-static, ours, or a policy's name; repeat it for each."
+)
+
+
+def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
+    """Return a suite with the keys that options replace, in every plan.
+
+    Raises:
+        PlanError: a value that no plan takes.
+    """
+    given = {name: value for name, value in changes.items() if value not in (None, ())}
+    if not given:
+        return suite
+    plans: list[Plan] = []
+    for one in suite.plans:
+        raw = msgspec.to_builtins(one)
+        for name, value in given.items():
+            if name == "settings":
+                raw["server"]["set"] |= dict(_pair(text) for text in value)
+            elif name in _PLACES:
+                table, key = _PLACES[name]
+                raw[table][key] = value
+            else:
+                raw[name] = value
+        try:
+            plans.append(msgspec.convert(raw, Plan))
+        except msgspec.ValidationError as error:
+            raise PlanError(_by_option(in_words(str(error), Plan), given)) from error
+    plan.check(plans, suite.name)
+    about = f"{suite.about} Changed: {', '.join(sorted(given))}."
+    return Suite(name=suite.name, about=about, plans=tuple(plans))
+
+
+_PLACES = {
+    "redo": ("server", "redo_capacity"),
+    "buffer_pool": ("server", "buffer_pool"),
+    **{name: ("disk", name) for name in ("write_iops", "write_mib")},
+    **{
+        name: ("load", name)
+        for name in ("kind", "distribution", "course", "threads", "rate", "tables", "rows")
+    },
+}
+"""Table and key of a plan that an option replaces, where they have not its name."""
+
+
+def _by_option(said: str, given: Mapping[str, Any]) -> str:
+    """Return what is wrong with a key of the plan in terms of the option that it came from."""
+    place, _colon, wrong = said.partition(": ")
+    for name, value in given.items():
+        if place == ".".join(_PLACES.get(name, (name,))):
+            return f"--{name.replace('_', '-')} {value}: {wrong}"
+    return said
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise PlanError(f"--set {text}: write a variable and its value, such as innodb_doublewrite_pages=128")
+    return name.strip(), value.strip()
+
+
+_ELSEWHERE = {
+    "innodb_redo_log_capacity": "server.redo_capacity (--redo), MiB",
+    "innodb_log_file_size": "server.redo_capacity (--redo), MiB",
+    "innodb_log_files_in_group": "server.redo_capacity (--redo), MiB",
+    "innodb_buffer_pool_size": "server.buffer_pool (--buffer-pool), MiB",
+    "innodb_io_capacity": "a contender C/M",
+    "innodb_io_capacity_max": "a contender C/M",
+}
+"""Variables of mysqld that a plan has under names of its own."""
+
+
+def specification(one: Plan) -> ServerSpec:
+    """Return how a plan's server is started.
+
+    Raises:
+        PlanError: a variable in ``server.set`` that is none, or that is not to be set there.
+    """
+    # InnoDB of MySQL says only then how long it took; MariaDB does by itself, and knows no such variable.
+    verbose = ("--loose-log-error-verbosity=3",) if one.crash else ()
+    for name in one.server.set:
+        if (place := _ELSEWHERE.get(name.replace("-", "_").lower())) is not None:
+            raise PlanError(f"server.set.{name}: ages are worked out with it; say it as {place}")
+    spec = ServerSpec(
+        redo_capacity=one.server.redo_capacity * MEBIBYTE,
+        buffer_pool=one.server.buffer_pool * MEBIBYTE,
+        extra=verbose,
+    )
+    try:
+        return spec.with_parameters({name: str(value) for name, value in one.server.set.items()})
+    except LabServerError as error:
+        raise PlanError(f"server.set: {error}") from error
+
+
+_NOT_OURS = {
+    "server_words": "no other server is started",
+    "redo": "its redo log stays as it is",
+    "buffer_pool": "its buffer pool stays as it is",
+    "settings": "no variable of it is set but C and M",
+    "write_iops": "its disk is not limited",
+    "write_mib": "its disk is not limited",
+}
+"""Options that a server of the user's own leaves without effect."""
+
+
+def refuse_beside_own(context: click.Context) -> None:
+    """End where an option is given that ``--dsn`` would leave without effect."""
+    for name, why in _NOT_OURS.items():
+        others = {str(one.name) for one in context.command.params} - {name}
+        refuse_given(context, others, f" beside --dsn: {why}; leave one of the two out")
+
+
+def check_named(suite: Suite, dsn: str | None, words: str) -> None:
+    """Return when a suite can be run on the server that ``--dsn``, else ``--server``, names.
+
+    Raises:
+        PlanError: it asks of one of the user's own what is never done to that, or ``--server`` names one.
+        LabServerError: ``--server`` names nothing that could be a server.
+    """
+    if dsn is not None:
+        refuse_for_own(suite)
+    elif words != "auto" and kind_of(words) is Kind.OWN:
+        raise PlanError(
+            f"--server {words}: a server of your own is no throw-away one; name it as --dsn mysql://USER@HOST:PORT"
+            " or --dsn mysql://USER@/PATH/TO/SOCKET"
+        )
+
+
+def refuse_for_own(suite: Suite) -> None:
+    """Return when a suite can be run on a server of the user's own, which is loaded and has its C and M set.
+
+    Raises:
+        PlanError: it would be killed, or rows would bear the name of something that was never set there.
+    """
+    own, plans = "a server of your own", suite.plans
+    if any(one.surge for one in plans):
+        raise PlanError(f"surge: the daemon is killed and the load grows, which is no test for {own}")
+    if any(one.crash for one in plans):
+        raise PlanError(f"--crash: {own} is never killed or shut down; leave --crash or --dsn out")
+    if names := sorted({name for one in plans for name in one.server.set}):
+        raise PlanError(f"server.set: {', '.join(names)} would not be set on {own}; leave it or --dsn out")
+    if any(one.disk.alternate_iops is not None for one in plans):
+        raise PlanError(f"disk.alternate_iops: the disk of {own} is not limited; leave it or --dsn out")
+    if len({msgspec.json.encode((one.server, one.disk)) for one in plans}) > 1:
+        raise PlanError(
+            f"{suite.name}: its variants differ in server or disk, which stay as they are on {own};"
+            " take a suite whose variants differ in the load alone, or leave --dsn out"
+        )
+
+
+def look_at(server: LabServer) -> None:
+    """Return when a server of the user's own can be taken; nothing is written to it.
+
+    Raises:
+        LabServerError: it does not answer, or is not fit for a bench.
+    """
+    if isinstance(server, DsnServer):
+        server.look()
+
+
+def check_servers(suite: Suite) -> None:
+    """Return when every plan's server can be started as it says; later would be after hours.
+
+    Raises:
+        PlanError: one of them sets what it must not.
+    """
+    for one in suite.plans:
+        specification(one)
+
+
+def best_here() -> str:
+    """Return the best real server that can be had without installing anything."""
+    choice = choose()
+    if choice.kind == "none":
+        refusals = "".join(f"\n  {refusal}" for refusal in choice.refusals)
+        raise LabServerError(f"no real server can be had here: {choice.why}{refusals}")
+    return choice.name
+
+
+def password(what: str) -> str:
+    """Ask for a password, which may be none; without a terminal there is nobody to ask."""
+    if not sys.stdin.isatty():
+        click.echo(f"innobrim: {what}: none in {PASSWORD_PLACES}; trying without one", err=True)
+        return ""
+    return str(click.prompt(what, hide_input=True, err=True, default="", show_default=False))

@@ -1,0 +1,1 @@
+"""What this tick does: which wish wins, and what becomes of it."""

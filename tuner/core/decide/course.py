@@ -1,0 +1,247 @@
+"""The way to an age and time that are asked for, and back: the M of each moment, from what pages are due.
+
+Which M makes the server flush at a rate, from what its flush law remembers just now.
+
+A round of the page cleaner asks for ``n = min(M, (PCT + F' + min(p, 2 M)) / 3)``: PCT is what the law asks
+for at this age, in proportion to M; F' the mean rate of the flushing so far, and p the pages that the mean
+redo rate needs (``Adaptive_flush::page_recommendation`` in MySQL 9.7, storage/innobase/buf/buf0flu.cc). How
+many terms there are, and how far p counts, is the law's. Both means are renewed every
+``innodb_flushing_avg_loops`` seconds by half. So they are far above the need for minutes after a bulk load,
+when M alone bounds n, and still at the old rate when the load has changed. The server exports n, PCT and p:
+F' is what is left.
+
+Which M takes the checkpoint age to where it is to be, in a time that is left, and keeps it there.
+
+The flush rate wanted is the pages that have to go until the age is there, those that the load
+dirties meanwhile among them, over the time that is left; near the end and after it, over a time
+that is always left, so that the age comes to rest there. ``flushing`` says which M gives that rate.
+"""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+
+from policies.flushlaw import FlushLaw
+from policies.registry import LAWS
+from tuner.core.drainreach import floor_of
+from tuner.core.estimate.tail import CAPPED_SHARE
+from tuner.core.estimate.trends import MeanRates
+from tuner.core.estimate.window import Window, idled
+from tuner.core.state import State
+from tuner.records import Estimate, Sample
+
+REQUEST_SECONDS = 5.0
+"""Rounds of this time are averaged: one round's request follows the unrest of the load."""
+
+ANSWER_SECONDS = 1.5
+"""A round that began before a write still asks by the old M."""
+
+
+class Cleaner(Struct, frozen=True):
+    """What the last rounds show of the page cleaner.
+
+    Attributes:
+        asked: n, pages/s.
+        mean_rate: F', pages/s; at the cap, where n shows only the least it can be, that or the rate now.
+        by_age: p, pages/s.
+    """
+
+    asked: float
+    mean_rate: float
+    by_age: float
+
+    def capacity_for(self, law: FlushLaw, *, flush_rate: float, ratio: float) -> float:
+        """Return the M, pages/s, with which the server flushes at a rate; never less than that rate.
+
+        Args:
+            law: the server's.
+            flush_rate: wanted, pages/s.
+            ratio: age ratio.
+        """
+        if law.alone and ratio >= 1.0:
+            return max(flush_rate, law.asking(ratio, flush_rate))
+        rest = max(0.0, law.terms * flush_rate - self.mean_rate)
+        need_is_capped = rest / (1.0 / law.asking(ratio, 1.0) + law.need_cap)
+        if law.need_cap * need_is_capped <= self.by_age:
+            return max(flush_rate, need_is_capped)
+        return max(flush_rate, law.asking(ratio, max(0.0, rest - self.by_age)))
+
+
+def cleaner(
+    law: FlushLaw, window: Window, sample: Sample, found: Estimate, *, wrote: float | None
+) -> Cleaner:
+    """Return what the page cleaner does; as if at rest where the server does not say, or is idle.
+
+    Args:
+        law: the server's.
+        window: the readings of the last seconds.
+        sample: the newest of them.
+        found: rates.
+        wrote: time of the last write, seconds; None before the first.
+    """
+    if idled(window) or sample.degraded or sample.flush_requested <= 0:
+        return Cleaner(asked=found.flush_rate, mean_rate=found.flush_rate, by_age=found.demand)
+    since = sample.monotonic - REQUEST_SECONDS
+    if wrote is not None:
+        since = max(since, wrote + ANSWER_SECONDS)
+    rounds = [point.requested for point in window if point.at > since] or [sample.flush_requested]
+    asked, highest = sum(rounds) / len(rounds), float(sample.io_capacity_max)
+    by_law = sample.io_capacity * sample.flush_percentage / 100.0
+    mean_rate = law.terms * asked - by_law - min(float(sample.flush_by_age), law.need_cap * highest)
+    if asked >= CAPPED_SHARE * highest:
+        mean_rate = max(mean_rate, found.flush_rate)
+    return Cleaner(asked=asked, mean_rate=max(0.0, mean_rate), by_age=float(sample.flush_by_age))
+
+
+WAY_SECONDS = 120.0
+"""What the way takes where the device allows it."""
+
+SHORTEST, LONGEST = 30.0, 120.0
+"""Bounds of the time that is always left, seconds; half a residence time where that lies between them."""
+
+DEVICE_SHARE = 0.95
+LEAST_SHARE = 1.05
+"""This share of the sustained capacity is flushed at most, but this share of the load's demand may be:
+what the load gives way is known by trying alone."""
+
+CLIMB_FLOOR = 0.4
+"""Share of the demand that is flushed at least while the age has to grow."""
+
+NEWS, FINE_NEWS = 0.1, 0.03
+"""Difference in ln M that is worth a write, and where each percent counts: at the cap, or far off."""
+
+DRIFT, FAR = 0.02, 0.04
+"""Nor is it worth one before the age ratio would end so far from its place with the rate asked for now."""
+
+
+class Course(Struct, frozen=True):
+    """The M that is wanted now.
+
+    Attributes:
+        io_capacity_max: pages/s.
+        act: it differs enough from the one in force.
+        terms: the named parts of the answer.
+    """
+
+    io_capacity_max: float
+    act: bool
+    terms: dict[str, float]
+
+
+def course(
+    state: State,
+    sample: Sample,
+    found: Estimate,
+    rates: MeanRates,
+    *,
+    aim: float,
+    arrival: float,
+    now: float,
+) -> Course:
+    """Return the M that brings the modified age to its aim, and keeps it there.
+
+    Args:
+        state: the loop's.
+        sample: the newest reading.
+        found: rates.
+        rates: their means.
+        aim: modified age to rest at, bytes.
+        arrival: time when it is to be there, seconds.
+        now: seconds.
+    """
+    law = LAWS[state.facts.flush_law]
+    flusher = cleaner(law, state.estimator.window, sample, found, wrote=state.writes.last)
+    closing = closing_seconds(aim, rates.redo_rate)
+    horizon = max(closing, arrival - now)
+    wanted = _flush_rate(state, sample, found, rates, aim=aim, horizon=horizon, closing=closing)
+    lowest = max(floor_of(sample, found), 0.5 * aim)
+    wish = flusher.capacity_for(
+        law,
+        flush_rate=wanted,
+        ratio=max(found.modified_age, lowest) / sample.flush_limit,
+    )
+    density = max(found.demand_density, 1e-12)
+    drift = (wanted - flusher.asked) * horizon / density / sample.flush_limit
+    news = abs(math.log(max(wish, 1.0) / sample.io_capacity_max))
+    least = FINE_NEWS if wish <= wanted or abs(drift) >= FAR else NEWS
+    return Course(
+        io_capacity_max=wish,
+        act=news >= least and abs(drift) >= DRIFT,
+        terms={
+            "aim": aim,
+            "flush_rate_wanted": wanted,
+            "horizon": horizon,
+            "mean_rate": flusher.mean_rate,
+            "drift": drift,
+        },
+    )
+
+
+def seconds_left(
+    *, age: float, aim: float, goal: float, fall: float, horizon: float, closing: float
+) -> float:
+    """Return the time until an age comes by, falling evenly first and ever more slowly near its aim.
+
+    Args:
+        age: where it is, bytes.
+        aim: where it comes to rest, bytes.
+        goal: what it is to come by, above the aim, bytes.
+        fall: how fast it falls, bytes/s; as planned where that is not positive.
+        horizon: seconds in which it is planned to be at its aim.
+        closing: seconds in which what is left goes by a factor of e near the aim.
+    """
+    way, rest = age - aim, max(goal - aim, 1.0)
+    if way <= rest:
+        return 0.0
+    pace = fall if fall > 0.0 else way / horizon
+    near = min(way, max(rest, pace * closing))
+    return (way - near) / pace + closing * math.log(near / rest)
+
+
+def closing_seconds(aim: float, redo_rate: float) -> float:
+    """Return the time in which what is left of the way goes by a factor of e, at its end, seconds."""
+    return min(LONGEST, max(SHORTEST, 0.5 * aim / max(redo_rate, 1.0)))
+
+
+def _flush_rate(
+    state: State,
+    sample: Sample,
+    found: Estimate,
+    rates: MeanRates,
+    *,
+    aim: float,
+    horizon: float,
+    closing: float,
+) -> float:
+    """Return the pages/s wanted: down at no more than the pages up to the aim, for a tail may be thin."""
+    away = found.modified_age - aim
+    times = (horizon, closing) if away > 0.0 else (horizon,)
+    due = [_answered(state, sample, found, rates, away=away, seconds=seconds) for seconds in times]
+    wanted = max(min(due), CLIMB_FLOOR * found.demand)
+    if found.sustained_capacity is None:
+        return wanted
+    return min(wanted, max(LEAST_SHARE * found.demand, DEVICE_SHARE * found.sustained_capacity))
+
+
+def _answered(
+    state: State, sample: Sample, found: Estimate, rates: MeanRates, *, away: float, seconds: float
+) -> float:
+    """Return the pages/s that are due in this time, with the redo that the load gives up for them, or adds.
+
+    Means, and the answer of the load at its usual rate: else each write would chase the load's answer to
+    the one before it.
+    """
+    span = max(0.0, rates.redo_rate * seconds + away)
+    pages = _pages(state, sample, found, span)
+    usual = max(rates.redo_rate, state.estimator.trends.rate_mean)
+    response = state.estimator.load.flush_response(redo_rate=usual, flush_rate=rates.flush_rate)
+    answer = response * pages / max(span, 1.0)
+    return (pages / seconds + answer * rates.flush_rate) / (1.0 + answer)
+
+
+def _pages(state: State, sample: Sample, found: Estimate, span: float) -> float:
+    """Return the pages in the oldest ``span`` bytes of redo, those that are still to come among them."""
+    known = min(span, float(sample.modified_age))
+    return state.estimator.tail.pages_ahead(sample, known) + found.new_density * max(0.0, span - known)

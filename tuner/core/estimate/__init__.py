@@ -1,0 +1,1 @@
+"""What load, device, log and people around show: from counters to rates, and what is remembered of them."""

@@ -1,0 +1,205 @@
+"""How many pages a load dirties for each byte of redo, and how that falls as the age grows.
+
+What a higher age has been seen to save, over hours: pages newly dirtied per redo byte, by age ratio.
+
+The fit that steers (``Load``) forgets within minutes, and an age that is held tells nothing of
+other ages. Whether the brim is worth its risk is asked of all ages of the last hours, each of which speaks
+once, however long the age stayed there.
+"""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+
+class Regression(Struct, frozen=True):
+    """Weighted means and central moments of pairs (x, y), older ones fading.
+
+    Attributes:
+        mean_x: weighted mean of x.
+        mean_y: weighted mean of y.
+        covariance: mean of (x - mean_x) * (y - mean_y).
+        variance: mean of (x - mean_x) ** 2.
+        weight: seconds that the means stand for.
+    """
+
+    mean_x: float = 0.0
+    mean_y: float = 0.0
+    covariance: float = 0.0
+    variance: float = 0.0
+    weight: float = 0.0
+
+    def add(self, x: float, y: float, *, elapsed: float, memory: float) -> Regression:
+        """Return the regression with one pair more, which stands for ``elapsed`` seconds."""
+        keep = math.exp(-elapsed / memory)
+        weight = self.weight * keep + elapsed
+        share = elapsed / weight
+        dx, dy = x - self.mean_x, y - self.mean_y
+        return Regression(
+            mean_x=self.mean_x + share * dx,
+            mean_y=self.mean_y + share * dy,
+            covariance=(1.0 - share) * (self.covariance + share * dx * dy),
+            variance=(1.0 - share) * (self.variance + share * dx * dx),
+            weight=weight,
+        )
+
+    def slope(self, *, prior: float, spread: float) -> float:
+        """Return dy/dx, drawn to ``prior`` as if x had been seen to vary by ``spread`` with that slope."""
+        certainty = spread * spread
+        if self.variance + certainty <= 0.0:
+            return prior
+        return (self.covariance + prior * certainty) / (self.variance + certainty)
+
+
+CLASSES = 16
+"""Classes that the age ratios from LEAST to MOST are divided into, evenly in their logarithm."""
+
+LEAST, MOST = 0.1, 1.1
+MEAN_SECONDS = 120.0
+"""Span of the mean in a class."""
+
+CURVE_MEMORY_SECONDS = 4 * 3600.0
+EVERY_SECONDS = 10.0
+"""One reading in so many seconds is enough."""
+
+TRUSTED_SECONDS = 300.0
+"""A class that was seen for so long has half the weight that it can have."""
+
+PRIOR = 0.5
+SPREAD = 0.1
+"""The prior of b weighs as much as one class that was seen for long, whose ln(age) is off by this."""
+
+
+class Curve(Struct, frozen=True):
+    """The mean of the last hours in each class of age ratios.
+
+    Attributes:
+        densities: ln(pages newly dirtied per redo byte), one for a class.
+        seconds: how long that was seen, fading; 0 for a class that was not.
+        combining_exponent: b over all ages that were seen, 0 to 1; the prior while they were all alike.
+        unheard: time since the last reading that was taken in, seconds.
+    """
+
+    densities: tuple[float, ...] = (0.0,) * CLASSES
+    seconds: tuple[float, ...] = (0.0,) * CLASSES
+    combining_exponent: float = PRIOR
+    unheard: float = EVERY_SECONDS
+
+    def see(self, *, ratio: float, density: float, elapsed: float) -> Curve:
+        """Return the curve with ``elapsed`` seconds more.
+
+        Args:
+            ratio: age over flush limit, above 0.
+            density: pages newly dirtied per redo byte, above 0.
+            elapsed: seconds that these stand for.
+        """
+        unheard = self.unheard + elapsed
+        if unheard < EVERY_SECONDS:
+            return replace(self, unheard=unheard)
+        index = _class_of(ratio)
+        keep = math.exp(-unheard / CURVE_MEMORY_SECONDS)
+        seconds = [one * keep for one in self.seconds]
+        seconds[index] += unheard
+        weight = min(1.0, unheard / min(MEAN_SECONDS, seconds[index]))
+        densities = list(self.densities)
+        densities[index] += weight * (math.log(density) - densities[index])
+        return Curve(tuple(densities), tuple(seconds), _exponent(densities, seconds), unheard=0.0)
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether what was kept can be true."""
+        whole = len(self.densities) == CLASSES == len(self.seconds)
+        numbers = (*self.densities, *self.seconds, self.combining_exponent, self.unheard)
+        return whole and all(map(math.isfinite, numbers)) and min(*self.seconds, self.unheard) >= 0.0
+
+
+def _exponent(densities: list[float], seconds: list[float]) -> float:
+    """Return minus the slope of the line through the classes, drawn to the prior, within 0 and 1."""
+    weights = [one / (one + TRUSTED_SECONDS) for one in seconds]
+    total = sum(weights)
+    mean_x = sum(w * x for w, x in zip(weights, _MIDDLES, strict=True)) / total
+    mean_y = sum(w * y for w, y in zip(weights, densities, strict=True)) / total
+    variance = covariance = 0.0
+    for w, x, y in zip(weights, _MIDDLES, densities, strict=True):
+        variance += w * (x - mean_x) ** 2
+        covariance += w * (x - mean_x) * (y - mean_y)
+    slope = (covariance - PRIOR * SPREAD**2) / (variance + SPREAD**2)
+    return min(1.0, max(0.0, -slope))
+
+
+_WIDTH = math.log(MOST / LEAST) / CLASSES
+_MIDDLES = tuple(math.log(LEAST) + (one + 0.5) * _WIDTH for one in range(CLASSES))
+
+
+def _class_of(ratio: float) -> int:
+    return min(CLASSES - 1, max(0, int(math.log(ratio / LEAST) / _WIDTH)))
+
+
+MEMORY_SECONDS = 900.0
+COMBINING_PRIOR = 0.5
+COMBINING_SPREAD = 0.1
+"""The prior of b weighs as much as readings whose ln(age) varies by this."""
+
+RESPONSE_SPREAD = 0.1
+"""The prior of no response weighs as much as readings whose F varies by this share of its mean."""
+
+STEEPEST = 2.0
+"""A response is not believed beyond this elasticity, d ln R / d ln F."""
+
+
+class Load(Struct, frozen=True):
+    """What has been learned of the load.
+
+    Attributes:
+        combining: ln(pages newly dirtied per redo byte) over ln(age ratio); its slope is -b.
+        response: R, bytes/s, over F, pages/s; its slope is minus the redo given up for a page.
+        curve: the first over hours, by age ratio.
+    """
+
+    combining: Regression = Regression()
+    response: Regression = Regression()
+    curve: Curve = Curve()
+
+    def see(
+        self, *, ratio: float, density: float, redo_rate: float, flush_rate: float, elapsed: float
+    ) -> Load:
+        """Return the load with ``elapsed`` seconds more of it seen.
+
+        Args:
+            ratio: age over flush limit.
+            density: pages newly dirtied per redo byte.
+            redo_rate: R, bytes/s.
+            flush_rate: F, pages/s.
+            elapsed: seconds that these stand for.
+        """
+        response = self.response.add(flush_rate, redo_rate, elapsed=elapsed, memory=MEMORY_SECONDS)
+        if density <= 0.0 or ratio <= 0.0:
+            return replace(self, response=response)
+        x, y = math.log(ratio), math.log(density)
+        return Load(
+            response=response,
+            combining=self.combining.add(x, y, elapsed=elapsed, memory=MEMORY_SECONDS),
+            curve=self.curve.see(ratio=ratio, density=density, elapsed=elapsed),
+        )
+
+    @property
+    def combining_exponent(self) -> float:
+        """Return b, 0 to 1."""
+        return min(1.0, max(0.0, -self.combining.slope(prior=-COMBINING_PRIOR, spread=COMBINING_SPREAD)))
+
+    def density_at(self, ratio: float, combining_exponent: float) -> float:
+        """Return the pages newly dirtied per redo byte at an age ratio, from the mean of late; 0 for none."""
+        if self.combining.weight <= 0.0 or ratio <= 0.0:
+            return 0.0
+        away = math.log(ratio) - self.combining.mean_x
+        return math.exp(self.combining.mean_y - combining_exponent * away)
+
+    def flush_response(self, *, redo_rate: float, flush_rate: float) -> float:
+        """Return the redo that the load gives up for each page flushed, bytes; 0 for an open load."""
+        if flush_rate <= 0.0:
+            return 0.0
+        slope = self.response.slope(prior=0.0, spread=RESPONSE_SPREAD * self.response.mean_x)
+        return min(max(0.0, -slope), STEEPEST * redo_rate / flush_rate)

@@ -1,0 +1,1 @@
+"""What bounds how high the age may be."""

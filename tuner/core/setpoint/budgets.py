@@ -1,0 +1,363 @@
+"""What recovery and shutdown may take, where a person says so: how each budget stands, and what it bounds.
+
+A budget bounds the set-point where that can keep it. It never asks for less than the age at which the
+settings that the server was found with come to rest: those kept it no better. And where not even the lowest
+set-point keeps it, holding the age low would cost page writes for nothing: it is said what would keep it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from policies.setpoint import LOWEST, NOISE, Headroom, highest_ratio
+from tuner.core.estimate.recovery import Recovery
+from tuner.records import Estimate, Sample
+from tuner.settings import Settings
+
+Name = Literal["recovery", "shutdown"]
+
+WHAT = {"recovery": "a crash recovery", "shutdown": "a shutdown"}
+SHORT = {"recovery": "crash recovery", "shutdown": "shutdown"}
+KEYS = {"recovery": "max_recovery_seconds", "shutdown": "max_shutdown_seconds"}
+"""What a budget is for, in a sentence and in a list, and its key."""
+
+WARN_SECONDS = 300.0
+"""What a prediction is called long from where nobody set a budget, seconds. It warns and moves nothing."""
+
+FARTHEST = 16.0
+"""Highest age ratio that is looked at."""
+
+HALVINGS = 40
+
+FAR, NEAR = 2.0, 0.8
+"""What the lowest set-point keeps, over the budget: from where it is dropped at once, and may count again.
+
+A prediction for the lowest set-point is another one from a high age than from there: a budget between the two
+would take turns."""
+
+WORTH_SAYING = 1.05
+"""So many times the page writes are told."""
+
+LEAST_SHARE = 0.01
+"""A smaller share of the redo capacity is nobody's advice."""
+
+
+class Budget(Struct, frozen=True):
+    """How one budget stands; seconds.
+
+    Attributes:
+        ratio: age ratio at which it is used up.
+        predicted: what recovery or shutdown would take now.
+        allowed: what it may take.
+        least: the smallest budget that the lowest set-point keeps.
+        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
+        there: what it takes at that age.
+        exponent: b, by which a lower age costs page writes.
+        authority: M moves the age.
+        whose: the window of the schedule that allows so much; empty where the settings do.
+    """
+
+    ratio: float
+    predicted: float
+    allowed: float
+    least: float
+    baseline: float = 0.0
+    there: float = 0.0
+    exponent: float = 0.5
+    authority: bool = True
+    whose: str = ""
+
+    @property
+    def exceeded(self) -> bool:
+        """Tell whether it would take longer now than it may."""
+        return self.predicted > self.allowed
+
+    @property
+    def in_reach(self) -> bool:
+        """Tell whether the lowest set-point keeps it."""
+        return self.ratio >= LOWEST
+
+    @property
+    def far(self) -> bool:
+        """Tell whether it is so far from what the lowest set-point keeps that no look twice is needed."""
+        return not self.in_reach and self.least > FAR * self.allowed
+
+    @property
+    def near(self) -> bool:
+        """Tell whether it is in reach by so much that what was dropped may count again."""
+        return self.least <= NEAR * self.allowed
+
+    @property
+    def kept(self) -> bool:
+        """Tell whether the set-point that it bounds keeps it."""
+        return self.in_reach and self.ratio >= self.baseline
+
+    @property
+    def bound(self) -> float:
+        """Return the age ratio that it bounds the set-point to as long as it is not dropped."""
+        return max(self.ratio, self.baseline)
+
+    def figures(self, name: str) -> str:
+        """Return what would take how long, and how long it may, in words."""
+        by = f" ({self.whose})" if self.whose else ""
+        return f"{WHAT[name]} would take {self.predicted:.0f} s now, and {KEYS[name]} is {self.allowed:g}{by}"
+
+    def right(self, name: str, *, set_point: float) -> str:
+        """Return what would keep a budget that is not kept, and what that costs, in words.
+
+        Args:
+            name: recovery or shutdown.
+            set_point: the age ratio that is held in its place, whose page writes the costs are told in.
+        """
+        if not self.authority:
+            needs = f"no innodb_io_capacity_max moves the age here, which keeps {KEYS[name]} = "
+            return f"{needs}{math.ceil(self.there)} or more{self._less_redo(set_point, set_point)}"
+        if not self.in_reach:
+            needs = (
+                f"the lowest set-point, {LOWEST:.2f}, keeps {KEYS[name]} = {math.ceil(self.least)} or more"
+            )
+            return f"{needs}{self._cost(LOWEST, set_point)}{self._less_redo(LOWEST, set_point)}"
+        needs = (
+            f"the baseline settings rest at an age ratio of {self.baseline:.2f}, and no budget asks for less"
+        )
+        needs += f": {KEYS[name]} = {math.ceil(self.there)} or more is kept there"
+        held = math.floor(100.0 * self.ratio) / 100.0
+        return f"{needs}, and set_point = {max(LOWEST, held):g} keeps this one{self._cost(held, set_point)}"
+
+    def _less_redo(self, held: float, set_point: float) -> str:
+        """Return how much less redo capacity keeps it where an age ratio is held; empty where none does."""
+        share = (self.ratio + NOISE) / (held + NOISE)
+        if share < LEAST_SHARE:
+            return ""
+        cost = self._cost(self.ratio + NOISE, set_point)
+        return f"; at most {100.0 * share:.0f} % of this redo capacity keeps this one{cost}"
+
+    def _cost(self, ratio: float, set_point: float) -> str:
+        """Return what an age as low as this ratio of today's flush limit costs; empty for next to nothing."""
+        times = (set_point / max(LEAST_SHARE, ratio)) ** self.exponent
+        told = f", at about {times:.1f} times the page writes of the set-point {set_point:.2f}"
+        return told if times >= WORTH_SAYING else ""
+
+
+def look(
+    recovery: Recovery,
+    headroom: Headroom,
+    settings: Settings,
+    sample: Sample,
+    *,
+    baseline: float = 0.0,
+    authority: bool = True,
+    whose: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Budget]:
+    """Return how each budget that is set stands, by name; the shutdown's only where dirty pages were seen.
+
+    Args:
+        recovery: what is known about the server.
+        headroom: flush limit, lag of the checkpoint, write combining.
+        settings: the budgets.
+        sample: the newest reading.
+        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
+        authority: M moves the age.
+        whose: the windows of the schedule that some of them come from, by name.
+    """
+    allowed = ratios(recovery, headroom, settings)
+    lowest = (LOWEST + NOISE) * headroom.flush_limit
+    exponent = headroom.combining_exponent
+    rests = (baseline + NOISE) * headroom.flush_limit
+    found = {}
+    if "recovery" in allowed and settings.max_recovery_seconds is not None:
+        found["recovery"] = Budget(
+            ratio=allowed["recovery"],
+            predicted=recovery.recovery_seconds(sample),
+            allowed=settings.max_recovery_seconds,
+            least=recovery.recovery_at(lowest + headroom.highest_lag, exponent),
+            baseline=baseline,
+            there=recovery.recovery_at(rests + headroom.highest_lag, exponent),
+            exponent=exponent,
+            authority=authority,
+            whose=whose.get("recovery", ""),
+        )
+    if "shutdown" in allowed and settings.max_shutdown_seconds is not None:
+        found["shutdown"] = Budget(
+            ratio=allowed["shutdown"],
+            predicted=recovery.shutdown_seconds(sample),
+            allowed=settings.max_shutdown_seconds,
+            least=recovery.shutdown_at(lowest, exponent),
+            baseline=baseline,
+            there=recovery.shutdown_at(rests, exponent),
+            exponent=exponent,
+            authority=authority,
+            whose=whose.get("shutdown", ""),
+        )
+    return found
+
+
+def at_first_sight(sample: Sample, settings: Settings) -> dict[str, Budget]:
+    """Return how each budget that is set stands by one reading and the priors alone."""
+    recovery, headroom = by_priors(sample, settings)
+    return look(recovery, headroom, settings, sample)
+
+
+def by_priors(sample: Sample, settings: Settings) -> tuple[Recovery, Headroom]:
+    """Return what one reading says of recovery and headroom."""
+    recovery = Recovery().see(sample, flush_rate=0.0, limited=0.0, elapsed=0.0)
+    headroom = Headroom(
+        flush_limit=sample.flush_limit,
+        sync_point=sample.sync_point,
+        redo_capacity=sample.redo_capacity,
+        checkpoint_lag=sample.checkpoint_age - sample.modified_age,
+        redo_rate=0.0,
+        burst_bytes=0.0,
+        max_checkpoint_age_ratio=settings.max_checkpoint_age_ratio,
+    )
+    return recovery, headroom
+
+
+def ratios(recovery: Recovery, headroom: Headroom, settings: Settings) -> dict[str, float]:
+    """Return the age ratios at which recovery and shutdown take as long as they may, by name.
+
+    Args:
+        recovery: what is known about the server.
+        headroom: flush limit, lag of the checkpoint, write combining.
+        settings: the budgets; those that are not set are left out.
+    """
+    exponent = headroom.combining_exponent
+    most = FARTHEST * headroom.flush_limit
+    found = {}
+    if settings.max_recovery_seconds is not None:
+        age = _highest(
+            lambda age: recovery.recovery_at(age, exponent), settings.max_recovery_seconds, most=most
+        )
+        found["recovery"] = (age - headroom.highest_lag) / headroom.flush_limit - NOISE
+    if settings.max_shutdown_seconds is not None and recovery.pages_per_byte > 0.0:
+        age = _highest(
+            lambda age: recovery.shutdown_at(age, exponent), settings.max_shutdown_seconds, most=most
+        )
+        found["shutdown"] = age / headroom.flush_limit - NOISE
+    return found
+
+
+def _highest(seconds_at: Callable[[float], float], allowed: float, *, most: float) -> float:
+    """Return the highest age, bytes, from which something takes no longer than allowed."""
+    if seconds_at(most) <= allowed:
+        return most
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if seconds_at(middle) <= allowed else (low, middle)
+    return low
+
+
+class Durations(Struct, frozen=True):
+    """One of the two from three ages, seconds; None where the age is not known.
+
+    Attributes:
+        now: from where the age is.
+        set_point: from the set-point, at its longest.
+        baseline: from where the settings that the server was found with hold the age, at its longest.
+    """
+
+    now: float
+    set_point: float | None = None
+    baseline: float | None = None
+
+    @property
+    def longest(self) -> float:
+        """Return the longest of those that are known."""
+        return max(self.now, self.set_point or 0.0, self.baseline or 0.0)
+
+    def long(self, allowed: float | None) -> bool:
+        """Tell whether one of them is worth a warning: nobody set a budget, and it takes long."""
+        return allowed is None and self.longest > WARN_SECONDS
+
+    def said(self, duration: Callable[[float], str] = "{:.0f} s".format) -> str:
+        """Return all that are known in words.
+
+        Args:
+            duration: how seconds are written.
+        """
+        parts = [f"{duration(self.now)} now"]
+        if self.set_point is not None:
+            parts.append(f"{duration(self.set_point)} at the set-point")
+        if self.baseline is not None:
+            parts.append(f"{duration(self.baseline)} with the baseline settings")
+        return ", ".join(parts)
+
+
+def durations_of(found: Estimate) -> dict[Name, Durations]:
+    """Return what an estimate says of both, by name."""
+    return {
+        "recovery": Durations(
+            found.recovery_seconds, found.recovery_at_set_point, found.recovery_at_baseline
+        ),
+        "shutdown": Durations(
+            found.shutdown_seconds, found.shutdown_at_set_point, found.shutdown_at_baseline
+        ),
+    }
+
+
+def foreseen(
+    found: Estimate, recovery: Recovery, headroom: Headroom, *, set_point: float, baseline: float
+) -> Estimate:
+    """Return the estimate with both as they will be at the set-point, and as they would be without a daemon.
+
+    Args:
+        found: the estimate.
+        recovery: what is known about the server.
+        headroom: flush limit, sync point, lag of the checkpoint, write combining.
+        set_point: f in force.
+        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown.
+            Past the sync point the server flushes whatever M.
+    """
+    held = recovery_and_shutdown(recovery, headroom, set_point)
+    rests: tuple[float | None, float | None] = (None, None)
+    if baseline > 0.0:
+        rests = recovery_and_shutdown(
+            recovery, headroom, min(baseline, headroom.sync_point / headroom.flush_limit)
+        )
+    return replace(
+        found,
+        recovery_at_set_point=held[0],
+        shutdown_at_set_point=held[1],
+        recovery_at_baseline=rests[0],
+        shutdown_at_baseline=rests[1],
+    )
+
+
+def durations_at_first_sight(sample: Sample, settings: Settings) -> dict[Name, Durations]:
+    """Return both by one reading and the priors alone; where the baseline settings rest is not known yet."""
+    recovery, headroom = by_priors(sample, settings)
+    held = recovery_and_shutdown(recovery, headroom, set_point_at_first_sight(sample, settings))
+    return {
+        "recovery": Durations(recovery.recovery_seconds(sample), held[0]),
+        "shutdown": Durations(recovery.shutdown_seconds(sample), held[1]),
+    }
+
+
+def set_point_at_first_sight(sample: Sample, settings: Settings) -> float:
+    """Return the set-point that one reading lets expect, budgets aside."""
+    if settings.set_point is not None:
+        return settings.set_point
+    return highest_ratio(by_priors(sample, settings)[1], {})[0]
+
+
+def recovery_and_shutdown(recovery: Recovery, headroom: Headroom, ratio: float) -> tuple[float, float]:
+    """Return how long both take at most where an age ratio is held: the age wanders, and its checkpoint lags.
+
+    Args:
+        recovery: what is known about the server.
+        headroom: flush limit, lag of the checkpoint, write combining.
+        ratio: the age ratio that is held.
+    """
+    age = (ratio + NOISE) * headroom.flush_limit
+    exponent = headroom.combining_exponent
+    return (
+        recovery.recovery_at(age + headroom.highest_lag, exponent),
+        recovery.shutdown_at(age, exponent),
+    )
