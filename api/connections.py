@@ -420,9 +420,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more; finish what is under way, and close what does not end."""
-        for server in self.servers:
-            server.close()
-        await asyncio.sleep(0.01)  # who was accepted is begun with, and closed by what serves it
+        asyncio.get_running_loop().remove_reader(self.listener)
+        await asyncio.sleep(0.01)  # who was accepted is begun with; a closed server would not let it
         await super().shutdown(sockets)
         for one in tuple(self.listener.open.values()):
             one.drop()
