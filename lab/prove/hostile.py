@@ -184,7 +184,7 @@ def _watched(daemon: subprocess.Popen[bytes], seconds: float) -> tuple[float, in
     while daemon.poll() is None and time.monotonic() - began < seconds:
         pages = Path(f"/proc/{daemon.pid}/statm").read_text(encoding="ascii").split()[1]
         resident = max(resident, int(pages) * os.sysconf("SC_PAGE_SIZE"))
-        time.sleep(min(POLL_SECONDS, seconds))
+        time.sleep(min(POLL_SECONDS, max(0.1, began + seconds - time.monotonic())))
     return time.monotonic() - began, resident
 
 

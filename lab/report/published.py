@@ -33,22 +33,12 @@ BENCH = Path("docs/results/bench")
 README, PAGE = Path("README.md"), BENCH / "README.md"
 
 SUITES = (
-    "contenders",
-    "disks",
-    "ladder",
-    "open",
-    "alternating",
-    "nothing-to-gain",
-    "seeds",
-    "claims",
-    "restless",
-    "hold",
-    "surge",
-    "recovery",
+    *("contenders", "disks", "ladder", "open", "alternating", "nothing-to-gain", "seeds", "claims"),
+    *("restless", "hold", "surge", "recovery"),
 )
 """What is published, in the order of the page; ``quick`` and ``smoke`` are for a first look."""
 
-KINDS = ("default", "static", "folk", "sync", "high_checkpoint", "best static", "policy")
+KINDS = ("default", "static", "folk", "sync", "best static", "policy")
 """Order of contenders: what everybody has first, ours last."""
 
 OURS = "ours"
@@ -135,13 +125,12 @@ def _published(directory: Path) -> Published:
 def ordered(group: Group) -> list[Contender]:
     """Return contenders with what everybody has first and ours last; settings from the highest M down."""
     places = {kind: place for place, kind in enumerate(KINDS)}
-    return sorted(
-        group.contenders, key=lambda one: (places.get(one.kind, len(KINDS)), one.name != OURS, -_m(one))
-    )
 
+    def place(one: Contender) -> tuple[int, bool, float]:
+        highest = -(one.figures.get("io_capacity_max_mean") or 0.0)
+        return places.get(one.kind, len(KINDS)), one.name != OURS, highest
 
-def _m(one: Contender) -> float:
-    return one.figures.get("io_capacity_max_mean") or 0.0
+    return sorted(group.contenders, key=place)
 
 
 def _default(group: Group) -> Contender | None:
@@ -150,19 +139,16 @@ def _default(group: Group) -> Contender | None:
 
 def ours(group: Group) -> Contender | None:
     """Return the daemon with its default policy, else one with another policy; None where it did not run."""
-    found = [one for one in ordered(group) if one.ours]
-    return found[0] if found else None
+    return next((one for one in ordered(group) if one.ours), None)
 
 
 def rival(group: Group) -> Contender | None:
     """Return the best static setting; where none was searched for, the best of those that were set."""
     found = [one for one in group.contenders if not one.ours and one.kind != "default"]
     searched = [one for one in found if one.kind == "best static"]
-    return max(searched or found, key=_mean, default=None)
-
-
-def _mean(one: Contender) -> float:
-    return one.throughput.mean if one.throughput else 0.0
+    return max(
+        searched or found, key=lambda one: one.throughput.mean if one.throughput else 0.0, default=None
+    )
 
 
 LEAST_SECONDS = 2.0
@@ -171,26 +157,20 @@ LEAST_SECONDS = 2.0
 
 def beside(variant: Variant, suites: Iterable[Published]) -> list[str]:
     """Return what else was measured at the same time, as a line to know of; empty where nothing was."""
+    mine = list(filter(None, map(_span, variant.rows)))
     names = [
         " ".join(filter(None, (one.name, other.plan.variant)))
         for one in suites
         for other in one.variants
-        if other is not variant and _at_once(variant.rows, other.rows)
+        if other is not variant
+        and any(
+            min(end, until) - max(begin, since) >= LEAST_SECONDS
+            for since, until in filter(None, map(_span, other.rows))
+            for begin, end in mine
+        )
     ]
-    return (
-        [f"measured beside others on the same machine, which cost both: {'; '.join(names)}"] if names else []
-    )
-
-
-def _at_once(ours: Sequence[Row], theirs: Sequence[Row]) -> bool:
-    spans = [found for row in theirs if (found := _span(row)) is not None]
-    return any(
-        min(end, until) - max(begin, since) >= LEAST_SECONDS
-        for row in ours
-        if (found := _span(row)) is not None
-        for begin, end in (found,)
-        for since, until in spans
-    )
+    said = f"measured beside others on the same machine, which cost both: {'; '.join(names)}"
+    return [said] if names else []
 
 
 def _span(row: Row) -> tuple[float, float] | None:
@@ -299,7 +279,7 @@ def _revisions(rows: Sequence[Row]) -> str:
 
 def _table(group: Group) -> str:
     default = _default(group)
-    compared = [] if default is None else _to_default(group)
+    compared = [] if default is None else TO_DEFAULT[offered(group)]
     head = ["contender", "commits/s", *(title for title, _ in compared), "p1", "s below half the median"]
     reads = any(one.figures["read_latency_p99"] is not None for one in group.contenders)
     head += ["latency p99", *(["p99 of the reads"] if reads else []), "sync pages", "stall"]
@@ -312,11 +292,11 @@ def _table(group: Group) -> str:
     return table(head, rows)
 
 
-def _to_default(group: Group) -> list[tuple[str, str]]:
-    """Return what is compared with the default: what it costs, where all serve one rate."""
-    if offered(group):
-        return [("p99 to default", "latency_p99"), ("pages per commit to default", "pages_per_commit")]
-    return [("ratio to default", "commits_mean")]
+TO_DEFAULT = {
+    False: [("ratio to default", "commits_mean")],
+    True: [("p99 to default", "latency_p99"), ("pages per commit to default", "pages_per_commit")],
+}
+"""What is compared with the default: what it costs, where all serve an offered rate."""
 
 
 def _figures(one: Contender, *, reads: bool) -> list[str]:
@@ -362,7 +342,9 @@ def _comparison(group: Group, *, planned: bool) -> str:
     for other in ordered(group):
         if other.name == mine.name:
             continue
-        verdicts = [one for one in against(group, mine.name, other.name) if told(one.name, group)]
+        verdicts = against(group, mine.name, other.name)
+        if offered(group):  # everybody serves the same
+            verdicts = [one for one in verdicts if one.name != "commits_mean"]
         found = sentences([one for one in verdicts if one.outcome in POOR])
         poor += found
         if not found and any(one.outcome == "gains" for one in verdicts):
@@ -370,11 +352,6 @@ def _comparison(group: Group, *, planned: bool) -> str:
     if gains:
         poor.append(f"{mine.name} gains in every figure compared, or is equal, against {', '.join(gains)}.")
     return "Where ours loses or gains nothing:\n" + bullets(poor or ["nothing is claimed of single blocks."])
-
-
-def told(figure: str, group: Group) -> bool:
-    """Tell whether a figure says something here: an offered rate is served by everybody."""
-    return figure != "commits_mean" or not offered(group)
 
 
 def offered(group: Group) -> bool:
@@ -426,28 +403,18 @@ LINES = (
 )
 """Under an offered rate everybody serves the same: what it costs tells them apart."""
 
-HEAD = (
-    "suite",
-    "conditions",
-    "figure",
-    "default",
-    "static",
-    "ours",
-    "against default",
-    "against static",
-)
+HEAD = ("suite", "conditions", "figure", "default", "static", "ours", "against default", "against static")
 SEARCHED = (
     "A static setting is the best one where it was searched for on that disk and load; any other was chosen"
     " beforehand."
 )
 WORDS: dict[Outcome, str] = {
-    "gains": "gains",
     "loses": "**loses**",
-    "no difference shown": "no difference shown",
-    "equal": "equal",
-    "better, no bounds": "better, no bounds",
     "worse, no bounds": "**worse**, no bounds",
+    "one block, nothing claimed": "",
 }
+"""Outcomes that are written otherwise than they are called."""
+
 _FIGURES = {one.name: one for one in COMPARED}
 
 
@@ -522,7 +489,9 @@ def _compared(group: Group, one: Contender | None, other: Contender | None, figu
     found = next((v for v in against(group, one.name, other.name) if v.name == figure.name), None)
     if found is None:
         return UNKNOWN
-    return ", ".join(part for part in (ratio_said(found.ratio), WORDS.get(found.outcome, "")) if part)
+    return ", ".join(
+        part for part in (ratio_said(found.ratio), WORDS.get(found.outcome, found.outcome)) if part
+    )
 
 
 def stale(root: Path) -> dict[Path, str]:

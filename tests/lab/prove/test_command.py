@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from lab.experiment.plan import load_suite
+from lab.experiment.progress import Progress
 from lab.prove import __main__ as command
 from lab.prove.__main__ import POLICIES, carried_out, main
 from lab.report.published import SUITES
@@ -132,3 +134,11 @@ def test_a_suite_of_another_part_is_refused(tmp_path: Path) -> None:
 def test_every_suite_of_policies_has_a_scenario() -> None:
     """None is empty because a scenario was shortened or renamed."""
     assert all(list(command._scenarios(suite)) for suite in POLICIES.values())
+
+
+def test_every_suite_that_is_a_part_fits_into_an_hour() -> None:
+    """No row is too long to be begun within the time that a part has."""
+    for name in command.ONE_BENCH:
+        (plan,) = load_suite(name).plans
+        progress = Progress([plan], [])
+        assert progress.row_seconds(plan) + progress.begin_seconds(plan) <= 55 * 60

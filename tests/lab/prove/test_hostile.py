@@ -44,7 +44,7 @@ def test_what_is_promised_is_no_breach() -> None:
 
 def test_a_daemon_lives_beside_a_hostile_server() -> None:
     """For some seconds of odd replies: no traceback, no wrong write, no file sent, and an orderly end."""
-    lived = live(3, 15.0, calm=5.0, share=0.3)
+    lived = live(3, 6.0, calm=2.0, share=0.3)
 
     assert lived.odd > 0
     assert (lived.wrong, lived.files, lived.tracebacks, lived.code) == ((), 0, 0, 0)
