@@ -32,7 +32,7 @@ from tuner.servers.families import recognise
 from tuner.servers.families.mariadb import OLDEST
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of, version_of
-from tuner.servers.surroundings import QUERY as ERROR_LOG
+from tuner.servers.surroundings import ERROR_LOG
 from tuner.servers.writing import DEFINER, ENABLES, SCHEMA
 
 NO_PASSWORD = "*" + 40 * "0"
