@@ -23,7 +23,7 @@ from tuner.config.keys import (
     PASSWORD_VARIABLE,
     PREFIX,
     REMOVED,
-    RENAMED_VALUES,
+    REMOVED_VALUES,
     SCHEDULE,
     SECTION_TYPES,
     SECTIONS,
@@ -194,10 +194,10 @@ class _Gathered:
     notes: list[str] = field(default_factory=list)
 
     def take(self, dotted: str, value: object, source: _Source) -> None:
-        """Note one key's value; a bad one becomes a problem, one under a former name a note."""
-        if isinstance(value, str) and (now := RENAMED_VALUES.get(dotted, {}).get(value)):
-            self.notes.append(f"{source.shown}: is called {now} now, and means the same; write {now}")
-            value = now
+        """Note one key's value; a bad one becomes a problem."""
+        if isinstance(value, str) and (instead := REMOVED_VALUES.get(dotted, {}).get(value)):
+            self.problems.append(f"{source.shown}: {instead}")
+            return
         try:
             self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
         except KeyValueError as error:
