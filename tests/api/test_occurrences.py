@@ -6,8 +6,8 @@ import msgspec
 
 from api.views import status_of
 from tests.api.factory import FACTS, START, record
-from tuner.cli.status_table import table
-from tuner.ticklog import canonical
+from tuner.cli.status import table
+from tuner.logs import canonical
 
 BUSY = record(7, occurrences=("backup_lock", "ddl"))
 
