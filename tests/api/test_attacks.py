@@ -172,7 +172,7 @@ def test_probes_are_answered_beside_peers_that_keep_them_waiting(full: int, sent
     over = threading.Event()
 
     def holds() -> None:
-        while not over.wait(0.05):
+        while not over.wait(0.25):
             with contextlib.suppress(OSError), connected(full) as held:
                 held.sendall(sent)
                 rest(held)
