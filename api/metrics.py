@@ -31,7 +31,7 @@ from tuner.core.estimate.occurrences import Occurrence
 from tuner.core.limits import allowed
 from tuner.core.scheduled import settings_of
 from tuner.fields import FIELDS, WINDOW_FIELDS, Field
-from tuner.records import Capacity, DecisionKind, Facts, HoldCode, Lifecycle, Sample, TickRecord
+from tuner.records import MILLIONTHS, Capacity, DecisionKind, Facts, HoldCode, Lifecycle, Sample, TickRecord
 from tuner.settings import Mode, Settings
 from tuner.tally import BOUNDS, Histogram, Tally
 from tuner.workers import WORKERS
@@ -233,6 +233,11 @@ def _of_optimiser(now: Scrape, value: float) -> float | None:
     return None if now.tally.optimiser.state == "off" else value
 
 
+def _low_water(record: TickRecord) -> float | None:
+    mark = record.low_water
+    return None if mark is None or mark.in_force is None else mark.in_force / MILLIONTHS
+
+
 def _override_ends(now: Scrape) -> float | None:
     record = now.record
     if record is None or record.override_ends is None:
@@ -430,6 +435,10 @@ STATE_METRICS: dict[str, StateMetric] = {
     "innobrim_drain_target_bytes": _gauge(
         "checkpoint age that a drain goes to; none without one",
         _from_record(lambda record: record.drain.target if record.drain else None),
+    ),
+    "innobrim_low_water_mark_percent": _gauge(
+        "innodb_max_dirty_pages_pct_lwm, with loop.low_water_mark; none where it decides nothing",
+        _from_record(_low_water),
     ),
     "innobrim_optimiser_up": _gauge(
         "0 while the optimiser's process is dead; none where it is off",

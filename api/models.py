@@ -19,6 +19,7 @@ from tuner.records import (
     Facts,
     HoldCode,
     Lifecycle,
+    LowWaterMark,
     OptimiserHealth,
     OptimiserProgress,
 )
@@ -251,6 +252,9 @@ class Status(Struct, frozen=True):
         tuple[str, ...],
         Meta(description="budgets that are not kept, with what would keep each and what that costs"),
     ] = ()
+    low_water: Annotated[
+        LowWaterMark | None, Meta(description="MariaDB's low-water mark, with loop.low_water_mark")
+    ] = None
     overlay: Annotated[
         OverlayInForce | None, Meta(description="settings that a person changed; none where nobody did")
     ] = None

@@ -116,6 +116,7 @@ def status_of(
         park=parked_of(record, facts, settings),
         overlay=_overlay(record),
         unkept=record.unkept,
+        low_water=record.low_water,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from policies.registry import LAWS, make_policy
-from tuner.settings import LOW_WATER_POLICY, Settings
+from tuner.settings import Settings
 
 if TYPE_CHECKING:
     from lab.scenarios.schema import Scenario
@@ -17,14 +17,10 @@ if TYPE_CHECKING:
 def in_place_of(policy: PolicyName, scenario: Scenario) -> str:
     """Return the law that decides in place of a policy; empty where that decides itself.
 
-    The one that tries the other low-water mark decides itself: under that mark the server has another law.
-
     Args:
         policy: what was asked for.
         scenario: what it goes through.
     """
-    if policy == LOW_WATER_POLICY:
-        return ""
     fixed = Settings().fixed_io_capacity_max
     name = make_policy(policy, flush_law=_flush_law(scenario), fixed_io_capacity_max=fixed).name
     return "" if name == policy else name

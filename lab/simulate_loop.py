@@ -145,7 +145,7 @@ def run_policy(
         trials.add(record)
         if record.optimiser is not None and record.optimiser.phase is OptimiserPhase.ASKING:
             inbox.put(_suggested(state, record.optimiser.number, scenario.seed))
-        if state.mark.original is not None and not state.mark.saved:
+        if state.low_water.original is not None and not state.low_water.saved:
             inbox.put(Command(name="low_water_saved", who="simulate"))
         publish(record)
 

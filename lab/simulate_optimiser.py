@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tuner.records import MILLIONTHS, InUse, OptimiserPhase, Sample
+from tuner.records import InUse, OptimiserPhase
 
 if TYPE_CHECKING:
     from tuner.records import OptimiserProgress, TickRecord
 
 WON = "; won"
-"""How the event of a trial ends whose suggestion or mark is the better one."""
+"""How the event of a trial ends whose suggestion is the better one."""
 
 
 class Optimised(Struct, frozen=True):
-    """What came of the trials of a run, those of the low-water mark among them.
+    """What came of the trials of a run.
 
     Attributes:
         questions: suggestions asked for.
@@ -24,11 +24,9 @@ class Optimised(Struct, frozen=True):
         won: trials that showed something better, and those in which it did so again.
         not_used: trials that did not.
         abandoned: trials that something else ended, unsafe ones among them.
-        unsafe: suggestions and marks under which a guard fired, in a trial or in use.
+        unsafe: suggestions under which a guard fired, in a trial or in use.
         under_way: trials at the end.
         in_use: the suggestion at the end, and what it won; None for the analytic set-point.
-        low_water_mark: of dirty pages at the end, percent; None without consent to move it.
-        low_water_won: that mark won a trial and is in use.
     """
 
     questions: int = 0
@@ -39,8 +37,6 @@ class Optimised(Struct, frozen=True):
     unsafe: int = 0
     under_way: int = 0
     in_use: InUse | None = None
-    low_water_mark: float | None = None
-    low_water_won: bool = False
 
 
 class Trials:
@@ -50,7 +46,6 @@ class Trials:
         """Begin before the first tick."""
         self._counted = dict.fromkeys(("questions", "begun", "won", "not_used", "unsafe"), 0)
         self._number = 0
-        self._mark: int | None = None
         self._last: OptimiserProgress | None = None
 
     def add(self, record: TickRecord) -> None:
@@ -68,8 +63,6 @@ class Trials:
             self._count("won", code == "trial_ended" and message.endswith(WON))
             self._count("not_used", code == "trial_ended" and not message.endswith(WON))
             self._count("unsafe", code == "suggestion_unsafe")
-        if isinstance(record.tick.reading, Sample):
-            self._mark = record.tick.reading.low_water_mark
         self._last = now
 
     def _count(self, name: str, more: int) -> None:
@@ -80,14 +73,10 @@ class Trials:
         last = self._last
         if last is None:
             return None
-        marks, counted = last.low_water, self._counted
-        under_way = (last.phase is OptimiserPhase.TRIAL) + (marks is not None and marks.tried is not None)
+        counted, under_way = self._counted, int(last.phase is OptimiserPhase.TRIAL)
         return Optimised(
             **counted,
-            # a mark's trial that is unsafe is abandoned without an event of its own
             abandoned=counted["begun"] - counted["won"] - counted["not_used"] - under_way,
             under_way=under_way,
             in_use=last.in_use,
-            low_water_mark=None if marks is None or self._mark is None else self._mark / MILLIONTHS,
-            low_water_won=marks is not None and marks.used is not None and marks.used == self._mark,
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies import bayes, calm, cascade, pace, pid, probe, saving, travel, unrest
+from policies import bayes, calm, cascade, pace, pid, saving, travel, unrest
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,6 @@ CATALOGUE: tuple[About, ...] = (
         extra="bayes",
     ),
     About(
-        name="bayes-low-water",
-        does="bayes, with your consent to try MariaDB's innodb_max_dirty_pages_pct_lwm: 0.001 against 0",
-        use="where M does not move the age, or costs page writes, for that mark; elsewhere it is bayes",
-        extra="bayes",
-    ),
-    About(
         name="pid",
         does="moves ln M by what the age ratio is away from the set-point, was, and is heading for",
         use="where the model of the server's flushing is in doubt: it needs none, but many changes",
@@ -93,19 +87,6 @@ CATALOGUE: tuple[About, ...] = (
             Constant("DERIVATIVE_HORIZONS", pid.DERIVATIVE_HORIZONS, "", "derivative time in the same"),
             Constant("BAND", pid.BAND, "", "error, now and ahead, that is left alone"),
             Constant("STEP_LIMIT", pid.STEP_LIMIT, "", "largest step in ln M"),
-        ),
-    ),
-    About(
-        name="probe",
-        does="tries a little more and a little less M in turn, and goes where throughput was higher",
-        use="to see what a law without a model comes to; it is slow, and writes all the time",
-        constants=(
-            Constant("HALF_RESIDENCES", probe.HALF_RESIDENCES, "", "half a wave in residence times"),
-            Constant("SHORTEST_HALF", probe.SHORTEST_HALF, "s", "half a wave at least"),
-            Constant("LARGEST_SWING", probe.LARGEST_SWING, "", "amplitude in ln M at most"),
-            Constant("GAIN", probe.GAIN, "", "step in ln M over d ln(throughput) / d ln M"),
-            Constant("LARGEST_STEP", probe.LARGEST_STEP, "", "largest step in ln M"),
-            Constant("MARGIN", probe.MARGIN, "", "so far above the set-point it raises at once"),
         ),
     ),
     About(

@@ -23,7 +23,6 @@ from policies.flushlaw import (
 )
 from policies.pace import Pace
 from policies.pid import Pid
-from policies.probe import Probe
 from policies.types import Policy
 
 LAWS: dict[str, FlushLaw] = {
@@ -49,7 +48,7 @@ def with_need(law: FlushLaw, need_share: float) -> FlushLaw:
     return law if need_share >= 1.0 else replace(law, need_share=need_share)
 
 
-NAMES = ("cascade", "bayes", "bayes-low-water", "pid", "probe", "fixed")
+NAMES = ("cascade", "bayes", "pid", "fixed")
 """What a person may ask for."""
 
 
@@ -79,8 +78,6 @@ def make_policy(
     law = LAWS[flush_law]
     if not law.authority:
         return Pace()
-    if name == "probe" and not law.sleeps:
-        return Probe()
     if name == "pid" and not law.sleeps:
         return Pid()
-    return Cascade(with_need(law, need_share), "cascade" if name in {"pid", "probe"} else name)
+    return Cascade(with_need(law, need_share), "cascade" if name == "pid" else name)

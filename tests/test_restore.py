@@ -87,7 +87,7 @@ def test_what_stops_it_is_said_with_what_is_in_force() -> None:
 
 @pytest.mark.parametrize(("mark", "written"), [(1_000, [0]), (0, []), (5_000_000, [])])
 def test_a_low_water_mark_that_was_left_is_put_back_first(mark: int, written: list[int]) -> None:
-    """A dead daemon's other mark goes back before C and M; one that is not its own stays."""
+    """A dead daemon's mark goes back before C and M; one that is not its own stays."""
     server = FakeServer(Capacity(225, 450))
     server.mark = mark
     seen = Patient(server)

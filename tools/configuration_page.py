@@ -123,7 +123,7 @@ Checked at every start and reload:
 
 - `loop.min_io_capacity_max` is at most `loop.max_io_capacity_max`;
 - a whole multiple of `loop.ratio`, where that is set, lies between those two, and is 100 times it or more;
-- `loop.policy = "bayes"` and `"bayes-low-water"` need `pip install 'innobrim[bayes]'`;
+- `loop.policy = "bayes"` needs `pip install 'innobrim[bayes]'`;
 - with `loop.policy = "fixed"`, `loop.fixed_io_capacity_max` lies between them, too;
 - `loop.stale_seconds` and `loop.emergency_seconds` are at least two `daemon.interval`;
 - `server.tls_ca` needs `server.tls = "required"`, `"verify_ca"` or `"verify_identity"`: otherwise nothing

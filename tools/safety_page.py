@@ -13,7 +13,7 @@ from tests.faults.catalogue import EVERY, FAULTS, Fault, Group
 from tests.faults.promises import BUDGETS, HOLDS, INVARIANTS, parked
 from tuner.records import LOW_WATER_MARK, SET_GLOBAL, HoldCode
 from tuner.servers.writing import WRITABLE
-from tuner.settings import LOW_WATER_POLICY, Settings
+from tuner.settings import Settings
 
 TESTS = Path(__file__).parents[1] / "tests" / "faults"
 
@@ -93,9 +93,9 @@ def _writable() -> Iterable[str]:
     yield "## What can be written"
     yield f"{names}, with `SET GLOBAL`, or through `{SET_GLOBAL}`, which sets nothing else and nothing beyond"
     yield "its [bounds](security-model.md), and nothing else. Only with `daemon.enable_counters` also"
-    yield "`innodb_monitor_enable`, to turn on the InnoDB counters that the loop reads; only with the policy"
-    yield f"`{LOW_WATER_POLICY}`, on MariaDB, also `{LOW_WATER_MARK}`, to 0 or 0.001, and back"
-    yield "to [what it was](optimiser.md#the-low-water-mark)."
+    yield "`innodb_monitor_enable`, to turn on the InnoDB counters that the loop reads; only with"
+    yield f"`loop.low_water_mark`, on MariaDB, also `{LOW_WATER_MARK}`, to 0.001, and back"
+    yield "to [what it was](decisions/low-water-mark.md)."
     yield ""
 
 

@@ -18,7 +18,6 @@ from tuner.servers.fixture import Fixture, load
 from tuner.servers.port import Unsupported
 from tuner.servers.release import named, release_of
 from tuner.servers.writing import WRITABLE
-from tuner.settings import LOW_WATER_POLICY
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures" / "servers"
@@ -129,8 +128,8 @@ def _written(fixtures: Mapping[str, Fixture]) -> str:
     return "\n".join(
         [
             f"{names}, by `SET GLOBAL`; with `enable_counters = true` also",
-            f"{counters}, and on MariaDB with the policy `{LOW_WATER_POLICY}` `{LOW_WATER_MARK}`",
-            "([why](optimiser.md#the-low-water-mark)). To look, `PROCESS` is enough; to write it takes",
+            f"{counters}, and on MariaDB with `low_water_mark = true` `{LOW_WATER_MARK}`",
+            "([why](decisions/low-water-mark.md)). To look, `PROCESS` is enough; to write it takes",
             "`EXECUTE` on the procedures of",
             "`innobrim setup-sql`, with which all go through these alone, or\n",
             *privileges,

@@ -9,10 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tuner.advice import counters_off
-from tuner.consent import low_water_mark
+from tuner.core.lowwater import unfit
 from tuner.findings import way_of, without_authority
 from tuner.preconditions import PROBES, Line, former_defaults, read_only_variables, untested, way_of_writing
-from tuner.records import SET_GLOBAL, Facts, Missed, Sample
+from tuner.records import LOW_WATER_MARK, SET_GLOBAL, Facts, Missed, Sample, percent
 from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Settings
 
@@ -104,13 +104,26 @@ def check(
         return Report(tuple(lines), reachable=True)
     lines += [probe(sample, facts, settings) for probe in PROBES]
     lines += former_defaults(settings)
-    lines += low_water_mark(sample, facts, settings)
+    lines += _low_water_mark(sample, facts, settings)
     held = "" if settings.allow_read_only_writes else read_only_variables(sample)
     may = None if facts.managed else server.may_write()
     lines.append(way_of_writing(sample, facts, settings, may=may))
     lines.append(_privilege(server, sample, facts, active=active, held=held, may=may))
     lacking = tuple(one.name for one in lines if one.outcome == "warning" and one.name in _needed(facts))
     return Report(tuple(_in_its_way(line, facts.managed) for line in lines), reachable=True, lacking=lacking)
+
+
+def _low_water_mark(sample: Sample, facts: Facts, settings: Settings) -> list[Line]:
+    """Return the line about ``loop.low_water_mark``; none without it."""
+    if not settings.low_water_mark:
+        return []
+    mark = sample.low_water_mark
+    why = unfit(facts, mark)
+    if why or mark is None:
+        fix = "innobrim setup-sql --low-water-mark" if facts.procedure is not None else ""
+        return [Line("low_water_mark", "warning", f"loop.low_water_mark does nothing here: {why}", fix)]
+    said = f"{LOW_WATER_MARK} is {percent(mark)}; active mode sets it to 0.001, and a restore puts it back"
+    return [Line("low_water_mark", "ok", said)]
 
 
 def _needed(facts: Facts) -> frozenset[str]:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tuner.clock import Clock
-from tuner.core.mark import owed
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.inbox import Inbox
-from tuner.records import Command, DecisionKind, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
+from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
 
 Publish = Callable[[State, TickRecord], None]
@@ -34,13 +33,6 @@ def _renewed(server: Server, known: Facts) -> tuple[Facts | None, bool]:
         return None, False
     except ServerError as error:
         return replace(known, blockers=(str(error),)), False
-
-
-def _goes_on(state: State, record: TickRecord, receipt: Receipt | None) -> bool:
-    """Tell whether one tick more follows a stop: C and M are parked, and the mark is not back yet."""
-    done = receipt is None or not receipt.error
-    seen = isinstance(record.tick.reading, Sample)
-    return done and seen and owed(state) and record.decision.kind is not DecisionKind.LOW_WATER
 
 
 def drive(
@@ -74,7 +66,7 @@ def drive(
     receipt: Receipt | None = None
     commands: tuple[Command, ...] = ()
     reading: Sample | Missed | None = None
-    renew, renew_from, again = False, 0.0, False
+    renew, renew_from = False, 0.0
     due = clock.monotonic()
     while until is None or clock.monotonic() < until:
         number += 1
@@ -106,9 +98,6 @@ def drive(
         if decision.steps and decision.target is not None:
             receipt = server.apply(decision.steps, decision.target)
         if state.lifecycle is Lifecycle.STOPPING:
-            if not again and _goes_on(state, record, receipt):
-                again, commands = True, ()
-                continue
             if receipt is not None and last is not None:
                 last(receipt)
             return state

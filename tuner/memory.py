@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tuner.core.commands import originals_name
 from tuner.core.known import Known, known_of, learned_of
-from tuner.core.mark import saved_name
+from tuner.core.lowwater import saved_name
 from tuner.core.remembering import Remembered, remember
 from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing, moved, standing_of, take_up

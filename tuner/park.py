@@ -15,10 +15,9 @@ from tuner.core.estimate import latency
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
-from tuner.core.mark import Mark, other
 from tuner.core.snapshot import encode_state
 from tuner.core.standing import Standing
-from tuner.core.state import OwedPark, ParkFor, State
+from tuner.core.state import LowWater, OwedPark, ParkFor, State
 from tuner.core.step import step
 from tuner.core.targets import home_of
 from tuner.core.writes.parking import LONGEST_RESTORE, parked, restore_step, restore_steps
@@ -28,6 +27,7 @@ from tuner.journal.tables import OFFLINE
 from tuner.journal.writer import JournalWriter
 from tuner.records import (
     LOW_WATER_MARK,
+    LOWEST_ABOVE_ZERO,
     Capacity,
     Command,
     Decision,
@@ -278,7 +278,7 @@ def _owing(state: State, ending: Ending) -> State:
         mode=Mode.ACTIVE,
         settings=replace(state.settings, mode=Mode.ACTIVE),
         park_owed=OWED,
-        mark=Mark(),  # a mark of ours stays: innobrim restore, or the next daemon, puts the operator's back
+        low_water=LowWater(),  # one of ours stays: a restore puts the operator's back
         park_target=max(targets, key=lambda pair: pair.io_capacity_max),
     )
 
@@ -319,7 +319,7 @@ def restore_offline(
     """
     reading = _read(server)
     begins()
-    if low_water is not None and reading.low_water_mark == other(low_water):
+    if low_water is not None and reading.low_water_mark == LOWEST_ABOVE_ZERO != low_water:
         _put_back(server, reading, low_water)
         say(f"{LOW_WATER_MARK} = {percent(low_water)} again")
     pace, begun = latency.Pace(begun=reading.monotonic), reading.monotonic

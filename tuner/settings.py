@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 
 class Mode(StrEnum):
@@ -17,17 +16,18 @@ class Mode(StrEnum):
     ACTIVE = "active"
 
 
-PolicyName = Literal["cascade", "bayes", "bayes-low-water", "pid", "probe", "fixed"]
+PolicyName = Literal["cascade", "bayes", "pid", "fixed"]
 """The decision laws that can be asked for."""
 
-LOW_WATER_POLICY: PolicyName = "bayes-low-water"
-"""The policy bayes with the operator's consent to try MariaDB's low-water mark of dirty pages."""
+OUTER: PolicyName = "bayes"
+"""The policy with an optimiser."""
 
-OUTER = frozenset({"bayes", LOW_WATER_POLICY})
-"""The policies with an outer loop."""
-
-FORMER_POLICY_NAMES: Mapping[str, PolicyName] = {"feedforward": "cascade"}
-"""Names that a law had before, as configurations and recordings still have them."""
+REMOVED_POLICIES: Mapping[str, str] = {
+    "bayes-low-water": "it is gone; write bayes, or cascade, and low_water_mark = true to have it set",
+    "feedforward": "it is called cascade now; write cascade",
+    "probe": "it is gone: it won nowhere; write cascade, which is the default, or leave the key out",
+}
+"""Policies that there once were, each with what to write instead."""
 
 
 FORMER_BUDGET_SECONDS = 300.0
@@ -43,6 +43,13 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[float, Meta(gt=0.2, le=1.0)] | None,
         Meta(description="age ratio to hold; leave out to have it derived from the load"),
     ] = None
+    low_water_mark: Annotated[
+        bool,
+        Meta(
+            description="MariaDB: set innodb_max_dirty_pages_pct_lwm to 0.001 in active mode, with which M "
+            "moves the age; a restore puts back what was found"
+        ),
+    ] = False
     fixed_io_capacity_max: Annotated[
         int, Meta(ge=100, le=4_000_000_000, description="innodb_io_capacity_max of the policy fixed, pages/s")
     ] = 2000
@@ -67,9 +74,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=1.0, le=3600.0, description="shortest time between two writes")
     ] = 10.0
     max_changes_per_hour: Annotated[int, Meta(ge=1, le=3600, description="writes allowed in any hour")] = 60
-    dead_band: Annotated[
-        float, Meta(ge=0.0, le=0.5, description="relative change that is not worth a write")
-    ] = 0.01
     max_checkpoint_age_ratio: Annotated[
         float,
         Meta(
@@ -146,9 +150,3 @@ def as_formerly(settings: Settings) -> str:
         f"{' and '.join(names)} = {FORMER_BUDGET_SECONDS:g} is kept as your budget; it was the default "
         "before, and can be left out: then what it would take is shown, and the set-point is left alone"
     )
-
-
-def present(settings: Settings) -> Settings:
-    """Return settings that were recorded, a policy under today's name."""
-    now = FORMER_POLICY_NAMES.get(settings.policy)
-    return settings if now is None else replace(settings, policy=now)

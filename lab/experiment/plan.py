@@ -19,7 +19,7 @@ from lab.experiment.refusals import PlanError, in_words
 from lab.experiment.store import Ledger
 from lab.workloads.load import COURSES, Load
 from tuner.records import Capacity
-from tuner.settings import FORMER_POLICY_NAMES, PolicyName, Settings
+from tuner.settings import PolicyName, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -88,9 +88,8 @@ def parse_contender(word: str) -> Contender:
         return Contender(str(pair), "static", pair)
     if word in _NAMED:
         return _NAMED[word]
-    named = FORMER_POLICY_NAMES.get(word, word)
     for policy in get_args(PolicyName):
-        if named == policy:
+        if word == policy:
             return Contender(word, "policy", policy=policy)
     known = ", ".join((*_NAMED, *get_args(PolicyName)))
     raise ContenderError(f"{word}: no such contender; there are {known}, and any C/M such as 2000/4000")

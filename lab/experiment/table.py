@@ -14,7 +14,7 @@ from lab.experiment.store import Row
 from lab.scenarios.schema import Scenario
 from lab.scenarios.trace import SETTLED_OVER, SETTLED_WITHIN
 from lab.statistics import Bounds, ratio_bounds
-from tuner.settings import PolicyName, Settings
+from tuner.settings import OUTER, Settings
 
 HOUR = 3600.0
 HEADER = (
@@ -28,7 +28,6 @@ NEVER, NONE = "never", "-"
 WHOLE_FROM = 1000.0
 """A figure from here on is written without a fraction."""
 
-OPTIMISED: tuple[PolicyName, ...] = ("bayes", "bayes-low-water")
 TRIAL_SECONDS = 6 * HOUR
 """In a shorter run hardly one trial ends, of up to 33 blocks of five minutes or more each."""
 
@@ -209,10 +208,9 @@ def _notes(scenario: Scenario, there: Mapping[str, Sequence[Row]], *, recorded: 
             f"changes/h: the changes of the whole run, {seconds} s, scaled to an hour; "
             f"max_changes_per_hour = {allowed} counts those of one hour, which were {most} at most"
         )
-    optimised = [name for name in OPTIMISED if name in policies and not in_place_of(name, scenario)]
-    if optimised and seconds < TRIAL_SECONDS:
+    if OUTER in policies and not in_place_of(OUTER, scenario) and seconds < TRIAL_SECONDS:
         yield (
-            f"{_listed(optimised)}: a trial takes hours, so that none or hardly one has ended within "
+            f"{OUTER}: a trial takes hours, so that none or hardly one has ended within "
             f"{seconds} s: no verdict on what trials are worth; that takes {TRIAL_SECONDS / HOUR:g} h or "
             "more, better days"
         )

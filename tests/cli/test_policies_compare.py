@@ -96,16 +96,6 @@ def test_json_has_the_bounds(tmp_path: Path, scenario: str) -> None:
     assert untouched["name"] == "untouched"
 
 
-def test_a_former_name_of_a_policy_is_understood(tmp_path: Path, scenario: str) -> None:
-    """--policy with the name from before says on stderr what to write."""
-    words = ("--compare", "--scenario", scenario, "--policy", "feedforward", "--seeds", "1")
-    found = compare(*words, "--output", str(tmp_path / "out"), "--json")
-
-    assert "--policy feedforward: is called cascade now, and means the same" in found.stderr
-    assert found.exit_code == 0
-    assert json.loads(found.stdout)["reference"] == "cascade"
-
-
 def test_time_that_is_up_ends_with_the_command_that_goes_on(tmp_path: Path, scenario: str) -> None:
     """Exit 4 with the command in the last line; that one has time enough, ends it, and repeats no run."""
     directory = str(tmp_path / "out")

@@ -18,6 +18,14 @@ from tuner.config.schema import ConfigError, ServerSection
 
 SECRET = "swordfish #1"  # noqa: S105 - made up
 
+MOUNTS = """\
+21 1 0:19 / / rw,relatime - overlay overlay rw
+22 21 0:20 / /run rw,nosuid - tmpfs tmpfs rw
+23 21 0:21 / /etc/db\\040secrets ro,relatime - tmpfs tmpfs rw
+24 21 0:22 / /usr ro,relatime - ext4 /dev/sda1 ro
+25 23 0:23 / /etc/db\\040secrets/open rw,relatime - tmpfs tmpfs rw
+"""
+
 
 def password_of(section: ServerSection, environ: dict[str, str]) -> str:
     """Return the password that is found."""
@@ -200,15 +208,6 @@ def test_a_credential_that_cannot_be_seen_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="the credential cannot be seen: File name too long"):
         password_of(ServerSection(), {"CREDENTIALS_DIRECTORY": str(directory)})
-
-
-MOUNTS = """\
-21 1 0:19 / / rw,relatime - overlay overlay rw
-22 21 0:20 / /run rw,nosuid - tmpfs tmpfs rw
-23 21 0:21 / /etc/db\\040secrets ro,relatime - tmpfs tmpfs rw
-24 21 0:22 / /usr ro,relatime - ext4 /dev/sda1 ro
-25 23 0:23 / /etc/db\\040secrets/open rw,relatime - tmpfs tmpfs rw
-"""
 
 
 @pytest.fixture

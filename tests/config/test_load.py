@@ -156,15 +156,20 @@ def test_the_example_in_the_reference_is_the_defaults(tmp_path: Path) -> None:
     assert load_config(str(path), environ={}, flags={}) == Config()
 
 
-def test_a_policy_under_its_former_name_is_understood_and_said(tmp_path: Path) -> None:
-    """A configuration from before the name was changed still starts, and a note says what to write."""
+@pytest.mark.parametrize(
+    ("gone", "instead"),
+    [
+        ("feedforward", "write cascade"),
+        ("probe", "write cascade"),
+        ("bayes-low-water", "low_water_mark = true"),
+    ],
+)
+def test_a_policy_that_is_gone_is_answered_with_what_to_write(
+    tmp_path: Path, gone: str, instead: str
+) -> None:
+    """A configuration that asks for it is refused, and the error says what takes its place."""
     path = tmp_path / "c.toml"
-    path.write_text('[loop]\npolicy = "feedforward"\n')
-    notes: list[str] = []
-    written = load_config(str(path), environ={}, flags={}, noted=notes.append)
-    exported = load_config(None, environ={"INNOBRIM_LOOP_POLICY": "feedforward"}, flags={})
-
-    assert (written.loop.policy, exported.loop.policy) == ("cascade", "cascade")
-    assert notes == [
-        f'{path}:loop.policy = "feedforward": is called cascade now, and means the same; write cascade'
-    ]
+    path.write_text(f'[loop]\npolicy = "{gone}"\n')
+    for where, environ in ((str(path), {}), (None, {"INNOBRIM_LOOP_POLICY": gone})):
+        with pytest.raises(ConfigError, match=instead):
+            load_config(where, environ=environ, flags={})

@@ -13,6 +13,7 @@ from tests.core.strategies import PAIRS, loop_settings, orders, windows
 from tests.factory import MEBIBYTE, SAVED, command
 from tuner.core import foreign
 from tuner.core.estimate.tail import KNOTS
+from tuner.core.guards import DEAD_BAND
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import step
 from tuner.records import Capacity, Command, Lifecycle, Sample
@@ -22,11 +23,11 @@ SHORT_COOL_DOWN = 5.0
 """A baseline's cool-down that a handful of ticks outlast, seconds."""
 
 
-def hardly_lower(pair: Capacity, target: Capacity, dead_band: float) -> bool:
+def hardly_lower(pair: Capacity, target: Capacity) -> bool:
     """Tell whether a pair is a parked one, or below it by less than is worth a write, with its ratio."""
     room = target.io_capacity_max / pair.io_capacity_max - 1.0
     ratios = {one.io_capacity_max / one.io_capacity for one in (pair, target)}
-    return pair == target or (0.0 <= room < dead_band and len(ratios) == 1)
+    return pair == target or (0.0 <= room < DEAD_BAND and len(ratios) == 1)
 
 
 LONG_UP = 5.0
@@ -150,7 +151,7 @@ class AskedLoop(RuleBasedStateMachine):
         reading = self.bench.record.tick.reading
         if value == "park" and ours and owner == server.capacity and not held and isinstance(reading, Sample):
             holds_now = self.bench.record.holds
-            parked = target is not None and hardly_lower(server.capacity, target, state.settings.dead_band)
+            parked = target is not None and hardly_lower(server.capacity, target)
             assert holds_now or faulty or parked, "8: left at a setting that is not parked"
 
     def teardown(self) -> None:

@@ -58,7 +58,7 @@ class Pacing:
         """See that a relief lowers M and its end raises it, at most so often, and never a person's M."""
         target = decision.target
         assert target is not None
-        assert chosen.policy not in {"fixed", "probe"}, "a relief of an M that is a person's"
+        assert chosen.policy != "fixed", "a relief of an M that is a person's"
         if decision.reason == "relief":
             assert target.io_capacity_max < reading.io_capacity_max, "3: a relief never raises M"
             begun = [at for at in self.reliefs if now - at < HOUR]

@@ -27,7 +27,7 @@ def loop_settings(draw: st.DrawFn) -> Settings:
     capped = max(lowest, 100 * least)
     return Settings(
         mode=draw(st.sampled_from([Mode.ACTIVE, Mode.ACTIVE, Mode.ACTIVE, Mode.ADVISORY])),
-        policy=draw(st.sampled_from(["cascade", "cascade", "bayes", "pid", "probe", "fixed"])),
+        policy=draw(st.sampled_from(["cascade", "cascade", "bayes", "pid", "fixed"])),
         set_point=draw(st.sampled_from([None, None, 0.5, 0.95])),
         fixed_io_capacity_max=draw(st.integers(100, 20_000)),
         min_io_capacity_max=lowest,
@@ -36,7 +36,6 @@ def loop_settings(draw: st.DrawFn) -> Settings:
         step_factor=draw(st.floats(1.1, 4.0)),
         dwell_seconds=draw(st.floats(1.0, 20.0)),
         max_changes_per_hour=draw(st.sampled_from([1, 3, 120])),
-        dead_band=draw(st.floats(0.0, 0.2)),
         stale_seconds=draw(st.floats(2.0, 6.0)),
         park_slack=draw(st.floats(1.0, 3.0)),
         baseline=draw(st.sampled_from([None, "10000/20000"])),

@@ -151,7 +151,7 @@ def test_the_set_point_keeps_away_from_where_all_is_flushed() -> None:
     assert bench.record.decision.set_point <= LAWS[WAKES].highest < 1.0
 
 
-@pytest.mark.parametrize("name", ["cascade", "pid", "probe"])
+@pytest.mark.parametrize("name", ["cascade", "pid"])
 def test_the_law_that_looks_ahead_decides(name: str) -> None:
     """A law that looks at no more than the age of now would raise M at each waking, for ever."""
     assert make_policy(name, flush_law=WAKES, fixed_io_capacity_max=700).name == "cascade"

@@ -114,11 +114,11 @@ def test_a_budget_may_be_set_where_the_file_has_none(loop: Bench) -> None:
 def test_a_reload_keeps_what_the_new_file_allows(loop: Bench) -> None:
     """A new file takes effect under the overlay; what it no longer allows is dropped and said."""
     loop.turn(command("overlay", overlay={"max_io_capacity_max": 4000, "max_recovery_seconds": 100}))
-    record = loop.turn(command("settings", settings=replace(FILE, max_io_capacity_max=3000, dead_band=0.02)))
+    record = loop.turn(command("settings", settings=replace(FILE, max_io_capacity_max=3000, step_factor=3.0)))
 
     assert "no longer in force" in answer(record)[1]
     assert loop.state.settings.max_io_capacity_max == 3000
-    assert loop.state.settings.dead_band == 0.02
+    assert loop.state.settings.step_factor == 3.0
     assert loop.state.settings.max_recovery_seconds == 100
     assert loop.state.overlay is not None
     assert loop.state.overlay.values == {"max_recovery_seconds": 100}

@@ -138,10 +138,9 @@ def test_the_sync_point_comes_first() -> None:
     assert not reliefs(close)
 
 
-@pytest.mark.parametrize("policy", ["fixed", "probe"])
-def test_an_m_that_is_a_persons_stays(policy: PolicyName) -> None:
+def test_an_m_that_is_a_persons_stays() -> None:
     """Who names an M has it on a slow disk as well."""
-    bench = at_rest(policy)
+    bench = at_rest("fixed")
     slow(bench)
 
     assert not reliefs([bench.turn() for _ in range(60)])

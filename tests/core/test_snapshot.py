@@ -14,7 +14,7 @@ from tuner.records import Capacity
 from tuner.settings import PolicyName
 
 
-@pytest.mark.parametrize("policy", ["cascade", "bayes", "pid", "probe", "fixed"])
+@pytest.mark.parametrize("policy", ["cascade", "bayes", "pid", "fixed"])
 def test_a_run_goes_on_from_its_snapshot(policy: PolicyName) -> None:
     """Whatever the law, a state that went through bytes is the same state and decides the same."""
     bench = Bench(replace(ACTIVE, policy=policy, fixed_io_capacity_max=900))

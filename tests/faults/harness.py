@@ -24,7 +24,6 @@ QUICK: dict[str, Any] = {
     "mode": "active",
     "policy": "fixed",
     "fixed_io_capacity_max": WANTED.io_capacity_max,
-    "dead_band": 0.0,  # a park may lie beside what is wanted next, which shows that the loop is back
     "step_factor": 10.0,
     "ratio": 2,  # every write takes two SETs, between which things can happen
     "dwell_seconds": 2.0,

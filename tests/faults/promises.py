@@ -95,7 +95,6 @@ BUDGETS = (
     "max_changes_per_hour",
     "dwell_seconds",
     "step_factor",
-    "dead_band",
     "max_checkpoint_age_ratio",
     "max_recovery_seconds",
     "max_shutdown_seconds",

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -18,16 +17,15 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios import load_scenario
 from lab.simulate_loop import SimInbox
 from tuner.cli.replay import replay
-from tuner.core.snapshot import decode_state, encode_state
+from tuner.core.snapshot import encode_state
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.journal.codec import decode, encode
-from tuner.journal.reader import runs
-from tuner.journal.tables import FILE_NAME, READABLE
+from tuner.journal.tables import FILE_NAME
 from tuner.journal.writer import JournalWriter
 from tuner.loop import drive
 from tuner.records import Command, TickRecord
-from tuner.settings import Mode, PolicyName, Settings
+from tuner.settings import Mode, Settings
 
 TICKS = 400
 SOON = 30.0
@@ -142,40 +140,3 @@ def test_what_cannot_be_replayed_is_refused(recorded: Path, tmp_path: Path) -> N
     change(recorded, "UPDATE runs SET fingerprint = 'other', program = '9.9.9'")
     code, said = asked(recorded)
     assert (code, "written by InnoBrim 9.9.9" in said) == (2, True)
-
-
-def test_a_recording_with_a_former_name_of_the_policy_replays(recorded: Path) -> None:
-    """A journal from before the default policy got its name is read, states and all, and decides the same."""
-
-    def aged(blob: bytes) -> bytes:
-        state = decode_state(blob)
-        former = replace(state.settings, policy=cast("PolicyName", "feedforward"))
-        return encode_state(replace(state, settings=former))
-
-    with closing(sqlite3.connect(recorded / FILE_NAME)) as db:
-        (begun,) = db.execute("SELECT state FROM runs").fetchone()
-        db.execute("UPDATE runs SET fingerprint = ?, state = ?", (READABLE[1], aged(begun)))
-        db.execute("UPDATE runs SET settings = replace(settings, 'cascade', 'feedforward')")
-        for tick, blob in db.execute("SELECT tick, state FROM snapshots").fetchall():
-            db.execute("UPDATE snapshots SET state = ? WHERE tick = ?", (aged(blob), tick))
-        db.execute("DELETE FROM ticks WHERE number BETWEEN 120 AND 130")
-        db.commit()
-    code, said = asked(recorded, "--json")
-
-    outcome = json.loads(said)
-    assert (code, outcome["same"], outcome["compared"]) == (0, True, TICKS - 81)
-    assert [run.settings.policy for run in runs(recorded)] == ["cascade"]
-
-
-def test_a_reload_under_a_former_name_of_the_policy_replays(recorded: Path) -> None:
-    """Settings that came in the middle of a recording are understood as well."""
-    with closing(sqlite3.connect(recorded / FILE_NAME)) as db:
-        (blob,) = db.execute("SELECT record FROM ticks WHERE number = 200").fetchone()
-        record = decode(blob, TickRecord)
-        former = Settings(mode=Mode.ACTIVE, policy=cast("PolicyName", "feedforward"))
-        tick = replace(record.tick, commands=(Command(name="settings", who="signal", settings=former),))
-        db.execute("UPDATE ticks SET record = ? WHERE number = 200", (encode(replace(record, tick=tick)),))
-        db.commit()
-    code, said = asked(recorded, "--json")
-
-    assert (code, json.loads(said)["same"]) == (0, True)

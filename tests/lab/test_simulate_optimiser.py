@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lab.scenarios import load_scenario
-from lab.simulate import resized
-from lab.simulate_loop import run_policy
 from lab.simulate_optimiser import Trials
 from policies.types import Suggestion
 from tests.api.factory import record
 from tests.lab.simulating import parsed_result, scenario_file, simulated
 from tuner.records import Event, InUse, OptimiserPhase, OptimiserProgress
-from tuner.settings import Mode, Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +37,6 @@ def test_the_table_and_the_object_say_what_the_optimiser_did() -> None:
     found = parsed_result(*words)["optimiser"]
 
     assert (found["questions"], found["begun"], found["under_way"], found["in_use"]) == (1, 1, 1, None)
-    assert found["low_water_mark"] is None
     assert (
         "optimiser: 1 question, 1 trial: 0 won, 0 not used, 0 abandoned, 0 unsafe, 1 under way; "
         "at the end the analytic set-point\n"
@@ -55,21 +49,6 @@ def test_a_policy_without_an_optimiser_has_no_word_about_one(tmp_path: Path) -> 
 
     assert parsed_result(*words)["optimiser"] is None
     assert "optimiser" not in simulated(*words).stdout
-
-
-def test_trials_of_the_mark_are_counted_with_what_is_in_force() -> None:
-    """Each trial of a long run is won, not used, abandoned or under way; the mark is the one last read."""
-    records: list[TickRecord] = []
-    scenario = resized(load_scenario("mariadb-lwm"), seed=1, seconds=9_000)
-    settings = Settings(mode=Mode.ACTIVE, policy="bayes-low-water")
-    found = run_policy(scenario, settings, publish=records.append).optimiser
-    codes = Counter(event.code for one in records for event in one.events)
-
-    assert found is not None
-    assert found.begun == codes["trial_begun"] >= 1
-    assert found.won + found.not_used == codes["trial_ended"] >= 1
-    assert found.abandoned == codes["trial_abandoned"]
-    assert (found.won, found.low_water_mark, found.low_water_won) == (1, 0.0, True)
 
 
 def test_what_won_is_counted_again_where_it_is_tried_again() -> None:

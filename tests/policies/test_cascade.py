@@ -14,7 +14,6 @@ from policies.calm import TRIM_SETTLINGS
 from policies.cascade import Cascade
 from policies.flushlaw import LEGACY
 from policies.pid import Pid
-from policies.probe import Probe
 from policies.travel import BAND
 from policies.types import Policy, Proposal, Situation, horizon
 from tests.factory import A, situation
@@ -326,7 +325,7 @@ SITUATIONS = st.builds(
 @given(
     situations=st.lists(SITUATIONS, min_size=1, max_size=6),
     wrote=st.booleans(),
-    law=st.sampled_from([LAW, Pid(), Probe()]),
+    law=st.sampled_from([LAW, Pid()]),
 )
 def test_every_answer_is_a_rate(situations: list[Situation], *, wrote: bool, law: Policy[Any]) -> None:
     """Whatever the readings, in whatever order, M is finite and above zero: it can be bounded and written."""

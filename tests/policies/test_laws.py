@@ -13,7 +13,7 @@ from policies.types import Situation
 from tests.factory import A, situation
 
 
-@pytest.mark.parametrize("name", ["cascade", "bayes", "pid", "probe", "fixed"])
+@pytest.mark.parametrize("name", ["cascade", "bayes", "pid", "fixed"])
 def test_a_law_answers_to_its_name(name: str) -> None:
     """What is asked for by name is what the record will say decided."""
     assert make_policy(name, flush_law="legacy", fixed_io_capacity_max=700).name == name
@@ -21,7 +21,7 @@ def test_a_law_answers_to_its_name(name: str) -> None:
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
     """A name that is wrong is answered with the names that are right."""
-    with pytest.raises(ValueError, match="cascade, bayes, bayes-low-water, pid, probe, fixed"):
+    with pytest.raises(ValueError, match="cascade, bayes, pid, fixed"):
         make_policy("magic", flush_law="legacy", fixed_io_capacity_max=700)
     with pytest.raises(ValueError, match="legacy"):
         make_policy("pid", flush_law="other", fixed_io_capacity_max=700)

@@ -97,7 +97,7 @@ def test_no_m_is_ever_lowered(course: list[tuple[float, float, float]], io_capac
 
 
 @pytest.mark.parametrize("flush_law", WITHOUT)
-@pytest.mark.parametrize("name", ["cascade", "pid", "probe"])
+@pytest.mark.parametrize("name", ["cascade", "pid"])
 def test_it_stands_in_for_laws_that_steer_the_age(flush_law: str, name: str) -> None:
     """Where nothing steers the age, the pacing law decides, whichever other was asked for."""
     assert make_policy(name, flush_law=flush_law, fixed_io_capacity_max=700).name == "pace"

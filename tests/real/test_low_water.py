@@ -1,4 +1,4 @@
-"""MariaDB's low-water mark on a real server: written with consent, read back, put back as it was found."""
+"""MariaDB's low-water mark on a real server: written with the option, read back, put back as it was found."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def mariadb() -> Iterator[LabServer]:
 
 @contextlib.contextmanager
 def written_by(server: LabServer, account: Account) -> Iterator[MySQLServer]:
-    """Yield the daemon's way to the server with that account, and the consent."""
+    """Yield the daemon's way to the server with that account, and the option."""
     adapter = MySQLServer(server.endpoint(account), SystemClock())
     adapter.writes_low_water = adapter.claims_writer = True
     try:

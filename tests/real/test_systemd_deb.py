@@ -43,7 +43,6 @@ mode = "{mode}"
 policy = "fixed"
 fixed_io_capacity_max = {highest}
 ratio = 2
-dead_band = 0.0
 step_factor = 10.0
 dwell_seconds = 2.0
 max_changes_per_hour = 600

@@ -31,8 +31,8 @@ STEPS = (("innodb_io_capacity", 300), ("innodb_io_capacity_max", 600))
 FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/servers/*mariadb*.json"))
 
 
-class Beside:
-    """A daemon beside whatever answers at its address; ``reads`` gives what it takes that for.
+class Watcher:
+    """A daemon at one address; ``reads`` gives what it takes whatever answers there for.
 
     ``over_another`` has the next reading come over a connection of its own.
     """
@@ -40,7 +40,7 @@ class Beside:
     def __init__(self, name: str = "") -> None:
         self.identity, self.session = Identity(name), Scripted()
 
-    def over_another(self) -> Beside:
+    def over_another(self) -> Watcher:
         """Lose the connection."""
         self.session.opened += 1
         return self
@@ -67,21 +67,21 @@ class Beside:
 
 def test_a_container_made_anew_around_the_same_data_is_the_same_server() -> None:
     """Another host name, the same port and directory, a start since, and a log that goes on."""
-    beside = Beside()
-    first = beside.reads(OLD, 0.0, up=DAY)
+    watcher = Watcher()
+    first = watcher.reads(OLD, 0.0, up=DAY)
 
-    assert beside.reads(MADE_ANEW, 40.0, up=12.0, lsn=LSN + 3 * MEBIBYTE) == first == OLD
-    assert beside.reads(MADE_ANEW, 41.0, up=13.0, lsn=LSN + 4 * MEBIBYTE) == OLD
-    assert beside.identity.of_facts(MARIADB, MADE_ANEW) == OLD
-    assert beside.reads("deadbeef0001:3306:/var/lib/mysql/", 90.0, up=9.0, lsn=LSN + 5 * MEBIBYTE) == OLD
+    assert watcher.reads(MADE_ANEW, 40.0, up=12.0, lsn=LSN + 3 * MEBIBYTE) == first == OLD
+    assert watcher.reads(MADE_ANEW, 41.0, up=13.0, lsn=LSN + 4 * MEBIBYTE) == OLD
+    assert watcher.identity.of_facts(MARIADB, MADE_ANEW) == OLD
+    assert watcher.reads("deadbeef0001:3306:/var/lib/mysql/", 90.0, up=9.0, lsn=LSN + 5 * MEBIBYTE) == OLD
 
 
 def test_what_a_crash_loses_of_the_log_makes_no_other_server() -> None:
     """The log may end before the last reading's end, and never before its checkpoint."""
-    beside = Beside()
-    beside.reads(OLD, 0.0, up=DAY)
+    watcher = Watcher()
+    watcher.reads(OLD, 0.0, up=DAY)
 
-    assert beside.reads(MADE_ANEW, 40.0, up=12.0, lsn=LSN - 7 * MEBIBYTE) == OLD
+    assert watcher.reads(MADE_ANEW, 40.0, up=12.0, lsn=LSN - 7 * MEBIBYTE) == OLD
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_what_a_crash_loses_of_the_log_makes_no_other_server() -> None:
 )
 def test_whatever_does_not_fit_is_another_server(unlike: dict[str, Any]) -> None:
     """A server that was up before, another log, number, port or directory, or a cluster's node is another."""
-    beside = Beside()
-    beside.reads(OLD, 0.0, up=DAY)
+    watcher = Watcher()
+    watcher.reads(OLD, 0.0, up=DAY)
     given = {"named": MADE_ANEW, "up": 12.0, "lsn": LSN + MEBIBYTE, **unlike}
     named = given.pop("named")
 
-    assert beside.reads(named, 40.0, **given) == named
+    assert watcher.reads(named, 40.0, **given) == named
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_whatever_does_not_fit_is_another_server(unlike: dict[str, Any]) -> None
 )
 def test_two_stateful_sets_with_a_mariadb_0_are_two_servers(up: float, lsn: int) -> None:
     """The same host name, port and directory, and a log that does not go on: the daemon hears of another."""
-    beside = Beside()
-    first = beside.reads(POD, 0.0, up=DAY)
-    other = beside.over_another().reads(POD, 20.0, up=up, lsn=lsn, rows=5000)
+    watcher = Watcher()
+    first = watcher.reads(POD, 0.0, up=DAY)
+    other = watcher.over_another().reads(POD, 20.0, up=up, lsn=lsn, rows=5000)
 
     assert first == POD
     assert other != first
     assert other.startswith(POD)
-    assert beside.reads(POD, 21.0, up=up + 1.0, lsn=lsn + 1000, rows=5100) == other
-    assert beside.identity.of_facts(MARIADB, POD) == other
-    assert beside.over_another().reads(POD, 30.0, up=DAY + 30.0) not in {first, other}, (
+    assert watcher.reads(POD, 21.0, up=up + 1.0, lsn=lsn + 1000, rows=5100) == other
+    assert watcher.identity.of_facts(MARIADB, POD) == other
+    assert watcher.over_another().reads(POD, 30.0, up=DAY + 30.0) not in {first, other}, (
         "nobody can tell that it is the first"
     )
 
@@ -142,20 +142,20 @@ def test_two_stateful_sets_with_a_mariadb_0_are_two_servers(up: float, lsn: int)
 )
 def test_what_happens_to_one_server_makes_no_two(at: float, up: float, lsn: int) -> None:
     """A restart, a crash, a clock that is set and a gap in time are no other server."""
-    beside = Beside()
+    watcher = Watcher()
 
-    assert beside.reads(POD, 0.0, up=DAY) == POD
-    assert beside.reads(POD, at, up=up, lsn=lsn) == POD
+    assert watcher.reads(POD, 0.0, up=DAY) == POD
+    assert watcher.reads(POD, at, up=up, lsn=lsn) == POD
 
 
 def test_a_name_that_a_person_gave_lasts() -> None:
     """Whatever started since under another host name is that server; one that was up before is not."""
-    beside = Beside("orders")
-    assert beside.identity.of_facts(MARIADB, OLD) == "orders"
-    assert beside.reads(OLD, 0.0, up=DAY) == "orders"
-    assert beside.reads(MADE_ANEW, 40.0, up=12.0, lsn=90_000) == "orders"
+    watcher = Watcher("orders")
+    assert watcher.identity.of_facts(MARIADB, OLD) == "orders"
+    assert watcher.reads(OLD, 0.0, up=DAY) == "orders"
+    assert watcher.reads(MADE_ANEW, 40.0, up=12.0, lsn=90_000) == "orders"
 
-    assert beside.reads("db7:3306:/var/lib/mysql/", 41.0, up=DAY, lsn=LSN) == "db7:3306:/var/lib/mysql/"
+    assert watcher.reads("db7:3306:/var/lib/mysql/", 41.0, up=DAY, lsn=LSN) == "db7:3306:/var/lib/mysql/"
 
 
 @pytest.mark.parametrize("path", FIXTURES[:1], ids=lambda path: path.stem)
@@ -198,21 +198,21 @@ def test_every_mariadb_is_known_as_it_was(path: Path) -> None:
 @pytest.mark.parametrize("seconds", [10.0, 600.0, 3 * DAY])
 def test_a_machine_whose_clocks_stood_still_knows_its_server(name: str, seconds: float) -> None:
     """Both of our clocks stopped while mysqld worked on, and the connection lasted: it is the same server."""
-    beside = Beside(name)
-    first = beside.reads(POD, 0.0, up=DAY)
+    watcher = Watcher(name)
+    first = watcher.reads(POD, 0.0, up=DAY)
     made, rows = int(200 * MEBIBYTE * seconds), 10**9 + int(100_000 * seconds)
 
-    assert beside.reads(POD, 1.0, up=DAY + seconds, lsn=LSN + made, rows=rows) == first == (name or POD)
+    assert watcher.reads(POD, 1.0, up=DAY + seconds, lsn=LSN + made, rows=rows) == first == (name or POD)
 
 
 @pytest.mark.parametrize("again", [False, True])
 def test_a_twin_is_none_the_less_one(*, again: bool) -> None:
     """A twin with a longer log is another server, over a new connection and behind a proxy's old one."""
-    beside = Beside("orders")
-    first = beside.reads(POD, 0.0, up=DAY)
+    watcher = Watcher("orders")
+    first = watcher.reads(POD, 0.0, up=DAY)
     rows = 2 * 10**9 if again else 5000
-    beside = beside.over_another() if again else beside
-    other = beside.reads(POD, 1.0, up=5 * DAY, lsn=2 * LSN, rows=rows)
+    watcher = watcher.over_another() if again else watcher
+    other = watcher.reads(POD, 1.0, up=5 * DAY, lsn=2 * LSN, rows=rows)
 
     assert other != first
     assert other.startswith("orders, started at ")

@@ -30,6 +30,20 @@ from tuner.servers.surroundings import (
 
 DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'innobrim'@'localhost'")
 ABSENT = pymysql.ProgrammingError(1146, "Table 'performance_schema.clone_status' doesn't exist")
+REPLICA = [("replica", "1", "1"), ("worker", "7.25", None), ("coordinator", "3", None)]
+TIMED_OUT = Unreachable("innobrim@127.0.0.1:3306: timed out")
+TOO_SLOW = pymysql.OperationalError(3024, "Query execution was interrupted, maximum execution time exceeded")
+
+TOO_SLOW_MARIADB = pymysql.OperationalError(
+    1969, "Query execution was interrupted (max_statement_time exceeded)"
+)
+
+FAILURES = pytest.mark.parametrize(
+    "failure", [TIMED_OUT, TOO_SLOW, DENIED], ids=["timed out", "too slow", "denied"]
+)
+
+CLEAN = [(STARTED, 1000.0), (ENDED, 1000.5)]
+CRASH = [(STARTED, 2000.0), (CRASHED[0], 2000.2), (CRASHED[1], 2000.3), (ENDED, 2007.25)]
 
 
 @pytest.fixture
@@ -244,17 +258,6 @@ def test_an_undo_tablespace_set_aside_is_not_being_truncated() -> None:
     assert watch.truncating(UNDO_SECONDS + 5.0, 1)
 
 
-REPLICA = [("replica", "1", "1"), ("worker", "7.25", None), ("coordinator", "3", None)]
-TIMED_OUT = Unreachable("innobrim@127.0.0.1:3306: timed out")
-TOO_SLOW = pymysql.OperationalError(3024, "Query execution was interrupted, maximum execution time exceeded")
-TOO_SLOW_MARIADB = pymysql.OperationalError(
-    1969, "Query execution was interrupted (max_statement_time exceeded)"
-)
-FAILURES = pytest.mark.parametrize(
-    "failure", [TIMED_OUT, TOO_SLOW, DENIED], ids=["timed out", "too slow", "denied"]
-)
-
-
 @pytest.fixture
 def replica(server: MySQLServer, session: Scripted) -> MySQLServer:
     """Return the adapter of a group's secondary that replicates, after its first look and reading."""
@@ -359,10 +362,6 @@ def test_parts_in_doubt_are_not_lost(replica: MySQLServer, session: Scripted, cl
     readings(replica, clock, int(MISSING_SECONDS))
 
     assert good(replica).cloning
-
-
-CLEAN = [(STARTED, 1000.0), (ENDED, 1000.5)]
-CRASH = [(STARTED, 2000.0), (CRASHED[0], 2000.2), (CRASHED[1], 2000.3), (ENDED, 2007.25)]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tuner.servers import mysql
 from tuner.servers.families.redo_capacity import RedoCapacityAdapter
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable
-from tuner.servers.writing import ASK, WITH_CONSENT, WRITABLE, bounds
+from tuner.servers.writing import ASK, WITH_OPTION, WRITABLE, bounds
 
 STEPS = ((C_NAME, 300), (M_NAME, 600))
 WANTED = Capacity(300, 600)
@@ -126,13 +126,13 @@ def test_nothing_but_words_comes_of_a_write(
 
 
 def test_only_the_published_variables_can_be_written(server: MySQLServer, session: Guarded) -> None:
-    """Nothing else is ever written, whoever asks; the low-water mark needs a consent of its own."""
+    """Nothing else is ever written, whoever asks; the low-water mark needs an option of its own."""
     for steps in ((("innodb_flush_sync", 0),), MARK):
         receipt = server.apply(steps, WANTED)
         assert "may not be written" in receipt.error
         assert receipt.done == 0
 
-    assert (WRITABLE, WITH_CONSENT) == ((C_NAME, M_NAME), (LOW_WATER_MARK,))
+    assert (WRITABLE, WITH_OPTION) == ((C_NAME, M_NAME), (LOW_WATER_MARK,))
     assert session.mark == "0.000000"
     assert not any(one.startswith(("SET", "CALL")) for one in session.asked)
 
@@ -141,7 +141,7 @@ def test_only_the_published_variables_can_be_written(server: MySQLServer, sessio
 def test_the_low_water_mark_is_one_statement_and_read_back(
     knowing: Knowing, session: Guarded, *, called: bool
 ) -> None:
-    """With consent it is one SET, or one call of its procedure; the pair and the mark are read back."""
+    """With the option it is one SET, or one call of its procedure; the pair and the mark are read back."""
     server = knowing(called=called)
     server.writes_low_water = True
     receipt = server.apply(MARK, PAIR)
@@ -155,7 +155,7 @@ def test_the_low_water_mark_is_one_statement_and_read_back(
 
 
 @pytest.mark.parametrize("procedures", [0, 1])
-def test_a_procedure_for_the_mark_is_asked_for_with_consent_alone(
+def test_a_procedure_for_the_mark_is_asked_for_with_the_option_alone(
     knowing: Knowing, session: Guarded, procedures: int
 ) -> None:
     """The facts say whether the account may set the mark by a procedure."""

@@ -16,7 +16,6 @@ from policies.fixed import Fixed
 from policies.flushlaw import LEGACY
 from policies.pace import Pace, PaceState
 from policies.pid import Pid, PidState
-from policies.probe import Probe, ProbeState
 from policies.registry import make_policy
 from policies.types import Outer, Policy, Proposal, Situation
 from tuner.board import BoardInbox
@@ -51,11 +50,10 @@ def policies() -> None:
     """Every law is a policy of its own state."""
     cascade: Policy[CascadeState] = Cascade(LEGACY)
     pid: Policy[PidState] = Pid()
-    probe: Policy[ProbeState] = Probe()
     fixed: Policy[None] = Fixed(700)
     pace: Policy[PaceState] = Pace()
     by_name: Policy[Any] = make_policy("pid", flush_law="legacy", fixed_io_capacity_max=700)
-    assert_type([cascade.name, pid.name, probe.name, fixed.name, pace.name, by_name.name], list[str])
+    assert_type([cascade.name, pid.name, fixed.name, pace.name, by_name.name], list[str])
 
 
 def a_law_in_use(policy: Policy[PidState], situation: Situation) -> PidState:

@@ -16,7 +16,7 @@ from tuner.cli.saying import say, say_json
 from tuner.clock import SystemClock
 from tuner.config.checks import unusable_extra
 from tuner.preconditions import connection_line
-from tuner.settings import LOW_WATER_POLICY, Mode
+from tuner.settings import Mode
 
 MARKS = {"ok": "ok      ", "warning": "warning ", "problem": "PROBLEM ", "untested": "untested"}
 
@@ -43,7 +43,7 @@ def check(config_path: str | None, *, active: bool, as_json: bool, **server_flag
             usage(f"loop.policy = {config.loop.policy} {lacking}")
         server = real_server(config, SystemClock())
         connection = connection_line(endpoint(config, noted=lambda _: None))
-        server.writes_low_water = config.loop.policy == LOW_WATER_POLICY
+        server.writes_low_water = config.loop.low_water_mark
     proved = active or config.loop.mode is Mode.ACTIVE
     try:
         report = look(server, active=proved, settings=config.loop, connection=connection)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from api.models import OptimiserUnderWay
 from tuner.cli.wording import gain_text
 from tuner.core.evidence import said
-from tuner.records import LowWaterProgress, OptimiserHealth, OptimiserPhase, OptimiserProgress, percent
+from tuner.records import OptimiserHealth, OptimiserPhase, OptimiserProgress
 
 _OFFERS = {
     "off": "",
@@ -29,8 +29,6 @@ def lines(optimiser: OptimiserUnderWay, *, at: float, duration: Callable[[float]
     progress = optimiser.progress
     health = "" if optimiser.process is None else _health(optimiser.process, at=at, duration=duration)
     yield f"{_doing(progress, duration)}; {progress.known} trials known" + (f"; {health}" if health else "")
-    if progress.low_water is not None:
-        yield _low_water(progress.low_water, duration)
     won = progress.in_use
     if won is not None:
         yield f"in use: {said(won.suggestion)}; it won {gain_text(won)} over the analytic set-point"
@@ -48,26 +46,6 @@ def _doing(progress: OptimiserProgress, duration: Callable[[float], str]) -> str
     if progress.rest_seconds > 0.0:
         return f"idle, a trial in {duration(progress.rest_seconds)} at the earliest"
     return "idle until the load has been quiet for some minutes"
-
-
-def _low_water(marks: LowWaterProgress, duration: Callable[[float], str]) -> str:
-    """Return what the trials of the low-water mark are at."""
-    found = None if marks.operator is None else percent(marks.operator)
-    if marks.owed:
-        doing = f"one of ours is in force, and {found} is put back as soon as it may be"
-    elif marks.tried is not None:
-        now = percent(marks.tried) if marks.suggested else found
-        blocks = f"{marks.blocks} of at most {marks.most_blocks} blocks done, now one with {now}"
-        doing = f"trial {marks.number}: {percent(marks.tried)} against {found}; {blocks}"
-    elif marks.why:
-        doing = f"no trial: {marks.why}"
-    elif marks.rest_seconds > 0.0:
-        doing = f"a trial in {duration(marks.rest_seconds)} at the earliest"
-    else:
-        doing = "idle until the load has been quiet for some minutes"
-    if marks.used is not None:
-        doing += f"; {percent(marks.used)} is in use, which won {gain_text(marks)} over {found}"
-    return f"low-water mark: {doing}"
 
 
 def _health(health: OptimiserHealth, *, at: float, duration: Callable[[float], str]) -> str:

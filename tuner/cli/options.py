@@ -16,7 +16,7 @@ from tuner.config.load import load_config
 from tuner.config.schema import Config, ConfigError
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
-from tuner.settings import FORMER_POLICY_NAMES, PolicyName
+from tuner.settings import REMOVED_POLICIES, PolicyName
 from tuner.statedir import as_caller
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -131,17 +131,16 @@ def server_name() -> str:
 
 
 class PolicyChoice(click.Choice[str]):
-    """A policy's name; one that it had before is understood, with a warning."""
+    """A policy's name; one that is gone is answered with what to write instead."""
 
     def __init__(self) -> None:
         """Take what can be asked for."""
         super().__init__(get_args(PolicyName))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature
-        """Return the name of today."""
-        if now := FORMER_POLICY_NAMES.get(value):
-            warn(f"--policy {value}: is called {now} now, and means the same; write {now}")
-            return now
+        """Return the name."""
+        if instead := REMOVED_POLICIES.get(value):
+            self.fail(f"{value}: {instead}", param, ctx)
         return super().convert(value, param, ctx)
 
 

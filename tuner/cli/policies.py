@@ -32,7 +32,7 @@ ALONE = frozenset({"as_json", "compare", "resume"})
     "names",
     multiple=True,
     type=PolicyChoice(),
-    help="Only this one; repeat it. Default: all but bayes-low-water, bayes where its extra is installed. "
+    help="Only this one; repeat it. Default: all, bayes where its extra is installed. "
     "Ratios are to the default policy, or to the first.",
 )
 @click.option(

@@ -31,7 +31,7 @@ from tuner.cli.wording import counted, duration
 from tuner.config.checks import unusable_extra
 from tuner.journal.reader import trace as read_trace
 from tuner.journal.tables import JournalError
-from tuner.settings import LOW_WATER_POLICY, PolicyName, Settings
+from tuner.settings import PolicyName, Settings
 
 OF_A_PART = frozenset({"resume", "compare", "limit", "jobs", "as_json"})
 """Options that each part of a comparison has for itself."""
@@ -127,7 +127,7 @@ def _asked(wanted: Wanted) -> Asked:
 
 def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
     """Return what is compared: what was named, or all that can be; what is left out is said."""
-    offered = named or tuple(name for name in get_args(PolicyName) if name != LOW_WATER_POLICY)
+    offered = named or get_args(PolicyName)
     lacking = {name: why for name in offered if (why := unusable_extra(name))}
     if named:
         for name, why in lacking.items():
@@ -135,11 +135,6 @@ def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
         return named
     for name, why in lacking.items():
         say(f"{name} is left out: it {why}", err=True)
-    say(
-        f"{LOW_WATER_POLICY} is left out, which on most servers is bayes; to have it, name every policy "
-        f"wanted: --policy {LOW_WATER_POLICY} --policy …",
-        err=True,
-    )
     return tuple(name for name in offered if name not in lacking)
 
 

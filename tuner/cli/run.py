@@ -31,7 +31,7 @@ from tuner.logs import configure_logs, get_logger
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import ServerError
-from tuner.settings import LOW_WATER_POLICY, Mode, as_formerly
+from tuner.settings import Mode, as_formerly
 from tuner.systemd import Notifier
 from tuner.version import program_version
 
@@ -128,7 +128,7 @@ def _serve(
     def on_low_water(writes: bool) -> None:  # noqa: FBT001 - a callback
         server.writes_low_water = writes
 
-    on_low_water(config.loop.policy == LOW_WATER_POLICY)
+    on_low_water(config.loop.low_water_mark)
     on_mode(Mode.ADVISORY)  # until the daemon knows what stands: an advisory one turns no counters on
     api = None
     if config.api.enabled:

@@ -80,7 +80,7 @@ UNPRINTABLE = "has letters that are not to be seen, such as the end of a line, a
     "--low-water-mark",
     is_flag=True,
     help="MariaDB: a procedure for innodb_max_dirty_pages_pct_lwm as well, 0 or 0.001, "
-    "which the policy bayes-low-water needs.",
+    "which low_water_mark = true needs.",
 )
 @click.option("--remove", is_flag=True, help="What undoes it.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a script.")

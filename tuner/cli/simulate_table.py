@@ -41,7 +41,8 @@ LATE = 2 / 3
 
 def print_table(result: Result, scenario: Scenario) -> None:
     """Print a result for people."""
-    other = in_place_of(cast("PolicyName", result.policy), scenario)
+    moves_law = bool(result.settings.get("low_water_mark"))
+    other = "" if moves_law else in_place_of(cast("PolicyName", result.policy), scenario)
     policy = f"{result.policy} ({other} decides in its place)" if other else result.policy
     click.echo(
         f"{result.scenario}, policy {policy}, {result.flavour}, seed {result.seed}: "
@@ -85,9 +86,6 @@ def _optimiser(found: Optimised) -> None:
         f"optimiser: {counted(found.questions, 'question')}, {counted(found.begun, 'trial')}: {ends}{going}; "
         f"at the end {used}"
     )
-    if found.low_water_mark is not None:
-        why = ", which won and is in use" if found.low_water_won else ""
-        click.echo(f"low-water mark: {found.low_water_mark:g} % at the end{why}")
 
 
 def _beside(result: Result) -> None:

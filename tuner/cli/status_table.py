@@ -16,6 +16,7 @@ from tuner.cli.wording import (
     flush_law,
     hold_text,
     law_text,
+    low_water_text,
     mib,
     originals_text,
     overlay_text,
@@ -85,6 +86,8 @@ def _decided(decision: Decision) -> Iterator[tuple[str, str]]:
 def _in_force(status: Status) -> Iterator[tuple[str, str]]:
     then = " at that tick" if status.since else ""
     yield "io_capacity", f"{pair_text(status.in_force)}{then}; {originals_text(status)}"
+    if status.low_water is not None:
+        yield "low water", low_water_text(status.low_water)
     if without := without_text(status):
         yield "without it", without
 

@@ -22,7 +22,7 @@ from tuner.advice import expected_effect
 from tuner.core.ages import said
 from tuner.core.laws import without_authority
 from tuner.core.setpoint.budgets import SHORT, Durations, durations_of
-from tuner.records import Capacity, Decision, Estimate, InUse, LowWaterProgress
+from tuner.records import Capacity, Decision, Estimate, InUse, LowWaterMark, percent
 from tuner.records.window import said as said_effect
 from tuner.settings import Mode
 
@@ -50,9 +50,18 @@ def counted(number: int, one: str, more: str = "") -> str:
     return f"{number} {one if number == 1 else more or f'{one}s'}"
 
 
-def gain_text(won: InUse | LowWaterProgress) -> str:
-    """Return what a suggestion or a mark won, in percent with its bounds."""
+def gain_text(won: InUse) -> str:
+    """Return what a suggestion won, in percent with its bounds."""
     return f"{100 * won.gain:+.2f} % ({100 * won.low:+.2f} to {100 * won.high:+.2f})"
+
+
+def low_water_text(mark: LowWaterMark) -> str:
+    """Return whose low-water mark is in force, and what comes back."""
+    if mark.in_force is None or mark.operator is None:
+        return mark.why
+    if mark.ours:
+        return f"{percent(mark.in_force)}, InnoBrim's; a restore puts {percent(mark.operator)} back"
+    return f"{percent(mark.in_force)}, the server's own" + (f": {mark.why}" if mark.why else "")
 
 
 def restore_text(restore: RestoreUnderWay, now: Capacity | None, wanted: Capacity | None) -> str:

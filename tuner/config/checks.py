@@ -93,7 +93,7 @@ def worst_tick_seconds(config: Config) -> float:
 
 def missing_extra(policy: str) -> str:
     """Return what a policy needs that is not installed, and what brings it in; empty where nothing is."""
-    if policy not in OUTER or importlib.util.find_spec("skopt") is not None:
+    if policy != OUTER or importlib.util.find_spec("skopt") is not None:
         return ""
     return f"needs scikit-optimize, which is not installed: {BAYES_EXTRA}"
 
@@ -106,7 +106,7 @@ def unusable_extra(policy: str) -> str:
     """
     if missing := missing_extra(policy):
         return missing
-    if policy not in OUTER:
+    if policy != OUTER:
         return ""
     try:
         # a library that was built for another numpy says so in dozens of lines by itself

@@ -40,6 +40,26 @@ LOCAL = "localhost"
 SOCKET_VARIABLE = "MYSQL_UNIX_PORT"
 """Where mysql's own programs take the socket from, where nothing else names it."""
 
+SECRETS = Path("/run/secrets")
+"""Where Docker, Podman and Compose mount secrets, readable for every account of the container."""
+
+MOUNTS = Path("/proc/self/mountinfo")
+IN_MEMORY = frozenset({"tmpfs", "ramfs"})
+
+LONGEST = 4096
+"""Bytes of a line that can be a password."""
+
+_WANTED = "it must be a file whose first line is the password, readable by the account that runs this command"
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+DEFAULT_USER = "innobrim"
+CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential
+CREDENTIAL_OPTIONS = "my.cnf"
+GROUP = "client"
+
+TLS_GROUPS = (GROUP, "client-server", "client-mariadb")
+"""Groups that MariaDB's clients read as one. Of the two that MySQL's pass over, encryption alone counts."""
+
 
 class Address(NamedTuple):
     """Where a server is.
@@ -126,18 +146,6 @@ def _port(text: str, file: str) -> int:
     return int(text)
 
 
-SECRETS = Path("/run/secrets")
-"""Where Docker, Podman and Compose mount secrets, readable for every account of the container."""
-
-MOUNTS = Path("/proc/self/mountinfo")
-IN_MEMORY = frozenset({"tmpfs", "ramfs"})
-LONGEST = 4096
-"""Bytes of a line that can be a password."""
-
-_WANTED = "it must be a file whose first line is the password, readable by the account that runs this command"
-_OCTAL = re.compile(r"\\([0-7]{3})")
-
-
 def password_in(path: Path) -> str:
     """Return the first line of a file, without its end; bytes that are no UTF-8 stay what they are.
 
@@ -209,9 +217,6 @@ def _refused(path: Path, why: str) -> ConfigError:
     return ConfigError([f"{PASSWORD_FILE_VARIABLE} = {path}: {why}"])
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
 def identity_of(environ: Mapping[str, str]) -> str:
     """Return the name that a person gave the server; empty where nobody did.
 
@@ -223,14 +228,6 @@ def identity_of(environ: Mapping[str, str]) -> str:
         wanted = "1 to 64 letters, digits and . _ -, of which the first is a letter or a digit"
         raise ConfigError([f"{IDENTITY_VARIABLE} = {given[:80]!r}: must be {wanted}"])
     return given
-
-
-DEFAULT_USER = "innobrim"
-CREDENTIAL_PASSWORD = "mysql-password"  # noqa: S105 - the name of a systemd credential
-CREDENTIAL_OPTIONS = "my.cnf"
-GROUP = "client"
-TLS_GROUPS = (GROUP, "client-server", "client-mariadb")
-"""Groups that MariaDB's clients read as one. Of the two that MySQL's pass over, encryption alone counts."""
 
 
 class Credentials(Endpoint, frozen=True):

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tuner.config.schema import Config, ScheduleTable
-from tuner.settings import FORMER_POLICY_NAMES
+from tuner.settings import REMOVED_POLICIES
 
 PREFIX = "INNOBRIM_"
 PASSWORD_VARIABLE = "INNOBRIM_PASSWORD"  # noqa: S105 - the name of a variable, not a password
@@ -211,14 +211,15 @@ BY_VARIABLE: Mapping[str, Key] = {key.variable: key for key in KEYS.values()}
 
 REMOVED: Mapping[str, str] = {
     "api.enabled": 'port = 0 and socket = "-" in [api] serve no API',
+    "loop.dead_band": "leave it out: a change below 1 % is never worth a write",
     "loop.baseline_cooldown_seconds": "leave it out: a baseline is taken over again after 300 s, always",
     "server.connect_timeout": "server.timeout is for connecting and for each statement",
     "server.query_timeout": "server.timeout is for connecting and for each statement",
 }
 """Keys that there once were, and what says the same now."""
 
-RENAMED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": FORMER_POLICY_NAMES}
-"""Values of keys that had another name, each with today's."""
+REMOVED_VALUES: Mapping[str, Mapping[str, str]] = {"loop.policy": REMOVED_POLICIES}
+"""Values that keys once took, each with what to write instead."""
 
 
 def nearest_key(dotted: str) -> str | None:

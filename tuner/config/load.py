@@ -23,7 +23,7 @@ from tuner.config.keys import (
     PASSWORD_VARIABLE,
     PREFIX,
     REMOVED,
-    RENAMED_VALUES,
+    REMOVED_VALUES,
     SCHEDULE,
     SECTION_TYPES,
     SECTIONS,
@@ -37,6 +37,42 @@ from tuner.config.schema import Config, ConfigError, ScheduleTable
 from tuner.systemd import watchdog_seconds
 
 DEFAULT_PATH = "/etc/innobrim/innobrim.toml"
+PROTOCOLS = "TCP|UDP|SCTP"
+
+COMPOSE: Mapping[str, str] = {
+    "INNOBRIM_IMAGE": "",
+    "INNOBRIM_PORT": "the keys are INNOBRIM_SERVER_PORT, the server's, and INNOBRIM_API_PORT",
+}
+"""Variables of our compose file, which are often exported, each with the keys that it resembles."""
+
+SLIPS = frozenset({"INNOBRIM_SERVICE_HOST", "INNOBRIM_SERVICE_PORT"})
+"""Links that a slip of the finger makes of ``server.host`` and ``server.port``."""
+
+_ADDRESS = re.compile(rf"({PROTOCOLS})://(\[[0-9a-f:.]+\]|[^:/\s]+):[0-9]+", re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]{1,5}")
+
+_FORMS = (
+    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_PROTO"), "protocol"),
+    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_PORT"), "number"),
+    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_ADDR"), "figures"),
+    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})"), "address"),
+    (re.compile(r".+_SERVICE_HOST"), "figures"),
+    (re.compile(r".+_SERVICE_PORT(_[A-Z0-9_]+)?"), "number"),
+    (re.compile(r".+_PORT"), "address"),
+)
+"""Names of the variables, each with what its value is."""
+
+__all__ = ["ConfigError", "load_config"]
+
+PASSWORD_PLACES = (
+    "put the password into a MySQL option file (server.defaults_file), a systemd credential named "
+    f"mysql-password, or {PASSWORD_VARIABLE}"
+)
+
+CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+"""Not there, and often tried."""
+
+_KNOWN_SECTIONS = ", ".join(BRACKETS.values())
 
 
 def file_of(path: str | None) -> str | None:
@@ -98,30 +134,6 @@ def _start_of_line(text: str, said: str) -> str:
     return f': "{key.strip()} = …"{twice}'
 
 
-PROTOCOLS = "TCP|UDP|SCTP"
-COMPOSE: Mapping[str, str] = {
-    "INNOBRIM_IMAGE": "",
-    "INNOBRIM_PORT": "the keys are INNOBRIM_SERVER_PORT, the server's, and INNOBRIM_API_PORT",
-}
-"""Variables of our compose file, which are often exported, each with the keys that it resembles."""
-
-SLIPS = frozenset({"INNOBRIM_SERVICE_HOST", "INNOBRIM_SERVICE_PORT"})
-"""Links that a slip of the finger makes of ``server.host`` and ``server.port``."""
-
-_ADDRESS = re.compile(rf"({PROTOCOLS})://(\[[0-9a-f:.]+\]|[^:/\s]+):[0-9]+", re.IGNORECASE)
-_NUMBER = re.compile(r"[0-9]{1,5}")
-_FORMS = (
-    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_PROTO"), "protocol"),
-    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_PORT"), "number"),
-    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})_ADDR"), "figures"),
-    (re.compile(rf".+_PORT_[0-9]+_({PROTOCOLS})"), "address"),
-    (re.compile(r".+_SERVICE_HOST"), "figures"),
-    (re.compile(r".+_SERVICE_PORT(_[A-Z0-9_]+)?"), "number"),
-    (re.compile(r".+_PORT"), "address"),
-)
-"""Names of the variables, each with what its value is."""
-
-
 def is_service_link(name: str, value: str) -> bool:
     """Tell whether a variable has name and value as Kubernetes gives them to the address of a Service."""
     return any(form.fullmatch(name) and _is(kind, value) for form, kind in _FORMS)
@@ -146,18 +158,6 @@ def _is(kind: str, value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-__all__ = ["ConfigError", "load_config"]
-
-PASSWORD_PLACES = (
-    "put the password into a MySQL option file (server.defaults_file), a systemd credential named "
-    f"mysql-password, or {PASSWORD_VARIABLE}"
-)
-CONFIG_VARIABLE = f"{PREFIX}CONFIG"
-"""Not there, and often tried."""
-
-_KNOWN_SECTIONS = ", ".join(BRACKETS.values())
 
 
 class _Strength(IntEnum):
@@ -194,10 +194,10 @@ class _Gathered:
     notes: list[str] = field(default_factory=list)
 
     def take(self, dotted: str, value: object, source: _Source) -> None:
-        """Note one key's value; a bad one becomes a problem, one under a former name a note."""
-        if isinstance(value, str) and (now := RENAMED_VALUES.get(dotted, {}).get(value)):
-            self.notes.append(f"{source.shown}: is called {now} now, and means the same; write {now}")
-            value = now
+        """Note one key's value; a bad one becomes a problem."""
+        if isinstance(value, str) and (instead := REMOVED_VALUES.get(dotted, {}).get(value)):
+            self.problems.append(f"{source.shown}: {instead}")
+            return
         try:
             self.values[dotted] = KEYS[dotted].read(value, from_text=source.strength > _Strength.FILE)
         except KeyValueError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import noharm, scheduled
-from tuner.core.circumstances import UNRELIEVED
 from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.window import since, warm
 from tuner.core.modes import WHO, change_mode
@@ -107,7 +106,7 @@ def _by_a_person(state: State) -> bool:
     asked = winners(state.schedule).keys() & {"set_point", *scheduled.BUDGETS.values()}
     settings = state.settings
     return (
-        settings.policy in UNRELIEVED
+        settings.policy == "fixed"
         or settings.set_point is not None
         or bool(asked)
         or state.set_point_source in BUDGETS

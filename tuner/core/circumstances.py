@@ -22,9 +22,6 @@ RAISED_SECONDS = 600.0
 IDLE_HOURS = 2.0
 """Below one flush limit of redo in this time there is nothing to tune."""
 
-UNRELIEVED = frozenset({"fixed", "probe"})
-"""Policies whose M is a person's."""
-
 
 def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
     set_point = state.set_point if state.set_point is not None else 0.5
@@ -62,7 +59,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
 
 def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) -> relief.Change | None:
     """Return the change of M that begins or ends a relief of the device; None where there is none."""
-    if not LAWS[state.facts.flush_law].authority or state.settings.policy in UNRELIEVED:
+    if not LAWS[state.facts.flush_law].authority or state.settings.policy == "fixed":
         return None
     if state.returning is not None:
         return None
@@ -96,7 +93,7 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
     """Return what is known of how the age answers to M, with this reading."""
     counts = (
         law_of(state).authority
-        and state.settings.policy not in UNRELIEVED
+        and state.settings.policy != "fixed"
         and warm(state.estimator.window)
         and scheduled.learns(state, sample.monotonic)
         and not (state.holds or state.drain or state.returning or state.override)
@@ -117,7 +114,7 @@ def emergency_from(state: State, current: Capacity) -> int:
 
     Where a person names the M there is no better one to come back to than that.
     """
-    ours = state.writes.own == current and state.settings.policy not in UNRELIEVED
+    ours = state.writes.own == current and state.settings.policy != "fixed"
     return state.writes.raised_from if ours else 0
 
 

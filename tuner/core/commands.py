@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tuner.core import optimising, orders, overlay, scheduled
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.holds import unparkable
-from tuner.core.mark import saved_name
+from tuner.core.lowwater import saved_name
 from tuner.core.modes import change_mode
 from tuner.core.standing import cut_short, waiting
 from tuner.core.state import OwedPark, ParkFor, State
@@ -86,13 +86,14 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:
 
 
 def _low_water_saved(state: State, asked: Asked) -> Outcome:
-    mark = state.mark
-    if mark.original is None or mark.saved:
+    lever = state.low_water
+    if lever.original is None or lever.saved:
         return Outcome(state, "no low-water mark was waiting")
-    about, waiting = asked.command.value, saved_name(state.facts.identity, mark.original)
+    about, waiting = asked.command.value, saved_name(state.facts.identity, lever.original)
     if about is not None and about != waiting:
         return refused(state, f"{about} is on disk, and {waiting} is waited for")
-    return Outcome(replace(state, mark=replace(mark, saved=True)), "the low-water mark found is on disk")
+    state = replace(state, low_water=replace(lever, saved=True))
+    return Outcome(state, "the low-water mark found is on disk")
 
 
 def _worker_died(state: State, asked: Asked) -> Outcome:

@@ -79,7 +79,7 @@ def baseline(settings: Settings) -> Capacity | None:
 
 def counted_down(state: State, hold: Hold, *, now: float) -> Hold:
     """Return the hold with what is left of the baseline's cool-down."""
-    found = None if state.mark.foreign else state.writes.expected
+    found = None if state.low_water.foreign else state.writes.expected
     return hold if found is None else replace(hold, clears=_clears(state, found, now=now, since=hold.since))
 
 
@@ -101,7 +101,7 @@ def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tu
     held = state.latches.foreign
     if (
         held is None
-        or state.mark.foreign
+        or state.low_water.foreign
         or capacity != baseline(state.settings)
         or now - held.since < COOLDOWN_SECONDS
     ):

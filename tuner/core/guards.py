@@ -27,6 +27,9 @@ AGAIN = 1.15
 
 ROUNDING = 0.05
 
+DEAD_BAND = 0.01
+"""Relative change that is not worth a write."""
+
 RESERVE = 0.05
 """Share of the hourly budget that is kept for raises."""
 
@@ -185,7 +188,7 @@ def dead_band(wish: Wish, context: Context) -> Wish:
     """
     in_force = (context.current.io_capacity_max, gain(context.current))
     change = max((wish.io_capacity_max / one - 1.0 for one in in_force), key=abs)
-    if abs(change) >= context.settings.dead_band and change != 0.0:
+    if abs(change) >= DEAD_BAND and change != 0.0:
         return wish
     if "limits" in wish.touched:
         return wish.stopped("limits", _at_limit(context))

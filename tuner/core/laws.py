@@ -6,12 +6,11 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from policies.flushlaw import SOFT_LIMIT, FlushLaw
+from policies.flushlaw import FlushLaw
 from policies.registry import LAWS, with_need
 from tuner.core.estimate import window as readings
 from tuner.core.estimate.window import Window
 from tuner.core.gate import forget
-from tuner.core.mark import consented
 from tuner.core.relief import Relief
 from tuner.core.state import State
 from tuner.core.unanswered import Unanswered
@@ -31,15 +30,6 @@ def without_authority(law: FlushLaw) -> str:
     return "" if law.authority else f"no M moves the age below the flush limit here: {law.remedy}"
 
 
-def unmoved(state: State, law: FlushLaw) -> str:
-    """Return the same to somebody who lets the loop try the other mark: then no advice, as trials decide."""
-    if law.authority or law.name != SOFT_LIMIT.name or not consented(state):
-        return without_authority(law)
-    return (
-        "no M moves the age below the flush limit with this low-water mark; trials tell which mark is better"
-    )
-
-
 def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event]]:
     """Go by the law that was seen; another one passes the model gate anew, and the policy begins afresh.
 
@@ -51,7 +41,7 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
     before = state.facts.flush_law
     if name == before or name not in LAWS:
         return state, []
-    remark = unmoved(state, LAWS[name])
+    remark = without_authority(LAWS[name])
     drain = state.drain if not remark or state.drain is None else replace(state.drain, cancelled=remark)
     message = f"the flush law is {name} now and was {before}" + (f"; {remark}" if remark else "")
     state = replace(

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from tuner.core import emergency
 from tuner.core.estimate import latency
+from tuner.core.guards import DEAD_BAND
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.limits import bounds, contradiction
-from tuner.core.mark import owed
 from tuner.core.outcome import kept, written
 from tuner.core.standing import waiting
 from tuner.core.state import OwedPark, ParkFor, State
@@ -52,7 +52,7 @@ def park(
         awaited = "a second reading" if whole is None else "ten seconds of readings after a gap in time"
         return replace(state, park_owed=owed), replace(base, detail=f"{why}; waiting for {awaited}")
     goes_on = target not in {whole, current} and owed.kind not in NOW_OR_NEVER
-    if _as_safe(current, target, state.settings.dead_band):
+    if _as_safe(current, target):
         slack = f"with room for {state.settings.park_slack:g} times the load"
         return state, replace(base, detail=f"{why}; {current} is already safe, {slack}: nothing is written")
     steps: Steps = plan(current, target)
@@ -86,12 +86,12 @@ def _as_far(state: State, owed: OwedPark, sample: Sample, target: Capacity) -> C
     return pair if gain(pair) > gain(current) else current
 
 
-def _as_safe(current: Capacity, target: Capacity, dead_band: float) -> bool:
+def _as_safe(current: Capacity, target: Capacity) -> bool:
     """Tell whether a pair in force is as good as what a park would leave: hardly lower, of the same k."""
     ratio = target.io_capacity_max // target.io_capacity
     like = current.io_capacity_max == ratio * current.io_capacity
     room = target.io_capacity_max / current.io_capacity_max - 1.0
-    return target == current or (like and 0.0 <= room < dead_band)
+    return target == current or (like and 0.0 <= room < DEAD_BAND)
 
 
 def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decision]:
@@ -100,8 +100,6 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     pace = latency.see(state.pace or latency.Pace(begun=now), sample)
     state = replace(state, pace=pace)
     base = kept(state, current, "restore", f"restoring for {who}")
-    if owed(state):
-        return state, replace(base, detail=f"restoring for {who}: the low-water mark comes first")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
     last = state.writes.last

@@ -1,296 +1,219 @@
-"""Trials of MariaDB's other low-water mark, with the operator's consent: begun, run as switch-backs, used.
+"""MariaDB's low-water mark of dirty pages, the lever that ``loop.low_water_mark`` lets the loop set.
 
-Block lengths, looks and verdicts are those of the optimiser's own trials. What differs is that the flush law
-is another one in every second block: a block counts only once its mark is in force, the model gate has
-verified its law, and the age is where that law holds it. As the two ages differ, pages that are dirty still
-count as well as those flushed.
+With 0, MariaDB's default, the age does not count below the flush limit and no M moves it; with 0.001 it
+counts at all times. In active mode the mark is set to that once, as soon as the operator's own is on disk. It
+stays as C and M do: a park, a pause or a stop leaves it. A restore, or the option turned off, puts the
+operator's back.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from policies.suggestions import distance
-from policies.types import ANALYTIC
-from tuner.core import switchback
-from tuner.core.context import CONTEXT_SECONDS, averaged, context_of
-from tuner.core.mark import Mark, MarkWin, consented, other
-from tuner.core.markbars import alarm, bars, fault, impossible, unverified
-from tuner.core.markblock import begun, block_seconds, least_seconds, same_load, travels
-from tuner.core.markpace import Pace, seen, waves
-from tuner.core.optimising import MANY, part
-from tuner.core.state import State
-from tuner.core.switchback import Difference, Running
-from tuner.core.trials import (
-    LONGEST_BLOCK,
-    QUIET_SECONDS,
-    TAKEN_UP,
-    counters,
-    due,
+from tuner.core.holds import NEVER_PARKED
+from tuner.core.outcome import kept
+from tuner.core.state import LowWater, State
+from tuner.records import (
+    LOW_WATER_MARK,
+    LOWEST_ABOVE_ZERO,
+    SET_LOW_WATER,
+    Decision,
+    DecisionKind,
+    Event,
+    Facts,
+    Hold,
+    HoldCode,
+    Lifecycle,
+    LowWaterMark,
+    Receipt,
+    Sample,
+    percent,
 )
-from tuner.core.trialstate import event
-from tuner.core.trialverdict import LEAST_REST, LEFT, LONGEST_REST, left, verdict
-from tuner.records import LOW_WATER_MARK, Decision, Estimate, Event, Sample, percent
+from tuner.settings import Mode
 
-BEGINS_SHARE = 0.2
-"""Share of the hour's changes that may be used as a trial begins: it takes some of them itself."""
-
-PATIENCE = 2.0
-"""So many block lengths after its mark went into force a block must have settled."""
-
-IN_FORCE_SECONDS = 600.0
-"""So long a block waits for its mark: dwell and hourly budget may keep it."""
+RETRY_SECONDS, LONGEST_RETRY = 60.0, 3600.0
+"""A mark that could not be put back is tried again so long after; doubled with each failure."""
 
 
-def follow(
-    state: State, sample: Sample | None, decision: Decision, *, now: float, wall: float
-) -> tuple[State, list[Event]]:
-    """Take the tick in that was just decided; without consent, and with nothing of ours, nothing is done."""
-    if not consented(state) and state.mark == Mark():
-        return state, []
-    before = state.mark
-    if not consented(state):
-        mark, events = _barred(before, f"the policy is {state.settings.policy}", now=now, wall=wall)
-        mark = replace(mark, used=None, wins=())
-    elif sample is None or state.estimate is None:
-        mark, events = _barred(before, "no reading", now=now, wall=wall)
-    else:
-        mark, said = _played(before, state.role, now=now, wall=wall)
-        found, state = state.estimate, replace(state, mark=mark)
-        mark, events = _update(state, sample, found, decision, now=now, wall=wall)
-        events = [*said, *events]
-    mark, closed = _closed(mark, sample, wall=wall)
-    return replace(state, mark=mark), [*events, *closed]
+def recalled(original: int | None) -> LowWater:
+    """Return the slice at a start; an earlier run may not have put this mark of the operator's back."""
+    return LowWater() if original is None else LowWater(original=original, saved=True, left=True)
 
 
-def _played(mark: Mark, role: str, *, now: float, wall: float) -> tuple[Mark, list[Event]]:
-    """Forget what won in another role than the server plays now; one that is not known yet is none."""
-    played = part(role)
-    if not role or mark.role == played:
-        return mark, []
-    if not mark.role:
-        return replace(mark, role=played), []
-    mark, events = _barred(mark, f"the server is a {played} now", now=now, wall=wall)
-    return replace(mark, role=played, used=None, wins=()), events
+def may_be_written(state: State) -> bool:
+    """Tell whether the mark is on the list of what may be written: with the option, or to be put back."""
+    return state.settings.low_water_mark or state.low_water.original is not None
 
 
-def _update(
-    state: State, sample: Sample, found: Estimate, decision: Decision, *, now: float, wall: float
-) -> tuple[Mark, list[Event]]:
-    """Average the load; end what may not go on, and go on with what may."""
-    mark = state.mark
-    elapsed = 0.0 if mark.at is None else max(0.0, now - mark.at)
-    allowed = state.settings.max_checkpoint_age_ratio * sample.redo_capacity
-    mark = replace(mark, at=now, below=mark.below or sample.checkpoint_age <= allowed)
-    if state.occurrences.learns(sample.monotonic) and elapsed > 0.0:
-        load = averaged(mark.averages, sample, found, lru_share=state.caution.lru_share, elapsed=elapsed)
-        mark = replace(mark, averages=load, context=context_of(load, sample))
-    guard = fault(state, decision)
-    events: list[Event] = []
-    blamed = guard or alarm(state, sample) or unverified(state, now=now)
-    if blamed:
-        mark, events = _unsafe(mark, blamed, now=now, wall=wall)
-    mark, gone = _left(mark, wall=wall)
-    events += gone
-    never = impossible(state, sample, found)
-    why = never or guard or bars(state, sample, decision, now=now) or _unwritten(mark) or _drifted(mark)
-    if never and mark.used is not None:
-        events.append(event(wall, "suggestion_dropped", f"{_named(mark.used.mark)} is not in use: {never}"))
-        mark = replace(mark, used=None)
-    if why:
-        ends = _in_vain if why == MANY and mark.running is not None else _barred
-        mark, said = ends(mark, why, now=now, wall=wall)
-    elif mark.running is not None:
-        pace = seen(mark.pace, mark.running, sample, mean=mark.averages.row_rate)
-        mark, said = _go_on(state, replace(mark, pace=pace), mark.running, sample, found, now=now, wall=wall)
-    else:
-        mark, said = _between(state, mark, sample, found, now=now, wall=wall)
-    return mark, [*events, *said]
+def saved_name(identity: str, mark: int) -> str:
+    """Return how ``low_water_saved`` names a mark: news of one server's must not pass for another's."""
+    return f"{identity} {percent(mark)}"
 
 
-def _unwritten(mark: Mark) -> str:
-    return "the mark could not be written" if mark.failures else ""
+def unfit(facts: Facts, operator: int | None) -> str:
+    """Return why the mark cannot be set on this server by this account; empty where it can.
 
-
-def _drifted(mark: Mark) -> str:
-    if mark.running is None or not left(mark.running.context, mark.context):
+    Args:
+        facts: the server.
+        operator: the mark that would come back, millionths of a percent; None where it decides nothing.
+    """
+    if operator is None:
+        return f"on this server {LOW_WATER_MARK} does not decide whether the age counts"
+    if facts.procedure is None or operator == LOWEST_ABOVE_ZERO:
         return ""
-    return "the load is another one than it began with"
+    if not facts.sets_low_water:
+        return f"the account writes through procedures, and none of them is {SET_LOW_WATER}"
+    if operator != 0:
+        return f"{SET_LOW_WATER} sets 0 and 0.001 alone, and could not put {percent(operator)} back"
+    return ""
 
 
-def _named(mark: int) -> str:
-    return f"{LOW_WATER_MARK} = {percent(mark)}"
+def progress(state: State, sample: Sample | None) -> LowWaterMark | None:
+    """Return what a watcher may want to know; None without the option where nothing of ours is in force."""
+    lever = state.low_water
+    if not may_be_written(state):
+        return None
+    seen = sample or state.estimator.last
+    found = None if seen is None else seen.low_water_mark
+    operator = found if lever.original is None else lever.original
+    why = "" if seen is None else unfit(state.facts, operator) or lever.refused
+    return LowWaterMark(in_force=found, operator=operator, ours=lever.ours, why=why)
 
 
-def _barred(mark: Mark, why: str, *, now: float, wall: float) -> tuple[Mark, list[Event]]:
-    """End a trial under way, for a reason that is not the mark's; what won stays."""
-    events = []
-    if mark.running is not None:
-        said = f"trial {mark.number} of {_named(mark.tried)} abandoned: {why}"
-        events.append(event(wall, "trial_abandoned", said))
-        mark = replace(mark, rest_until=max(mark.rest_until, now + LEAST_REST))
-    return replace(mark, running=None, quiet_since=None, why=why), events
+def due(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -> int | None:
+    """Return the mark to be written at this tick, millionths of a percent; None for none.
 
-
-def _in_vain(mark: Mark, why: str, *, now: float, wall: float) -> tuple[Mark, list[Event]]:
-    """End a trial that shows nothing here; the rest is that of one that was lost."""
-    lost = mark.lost + 1
-    rest = min(LONGEST_REST, LEAST_REST * 2.0 ** min(10, lost))
-    return _barred(replace(mark, lost=lost, rest_until=now + rest), why, now=now, wall=wall)
-
-
-def _unsafe(mark: Mark, why: str, *, now: float, wall: float) -> tuple[Mark, list[Event]]:
-    """Count a guard that fired against the mark that is in force, or just was, and end its trial."""
-    running = mark.running
-    if running is not None:
-        settling = running.start is None and bool(running.blocks)
-        if not running.suggested and not settling:
-            return mark, []
-        blamed, what = mark.tried, f"trial {mark.number} was unsafe and is abandoned"
-    elif mark.used is not None:
-        blamed, what = mark.used.mark, "what was in use was unsafe, and is dropped"
-    else:
-        return mark, []
-    lost = mark.lost + 1
-    rest = min(LONGEST_REST, LEAST_REST * 2.0 ** min(10, lost))
-    wins = tuple(one for one in mark.wins if one.mark != blamed)
-    mark = replace(mark, running=None, used=None, wins=wins, lost=lost, rest_until=now + rest)
-    return mark, [event(wall, "suggestion_unsafe", f"{what}: {why}; {_named(blamed)}")]
-
-
-def _left(mark: Mark, *, wall: float) -> tuple[Mark, list[Event]]:
-    """Put what is in use out of force where the load is another one, whatever bars a trial."""
-    if mark.used is None or not left(mark.used.context, mark.context):
-        return mark, []
-    dropped = event(wall, "suggestion_dropped", f"{_named(mark.used.mark)}: the load is another one")
-    return replace(mark, used=None), [dropped]
-
-
-def _between(
-    state: State, mark: Mark, sample: Sample, found: Estimate, *, now: float, wall: float
-) -> tuple[Mark, list[Event]]:
-    """Choose what is in use under this load; begin a trial when it is time."""
-    context, events = mark.context, []
-    if context is None:
-        return replace(mark, why="what the load is like is not known yet"), []
-    if mark.used is None and mark.own in {None, mark.original}:
-        near = [one for one in mark.wins if distance(one.context, context) <= TAKEN_UP]
-        if near and mark.averages.seconds >= CONTEXT_SECONDS and near[0].mark != sample.low_water_mark:
-            text = f"in use again under a load that it won at: {_named(near[0].mark)}"
-            events.append(event(wall, "suggestion_used", text))
-            mark = replace(_noted(mark, sample), used=near[0])
-    block, settling = block_seconds(mark, sample, found)
-    if block > LONGEST_BLOCK:
-        why = f"a block would take {block / 3600:.1f} h until it shows anything"
-        return replace(mark, quiet_since=None, why=why), events
-    if travels(state, found):
-        return replace(mark, quiet_since=None, why="the age is not at the set-point"), events
-    since = now if mark.quiet_since is None else mark.quiet_since
-    mark = replace(mark, quiet_since=since, why="")
-    again = mark.used is None or due(mark.used.checked, wall)
-    few = len(state.writes.counted) <= BEGINS_SHARE * state.settings.max_changes_per_hour
-    settled = few and mark.own in {None, sample.low_water_mark}
-    if now - since < QUIET_SECONDS or now < mark.rest_until or not again or not settled:
-        return mark, events
-    running = Running(
-        number=mark.number + 1,
-        suggestion=ANALYTIC,
-        context=context,
-        retest=mark.used is not None,
-        begun=now,
-        block_begun=now,
-        block_seconds=block,
-        settling_seconds=settling,
+    Putting the operator's back waits, as a park does, for no pace and no budget.
+    """
+    lever, found = state.low_water, sample.low_water_mark
+    codes = {hold.code for hold in holds}
+    if found is None or state.mode is not Mode.ACTIVE:
+        return None
+    if state.restoring or not state.settings.low_water_mark:
+        back = lever.original
+        ours = back is not None and lever.own == found != back
+        return back if ours and now >= lever.retry_at and not codes & NEVER_PARKED else None
+    if found == LOWEST_ABOVE_ZERO or state.lifecycle is Lifecycle.STOPPING or holds:
+        return None
+    originals, last, settings = state.originals, state.writes.last, state.settings
+    free = (
+        lever.saved
+        and not lever.refused
+        and now >= lever.retry_at
+        and originals is not None
+        and originals.saved
+        and (last is None or now - last >= settings.dwell_seconds)
+        and len(state.writes.counted) < settings.max_changes_per_hour
+        and not unfit(state.facts, lever.original)
     )
-    mark = _noted(mark, sample)
-    operator = mark.original or 0
-    mark = replace(mark, running=running, number=running.number, tried=other(operator), pace=Pace())
-    text = f"trial {mark.number}: {_named(mark.tried)} against {percent(operator)}, blocks of {block:.0f} s"
-    events.append(event(wall, "trial_begun", text))
-    return mark, events
+    return LOWEST_ABOVE_ZERO if free else None
 
 
-def _noted(mark: Mark, sample: Sample) -> Mark:
-    """Return the slice with the operator's mark in it, which has to be on disk before another is written."""
-    if mark.original is not None:
-        return mark
-    return replace(mark, original=sample.low_water_mark, saved=False, own=None)
+def write(state: State, sample: Sample, mark: int, *, now: float) -> tuple[State, Decision]:
+    """Write the mark, alone at its tick; it counts among the changes of the hour."""
+    back = mark == state.low_water.original
+    why = "as it was found" if back else f"{percent(sample.low_water_mark or 0)} was found"
+    counted = (*state.writes.counted, now)
+    state = replace(
+        state,
+        low_water=replace(state.low_water, asked=mark),
+        writes=replace(state.writes, last=now, counted=counted),
+    )
+    base = kept(
+        state,
+        sample.capacity,
+        "low_water_back" if back else "low_water",
+        f"{LOW_WATER_MARK} → {percent(mark)}: {why}",
+    )
+    return state, replace(base, kind=DecisionKind.LOW_WATER, steps=((LOW_WATER_MARK, mark),), source="person")
 
 
-def _go_on(
-    state: State,
-    mark: Mark,
-    running: Running,
-    sample: Sample,
-    found: Estimate,
-    *,
-    now: float,
-    wall: float,
-) -> tuple[Mark, list[Event]]:
-    """Wait for the mark, settle, count, and end a block; look at the differences where there are enough."""
-    settling = running.settling_seconds * running.longer
-    whole = max(running.block_seconds * running.longer, least_seconds(mark, sample, found))
-    if running.start is None:
-        running = begun(mark, running)
-        lasted, why = now - running.block_begun, ""
-        if sample.low_water_mark != (mark.tried if running.suggested else mark.original):
-            why = "its mark could not be written in time" if lasted > IN_FORCE_SECONDS else ""
-        elif lasted >= settling and not state.holds and not travels(state, found):
-            running = replace(running, start=counters(sample))
-        elif lasted > PATIENCE * whole:
-            why = "the age does not settle"
-        if why:
-            return _in_vain(mark, why, now=now, wall=wall)
-        return replace(mark, running=running), []
-    if sample.monotonic - running.start.at < whole - settling:
-        return mark, []
-    block = switchback.ended(running, counters(sample))
-    blocks = running.blocks if block is None else (*running.blocks, block)
-    if block is None or not same_load(blocks):
-        why = "nothing was written or flushed" if block is None else "the load is another one"
-        end = _in_vain if block is None else _barred
-        return end(mark, why, now=now, wall=wall)
-    running = replace(running, blocks=blocks, start=None, block_begun=now)
-    if running.compared:
-        better, won = verdict(running)
-        if won is not None:
-            return _finished(mark, running, better, now=now, wall=wall, won=won)
-    return replace(mark, running=running), []
+def take_receipt(state: State, receipt: Receipt, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """Note what became of a write of the mark; a refusal is said once."""
+    lever, found = state.low_water, receipt.low_water_mark
+    failed = receipt.error
+    if not failed and found not in {None, receipt.low_water_asked}:
+        failed = f"the server made it {percent(found or 0)}"
+    if not failed:
+        if found is not None:
+            lever = replace(lever, own=found, asked=None, failures=0)
+        return replace(state, low_water=lever), []
+    failures = lever.failures + 1
+    wait = min(LONGEST_RETRY, RETRY_SECONDS * 2.0 ** min(10, failures - 1))
+    if found is not None:
+        ours = receipt.done > 0 or lever.own == found
+        lever = replace(lever, asked=None, own=found if ours else None, refused=failed)
+    state = replace(state, low_water=replace(lever, failures=failures, retry_at=now + wait))
+    said = f"{LOW_WATER_MARK} = {percent(receipt.low_water_asked or 0)} failed: {failed}"
+    return state, [Event(wall=wall, code="write_failed", message=said)] if failures == 1 else []
 
 
-def _finished(
-    mark: Mark, running: Running, better: Difference, *, now: float, wall: float, won: bool
-) -> tuple[Mark, list[Event]]:
-    """Note what a trial came to; keep the other mark where it won, unless the load goes in waves with it."""
-    context = mark.context or running.context
-    uneven = waves(mark.pace) if won else ""
-    won = won and not uneven
-    text = f"trial {mark.number}, {_named(mark.tried)} against {percent(mark.original or 0)}"
-    said = f"{text}: {better}; {'won' if won else uneven or 'not used'}"
-    events = [event(wall, "trial_ended", said)]
-    before = mark.used
-    others = tuple(one for one in mark.wins if distance(one.context, context) > LEFT)
-    mark = replace(mark, running=None, quiet_since=None, wins=others)
-    if won:
-        win = MarkWin(mark.tried, context, better.mean, better.low, better.high, wall)
-        if before is None:
-            events.append(event(wall, "suggestion_used", f"in use now: {_named(win.mark)}"))
-        mark = replace(mark, used=win, wins=(*others, win)[-8:], lost=0, rest_until=now + LEAST_REST)
-        return mark, events
-    if before is not None:
-        events.append(event(wall, "suggestion_dropped", f"{_named(before.mark)} is no longer better"))
-    lost = mark.lost + 1
-    rest = min(LONGEST_REST, max(LEAST_REST, (now - running.begun) * 2.0 ** min(10, lost - 1)))
-    return replace(mark, used=None, lost=lost, rest_until=now + rest), events
+def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """See whose mark is in force; note the operator's, and forget it once it is back."""
+    state, events = _compared(state, sample, now=now, wall=wall)
+    lever, found = state.low_water, sample.low_water_mark
+    wanted = state.settings.low_water_mark and state.mode is Mode.ACTIVE and not state.restoring
+    if lever.original is None:
+        known = state.originals is not None and not (lever.foreign or lever.refused)
+        if wanted and known and found not in {None, LOWEST_ABOVE_ZERO} and not unfit(state.facts, found):
+            state = replace(state, low_water=replace(lever, original=found, saved=False))
+    elif not wanted and found == lever.original and lever.asked is None:
+        if lever.own is not None:
+            said = f"{LOW_WATER_MARK} = {percent(lever.original)} again, as it was found"
+            events = [*events, Event(wall=wall, code="low_water_back", message=said)]
+        state = replace(state, low_water=_forgotten(lever))
+    return state, events
 
 
-def _closed(mark: Mark, sample: Sample | None, *, wall: float) -> tuple[Mark, list[Event]]:
-    """Forget the operator's mark once it is in force and nothing else is wanted."""
-    engaged = mark.running is not None or mark.used is not None or mark.asked is not None or mark.left
-    if mark.original is None or engaged or sample is None or sample.low_water_mark != mark.original:
-        return mark, []
-    events = []
-    if mark.own is not None:
-        events.append(event(wall, "low_water_back", f"{_named(mark.original)} again, as it was found"))
-    mark = replace(mark, original=None, saved=False, own=None, leaving=None, failures=0)
-    return mark, events
+def _compared(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """See whether somebody else changed the mark while ours was, or could have been, in force."""
+    lever, found = state.low_water, sample.low_water_mark
+    if lever.original is None:
+        return state, []
+    if found is None:
+        return _given_up(state, "it decides nothing on this server now", wall=wall)
+    if lever.left:
+        lever = replace(lever, left=False, own=found if found == LOWEST_ABOVE_ZERO else None)
+        state = replace(state, low_water=lever)
+    untouched = lever.own is None and lever.asked is None
+    expected = {lever.original if lever.own is None else lever.own}
+    if lever.asked is not None:
+        expected |= {lever.asked, lever.original}
+        if found == lever.asked:
+            lever = replace(lever, own=found, failures=0, retry_at=0.0)
+        lever = replace(lever, asked=None)
+        state = replace(state, low_water=lever)
+    if found in expected:
+        return state, []
+    if untouched:
+        return _given_up(state, f"it is {percent(found)} now, which is not ours, and stays", wall=wall)
+    return _yielded(state, found, now=now, wall=wall)
+
+
+def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[State, list[Event]]:
+    """Yield as where C or M was changed: the mark is now that of whoever changed it."""
+    own = state.low_water.own
+    was = "as it was found" if own is None else percent(own)
+    message = f"{LOW_WATER_MARK} was {was} and is {percent(found)}, and it was not us"
+    state = replace(state, low_water=_forgotten(state.low_water), park_owed=None, restoring="")
+    if state.mode is Mode.ACTIVE and state.latches.foreign is None:
+        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message, clears="innobrim resume")
+        state = replace(
+            state,
+            latches=replace(state.latches, foreign=hold),
+            override=None,
+            low_water=replace(state.low_water, foreign=True),
+        )
+    return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
+
+
+def _given_up(state: State, why: str, *, wall: float) -> tuple[State, list[Event]]:
+    """Forget an operator's mark that there is nothing to go back to any more."""
+    message = f"{LOW_WATER_MARK} was {percent(state.low_water.original or 0)} before us: {why}"
+    state = replace(state, low_water=_forgotten(state.low_water))
+    return state, [Event(wall=wall, code="low_water_left", message=message)]
+
+
+def _forgotten(lever: LowWater) -> LowWater:
+    """Return the slice with nothing of ours in force; what the server refused it goes on refusing."""
+    return LowWater(refused=lever.refused, foreign=lever.foreign)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import caution, context, degraded, foreign, gate, laws, mark, scheduled
+from tuner.core import caution, context, degraded, foreign, gate, laws, lowwater, scheduled
 from tuner.core.estimate import clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.learned import forgotten
@@ -37,7 +37,7 @@ def take_receipt(
     if receipt is None:
         return state, []
     if receipt.low_water_asked is not None:
-        return mark.take_receipt(state, receipt, now=now, wall=wall)
+        return lowwater.take_receipt(state, receipt, now=now, wall=wall)
     writes, events = state.writes, []
     failures = writes.failures + 1 if receipt.error else 0
     unread = receipt.in_force is None
@@ -175,11 +175,11 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
         state, bounded = follow_targets(state, sample, now=now, wall=wall)
         events += [*warned, *bounded]
     state, changed = foreign.compare(state, sample, now=now, wall=wall)
-    state, others = mark.compare(state, sample, now=now, wall=wall)
     another_wrote = last is not None and not last.writer and not last.stranger
     state, taken = _take_originals(state, sample, another_wrote=another_wrote, wall=wall)
+    state, others = lowwater.take_sample(state, sample, now=now, wall=wall)
     events.extend(_lock_said(last, sample, wall=wall))
-    return state, [*events, *changed, *others, *taken]
+    return state, [*events, *changed, *taken, *others]
 
 
 def _lock_said(last: Sample | None, sample: Sample, *, wall: float) -> list[Event]:
@@ -206,14 +206,13 @@ def _see_clocks(state: State, sample: Sample, *, begun: bool) -> tuple[State, st
     state = replace(state, clocks=seen)
     if not apart:
         return state, ""
-    mark, tried = state.mark, state.trials
+    tried = state.trials
     return replace(
         state,
         park_target=None,
         caution=replace(state.caution, at=None),
         unanswered=replace(state.unanswered, at=None, foretold=0.0),
         noharm=state.noharm.interrupted(),
-        mark=replace(mark, at=None, averages=context.afresh(mark.averages)),
         trials=replace(tried, at=None, averages=context.afresh(tried.averages)),
     ), apart
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.types import Suggestion
-from tuner.core import caution, markstatus, trials, trialstate
+from tuner.core import caution, trials, trialstate
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.evidence import Evidence, said, turned
 from tuner.core.role import Role
@@ -21,7 +21,6 @@ from tuner.records import (
     DecisionKind,
     Event,
     Facts,
-    Hold,
     Lifecycle,
     OptimiserProgress,
     Sample,
@@ -32,8 +31,6 @@ from tuner.settings import OUTER, Mode
 CHANGES_SHARE = 0.5
 """Share of the hour's changes that trials leave to the inner loop."""
 
-MANY = "many changes"
-
 AS_REPLICA = " as a replica"
 
 IDLE = frozenset({"idle", "fading", "warming_up", "no_estimate"})
@@ -41,7 +38,7 @@ IDLE = frozenset({"idle", "fading", "warming_up", "no_estimate"})
 
 def in_force(state: State, sample: Sample) -> Suggestion | None:
     """Return the suggestion that the set-point may go by; None for the analytic one."""
-    if state.settings.policy not in OUTER or sample.degraded:
+    if state.settings.policy != OUTER or sample.degraded:
         return None
     if state.settings.set_point is not None or "set_point" in winners(state.schedule):
         return None
@@ -59,16 +56,11 @@ def follow(
 ) -> tuple[State, list[Event]]:
     """Take the tick in that was just decided; what changes is in force from the next one on."""
     slice_ = state.trials
-    if state.settings.policy not in OUTER:
+    if state.settings.policy != OUTER:
         if slice_.at is not None:
             state = replace(state, trials=Trials(evidence=slice_.evidence))
         return state, []
     slice_ = replace(slice_, moved_from=0.0)  # what was moved at this tick was followed at it
-    if state.mark.running is not None:  # the law is another one in every second block, and the evidence stays
-        slice_, events = trials.barred(
-            slice_, "a trial of the low-water mark is under way", now=now, wall=wall
-        )
-        return replace(state, trials=slice_), events
     evidence = slice_.evidence
     server = server_of(state.facts, state.role) if state.role else known_as(evidence, state.facts)
     slice_, told = _beside(slice_, server, now=now, wall=wall)
@@ -95,7 +87,7 @@ def _beside(slice_: Trials, server: str, *, now: float, wall: float) -> tuple[Tr
 def suggest(state: State, asked: Asked) -> Outcome:
     """Take an answer of the outer law in; a trial begins with it."""
     command, sample = asked.command, asked.sample
-    if state.settings.policy not in OUTER:
+    if state.settings.policy != OUTER:
         return refused(state, f"the policy is {state.settings.policy}, which takes no suggestions")
     if not isinstance(command.value, int):
         return refused(state, f"a suggestion for trial {command.value!r}, which is no number")
@@ -126,9 +118,9 @@ def suggest(state: State, asked: Asked) -> Outcome:
 
 def progress(state: State, *, now: float) -> OptimiserProgress | None:
     """Return what a watcher may want to know; None where the policy has no outer loop."""
-    if state.settings.policy not in OUTER and state.mark.original is None:
+    if state.settings.policy != OUTER:
         return None
-    return replace(trialstate.progress(state.trials, now=now), low_water=markstatus.progress(state, now=now))
+    return trialstate.progress(state.trials, now=now)
 
 
 def server_of(facts: Facts, role: str = "") -> str:
@@ -167,7 +159,7 @@ def _look(state: State, sample: Sample, decision: Decision, *, now: float, wall:
         found=found,
         set_point=0.5 if state.set_point is None else state.set_point,
         lru_share=state.caution.lru_share,
-        bars=unsafe or _without_authority(state) or bars(state, sample, decision, holds=state.holds),
+        bars=unsafe or _without_authority(state) or _bars(state, sample, decision),
         unsafe=unsafe,
         learns=state.occurrences.learns(sample.monotonic),
     )
@@ -190,23 +182,9 @@ def _without_authority(state: State) -> str:
     return "" if LAWS[state.facts.flush_law].authority else "no M moves the age here"
 
 
-def bars(
-    state: State,
-    sample: Sample,
-    decision: Decision,
-    *,
-    holds: tuple[Hold, ...],
-    idle: frozenset[str] = IDLE,
-) -> str:
-    """Return why no trial may go on, of a suggestion or of another mark; empty where one may.
-
-    Args:
-        state: after the tick's decision.
-        sample: its reading.
-        decision: what it came to.
-        holds: those that bar one.
-        idle: reasons of decisions that do.
-    """
+def _bars(state: State, sample: Sample, decision: Decision) -> str:
+    """Return why no trial may go on after this tick's decision; empty where one may."""
+    holds = state.holds
     guards = caution.bounds(state.caution, sample)
     pairs = (
         (state.mode is not Mode.ACTIVE, "the mode is advisory"),
@@ -215,7 +193,7 @@ def bars(
         (state.override is not None, "a person's override"),
         (state.drain is not None or state.returning is not None, "a drain"),
         (state.park_owed is not None or bool(state.restoring), "a park or a restore"),
-        (decision.kind is DecisionKind.PARK and holds == state.holds, "a park"),
+        (decision.kind is DecisionKind.PARK, "a park"),
         (state.settings.set_point is not None, "a person's set-point"),
         ("set_point" in winners(state.schedule), "the schedule's set-point"),
         (not all(one.learn for one in state.schedule), "nothing is learned in a window of the schedule"),
@@ -223,8 +201,8 @@ def bars(
         (bool(guards), f"a guard: {', '.join(guards)}"),
         (state.set_point_source == "role", "the role's limit decides the set-point"),
         (not state.occurrences.learns(sample.monotonic), _going_on(state)),
-        (decision.reason in idle, decision.detail),
-        (len(state.writes.counted) > CHANGES_SHARE * state.settings.max_changes_per_hour, MANY),
+        (decision.reason in IDLE, decision.detail),
+        (len(state.writes.counted) > CHANGES_SHARE * state.settings.max_changes_per_hour, "many changes"),
     )
     return next((why for applies, why in pairs if applies), "")
 

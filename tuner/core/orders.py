@@ -68,7 +68,7 @@ def resume(state: State, asked: Asked) -> Outcome:
         state,
         latches=replace(latches, paused=None, foreign=None, refused=None),
         writes=replace(state.writes, expected=expected, own=own, known=(), failures=0),
-        mark=replace(state.mark, foreign=False),
+        low_water=replace(state.low_water, foreign=False, refused="", failures=0),
         park_owed=None,
     )
     return Outcome(state, f"resumed; cleared {cleared}{_advisory(state)}", event="resumed")

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from tuner.core import caution, gate
 from tuner.core.announced import Announced
 from tuner.core.estimate.window import all_flushed
-from tuner.core.mark import forgotten, recalled
+from tuner.core.lowwater import recalled
 from tuner.core.relief import Relief
 from tuner.core.standing import another_server, cut_short
-from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, State, Writes
+from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, LowWater, State, Writes
 from tuner.core.unanswered import Unanswered
 from tuner.records import Event, Hold, HoldCode, Sample
 from tuner.settings import Mode
@@ -100,7 +100,7 @@ def _restart(state: State, sample: Sample, last: Sample, *, now: float) -> State
         writes=Writes(last=state.writes.last, counted=state.writes.counted),
         originals=None,
         latches=replace(state.latches, restarted=hold, foreign=None),
-        mark=replace(forgotten(state.mark), foreign=False, refused=""),
+        low_water=LowWater(),
         override=None,
         restoring="",
         park_owed=None,
@@ -120,7 +120,7 @@ def _other_server(state: State, sample: Sample) -> State:
     last = state.estimator.last
     if state.originals is not None and last is not None:
         before = last.monotonic - last.uptime
-        kept[facts.identity] = Elsewhere(facts.identity, before, state.originals, state.mark.original)
+        kept[facts.identity] = Elsewhere(facts.identity, before, state.originals, state.low_water.original)
     started = sample.monotonic - sample.uptime
     again = kept.pop(sample.identity, None)
     known = again is not None and abs(again.started - started) <= SAME_START_SECONDS
@@ -133,7 +133,7 @@ def _other_server(state: State, sample: Sample) -> State:
         why_advisory=another_server(sample.identity),
         lifecycle=state.lifecycle,
         originals=again.originals if again is not None and known else None,
-        mark=recalled(again.low_water if again is not None and known else None),
+        low_water=recalled(again.low_water if again is not None and known else None),
         elsewhere=tuple(kept.values())[-SERVERS_REMEMBERED:],
         latches=Latches(paused=state.latches.paused),
         holds=state.holds,

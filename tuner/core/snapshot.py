@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 
 import msgspec
@@ -10,7 +9,6 @@ from msgspec.structs import replace
 
 from policies.registry import make_policy
 from tuner.core.state import State
-from tuner.settings import FORMER_POLICY_NAMES
 
 
 def encode_state(state: State) -> bytes:
@@ -30,11 +28,7 @@ def decode_state(blob: bytes) -> State:
     Raises:
         msgspec.ValidationError: the bytes are of another version's state.
     """
-    raw = msgspec.msgpack.decode(blob)
-    with suppress(KeyError, TypeError):  # no state at all: the conversion says so
-        policy_name = raw["settings"]["policy"]
-        raw["settings"]["policy"] = FORMER_POLICY_NAMES.get(policy_name, policy_name)
-    state = msgspec.convert(raw, State)
+    state = msgspec.msgpack.decode(blob, type=State)
     if state.policy is None and state.relief.other is None:
         return state
     policy = make_policy(

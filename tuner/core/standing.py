@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.mark import recalled
+from tuner.core.lowwater import recalled
 from tuner.core.noharm import Guard, Returned, Shown
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.records import Hold, HoldCode
@@ -93,7 +93,7 @@ def standing_of(state: State) -> Standing:
         foreign=latches.foreign.reason if latches.foreign is not None else "",
         advisory=state.advisory_until_said or bool(state.restoring),
         why=cut_short(state.restoring) if state.restoring else state.why_advisory,
-        low_water=state.mark.original,
+        low_water=state.low_water.original,
         returned=None if returned is None else replace(returned, again=Shown(), apart=0.0),
         unheard=state.unheard,
     )
@@ -147,7 +147,7 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         holds=entered,
         advisory_until_said=standing.advisory,
         why_advisory=standing.why if standing.advisory else "",
-        mark=recalled(standing.low_water if same_start else None),
+        low_water=recalled(standing.low_water if same_start else None),
     )
     if standing.unheard and not state.unheard:
         told = (*state.untold, ("unheard", unknown(standing.unheard)))

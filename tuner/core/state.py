@@ -15,7 +15,6 @@ from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.occurrences import Occurrences
 from tuner.core.estimate.trends import MeanRates, Trends
 from tuner.core.gate import GateState
-from tuner.core.mark import Mark
 from tuner.core.noharm import Guard
 from tuner.core.purse import Purse
 from tuner.core.relief import Relief
@@ -187,6 +186,37 @@ class OwedPark(Struct, frozen=True):
     in_steps: bool = False
 
 
+class LowWater(Struct, frozen=True):
+    """MariaDB's low-water mark of dirty pages; marks in millionths of a percent, times monotonic seconds.
+
+    Attributes:
+        original: the operator's, while ours is or may be in force; None otherwise.
+        saved: that is on disk.
+        own: ours, where our last write made it; None otherwise.
+        asked: that of a write whose outcome is not known yet.
+        left: the original is an earlier run's: the next reading shows whose mark is in force.
+        failures: writes of it that failed in a row.
+        retry_at: it is not written before.
+        refused: why the server does not take ours; empty where it does, or was not asked.
+        foreign: the hold ``foreign_change`` is for this variable.
+    """
+
+    original: int | None = None
+    saved: bool = False
+    own: int | None = None
+    asked: int | None = None
+    left: bool = False
+    failures: int = 0
+    retry_at: float = 0.0
+    refused: str = ""
+    foreign: bool = False
+
+    @property
+    def ours(self) -> bool:
+        """Tell whether a mark of ours is or may be in force."""
+        return any(one not in {None, self.original} for one in (self.own, self.asked))
+
+
 class State(Struct, frozen=True):
     """The whole state; each module owns its slice.
 
@@ -199,7 +229,7 @@ class State(Struct, frozen=True):
     for a reading; ``beside_before`` is the server that the last run ended beside, where another one answers
     at its address now, until that is said; ``lock_asked`` tells that readings show who has the writer lock,
     which is asked for from the tick after active mode is entered; ``schedule`` has the windows that are
-    active; ``mark`` is about MariaDB's low-water mark of dirty pages; ``settings`` are those in force,
+    active; ``low_water`` is about MariaDB's low-water mark of dirty pages; ``settings`` are those in force,
     ``configured`` the configuration's where an ``overlay`` makes the difference, None without one; ``untold``
     are events, code and message, that the first tick says; ``unheard`` is why it is not known what stood when
     the run began, until a person ends that; ``unrecorded`` is why no decision can be kept any more.
@@ -249,7 +279,7 @@ class State(Struct, frozen=True):
     why_advisory: str = ""
     schedule: tuple[Window, ...] = ()
     trials: Trials = Trials()
-    mark: Mark = Mark()
+    low_water: LowWater = LowWater()
     configured: Settings | None = None
     overlay: Overlay | None = None
     untold: tuple[tuple[str, str], ...] = ()

@@ -12,7 +12,6 @@ from tuner.core import (
     holds,
     leaving,
     lowwater,
-    markwrite,
     observe,
     optimising,
     scheduled,
@@ -126,8 +125,6 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         sample = state.estimator.last
     else:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
-    if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
-        state = markwrite.left_active(state, now=now)
     state, found, changed = _hold(state, sample, now=now, wall=wall)
     events.extend(changed)
     state, said_of_window = scheduledrain.follow(state, sample, now=now, wall=wall)
@@ -137,7 +134,6 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
     overridden, owed = state.override is not None, state.park_owed
     state, decision = precedence.decide(state, sample, found, now=now)
-    state, decision = markwrite.act(state, sample, decision, found, now=now)
     if overridden and state.override is None:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
@@ -153,12 +149,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
                 message=_written(decision, pair),
             )
         )
-    state, said_of_mark = lowwater.follow(state, sample, decision, now=now, wall=wall)
     state, said_of_trials = optimising.follow(state, sample, decision, now=now, wall=wall)
     state, said_of_baseline = baselineback.follow(
         state, sample, decision, before=returned_before, now=now, wall=wall
     )
-    events.extend([*said_of_mark, *said_of_trials, *said_of_baseline])
+    events.extend([*said_of_trials, *said_of_baseline])
     return state, TickRecord(
         tick=tick,
         lifecycle=state.lifecycle,
@@ -179,6 +174,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         optimiser=optimising.progress(state, now=now),
         overlay=state.overlay,
         unkept=state.announced.unkept if sample is not None else (),
+        low_water=lowwater.progress(state, sample),
     )
 
 

@@ -16,7 +16,6 @@ from tuner.core.degraded import MARGIN
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
-from tuner.core.mark import arrival
 from tuner.core.overlay import configured
 from tuner.core.role import role_of
 from tuner.core.sawtooth import Sawtooth
@@ -71,9 +70,6 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     derived = preferred if wish is not None or preferred[0] <= law.highest else (law.highest, "flush_law")
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
     wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
-    arrives = arrival(state, now=now)
-    if arrives is not None and arrives < wanted:
-        wanted, source = arrives, "low_water"
     if not law.authority:
         wanted, source, cap = 1.0, "flush_law", 1.0
     asked_for = wish is not None and source == wish[1]

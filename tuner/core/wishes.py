@@ -14,7 +14,7 @@ from tuner.core.decide import course
 from tuner.core.drainreach import aim_of
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.estimate.window import idled, warm
-from tuner.core.laws import asleep, catches_up, unmoved
+from tuner.core.laws import asleep, catches_up, without_authority
 from tuner.core.state import Drain, Return, State
 from tuner.records import DecisionKind, Estimate, Sample
 
@@ -115,7 +115,7 @@ def _policys(
     """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
     x, f = found.age_ratio, situation.set_point
     law = LAWS[state.facts.flush_law]
-    remark = unmoved(state, law) or (law.beyond if x >= 1.0 else "")
+    remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
     remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
     remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
     where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))

@@ -11,10 +11,9 @@ import dataclasses
 import functools
 import hashlib
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import Enum
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -51,19 +50,12 @@ def decode(blob: bytes, kind: type[T]) -> T:
     return found
 
 
-def fingerprint(*kinds: type[Struct], renamed: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return 16 hexadecimal digits that change with any field's name, order or type.
-
-    Args:
-        kinds: the records.
-        renamed: choices by the name that they had before; the fingerprint is that of then.
-    """
+def fingerprint(*kinds: type[Struct]) -> str:
+    """Return 16 hexadecimal digits that change with any field's name, order or type."""
     seen: dict[str, str] = {}
     for kind in kinds:
         _describe(kind, seen)
     text = "\n".join(f"{name}({seen[name]})" for name in sorted(seen))
-    for before, now in renamed.items():
-        text = text.replace(repr(now), repr(before))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from tuner.journal.codec import CodecError, decode
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located, lost
@@ -18,7 +17,6 @@ from tuner.journal.tables import (
     FORMAT,
     HEARD,
     OFFLINE,
-    READABLE,
     RECORDS,
     STANDING,
     UNHEARD,
@@ -30,7 +28,7 @@ from tuner.journal.tables import (
     loaded,
 )
 from tuner.records import Facts, TickRecord
-from tuner.settings import Mode, Settings, present
+from tuner.settings import Mode, Settings
 
 CHUNK = 500
 
@@ -141,7 +139,7 @@ def runs(path_or_directory: Path) -> list[Run]:
     """
     path = located(path_or_directory)
     with ReadOnlyJournal(path) as journal:
-        rows = journal.rows("SELECT * FROM runs WHERE fingerprint IN (?, ?) ORDER BY run", READABLE)
+        rows = journal.rows("SELECT * FROM runs WHERE fingerprint = ? ORDER BY run", (RECORDS,))
         return [_run(path, row) for row in rows]
 
 
@@ -300,11 +298,11 @@ def _run(path: Path, row: tuple[Any, ...]) -> Run:
 
 def _settings(text: str) -> Settings:
     values: dict[str, Any] = msgspec.json.decode(text)
-    return present(Settings(**{**values, "mode": Mode(values["mode"])}))
+    return Settings(**{**values, "mode": Mode(values["mode"])})
 
 
 def _require(path: Path, found: str | None, program: str | None) -> None:
-    if found not in READABLE:
+    if found != RECORDS:
         raise JournalError(
             f"{path}: written by InnoBrim {program or '?'} with records {found or '?'}; "
             f"this version reads {RECORDS}; take the one that wrote it"
@@ -322,16 +320,7 @@ def _record(path: Path, blob: bytes, run: int | None = None, number: int | None 
             f"{path}: tick {number} of run {run} is damaged: {error}; the others can be read in a copy "
             f'without it: sqlite3 COPY "{without}"'
         ) from error
-    return _present(record) if any(one.settings for one in record.tick.commands) else record
-
-
-def _present(record: TickRecord) -> TickRecord:
-    """Return a tick whose new settings have the names of today."""
-    commands = tuple(
-        one if one.settings is None else replace(one, settings=present(one.settings))
-        for one in record.tick.commands
-    )
-    return replace(record, tick=replace(record.tick, commands=commands))
+    return record
 
 
 TICKS_AT_A_TIME = 100
@@ -357,7 +346,7 @@ def earlier_ticks(
     """
     with ReadOnlyJournal(located(directory)) as journal:
         marks = journal.rows("SELECT run, fingerprint FROM runs")
-        readable = {run for run, fingerprint in marks if fingerprint in READABLE}
+        readable = {run for run, fingerprint in marks if fingerprint == RECORDS}
         ((newest,),) = journal.rows("SELECT coalesce(max(id), 0) FROM ticks")
         at = newest - most
         query = f"SELECT id, run, wall, record FROM ticks WHERE id > ? ORDER BY id LIMIT {TICKS_AT_A_TIME}"

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tuner.journal.codec import fingerprint
 from tuner.records import Capacity, Facts, TickRecord
-from tuner.settings import FORMER_POLICY_NAMES, Settings
+from tuner.settings import Settings
 
 FILE_NAME = "journal.db"
 LOCK_NAME = "journal.lock"
@@ -64,10 +64,7 @@ CREATE TABLE learned (
 """
 
 RECORDS = fingerprint(TickRecord, Settings, Facts)
-"""Fingerprint of the records that this program writes."""
-
-READABLE = (RECORDS, fingerprint(TickRecord, Settings, Facts, renamed=FORMER_POLICY_NAMES))
-"""Fingerprints of those that it reads: the same, and the same with names that policies had before."""
+"""Fingerprint of the records that this program writes, and the only one that it reads."""
 
 
 _WRAP = 1 << 64

@@ -17,32 +17,30 @@ from tuner.records.decision import (
     Hold,
     HoldCode,
     Lifecycle,
+    LowWaterMark,
     Receipt,
     RestoreProgress,
     Tick,
     TickRecord,
 )
 from tuner.records.estimate import Estimate
-from tuner.records.lowwater import (
-    LOW_WATER_MARK,
-    LOWEST_ABOVE_ZERO,
-    MILLIONTHS,
-    SET_LOW_WATER,
-    LowWaterProgress,
-    percent,
-)
 from tuner.records.optimiser import InUse, OptimiserHealth, OptimiserPhase, OptimiserProgress
 from tuner.records.overlay import Overlay
 from tuner.records.sample import STRANGER, Missed, Sample
 from tuner.records.server import (
     CAPACITY_MINIMUM,
     ENABLE_COUNTERS,
+    LOW_WATER_MARK,
+    LOWEST_ABOVE_ZERO,
+    MILLIONTHS,
     PRODUCTS,
     SET_GLOBAL,
+    SET_LOW_WATER,
     WRITE_PRIVILEGE,
     Bounds,
     Capacity,
     Facts,
+    percent,
 )
 from tuner.records.window import Window, effects, winners
 
@@ -72,7 +70,7 @@ __all__ = [
     "HoldCode",
     "InUse",
     "Lifecycle",
-    "LowWaterProgress",
+    "LowWaterMark",
     "Missed",
     "OptimiserHealth",
     "OptimiserPhase",

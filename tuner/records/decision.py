@@ -233,6 +233,22 @@ class RestoreProgress(Struct, frozen=True):
     latency_limit: float | None = None
 
 
+class LowWaterMark(Struct, frozen=True):
+    """MariaDB's low-water mark of dirty pages, with ``loop.low_water_mark``; in millionths of a percent.
+
+    Attributes:
+        in_force: as last read; None where it decides nothing.
+        operator: as it was found, which comes back with a restore; None where it decides nothing.
+        ours: the one in force is, or may be, ours.
+        why: why it cannot be set here; empty where it can.
+    """
+
+    in_force: int | None
+    operator: int | None
+    ours: bool
+    why: str = ""
+
+
 class Acknowledgement(Struct, frozen=True):
     """The loop's answer to one command: accepted or refused, with the reason."""
 
@@ -263,3 +279,4 @@ class TickRecord(Struct, frozen=True):
     optimiser: OptimiserProgress | None = None
     overlay: Overlay | None = None
     unkept: tuple[str, ...] = ()
+    low_water: LowWaterMark | None = None

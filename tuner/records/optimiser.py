@@ -7,7 +7,6 @@ from enum import StrEnum
 from msgspec import Struct
 
 from policies.types import Suggestion
-from tuner.records.lowwater import LowWaterProgress
 
 
 class OptimiserPhase(StrEnum):
@@ -49,7 +48,6 @@ class OptimiserProgress(Struct, frozen=True):
         in_use: what won and suits the load; None where the analytic set-point is held.
         known: trials that are remembered.
         rest_seconds: until the next one may begin.
-        low_water: trials of the low-water mark; None without the operator's consent.
     """
 
     phase: OptimiserPhase
@@ -62,7 +60,6 @@ class OptimiserProgress(Struct, frozen=True):
     in_use: InUse | None = None
     known: int = 0
     rest_seconds: float = 0.0
-    low_water: LowWaterProgress | None = None
 
 
 class OptimiserHealth(Struct, frozen=True):

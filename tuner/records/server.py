@@ -25,8 +25,26 @@ ENABLE_COUNTERS = (
 )
 """Turn InnoDB's counters on until mysqld restarts."""
 
+LOW_WATER_MARK = "innodb_max_dirty_pages_pct_lwm"
+"""The variable that says from which share of dirty pages on the age counts; MariaDB's."""
+
+MILLIONTHS = 1_000_000
+"""A mark is a whole number of millionths of a percent, the finest that a server shows."""
+
+LOWEST_ABOVE_ZERO = 1_000
+"""0.001 percent: the age counts as soon as a few pages are dirty."""
+
+SET_LOW_WATER = "innobrim.set_low_water_mark"
+"""The definer procedure that sets the mark to 0 or 0.001, where an administrator asked for it."""
+
 PRODUCTS = {"mysql": "MySQL", "percona": "Percona Server", "mariadb": "MariaDB"}
 """Names for people, by ``Facts.family``."""
+
+
+def percent(mark: int) -> str:
+    """Return a mark, in millionths of a percent, as a statement has it."""
+    whole, part = divmod(mark, MILLIONTHS)
+    return f"{whole}.{part:06d}".rstrip("0").rstrip(".")
 
 
 class Capacity(Struct, frozen=True):

@@ -24,30 +24,8 @@ from tuner.servers.writing import THERE
 Answers = Mapping[str, str]
 """What both statements said, by name."""
 
-
-class Moment(Struct, frozen=True):
-    """What a reading knows beside the server's answers.
-
-    Attributes:
-        monotonic: when, on the daemon's clock, seconds.
-        wall: when, Unix time, seconds.
-        read_seconds: how long the reading took.
-        around: what is known of the surroundings.
-        writer: false where the lock is known to be somebody else's.
-        lock: who has it, or why it is one of this host alone; empty where it is simply ours.
-        undo_truncating: an undo tablespace is being truncated.
-    """
-
-    monotonic: float
-    wall: float
-    read_seconds: float
-    around: Around
-    writer: bool
-    undo_truncating: bool
-    lock: str = ""
-
-
 SELECTS = ("Com_select",)
+
 CHANGES = (
     *("Com_insert", "Com_insert_select", "Com_replace", "Com_replace_select", "Com_load"),
     *("Com_update", "Com_update_multi", "Com_delete", "Com_delete_multi"),
@@ -58,63 +36,11 @@ Prepared ones and those inside procedures are among them; row events of replicat
 query cache answers.
 """
 
-
-def statements(answers: Answers) -> dict[str, Any]:
-    """Return how many statements read and changed rows, as fields of a sample; none unless all are shown."""
-    try:
-        selects, changes = (sum(int(answers[name]) for name in names) for names in (SELECTS, CHANGES))
-    except (KeyError, ValueError):
-        return {}
-    return {"select_statements": selects, "change_statements": changes}
-
-
-def quoted(names: Collection[str]) -> str:
-    """Return names as SQL strings in a row."""
-    return ", ".join(repr(name) for name in names)
-
-
-def low_water(base: int, answers: Answers) -> int:
-    """Return the modified age below which adaptive flushing does nothing, bytes.
-
-    Args:
-        base: what ``innodb_adaptive_flushing_lwm`` is a percentage of, bytes.
-        answers: what both statements said.
-    """
-    return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
-
-
 COUNTED = (
     *("pages_sync", "pages_background", "pages_lru", "pages_neighbour", "flush_percentage"),
     *("flush_requested", "flush_by_age", "lsn_average_rate", "redo_space_waits"),
 )
 """Fields of a sample that only InnoDB's counters know."""
-
-
-class Points(Struct, frozen=True, kw_only=True):
-    """The limits of a redo log: ages at which something begins, bytes.
-
-    Attributes:
-        flush_limit: A, the age that the flush law divides by.
-        sync_point: the modified age above which sync flushing starts.
-        stall_point: the checkpoint age above which writers wait, "max checkpoint age".
-        low_water_base: what ``innodb_adaptive_flushing_lwm`` is a percentage of.
-    """
-
-    flush_limit: int
-    sync_point: int
-    stall_point: int
-    low_water_base: int
-
-
-def points(limits: Points, answers: Answers) -> dict[str, int]:
-    """Return the limits of the redo log in force, as fields of a sample."""
-    return {
-        "flush_limit": limits.flush_limit,
-        "sync_point": limits.sync_point,
-        "stall_point": limits.stall_point,
-        "low_water": low_water(limits.low_water_base, answers),
-    }
-
 
 MARGIN = "log_concurrency_margin"
 """The one limit that is counted only when the server works it out, and is 0 before (``MONITOR_SET``).
@@ -123,23 +49,6 @@ Before 8.0.30 that is when mysqld starts (log/log0log.cc of 8.0.25, ``log_sys_in
 on, and when the log writer makes it larger; since then at each checkpoint and more often (log/log0chkp.cc,
 ``log_update_limits_low``).
 """
-
-
-def first_mismatch(exported: Mapping[str, str], computed: Mapping[str, int], where: str) -> str:
-    """Return what the first limit is that the server has otherwise than our arithmetic; empty without one.
-
-    A margin of 0 is one that the server has not noted since its counter is on.
-    """
-    for name, value in computed.items():
-        if name == MARGIN and int(exported[name]) == 0:
-            continue
-        if int(exported[name]) != value:
-            return (
-                f"{name} is {exported[name]} on the server and {value} by our arithmetic {where}: "
-                "this build is not understood"
-            )
-    return ""
-
 
 DDL = ("Com_alter_table", "Com_create_index", "Com_drop_index", "Com_optimize")
 DROPS = ("Com_drop_table", "Com_drop_db", "Com_truncate")
@@ -175,13 +84,108 @@ FACTOR = "innodb_cleaner_lsn_age_factor"
 
 _POOL_LOADING = re.compile(r"Loading buffer pool|Loaded \d")
 _ON = frozenset({"1", "ON"})
+
 OFF = frozenset({"0", "OFF"})
 """What a variable says that is off; MariaDB 12 has more words than ON for one that is not."""
 
-
 MAXIMUM_32, MAXIMUM_64 = 2**32 - 1, 2**63 - 1
+
 RAISED = (8, 4)
 """The release of MySQL from which on C and M are at most 32 bits."""
+
+STARTED_BY_SCHEMA = (
+    f"SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER(), {THERE} FROM information_schema.global_status"
+    " WHERE variable_name = 'UPTIME'"
+)
+"""``Adapter.started`` of servers whose status variables are in INFORMATION_SCHEMA."""
+
+
+class Moment(Struct, frozen=True):
+    """What a reading knows beside the server's answers.
+
+    Attributes:
+        monotonic: when, on the daemon's clock, seconds.
+        wall: when, Unix time, seconds.
+        read_seconds: how long the reading took.
+        around: what is known of the surroundings.
+        writer: false where the lock is known to be somebody else's.
+        lock: who has it, or why it is one of this host alone; empty where it is simply ours.
+        undo_truncating: an undo tablespace is being truncated.
+    """
+
+    monotonic: float
+    wall: float
+    read_seconds: float
+    around: Around
+    writer: bool
+    undo_truncating: bool
+    lock: str = ""
+
+
+def statements(answers: Answers) -> dict[str, Any]:
+    """Return how many statements read and changed rows, as fields of a sample; none unless all are shown."""
+    try:
+        selects, changes = (sum(int(answers[name]) for name in names) for names in (SELECTS, CHANGES))
+    except (KeyError, ValueError):
+        return {}
+    return {"select_statements": selects, "change_statements": changes}
+
+
+def quoted(names: Collection[str]) -> str:
+    """Return names as SQL strings in a row."""
+    return ", ".join(repr(name) for name in names)
+
+
+def low_water(base: int, answers: Answers) -> int:
+    """Return the modified age below which adaptive flushing does nothing, bytes.
+
+    Args:
+        base: what ``innodb_adaptive_flushing_lwm`` is a percentage of, bytes.
+        answers: what both statements said.
+    """
+    return int(base * float(answers["innodb_adaptive_flushing_lwm"]) / 100.0)
+
+
+class Points(Struct, frozen=True, kw_only=True):
+    """The limits of a redo log: ages at which something begins, bytes.
+
+    Attributes:
+        flush_limit: A, the age that the flush law divides by.
+        sync_point: the modified age above which sync flushing starts.
+        stall_point: the checkpoint age above which writers wait, "max checkpoint age".
+        low_water_base: what ``innodb_adaptive_flushing_lwm`` is a percentage of.
+    """
+
+    flush_limit: int
+    sync_point: int
+    stall_point: int
+    low_water_base: int
+
+
+def points(limits: Points, answers: Answers) -> dict[str, int]:
+    """Return the limits of the redo log in force, as fields of a sample."""
+    return {
+        "flush_limit": limits.flush_limit,
+        "sync_point": limits.sync_point,
+        "stall_point": limits.stall_point,
+        "low_water": low_water(limits.low_water_base, answers),
+    }
+
+
+def first_mismatch(exported: Mapping[str, str], computed: Mapping[str, int], where: str) -> str:
+    """Return what the first limit is that the server has otherwise than our arithmetic; empty without one.
+
+    A margin of 0 is one that the server has not noted since its counter is on.
+    """
+    for name, value in computed.items():
+        if name == MARGIN and int(exported[name]) == 0:
+            continue
+        if int(exported[name]) != value:
+            return (
+                f"{name} is {exported[name]} on the server and {value} by our arithmetic {where}: "
+                "this build is not understood"
+            )
+    return ""
 
 
 class Build(Struct, frozen=True):
@@ -234,13 +238,6 @@ class Family(Struct, frozen=True):
     write_privilege: str = "SUPER"
     managed: str = ""
     unverified: str = ""
-
-
-STARTED_BY_SCHEMA = (
-    f"SELECT UNIX_TIMESTAMP() - variable_value, CURRENT_USER(), {THERE} FROM information_schema.global_status"
-    " WHERE variable_name = 'UPTIME'"
-)
-"""``Adapter.started`` of servers whose status variables are in INFORMATION_SCHEMA."""
 
 
 class Adapter(ABC):

@@ -34,6 +34,24 @@ Address = tuple[int, Any]
 Lookup = Callable[[str, int], list[Address]]
 """Returns the addresses of a host and port; takes as long as it takes."""
 
+PACKET_BYTES = 2 * 1024 * 1024
+"""Most of one packet, which is a row or less: the longest row that is asked for is SHOW ENGINE INNODB STATUS,
+whose text mysqld cuts at 1 MiB."""
+
+ANSWER_BYTES = 4 * 1024 * 1024
+"""Most of one statement's answer: that row, or some hundreds of short ones."""
+
+PACKETS = 10_000
+"""Most packets of one statement's answer, columns and rows: the longest one that is asked for, all of
+InnoDB's counters, has some 350 rows."""
+
+VALUES = 50_000
+"""Most values of one statement's answer, each of which costs some 60 bytes however short it is: MariaDB's
+SHOW ALL SLAVES STATUS, the widest one that is asked for, has some 70 columns."""
+
+SLACK = 0.02
+"""The system's own limit on a wait is set anew where it is more than this beyond the deadline, seconds."""
+
 
 class UnresolvedError(TimeoutError):
     """The system has not said in time where a host is."""
@@ -128,25 +146,6 @@ class Resolver:
 
 RESOLVER = Resolver()
 """The one of this process."""
-
-
-PACKET_BYTES = 2 * 1024 * 1024
-"""Most of one packet, which is a row or less: the longest row that is asked for is SHOW ENGINE INNODB STATUS,
-whose text mysqld cuts at 1 MiB."""
-
-ANSWER_BYTES = 4 * 1024 * 1024
-"""Most of one statement's answer: that row, or some hundreds of short ones."""
-
-PACKETS = 10_000
-"""Most packets of one statement's answer, columns and rows: the longest one that is asked for, all of
-InnoDB's counters, has some 350 rows."""
-
-VALUES = 50_000
-"""Most values of one statement's answer, each of which costs some 60 bytes however short it is: MariaDB's
-SHOW ALL SLAVES STATUS, the widest one that is asked for, has some 70 columns."""
-
-SLACK = 0.02
-"""The system's own limit on a wait is set anew where it is more than this beyond the deadline, seconds."""
 
 
 if TYPE_CHECKING:

@@ -22,6 +22,18 @@ WITHOUT_CERTIFICATE = ":!aNULL:!eNULL"
 FEW = 4
 """Authorities that one server can have: the present one and the next, each with one between."""
 
+SOCKETS = (
+    "/run/mysqld/mysqld.sock",
+    "/var/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/run/mysql/mysql.sock",
+)
+"""Where servers have it as they are built: Debian's, Red Hat's, SUSE's.
+
+MySQL's own builds have it in /tmp: there any account can make one while the server is down, and would get
+what is only for the server. Such a socket has to be named.
+"""
+
 
 class TlsDetails(Struct, frozen=True):
     """What an option file may say of TLS beside the authority.
@@ -115,19 +127,6 @@ def _made(authority: str | None, details: TlsDetails, host_name: bool, _versions
 def _nobody_is_asked() -> str:
     """Return no passphrase: OpenSSL would ask for one on the terminal."""
     return ""
-
-
-SOCKETS = (
-    "/run/mysqld/mysqld.sock",
-    "/var/run/mysqld/mysqld.sock",
-    "/var/lib/mysql/mysql.sock",
-    "/run/mysql/mysql.sock",
-)
-"""Where servers have it as they are built: Debian's, Red Hat's, SUSE's.
-
-MySQL's own builds have it in /tmp: there any account can make one while the server is down, and would get
-what is only for the server. Such a socket has to be named.
-"""
 
 
 def guessed() -> str | None:

@@ -32,9 +32,17 @@ BEHIND = ("BUFFER POOL AND MEMORY", "ROW OPERATIONS")
 """Sections that follow the LOG section and hold the server's own words alone."""
 
 END = "END OF INNODB MONITOR OUTPUT"
-
 _RULE = re.compile(r"-{3,}")
 _TRANSACTION = re.compile(r"---TRANSACTION |\*\*\* |(MySQL|MariaDB) thread id ")
+
+SECONDS = 5.0
+"""Between two times that it is asked."""
+
+_LINES = {
+    "engine_lsn": "Log sequence number",
+    "engine_oldest": "Pages flushed up to",
+    "engine_checkpoint": "Last checkpoint at",
+}
 
 
 def log_section(status: str) -> Sequence[str]:
@@ -99,16 +107,6 @@ def _undisputed(rest: Sequence[str]) -> bool:
     if any(map(_written, rest)) or rest.count(END) > 1:
         return False
     return all(_headings(rest, title) for title in BEHIND)
-
-
-SECONDS = 5.0
-"""Between two times that it is asked."""
-
-_LINES = {
-    "engine_lsn": "Log sequence number",
-    "engine_oldest": "Pages flushed up to",
-    "engine_checkpoint": "Last checkpoint at",
-}
 
 
 class EngineStatus:

@@ -38,6 +38,16 @@ TABLES = ("variables", "status", "metrics")
 Metric = tuple[str, str]
 """What a counter's column says of whether it is on, and its count."""
 
+STATUS = ("Innodb\\_%", "Handler\\_%", "Com\\_%", "Uptime", "Slave%")
+
+LOCK = "innobrim.fixture"
+"""A named lock that nobody else uses; it is given back at once."""
+
+STATE_COLUMNS = ("status", "enabled")
+"""What families call the column of INNODB_METRICS that says whether a counter is on."""
+
+STARTED = "started"
+
 
 class Answer(Struct, frozen=True, omit_defaults=True):
     """What one statement came to.
@@ -154,17 +164,6 @@ def _whole(changes: Sequence[Reading]) -> tuple[Reading, ...]:
     for change in changes[1:]:
         found.append(change.after(found[-1]))
     return tuple(found)
-
-
-STATUS = ("Innodb\\_%", "Handler\\_%", "Com\\_%", "Uptime", "Slave%")
-
-LOCK = "innobrim.fixture"
-"""A named lock that nobody else uses; it is given back at once."""
-
-STATE_COLUMNS = ("status", "enabled")
-"""What families call the column of INNODB_METRICS that says whether a counter is on."""
-
-STARTED = "started"
 
 
 def variables() -> tuple[str, ...]:

@@ -59,7 +59,7 @@ class MySQLServer:
     Attributes:
         enables_counters: turn counters on that are found off; only where the operator allowed it.
         watches_latency: ask how long writing statements take at every reading, not only now and then.
-        writes_low_water: the low-water mark may be written, with the operator's consent or to put it back.
+        writes_low_water: the low-water mark may be written, with loop.low_water_mark or to put it back.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class MySQLServer:
                 self._log_in_again()
             for name, value in steps:
                 self._identity.see(self._session, self._adapter)
-                writing.must_be_writable(name, consented=self.writes_low_water)
+                writing.must_be_writable(name, optional=self.writes_low_water)
                 called = self._procedure is not None
                 self._session.query(writing.setting(name, int(value), called=called))
                 done += 1

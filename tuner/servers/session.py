@@ -32,8 +32,8 @@ EXECUTION_TIME = (5, 7, 8)
 _WHOLE = re.compile(r"([0-9]{1,20})(\.[0-9]{1,30})?")
 """A number as servers write sums and counts; what has an exponent can be longer than any memory."""
 
-
 SHORTEST = 1.0
+
 LONGEST = 16.0
 """Bounds of the wait between two attempts, seconds.
 

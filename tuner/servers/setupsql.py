@@ -32,7 +32,7 @@ from tuner.servers.families import recognise
 from tuner.servers.families.mariadb import OLDEST
 from tuner.servers.port import Unsupported
 from tuner.servers.release import release_of, version_of
-from tuner.servers.surroundings import QUERY as ERROR_LOG
+from tuner.servers.surroundings import ERROR_LOG
 from tuner.servers.writing import DEFINER, ENABLES, SCHEMA
 
 NO_PASSWORD = "*" + 40 * "0"
@@ -407,7 +407,7 @@ CREATE DEFINER = {login(DEFINER_ACCOUNT)} PROCEDURE {SET_LOW_WATER}(
   IN above_zero TINYINT UNSIGNED
 )
   SQL SECURITY DEFINER
-  COMMENT 'InnoBrim tries the other low-water mark through this: 0, or with 1 {percent(LOWEST_ABOVE_ZERO)}'
+  COMMENT 'InnoBrim sets the low-water mark through this: 0, or with 1 {percent(LOWEST_ABOVE_ZERO)}'
 BEGIN
   IF above_zero = 1 THEN
     SET GLOBAL {LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)};

@@ -36,6 +36,41 @@ A prepared statement is counted as its execution, whatever it does: the server d
 """
 
 Row = tuple[Any, Any]
+_EVENTS = ", ".join(repr(name) for name in WRITES)
+
+ROLE = frozenset({"replica", "group"})
+"""The parts that tell the server's role: asked for until they answer."""
+
+SURROUNDINGS_SECONDS = 10.0
+"""Between two looks at the surroundings; the last answer stands in between."""
+
+MISSING_SECONDS = 60.0
+"""Between two looks for a table that was not there, such as that of a plugin not installed yet.
+
+As often a part is asked for again that tells the server's role and gave no answer in time.
+"""
+
+UNDO_SECONDS = 600.0
+"""An undo tablespace that is inactive for longer than this was set aside, and is not being truncated."""
+
+STARTED = "MY-013576"
+"""InnoDB initialization has started."""
+
+ENDED = "MY-013577"
+"""InnoDB initialization has ended."""
+
+CRASHED = ("MY-012551", "MY-012552")
+"""Not shut down normally; starting crash recovery. A clean start applies a batch of redo records, too."""
+
+CRASHED_LATER = "MY-010229"
+"""Starting XA crash recovery: comes after InnoDB's own."""
+
+_CODES = (STARTED, ENDED, *CRASHED, CRASHED_LATER)
+
+ERROR_LOG = (
+    "SELECT ERROR_CODE, UNIX_TIMESTAMP(LOGGED) FROM performance_schema.error_log WHERE ERROR_CODE IN "
+    f"({', '.join(repr(code) for code in _CODES)}) ORDER BY LOGGED DESC LIMIT 64"
+)
 
 
 class Around(Struct, frozen=True):
@@ -109,8 +144,6 @@ def _lag(name: str, doing: str) -> str:
     )
 
 
-_EVENTS = ", ".join(repr(name) for name in WRITES)
-
 PARTS: Mapping[str, Part] = {
     "replica": Part(
         "SELECT 'replica', SUM(CHANNEL_NAME NOT LIKE 'group_replication%'), COUNT(*)"
@@ -173,10 +206,6 @@ def _applying(rows: Mapping[str, Row]) -> dict[str, Any]:
     return {"replica": counted(rows["replica"][0]) > 0, "replica_lag": None}
 
 
-ROLE = frozenset({"replica", "group"})
-"""The parts that tell the server's role: asked for until they answer."""
-
-
 def ask(session: Session, parts: Mapping[str, Part], names: Sequence[str]) -> dict[str, Any]:
     """Return fields of ``Around``.
 
@@ -202,19 +231,6 @@ def _number(value: object) -> float:
 def counted(value: object) -> int:
     """Return a sum or a count; of no rows it is 0."""
     return 0 if value is None else whole(value)
-
-
-SURROUNDINGS_SECONDS = 10.0
-"""Between two looks at the surroundings; the last answer stands in between."""
-
-MISSING_SECONDS = 60.0
-"""Between two looks for a table that was not there, such as that of a plugin not installed yet.
-
-As often a part is asked for again that tells the server's role and gave no answer in time.
-"""
-
-UNDO_SECONDS = 600.0
-"""An undo tablespace that is inactive for longer than this was set aside, and is not being truncated."""
 
 
 class Surroundings:
@@ -358,29 +374,10 @@ class UndoWatch:
         return inactive > self._aside
 
 
-STARTED = "MY-013576"
-"""InnoDB initialization has started."""
-
-ENDED = "MY-013577"
-"""InnoDB initialization has ended."""
-
-CRASHED = ("MY-012551", "MY-012552")
-"""Not shut down normally; starting crash recovery. A clean start applies a batch of redo records, too."""
-
-CRASHED_LATER = "MY-010229"
-"""Starting XA crash recovery: comes after InnoDB's own."""
-
-_CODES = (STARTED, ENDED, *CRASHED, CRASHED_LATER)
-QUERY = (
-    "SELECT ERROR_CODE, UNIX_TIMESTAMP(LOGGED) FROM performance_schema.error_log WHERE ERROR_CODE IN "
-    f"({', '.join(repr(code) for code in _CODES)}) ORDER BY LOGGED DESC LIMIT 64"
-)
-
-
 def recovery_seconds(session: Session) -> float | None:
     """Return the time of InnoDB's last start where that was a recovery; None where clean or not visible."""
     with contextlib.suppress(Unreachable, pymysql.MySQLError, ValueError, TypeError, ArithmeticError):
-        rows = session.query(QUERY)
+        rows = session.query(ERROR_LOG)
         return last_recovery([(text(code), float(text(logged))) for code, logged in reversed(rows)])
     return None
 

@@ -37,7 +37,7 @@ THERE = (
 """Whether there is one that this account may call: the server shows an account no other."""
 
 LOW_WATER_THERE = THERE.replace(f"'{SETS}'", f"'{SET_LOW_WATER.split('.')[1]}'")
-"""The same of the one for the low-water mark; asked only with the operator's consent to try another."""
+"""The same of the one for the low-water mark; asked only with ``loop.low_water_mark``."""
 
 ASK = f"CALL {SET_GLOBAL}(NULL, NULL)"
 """Has the procedure say what it lets through: one row."""
@@ -93,21 +93,21 @@ WRITABLE = ("innodb_io_capacity", "innodb_io_capacity_max")
 """The variables that the loop may write, itself or by the procedure; with ``enable_counters`` also
 innodb_monitor_enable."""
 
-WITH_CONSENT = (LOW_WATER_MARK,)
-"""What it may write besides with the policy ``bayes-low-water``, and to put the operator's value back."""
+WITH_OPTION = (LOW_WATER_MARK,)
+"""What it may write besides with ``loop.low_water_mark``, and to put the operator's value back."""
 
 
-def must_be_writable(name: str, *, consented: bool) -> None:
+def must_be_writable(name: str, *, optional: bool) -> None:
     """Refuse any variable that is not on the list.
 
     Args:
         name: of the variable.
-        consented: the operator lets those be written that need his consent, or they are to be put back.
+        optional: those that need an option may be written, or are to be put back.
 
     Raises:
         ServerError: it is not; the message says what is.
     """
-    allowed = (*WRITABLE, *WITH_CONSENT) if consented else WRITABLE
+    allowed = (*WRITABLE, *WITH_OPTION) if optional else WRITABLE
     if name not in allowed:
         raise ServerError(f"{name} may not be written; what may: {', '.join(allowed)}")
 

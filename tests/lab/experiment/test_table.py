@@ -136,11 +136,10 @@ def test_a_rate_of_changes_is_not_taken_for_a_broken_budget(changed: dict[str, A
     ("names", "seconds", "said"),
     [
         (("cascade", "bayes"), 7200, "bayes: a trial takes hours, so that none or hardly one has ended"),
-        (("bayes", "bayes-low-water"), 2400, "bayes and bayes-low-water: a trial takes hours"),
         (("cascade", "bayes"), 86_400, ""),
         (("cascade", "pid"), 2400, ""),
     ],
-    ids=["two hours", "both", "a day", "no trials"],
+    ids=["two hours", "a day", "no trials"],
 )
 def test_a_policy_with_trials_is_not_judged_by_runs_without_one(
     names: tuple[str, ...], seconds: int, said: str
@@ -163,11 +162,11 @@ def on(flavour: FlavourName) -> Scenario:
     [
         (
             on("mariadb-11.8"),
-            "pace decides in place of cascade, pid and probe, with the same rows: no M moves the age below",
+            "pace decides in place of cascade and pid, with the same rows: no M moves the age below",
         ),
         (
             on("mariadb-10.5"),
-            "cascade decides in place of pid and probe, with the same rows: the page cleaner falls asleep",
+            "cascade decides in place of pid, with the same rows: the page cleaner falls asleep",
         ),
         (STEADY, ""),
     ],
@@ -175,7 +174,7 @@ def on(flavour: FlavourName) -> Scenario:
 )
 def test_policies_that_do_not_decide_are_named(scenario: Scenario, said: str) -> None:
     """Where one law decides for several policies, so that their rows are the same, that is said with why."""
-    names = ("cascade", "pid", "probe", "fixed", "bayes-low-water")
+    names = ("cascade", "pid", "fixed")
     found = notes(scenario, {name: [row(name, 1, 1e3)] for name in names})
     there = [note for note in found if "decides in place of" in note]
 

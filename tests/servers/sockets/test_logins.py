@@ -24,6 +24,10 @@ from tuner.servers.endpoint import Endpoint, TlsDetails, required
 from tuner.servers.port import Unreachable
 from tuner.servers.session import Session
 
+ATTEMPTS = 3
+CA = str(CERTIFICATES / "ca.crt")
+ANOTHER = str(CERTIFICATES / "other.crt")
+
 
 def test_a_login_that_needs_cryptography_names_the_ways_out(mysqld: Mysqld, session: Session) -> None:
     """Where a password would have to be encrypted without TLS, socket, TLS and the extra are named."""
@@ -93,9 +97,6 @@ def test_an_unreadable_certificate_authority_is_named(tmp_path: Path) -> None:
             Session(Endpoint(user="innobrim", tls="required", tls_ca=str(path))).query("SELECT 1")
 
 
-ATTEMPTS = 3
-
-
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[ssl.SSLContext]:
     """Return the TLS contexts made with certificate authorities in them, the driver's own included."""
@@ -156,10 +157,6 @@ def test_an_unchecked_context_still_encrypts() -> None:
     assert context.verify_mode is ssl.CERT_NONE
     assert not context.check_hostname
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
-
-
-CA = str(CERTIFICATES / "ca.crt")
-ANOTHER = str(CERTIFICATES / "other.crt")
 
 
 def session(listener: socket.socket, **values: Any) -> Session:  # noqa: ANN401 - the endpoint's fields

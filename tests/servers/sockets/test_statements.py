@@ -19,6 +19,9 @@ LOGIN_WAITS = 4
 BY_DRIVER = "SET NAMES utf8mb4"
 """The driver's own statement at each login, whose wait it announces when the server may have heard it."""
 
+MAX_CONNECT_ERRORS = 100
+"""mysqld's default: so many interrupted connections in a row shut a whole host out."""
+
 
 def hanging(*, uptime: int) -> Callable[[str], Answer]:
     """Return what a server answers that has been up so long, seconds, and hangs when asked something slow."""
@@ -153,10 +156,6 @@ def test_a_refused_statement_keeps_the_connection(mysqld: Mysqld, session: Sessi
     assert session.current is before
     session.query("SELECT 1")
     assert len(mysqld.logins) == 1
-
-
-MAX_CONNECT_ERRORS = 100
-"""mysqld's default: so many interrupted connections in a row shut a whole host out."""
 
 
 def test_a_hanging_server_is_not_asked_into_shutting_the_host_out() -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import guards, leaving
-from tuner.core.circumstances import UNRELIEVED, emergency_from, policy_of, relieved
+from tuner.core import guards, leaving, lowwater
+from tuner.core.circumstances import emergency_from, policy_of, relieved
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.floor import floor
 from tuner.core.holds import barred_by_stranger, given_back
@@ -47,6 +47,9 @@ def decide(
     if state.park_owed is not None:
         return leaving.park(state, state.park_owed, sample, holds, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
+    mark = lowwater.due(state, sample, holds, now=now)
+    if mark is not None and wanted.kind is not DecisionKind.EMERGENCY:
+        return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
         return leaving.restore(state, sample, now=now)
     return _carry_out(state, wanted, current, found, holds, now=now)
@@ -122,7 +125,7 @@ def _after_emergency(
 
 def _too_low(state: State, *, now: float) -> int:
     writes = state.writes
-    if state.settings.policy in UNRELIEVED or now >= writes.too_low_until:
+    if state.settings.policy == "fixed" or now >= writes.too_low_until:
         return 0
     return round(guards.AGAIN * writes.too_low)
 
@@ -155,7 +158,7 @@ def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *
 
 def _named(state: State, wanted: Wanted) -> bool:
     """Tell whether a person has named this M in the configuration: then the device does not bound it."""
-    return wanted.kind is DecisionKind.SET and state.settings.policy in UNRELIEVED
+    return wanted.kind is DecisionKind.SET and state.settings.policy == "fixed"
 
 
 def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:

@@ -57,9 +57,21 @@ EXTRA_THREADS = 10
 SAFETY_PAGES = 256 * PAGES_PER_THREAD
 """Pages' worth of log that 8.0 never uses, or a tenth of the log where that is less."""
 
-
 SMALLEST_FILE = 4 * 1024 * 1024
 """What 8.0 takes at least as ``innodb_log_file_size``, bytes."""
+
+THREADS = "innodb_thread_concurrency"
+
+MOST_THREADS = 1000
+"""The most that it can be set to."""
+
+LSN, CHECKPOINT = "Innodb_lsn_current", "Innodb_lsn_last_checkpoint"
+"""Percona Server 5.7 has them, and 8.0 from 8.0.21 on (PS-7275)."""
+
+COUNTED = ("log_lsn_current", "log_lsn_last_checkpoint")
+
+ENGINE = ("engine_lsn", "engine_checkpoint")
+"""The same in InnoDB's counters, and of what SHOW ENGINE INNODB STATUS said last."""
 
 
 def kept_for(threads: int, *, page_size: int) -> int:
@@ -143,18 +155,6 @@ def log_group_limits(
 def _aligned_up(value: int) -> int:
     """Return the value rounded up to whole log blocks."""
     return -(-value // BLOCK) * BLOCK
-
-
-THREADS = "innodb_thread_concurrency"
-MOST_THREADS = 1000
-"""The most that it can be set to."""
-
-LSN, CHECKPOINT = "Innodb_lsn_current", "Innodb_lsn_last_checkpoint"
-"""Percona Server 5.7 has them, and 8.0 from 8.0.21 on (PS-7275)."""
-
-COUNTED = ("log_lsn_current", "log_lsn_last_checkpoint")
-ENGINE = ("engine_lsn", "engine_checkpoint")
-"""The same in InnoDB's counters, and of what SHOW ENGINE INNODB STATUS said last."""
 
 
 class LogFilesAdapter(Adapter):

@@ -31,6 +31,7 @@ from tuner.servers.release import named
 from tuner.servers.surroundings import older_parts, slaves
 
 MAX_AGE = "Innodb_checkpoint_max_age"
+
 RESIZED = (10, 9)
 """The release from which on innodb_log_file_size is dynamic (MDEV-27812)."""
 
@@ -40,8 +41,8 @@ TELLING = ("server_id", "wsrep_on")
 SAWTOOTH_SECONDS = 2.0
 """The page cleaner writes a checkpoint in each of its loops of a second (buf/buf0flu.cc)."""
 
-
 OLDEST = (10, 5, 7)
+
 NARROWER = {(10, 11): 12, (11, 4): 6, (11, 8): 2}
 """The patch releases from which on C and M are at most 32 bits (MDEV-36149); later series always had it.
 
@@ -96,6 +97,14 @@ mended between 10.5.9 and 10.5.10)."""
 BY_AGE = frozenset({"mariadb", "mariadb-wakes"})
 """The laws by which the age decides."""
 
+ONE_FILE = (10, 8)
+"""The release from which on the log has one header of its own size."""
+
+HEADER_BEFORE = 2048
+
+HEADER = 12_288
+"""``LOG_FILE_HDR_SIZE`` before, ``log_t::START_OFFSET`` since, bytes."""
+
 
 def law_of(release: tuple[int, ...], lwm: float) -> str:
     """Return the name of the flush law in force.
@@ -118,14 +127,6 @@ def heeds_from(release: tuple[int, ...]) -> tuple[int, ...]:
 
 def _among(release: tuple[int, ...], pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> bool:
     return any(first <= release < last for first, last in pairs)
-
-
-ONE_FILE = (10, 8)
-"""The release from which on the log has one header of its own size."""
-
-HEADER_BEFORE = 2048
-HEADER = 12_288
-"""``LOG_FILE_HDR_SIZE`` before, ``log_t::START_OFFSET`` since, bytes."""
 
 
 def ages(capacity: int, max_age: int) -> Points:
