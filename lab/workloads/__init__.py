@@ -1,1 +1,1 @@
-"""Load drivers."""
+"""Loads for a real server: ``load`` says which, ``sysbench`` runs it, ``reports`` is what it says."""
