@@ -10,7 +10,7 @@ import httpx
 from api.views import status_of
 from tests.api.factory import FACTS, START, application, browser, record
 from tuner.board import Board
-from tuner.cli.status_table import table
+from tuner.cli.status import table
 from tuner.settings import Settings
 
 FULL = "database or disk is full"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from api.models import Status
 from api.views import status_of
 from tests import factory
-from tuner.cli.status_table import table
+from tuner.cli.status import table
 from tuner.records import Capacity, Decision, DecisionKind, Facts, Lifecycle, TickRecord
 from tuner.settings import Mode, Settings
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from api.views import status_of
 from tests.api.factory import FACTS, START, record
-from tuner.cli.status_table import table
+from tuner.cli.status import table
 from tuner.records import Facts, TickRecord
 
 

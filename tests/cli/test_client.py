@@ -16,9 +16,9 @@ from api.server import ApiServer
 from api.steer import OverrideBody
 from tests.api.factory import AnsweringLoop, answering, application, estimate, record, sample
 from tuner.board import Board
-from tuner.cli import waiting
+from tuner.cli import steering
 from tuner.cli.main import cli
-from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration
+from tuner.cli.options import HIGHEST_M, LOWEST_M, Duration
 from tuner.cli.wording import duration
 from tuner.records import ENABLE_COUNTERS, LONGEST_TTL, Capacity, Decision, DecisionKind, Window
 
@@ -254,8 +254,8 @@ def test_restore_wait_gives_up_with_the_state(
     daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A restore that does not end in time exits 1 and says what is in force."""
-    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.05)
-    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(steering, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(steering, "POLL_SECONDS", 0.01)
 
     result = run("restore", "--wait")
 

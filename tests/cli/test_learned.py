@@ -17,7 +17,7 @@ from tests.api.factory import FACTS
 from tests.cli.support import write_journal
 from tests.core.learned_document import full
 from tests.life import Life
-from tuner.cli.learned_text import learned_text
+from tuner.cli.status import learned_text
 from tuner.core.known import Known, known_of
 from tuner.core.learned import Learned
 from tuner.journal.tables import journal_path

@@ -18,8 +18,8 @@ from tests.api.factory import FACTS, answering
 from tests.cli.support import FakeServer, on_tcp, write_journal
 from tuner.board import Board
 from tuner.cli import offline
-from tuner.cli.api_client import Daemon
-from tuner.cli.where import Where
+from tuner.cli.client import Daemon
+from tuner.cli.options import Where
 from tuner.config.schema import Config, DaemonSection
 from tuner.records import Capacity
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lab.plant.clock import SimClock
 from tests.cli.support import SimInbox
 from tests.servers.fixtured import Fixtured, fixture
-from tuner.cli import fixture as command
+from tuner.cli import record as command
 from tuner.cli.main import cli
 from tuner.servers.fixture import Reading, load
 from tuner.servers.port import Unreachable

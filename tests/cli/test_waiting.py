@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from tests.api.factory import MEBIBYTE, START, AnsweringLoop, record, sample
-from tuner.cli import waiting
+from tuner.cli import steering
 from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, RestoreProgress, TickRecord
 
 Run = Callable[..., Result]
@@ -21,8 +21,8 @@ TARGET = 64 * MEBIBYTE
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often, and say everything."""
-    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(waiting, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(steering, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(steering, "LINE_SECONDS", 0.0)
 
 
 def draining(number: int, age: int, **changes: object) -> TickRecord:
@@ -52,7 +52,7 @@ def play(daemon: AnsweringLoop, monkeypatch: pytest.MonkeyPatch) -> Play:
             daemon.template, daemon._drain = left.pop(0), None
             daemon.publish(events=() if left else events)
 
-        monkeypatch.setattr(waiting, "pause", following)
+        monkeypatch.setattr(steering, "sleep", following)
 
     return script
 
@@ -172,7 +172,7 @@ def test_park_says_what_it_waits_for(
     daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With --wait park says what is in force and what is to be."""
-    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(steering, "WAIT_SECONDS", 0.05)
     daemon.template = record(50, reading=sample(50, io_capacity=300, io_capacity_max=600))
 
     result = run("park", "--wait")
@@ -216,7 +216,7 @@ def test_park_says_whether_it_was_written(
     daemon: AnsweringLoop, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without --wait a park in force is told from one that is still to come."""
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.0)
+    monkeypatch.setattr(steering, "RECEIPT_SECONDS", 0.0)
     parked = run("park")
     daemon.template = record(50, reading=sample(50, io_capacity=300, io_capacity_max=600))
     under_way = run("park")

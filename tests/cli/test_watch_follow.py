@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from api.models import Events, Status
 from tests import factory
 from tests.cli.watching import PROCESS, SECONDS, event, history, record, status
-from tuner.cli.errors import Unreachable
+from tuner.cli.answer import Unreachable
 from tuner.cli.watch.follow import COLUMNS, LONGEST_WAIT, Follower
 
 AnswerT = TypeVar("AnswerT")

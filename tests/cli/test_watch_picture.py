@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests import factory
 from tests.cli import watching
 from tests.cli.watching import NOW, drawn, history, record, segments, status, view
-from tuner.cli.status_table import rows
+from tuner.cli.status import rows
 from tuner.cli.watch.picture import SHOWN, is_ascii
 from tuner.cli.watch.view import Gone, View, line_of
 from tuner.records import Decision, DecisionKind, Hold, HoldCode, Overlay

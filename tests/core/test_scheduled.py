@@ -12,7 +12,7 @@ from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
 from tests.core.windows import LATER, active, window
 from tests.factory import ACTIVE, EPOCH, FACTS, codes, command
-from tuner.cli.status_table import table
+from tuner.cli.status import table
 from tuner.core.scheduled import settings_of
 from tuner.records import Capacity, TickRecord, Window, effects, winners
 from tuner.settings import Mode, Settings

@@ -9,7 +9,7 @@ from tests.bench import Bench
 from tests.core.draining import HIGH, age_of, drain
 from tests.core.windows import active, window
 from tests.factory import EPOCH, FACTS, codes, command
-from tuner.cli.status_table import table
+from tuner.cli.status import table
 from tuner.core.drain import refusal
 from tuner.core.drainreach import lowest_target
 from tuner.records import DecisionKind, Sample, TickRecord

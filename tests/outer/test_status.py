@@ -9,7 +9,7 @@ from api.models import OptimiserUnderWay
 from api.views import status_of
 from policies.types import Suggestion
 from tests.api.factory import FACTS, START, record
-from tuner.cli.status_table import table
+from tuner.cli.status import table
 from tuner.records import InUse, OptimiserHealth, OptimiserPhase, OptimiserProgress, TickRecord
 
 TRYING = Suggestion(-0.02, 0.8, 1.2)

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from tools.manual import commands, page
-from tuner.cli import exits
+from tuner.cli import answer
 from tuner.cli.main import COMMANDS, cli
 
 
@@ -33,7 +33,7 @@ def test_the_exit_codes_are_the_commands_own() -> None:
     said = re.findall(r"^\.B (\d+)$", page(), re.MULTILINE)
 
     assert {int(code) for code in said} == {
-        value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)
+        value for name, value in vars(answer).items() if name[:1].isupper() and type(value) is int
     }
 
 

@@ -13,10 +13,8 @@ from policies.flushlaw import SOFT_LIMIT
 from policies.setpoint import LOWEST
 from tuner.advice import advise as advise_on
 from tuner.advice import broken_budgets, durations, expected_effect, statements
-from tuner.cli.errors import answering
-from tuner.cli.exits import FINE, NO, UNREACHABLE
+from tuner.cli.answer import FINE, NO, UNREACHABLE, answering, say, say_json
 from tuner.cli.options import WholeNumber, configuration, fail, real_server, server_options
-from tuner.cli.saying import say, say_json
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import Config
 from tuner.core.laws import law_of

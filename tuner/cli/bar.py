@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from typing import TYPE_CHECKING
+from typing import Self
 
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
+from rich.progress import Progress as RichProgress
+
+from lab.scenarios.progress import Progress
 from tuner.cli.wording import duration
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from lab.scenarios.progress import Progress
 
 QUIET_SECONDS = 2.0
 """How long nothing is shown."""
@@ -23,22 +21,27 @@ REDRAW_SECONDS = 0.1
 KNOWN_FROM = 0.005
 """Share from which on the time left can be told."""
 
-CLEAR = "\r\033[K"
-CELLS = 24
-COLUMNS = 80
-
 
 class Bar:
-    """Stage, bar, percent and time left, in one line of stderr that is gone at the end."""
+    """Bar, percent, stage and time left, in one line of stderr that is gone at the end."""
 
     def __init__(self) -> None:
         """Start the clock."""
-        self._began = self._since = time.monotonic()
-        self._terminal = sys.stderr.isatty()
-        self._due = self._began + QUIET_SECONDS
-        self._stage = ""
-        self._share = 0.0
-        self._shown = False
+        self._since = time.monotonic()
+        self._due = self._since + QUIET_SECONDS
+        self._task = TaskID(0)
+        self._stage, self._share = "", 0.0
+        console = Console(stderr=True)
+        columns = (BarColumn(24), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
+        self._shown = RichProgress(
+            *columns,
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            disable=not console.is_terminal,
+        )
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -46,49 +49,24 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         """Take the line away."""
-        if self._shown:
-            sys.stderr.write(CLEAR)
-            sys.stderr.flush()
-            self._shown = False
+        if self._shown.live.is_started:
+            self._shown.stop()
 
     def show(self, progress: Progress) -> None:
-        """Draw how far it is, in place of what was there; the bar of one stage never goes back."""
+        """Draw how far it is; the bar of one stage never goes back."""
         now = time.monotonic()
         if progress.stage != self._stage:
             self._stage, self._since, self._share = progress.stage, now, 0.0
         self._share = max(self._share, min(progress.share, 1.0))
-        if not self._terminal or now < self._due:
+        if now < self._due:
             return
         self._due = now + REDRAW_SECONDS
-        self._shown = True  # before it is: Ctrl-C may come while it is drawn
-        sys.stderr.write(CLEAR + drawn(progress, self._share, now - self._since, _columns() - 1))
-        sys.stderr.flush()
-
-
-def drawn(progress: Progress, share: float, seconds: float, columns: int) -> str:
-    """Return one line, no longer than so many columns; the bar goes first where there is no room.
-
-    Args:
-        progress: what goes on.
-        share: how far it is, 0 to 1.
-        seconds: since the stage began.
-        columns: of the terminal.
-    """
-    full = round(CELLS * share)
-    percent = f"{int(100.0 * share):3d} %"
-    words = [progress.stage + (f", {progress.detail}" if progress.detail else "")]
-    if share >= KNOWN_FROM:
-        most = "at most about " if progress.at_least else ""
-        words.append(f"{most}{duration(max(1.0, seconds * (1.0 - share) / share))} left")
-    line = f"[{'#' * full}{'-' * (CELLS - full)}] {percent}  {'  '.join(words)}"
-    if len(line) > columns:
-        line = f"{percent}  {'  '.join(words)}"
-    return line[:columns]
-
-
-def _columns() -> int:
-    """Return the width of the terminal."""
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or COLUMNS
-    except (OSError, ValueError):
-        return COLUMNS
+        if not self._shown.live.is_started:
+            self._task = self._shown.add_task("", total=1.0)
+            self._shown.start()
+        words = progress.stage + (f", {progress.detail}" if progress.detail else "")
+        if self._share >= KNOWN_FROM:
+            most = "at most about " if progress.at_least else ""
+            left = max(1.0, (now - self._since) * (1.0 - self._share) / self._share)
+            words += f"  {most}{duration(left)} left"
+        self._shown.update(self._task, completed=self._share, description=words, refresh=True)

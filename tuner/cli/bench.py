@@ -27,6 +27,8 @@ from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import remove_leftovers, server_named
 from lab.servers.existing import SCHEME, DsnError, DsnServer, NotConfirmedError
 from lab.workloads.sysbench import sysbench
+from tuner.cli.answer import NO, UNFINISHED, UNREACHABLE, exit_code, like_ctrl_c, say_json
+from tuner.cli.answer import say as print_lines
 from tuner.cli.bench_plan import (
     best_here,
     changed,
@@ -36,13 +38,8 @@ from tuner.cli.bench_plan import (
     refuse_beside_own,
     specification,
 )
-from tuner.cli.ended import exit_code, like_ctrl_c
-from tuner.cli.exits import NO, UNFINISHED, UNREACHABLE
-from tuner.cli.options import WholeNumber, fail, usage
+from tuner.cli.options import Duration, WholeNumber, fail, usage
 from tuner.cli.parts import enough_minutes, kept_text, refuse_given
-from tuner.cli.quantities import Duration
-from tuner.cli.saying import say as print_lines
-from tuner.cli.saying import say_json
 
 WEEK = 7 * 86_400
 OF_A_PART = frozenset({"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"})

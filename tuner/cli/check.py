@@ -9,10 +9,8 @@ import msgspec
 
 from tuner.check import Report
 from tuner.check import check as look
-from tuner.cli.errors import answering
-from tuner.cli.exits import FINE, NO, UNREACHABLE
+from tuner.cli.answer import FINE, NO, UNREACHABLE, answering, say, say_json
 from tuner.cli.options import configuration, endpoint, real_server, server_options, usage
-from tuner.cli.saying import say, say_json
 from tuner.clock import SystemClock
 from tuner.config.checks import unusable_extra
 from tuner.preconditions import connection_line

@@ -1,210 +1,378 @@
-"""Commands that speak to a running daemon: status, pause, resume, override, park, restore."""
+"""The command line's way to a running daemon: its unix socket first, then TCP.
+
+Anybody may listen on a port. So without ``--url`` only the daemon of the state directory counts there, and a
+change, which carries the token over TCP, goes there only where the configuration wants no socket.
+"""
 
 from __future__ import annotations
 
-import click
-from msgspec.structs import replace
+import os
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
-from api.models import Change, Status
-from tuner.cli.api_client import Daemon, NoDaemon
-from tuner.cli.errors import answering
-from tuner.cli.offline import (
-    park_if_crashed,
-    park_without_daemon,
-    restore_without_daemon,
-    status_from_journal,
-)
-from tuner.cli.options import stand_in_options
-from tuner.cli.quantities import HIGHEST_M, LOWEST_M, Duration, PagesPerSecond
-from tuner.cli.saying import say, say_json
-from tuner.cli.status_table import table
-from tuner.cli.steer import reason_option, require_meant, require_unnamed, send, show, wait_option
-from tuner.cli.waiting import last_event, until_parked, until_restored
-from tuner.cli.where import Where, configuration, options
-from tuner.records import LONGEST_TTL
-from tuner.settings import Mode
+import msgspec
+
+from tuner.board import PortTaken
+from tuner.cli.answer import CommandError, Refused, Unreachable, Unusable
+from tuner.cli.options import Where
+from tuner.cli.serve import socket_path
+from tuner.config.schema import Config, is_loopback
+from tuner.imports import hidden
+from tuner.statedir import read_text
+
+with hidden("pygments"):  # httpx has a command line of its own, which takes rich along
+    import httpx
+
+CONNECT_SECONDS = 2.0
+ANSWER_SECONDS = 10.0
+
+TOKEN_NAME = "token"  # noqa: S105 - a file's name
+
+_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a daemon that listens everywhere is reached
+
+UNAUTHORISED = 401
+_CONFLICT = 409
+_FIRST_SERVER_ERROR = 500
+
+AnswerT = TypeVar("AnswerT")
 
 
-@click.command()
-@options
-def status(where: Where, *, as_json: bool) -> None:
-    """Show what the loop does and why; without a daemon, its last tick from the journal.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a daemon.
 
-    Example: innobrim status --json
+    Attributes:
+        method: of HTTP.
+        path: of the route.
+        body: makes it a change; None to read.
     """
-    with answering(as_json=as_json):
-        config = configuration(where)
+
+    method: str
+    path: str
+    body: dict[str, Any] | None = None
+
+
+def send(
+    request: Request,
+    *,
+    url: str,
+    name: str,
+    tried: list[str],
+    uds: str | None = None,
+    token: str | None = None,
+    verify: ssl.SSLContext | None = None,
+) -> httpx.Response | None:
+    """Return the answer; None, with a line in ``tried``, where nobody listens.
+
+    Args:
+        request: what is asked.
+        url: of the API.
+        name: of the place, for people.
+        tried: gets a line where nobody listens.
+        uds: the unix socket that it goes over in place of TCP.
+        token: proves that a change is allowed.
+        verify: whom to trust for https.
+
+    Raises:
+        Unreachable: somebody listens, and does not answer.
+        Unusable: the URL is none.
+    """
+    timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    transport = httpx.HTTPTransport(uds=uds, verify=verify or False)
+    try:
+        with httpx.Client(transport=transport, base_url=url, timeout=timeout, trust_env=False) as client:
+            return client.request(request.method, request.path, json=request.body, headers=headers)
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        tried.append(f"{name}: {_plain(error)}")
+        return None
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        raise Unusable(f"{url!r} is no URL of an API: {error}") from error
+    except httpx.RequestError as error:
+        raise Unreachable(f"the daemon at {name} was reached and did not answer: {_plain(error)}") from error
+
+
+def decoded(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
+    """Return what an answer says.
+
+    Raises:
+        CommandError: it is a problem, or not from this version.
+    """
+    if response.is_success:
         try:
-            found = Daemon(where, config).get("/v1/status", Status)
-        except NoDaemon as nobody:
-            require_unnamed(where, nobody)
-            found = status_from_journal(config, nobody)
-            say(f"warning: {nobody.message}", err=True)
-        if as_json:
-            say_json(found)
-        else:
-            print(table(found))
+            return msgspec.json.decode(response.content, type=answer)
+        except msgspec.DecodeError as error:
+            raise Unusable(f"the daemon's answer is not this version's: {error}") from None
+    try:
+        problem = msgspec.json.decode(response.content, type=dict[str, Any])
+    except msgspec.DecodeError:
+        problem = {"status": response.status_code, "title": response.reason_phrase}
+    said = str(problem.get("detail") or problem.get("title"))
+    raise _failure(response.status_code)(said, problem)
 
 
-@click.command()
-@click.argument("wanted", metavar="MODE", type=click.Choice([mode.value for mode in Mode]))
-@reason_option
-@options
-def mode(where: Where, *, wanted: str, reason: str, as_json: bool) -> None:
-    """Let the daemon write (active), or only watch (advisory).
-
-    Leaving active mode parks. Advisory said here outlives the daemon, active does not; after a restore,
-    mode active is the way back.
-
-    Example: innobrim mode active
-    """
-    with answering(as_json=as_json):
-        show(send(where, "PUT", "/v1/mode", {"mode": wanted, "reason": reason}), as_json=as_json)
+def in_the_clear(url: str) -> bool:
+    """Tell whether what is sent there can be read on the way."""
+    try:
+        found = httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    return found.scheme == "http" and not is_loopback(found.host)
 
 
-@click.command()
-@reason_option
-@options
-def pause(where: Where, *, reason: str, as_json: bool) -> None:
-    """Park, then write nothing until resumed.
-
-    Example: innobrim pause --reason "restoring a backup"
-    """
-    with answering(as_json=as_json):
-        show(send(where, "POST", "/v1/pause", {"reason": reason}), as_json=as_json)
+def _plain(error: Exception) -> str:
+    """Return the system's words without its number."""
+    text = str(error) or type(error).__name__
+    return (text.partition("] ")[2] if text.startswith("[Errno") else text).lower()
 
 
-@click.command()
-@reason_option
-@options
-def resume(where: Where, *, reason: str, as_json: bool) -> None:
-    """End a pause, a drain, the baseline guard's word, and every hold that waits for a person.
-
-    Example: innobrim resume
-    """
-    with answering(as_json=as_json):
-        show(send(where, "POST", "/v1/resume", {"reason": reason}), as_json=as_json)
+def _failure(status: int) -> type[CommandError]:
+    if status == _CONFLICT:
+        return Refused
+    return Unreachable if status >= _FIRST_SERVER_ERROR else Unusable
 
 
-@click.command()
-@click.option(
-    "--io-capacity-max", metavar="N", type=PagesPerSecond(LOWEST_M, HIGHEST_M), help="M to hold, pages/s."
-)
-@click.option(
-    "--ttl",
-    metavar="TIME",
-    type=Duration(LONGEST_TTL),
-    help=f"How long, in s, m, h or d: 30s, 10m, 1h30m; at most {LONGEST_TTL // 86_400}d.",
-)
-@click.option("--cancel", is_flag=True, help="End the override in force.")
-@reason_option
-@options
-def override(
-    where: Where, *, io_capacity_max: int | None, ttl: float | None, cancel: bool, reason: str, as_json: bool
-) -> None:
-    """Hold an io_capacity_max of your own for a time.
+class NoDaemon(Unreachable):
+    """No daemon answers anywhere it could be."""
 
-    A value outside the configured limits is refused, and so is any in advisory mode and under a hold.
-
-    Example: innobrim override --io-capacity-max 4000 --ttl 10m
-    """
-    if cancel and (io_capacity_max is not None or ttl is not None):
-        raise click.UsageError("--cancel goes without --io-capacity-max and --ttl")
-    if not cancel and (io_capacity_max is None or ttl is None):
-        raise click.UsageError("say --io-capacity-max N and --ttl TIME, or --cancel")
-    with answering(as_json=as_json):
-        if cancel:
-            change = send(where, "DELETE", "/v1/override", {"reason": reason})
-        else:
-            body = {"io_capacity_max": io_capacity_max, "ttl": ttl, "reason": reason}
-            change = send(where, "PUT", "/v1/override", body)
-        show(change, as_json=as_json)
+    def __init__(self, tried: list[str]) -> None:
+        super().__init__(f"the daemon cannot be reached: {'; '.join(tried) or 'the API is switched off'}")
 
 
-@click.command()
-@wait_option
-@reason_option
-@click.option(
-    "--if-crashed", is_flag=True, help="Ask no daemon; only if the last one was killed. For service managers."
-)
-@stand_in_options
-@options
-def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bool, **server: object) -> None:
-    """Write a setting that is safe without a daemon, then keep hands off until resumed.
+def require_unnamed(where: Where, nobody: NoDaemon) -> None:
+    """Let the journal stand in for a daemon, but for none that was named."""
+    if where.named:
+        raise Unreachable(
+            f"{nobody.message}; the journal was not tried: leave {where.named} out for that"
+        ) from nobody
 
-    Refused in advisory mode, which writes nothing. Where the server takes no write, that is said and the
-    exit code is 1; without --wait it looks for three seconds. Without a daemon this command looks for some
-    seconds itself, and parks what a dead daemon left in force; nothing else.
 
-    Example: innobrim park --wait
-    """
-    with answering(as_json=as_json):
-        config = configuration(where, server)
+class Daemon:
+    """A running daemon, wherever it answers first."""
+
+    def __init__(self, where: Where, config: Config) -> None:
+        self._where = where
+        self._config = config
+
+    def get(self, path: str, answer: type[AnswerT]) -> AnswerT:
+        """Return what a route says.
+
+        Raises:
+            NoDaemon: nothing answers.
+            CommandError: the answer is a problem, or not from this version.
+        """
+        return decoded(self._ask(Request("GET", path)), answer)
+
+    def send(self, method: str, path: str, body: dict[str, Any], answer: type[AnswerT]) -> AnswerT:
+        """Ask for a change and return the loop's answer.
+
+        Raises:
+            NoDaemon: nothing answers.
+            CommandError: refused, not allowed, or not answered.
+        """
+        return decoded(self._ask(Request(method, path, body)), answer)
+
+    def _ask(self, request: Request) -> httpx.Response:
+        tried: list[str] = []
+        denied = None
+        if self._where.url is None:
+            response, denied = self._over_socket(request, tried)
+            if response is not None:
+                return response
+        if self._where.api_socket is None:
+            if request.body is None or self._tcp_is_meant():
+                response = self._over_tcp(request, tried)
+                if response is not None:
+                    return response
+            elif self._url() is not None:
+                tried.append(f"{self._url()}: not tried, a change goes there with --url only")
+        if denied is not None:
+            raise Unusable(
+                f"the unix socket {denied} is not for this user; be the daemon's user or in its group"
+            )
+        raise NoDaemon(tried)
+
+    def _tcp_is_meant(self) -> bool:
+        """Tell whether a change may go over TCP: somebody else may listen there, and would get the token."""
+        return self._where.url is not None or socket_path(self._config) is None
+
+    def _over_socket(self, request: Request, tried: list[str]) -> tuple[httpx.Response | None, Path | None]:
+        """Return the answer, or the socket where this user may not use it."""
+        socket = self._socket()
+        if socket is None:
+            return None, None
+        name = f"unix socket {socket}"
         try:
-            if if_crashed:
-                _tell("park", park_if_crashed(config, say=_aside), as_json=as_json)
-                return
-            daemon = Daemon(where, config)
-            require_meant(daemon.get("/v1/status", Status), server)
-            before = last_event(daemon)
-            change = daemon.send("POST", "/v1/park", {"reason": reason}, Change)
-        except NoDaemon as nobody:
-            require_unnamed(where, nobody)
-            _tell("park", park_without_daemon(config, nobody, say=_aside), as_json=as_json)
-            return
-        target = change.new.target
-        parked = until_parked(daemon, target, after=before, wait=wait)
-        done = f"parked at {target}; hands off until resumed"
-        unknown = f"{change.message}; not in force yet: innobrim status shows io_capacity when it is"
-        show(replace(change, message=done if parked else unknown), as_json=as_json)
+            socket.stat()
+        except PermissionError:
+            tried.append(f"{name}: permission denied")
+            return None, socket
+        except OSError as error:
+            tried.append(f"{name}: {(error.strerror or str(error)).lower()}")
+            return None, None
+        if not os.access(socket, os.W_OK):
+            tried.append(f"{name}: permission denied")
+            return None, socket
+        return send(request, url="http://localhost", name=name, tried=tried, uds=str(socket)), None
 
+    def _over_tcp(self, request: Request, tried: list[str]) -> httpx.Response | None:
+        url = self._url()
+        if url is None or (self._where.url is None and not self._is_ours(url, tried)):
+            return None
+        verify = self._trust(url)
+        if request.body is None:
+            response = send(request, url=url, name=url, tried=tried, verify=verify)
+            if response is None or response.status_code != UNAUTHORISED or not self._tcp_is_meant():
+                return response
+        token, why = self._token(url)
+        if token is not None:
+            return send(request, url=url, name=url, tried=tried, token=token, verify=verify)
+        if send(Request("GET", "/livez"), url=url, name=url, tried=tried, verify=verify) is None:
+            return None
+        what = "a change over TCP" if request.body is not None else "reading from this daemon over TCP"
+        before = "".join(f"{line}; " for line in tried)
+        raise Unusable(f"{before}{what} needs a token: {why}; see --token-file")
 
-@click.command()
-@wait_option
-@reason_option
-@click.option(
-    "--if-written",
-    is_flag=True,
-    help="Without a daemon: fine as well where nothing was written. For package managers.",
-)
-@stand_in_options
-@options
-def restore(
-    where: Where, *, wait: bool, reason: str, if_written: bool, as_json: bool, **server: object
-) -> None:
-    """Go back to the original values in steps, each when writes are no longer slow from the last one.
+    def _is_ours(self, url: str, tried: list[str]) -> bool:
+        """Tell whether it is the daemon of the state directory that listens there; anybody may.
 
-    A daemon in advisory mode, which writes nothing, refuses. Without a daemon the originals come from its
-    journal, and a connection of this command's own puts them back; it waits until that is done.
-
-    Example: innobrim restore --wait
-    """
-    with answering(as_json=as_json):
-        config = configuration(where, server)
+        Where reading needs a token it cannot be asked; over https its certificate has spoken for it then.
+        """
+        ours = self._config.daemon.state_directory
         try:
-            daemon = Daemon(where, config)
-            now = daemon.get("/v1/status", Status)
-            require_meant(now, server)
-            wanted = now.originals  # forgotten as soon as they are in force
-            change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
-        except NoDaemon as nobody:
-            require_unnamed(where, nobody)
-            done = restore_without_daemon(config, nobody, say=_aside, if_written=if_written)
-            _tell("restore", done, as_json=as_json)
-            return
-        if wait:
-            change = replace(change, message=until_restored(where, wanted))
-        show(change, as_json=as_json)
+            theirs = directory_at(url, tried, verify=self._trust(url))
+        except Stranger as stranger:
+            if stranger.closed and url.startswith("https:"):
+                return True
+            tried.append(f"{url}: no daemon of {ours}, {stranger}")
+            return False
+        if theirs is None or same_place(theirs, ours):
+            return theirs is not None
+        tried.append(f"{url}: the daemon of another state directory, {theirs!r}")
+        return False
+
+    def _socket(self) -> Path | None:
+        found = self._where.api_socket or socket_path(self._config)
+        return None if found is None else Path(found)
+
+    def _url(self) -> str | None:
+        if self._where.url is not None:
+            return self._where.url.rstrip("/")
+        api = self._config.api
+        if not api.port:
+            return None
+        encrypted = api.certificate is not None
+        host = api.names[0] if encrypted and api.names else _HERE.get(api.address, api.address)
+        return f"http{'s' if encrypted else ''}://{f'[{host}]' if ':' in host else host}:{api.port}"
+
+    def _trust(self, url: str) -> ssl.SSLContext | None:
+        """Return whom to trust for https: the system, ``--ca-file``, and the daemon's own certificate."""
+        if not url.startswith("https:"):
+            return None
+        context = ssl.create_default_context()
+        own = (self._config.api.certificate or "").partition(":")[0]
+        for path, needed in ((self._where.ca_file, True), (own, False)):
+            try:
+                if path:
+                    context.load_verify_locations(cafile=path)
+            except (OSError, ssl.SSLError) as error:
+                if needed:
+                    raise Unusable(f"--ca-file {path} holds no certificates: {error}") from error
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        return context
+
+    def _token(self, url: str) -> tuple[str | None, str]:
+        """Return the token, or why there is none for this place."""
+        if self._where.token_file is None and in_the_clear(url):
+            return None, f"{url} is another machine without encryption, which gets one with --token-file only"
+        path = Path(self._where.token_file or Path(self._config.daemon.state_directory) / TOKEN_NAME)
+        try:
+            if self._where.token_file is None:
+                return read_text(path).strip(), ""
+            return path.read_text(encoding="ascii").strip(), ""
+        except OSError as error:
+            return None, f"{path}: {error.strerror}"
+        except UnicodeDecodeError:
+            return None, f"{path} holds no token"
 
 
-def _aside(line: str) -> None:
-    """Say what is no part of the answer."""
-    say(line, err=True)
+class Stranger(Exception):  # noqa: N818 - reads as what it names
+    """No daemon of ours listens there; the message says what does.
+
+    Attributes:
+        closed: it says nothing without a token.
+    """
+
+    def __init__(self, said: str, *, closed: bool = False) -> None:
+        super().__init__(said)
+        self.closed = closed
 
 
-def _tell(command: str, done: str, *, as_json: bool) -> None:
-    """Print what a command did by itself."""
-    if as_json:
-        say_json({"command": command, "message": done})
+class _StateDirectory(msgspec.Struct):
+    state_directory: str
+
+
+class _Identity(msgspec.Struct):
+    """The part of a configuration that says whose daemon it is, of any version."""
+
+    daemon: _StateDirectory
+
+
+def daemon_at(url: str) -> str:
+    """Return the state directory of the daemon that listens there; empty where no daemon does."""
+    try:
+        return directory_at(url, []) or ""
+    except Stranger:
+        return ""
+
+
+def directory_at(url: str, tried: list[str], *, verify: ssl.SSLContext | None = None) -> str | None:
+    """Return the state directory of the daemon that listens there.
+
+    Args:
+        url: of an API over TCP.
+        tried: gets a line where nobody listens, which is None.
+        verify: whom to trust for https.
+
+    Raises:
+        Stranger: somebody else listens.
+    """
+    try:
+        response = send(Request("GET", "/v1/config"), url=url, name=url, tried=tried, verify=verify)
+    except Unreachable:
+        raise Stranger("it does not answer") from None
+    if response is None:
+        return None
+    try:
+        found = msgspec.json.decode(response.content if response.is_success else b"", type=_Identity)
+    except msgspec.DecodeError:
+        said = f"{response.status_code} {response.reason_phrase}"
+        closed = response.status_code == UNAUTHORISED
+        raise Stranger(f"it answers GET /v1/config with {said}", closed=closed) from None
+    return found.daemon.state_directory
+
+
+def same_place(one: str, other: str) -> bool:
+    """Tell whether two paths are of one directory."""
+    try:
+        return os.path.realpath(one) == os.path.realpath(other)
+    except ValueError:  # what a stranger calls its directory need not be a path
+        return False
+
+
+def port_taken(error: PortTaken, *, way: str) -> str:
+    """Return what happened and how to go on.
+
+    Args:
+        error: which address and port.
+        way: how this command is given another port.
+    """
+    host = f"[{error.host}]" if ":" in error.host else error.host
+    theirs = daemon_at(f"http://{host}:{error.port}")
+    if theirs:
+        found = f"the InnoBrim of the state directory {theirs!r}; each on a host needs a port of its own"
     else:
-        say(done)
+        found = f"another program (as root: ss -ltnp 'sport = :{error.port}' says which)"
+    return f"port {error.port} on {error.host} is taken by {found}: {way}"

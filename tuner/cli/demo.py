@@ -17,11 +17,10 @@ from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose
 from lab.servers.existing import parse_dsn
 from tuner.board import ApiFailure, Board, PortTaken
-from tuner.cli.exits import NO, UNREACHABLE
+from tuner.cli.answer import NO, UNREACHABLE, say
+from tuner.cli.client import port_taken
 from tuner.cli.options import WholeNumber, fail, usage
-from tuner.cli.saying import say
 from tuner.cli.serve import make_api
-from tuner.cli.taken import port_taken
 from tuner.clock import Clock, SystemClock
 from tuner.config.schema import ApiSection, Config, DaemonSection, LogSection
 from tuner.core.state import State

@@ -8,9 +8,7 @@ import sys
 
 import click
 
-from tuner.cli.errors import complain
-from tuner.cli.exits import NO, USAGE
-from tuner.cli.group import Group
+from tuner.cli.answer import NO, USAGE, Group, complain
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What a file says that takes no more."""
@@ -20,22 +18,22 @@ COMMANDS = {
     "bench": "tuner.cli.bench",
     "check": "tuner.cli.check",
     "demo": "tuner.cli.demo",
-    "drain": "tuner.cli.drain",
-    "mode": "tuner.cli.client",
-    "override": "tuner.cli.client",
-    "park": "tuner.cli.client",
-    "pause": "tuner.cli.client",
+    "drain": "tuner.cli.steering",
+    "mode": "tuner.cli.steering",
+    "override": "tuner.cli.steering",
+    "park": "tuner.cli.steering",
+    "pause": "tuner.cli.steering",
     "policies": "tuner.cli.policies",
     "record": "tuner.cli.record",
     "replay": "tuner.cli.replay",
     "report": "tuner.cli.report",
-    "restore": "tuner.cli.client",
-    "resume": "tuner.cli.client",
+    "restore": "tuner.cli.steering",
+    "resume": "tuner.cli.steering",
     "run": "tuner.cli.run",
     "schedule": "tuner.cli.schedule",
     "setup-sql": "tuner.cli.setup_sql",
     "simulate": "tuner.cli.simulate",
-    "status": "tuner.cli.client",
+    "status": "tuner.cli.status",
     "token": "tuner.cli.token",
     "watch": "tuner.cli.watch.command",
 }

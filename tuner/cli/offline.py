@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from api.models import DoneSince, Status
 from api.views import status_of
-from tuner.cli.account import in_state_directory
-from tuner.cli.api_client import NoDaemon
-from tuner.cli.errors import Refused, Unreachable, Unusable
-from tuner.cli.options import real_server
+from tuner.cli.answer import Refused, Unreachable, Unusable
+from tuner.cli.client import NoDaemon
+from tuner.cli.options import in_state_directory, real_server
 from tuner.clock import SystemClock
 from tuner.config.keys import IDENTITY_VARIABLE
 from tuner.config.schema import Config

@@ -1,23 +1,29 @@
-"""Options that several commands share, and what is made of them."""
+"""Options that several commands share, the values that they take, and what is made of them."""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar, get_args
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, get_args
 
 import click
 
-from tuner.cli.errors import ENDS, Unusable
-from tuner.cli.saying import say
+from tuner.cli.answer import ENDS, Unusable, answering, say
 from tuner.clock import Clock
 from tuner.config.credentials import identity_of, read_credentials
 from tuner.config.load import load_config
 from tuner.config.schema import Config, ConfigError
+from tuner.core.ages import EXPECTED, PATTERN
 from tuner.servers.endpoint import Endpoint
 from tuner.servers.mysql import MySQLServer
 from tuner.settings import REMOVED_POLICIES, PolicyName
-from tuner.statedir import as_caller
+from tuner.statedir import as_caller, as_owner
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -174,3 +180,205 @@ def usage(message: str) -> NoReturn:
 def fail(message: str, code: int) -> NoReturn:
     """Say why and exit with that code, which is not 0."""
     raise ENDS[code](message)
+
+
+LOWEST_M = 100
+HIGHEST_M = 4_000_000_000
+"""Which io_capacity_max an override may ask for, pages/s."""
+
+MOST_SEEDS = 1000
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 30s, 10m, 2h or 1h30m, above 0; seconds as a float."""
+
+    name = "duration"
+
+    def __init__(self, longest: float) -> None:
+        """Take the longest time allowed, seconds."""
+        self._longest = longest
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
+        """Return seconds."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip().lower()
+        if not _DURATION.fullmatch(text):
+            self.fail(f"{value!r} is no duration: write 30s, 10m, 2h, 1d or 1h30m", param, ctx)
+        parts = _PART.findall(text)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+        if not 0 < seconds <= self._longest:
+            unit = parts[0][1]
+            most = f"{self._longest / _UNITS[unit]:.10g}{unit}"
+            self.fail(f"{value!r} must be above 0{unit} and at most {most}", param, ctx)
+        return seconds
+
+
+class PagesPerSecond(click.ParamType[int]):
+    """A whole number of pages a second, inside bounds."""
+
+    name = "pages/s"
+
+    def __init__(self, lowest: int, highest: int) -> None:
+        """Take the bounds, both allowed."""
+        self._lowest, self._highest = lowest, highest
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's signature
+        """Return pages/s."""
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r} must be a whole number of pages/s, such as 4000", param, ctx)
+        if not self._lowest <= number <= self._highest:
+            bounds = f"from {self._lowest} up to {self._highest:,} pages/s"
+            self.fail(f"{value!r} must be {bounds}", param, ctx)
+        return number
+
+
+class Seeds(click.ParamType[tuple[str, int]]):
+    """A number of seeds, for all scenarios or with a name and ``=`` in front for one."""
+
+    name = "seeds"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, int]:
+        """Return the scenario's name, empty for all, and the number."""
+        name, named, number = str(value).rpartition("=")
+        if (
+            bool(named) is not bool(name.strip())
+            or not number.isdecimal()
+            or not 1 <= int(number) <= MOST_SEEDS
+        ):
+            self.fail(
+                f"{value!r}: write a whole number from 1 to {MOST_SEEDS}, or one for a scenario: daily=5",
+                param,
+                ctx,
+            )
+        return name, int(number)
+
+
+class CheckpointAge(click.ParamType[str]):
+    """A checkpoint age such as 64MiB, 2G or 10%; handed on as it was typed, for the daemon knows S."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature
+        """Return the text."""
+        text = str(value).strip()
+        if not re.fullmatch(PATTERN, text):
+            self.fail(f"{value!r} is no age: write {EXPECTED}", param, ctx)
+        return text
+
+
+DAEMON_OPTIONS = (
+    click.option("--config", metavar="FILE", help="Configuration file of the daemon."),
+    click.option(
+        "--state-directory", metavar="DIR", help="Where the daemon keeps socket, token and journal."
+    ),
+    click.option(
+        "--api-socket", metavar="PATH", help="The daemon's unix socket [default: in its state directory]."
+    ),
+    click.option("--url", metavar="URL", help="Its API over TCP, for example http://127.0.0.1:8633."),
+    click.option("--token-file", metavar="FILE", help="Token for TCP [default: in its state directory]."),
+    click.option(
+        "--ca-file", metavar="FILE", help="Whom to trust for https, PEM [default: the system, and api.tls]."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where the user says the daemon is; None leaves it to the configuration.
+
+    Attributes:
+        url: of the API over TCP.
+        api_socket: path of its unix socket.
+        token_file: path of the token.
+        ca_file: certificates to trust for https besides the system's.
+        config: path of the configuration file.
+        state_directory: where the daemon keeps socket, token and journal.
+    """
+
+    url: str | None
+    api_socket: str | None
+    token_file: str | None
+    config: str | None
+    state_directory: str | None
+    ca_file: str | None = None
+
+    @property
+    def named(self) -> str:
+        """The option that names one certain daemon, for which nothing may stand in; empty where none does."""
+        return "--url" if self.url is not None else "--api-socket" if self.api_socket is not None else ""
+
+
+def daemon_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the connection's options and hand them over as one ``where``."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:  # noqa: ANN401 - click hands over every option
+        where = Where(**{field.name: given.pop(field.name) for field in fields(Where)})
+        if where.url is not None and where.api_socket is not None:
+            raise click.UsageError("--url and --api-socket both name a daemon; give one of them")
+        with answering(as_json=given["as_json"]):
+            function(where, **given)
+
+    for option in reversed(DAEMON_OPTIONS):
+        command = option(command)
+    return command
+
+
+def daemon_configuration(where: Where, flags: Mapping[str, object] | None = None) -> Config:
+    """Return the configuration that tells where the daemon lives.
+
+    Args:
+        where: what the command line says.
+        flags: more from the command line, by option name; None values are left out.
+
+    Raises:
+        CommandError: it cannot be used.
+    """
+    return configuration(where.config, {"state_directory": where.state_directory, **(flags or {})})
+
+
+GivenP = ParamSpec("GivenP")
+FoundT = TypeVar("FoundT")
+
+
+@contextmanager
+def entered(directory: str | Path, *, shared: bool = False) -> Iterator[None]:
+    """Use a state directory as ``as_owner`` has it.
+
+    Raises:
+        Unusable: it is one that root must not use.
+    """
+    with ExitStack() as account:
+        try:
+            account.enter_context(as_owner(directory, shared=shared))
+        except OSError as error:
+            raise Unusable(
+                f"the state directory {directory} is not used: {error.strerror or error}"
+            ) from error
+        yield
+
+
+def in_state_directory(
+    function: Callable[Concatenate[Config, GivenP], FoundT],
+) -> Callable[Concatenate[Config, GivenP], FoundT]:
+    """Have a function do what it does as the owner of the configuration's state directory."""
+
+    @wraps(function)
+    def inside(config: Config, /, *args: GivenP.args, **kwargs: GivenP.kwargs) -> FoundT:
+        with entered(config.daemon.state_directory):
+            return function(config, *args, **kwargs)
+
+    return inside

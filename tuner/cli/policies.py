@@ -10,10 +10,9 @@ import click
 from api.models import Policies
 from api.views import policies_of
 from policies.catalogue import About
-from tuner.cli.options import PolicyChoice, WholeNumber, usage
+from tuner.cli.answer import say_json
+from tuner.cli.options import Duration, PolicyChoice, Seeds, WholeNumber, usage
 from tuner.cli.parts import refuse_given
-from tuner.cli.quantities import Duration, Seeds
-from tuner.cli.saying import say_json
 from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName
 

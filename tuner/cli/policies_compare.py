@@ -21,12 +21,10 @@ from lab.report.files import replace_text
 from lab.report.rows import ReportError
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.simulate import SimulateError
+from tuner.cli.answer import NO, UNFINISHED, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
-from tuner.cli.ended import exit_code, like_ctrl_c
-from tuner.cli.exits import NO, UNFINISHED
 from tuner.cli.options import fail, usage
 from tuner.cli.parts import enough_minutes, kept_text, refuse_given
-from tuner.cli.saying import say, say_json
 from tuner.cli.wording import counted, duration
 from tuner.config.checks import unusable_extra
 from tuner.journal.reader import trace as read_trace

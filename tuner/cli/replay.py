@@ -11,9 +11,8 @@ import click
 import msgspec
 from msgspec import Struct
 
-from tuner.cli.exits import FINE, NO
+from tuner.cli.answer import FINE, NO, say, say_json
 from tuner.cli.options import usage
-from tuner.cli.saying import say, say_json
 from tuner.core.snapshot import decode_state
 from tuner.core.state import State
 from tuner.core.step import step

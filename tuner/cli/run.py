@@ -10,12 +10,12 @@ import click
 from msgspec.structs import replace
 
 from tuner.board import ApiFailure, Board, PortTaken
-from tuner.cli.account import entered
-from tuner.cli.exits import NO, USAGE
+from tuner.cli.answer import NO, USAGE
 from tuner.cli.options import (
     PolicyChoice,
     configuration,
     endpoint,
+    entered,
     fail,
     reread,
     server_name,
@@ -23,7 +23,6 @@ from tuner.cli.options import (
     usage,
 )
 from tuner.cli.serve import make_api, socket_path
-from tuner.cli.taken import port_taken
 from tuner.clock import SystemClock
 from tuner.config.schema import PLAIN, Config, ConfigError
 from tuner.daemon import Daemon
@@ -160,6 +159,8 @@ def _serve(
     try:
         daemon.run()
     except PortTaken as error:
+        from tuner.cli.client import port_taken  # noqa: PLC0415 - a daemon that starts carries no client
+
         fail(port_taken(error, way=ANOTHER_PORT), USAGE)
     except ApiFailure as error:
         fail(str(error), USAGE)

@@ -9,9 +9,8 @@ from datetime import datetime
 import click
 from msgspec.structs import replace
 
-from tuner.cli.errors import answering
+from tuner.cli.answer import answering, say, say_json
 from tuner.cli.options import WholeNumber, configuration
-from tuner.cli.saying import say, say_json
 from tuner.cli.schedule_listing import Pair, Plan, Planned
 from tuner.cli.schedule_plan import planned
 from tuner.cli.wording import duration

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tuner.board import Board
-from tuner.cli.exits import USAGE
+from tuner.cli.answer import USAGE
 from tuner.cli.options import fail
 from tuner.config.schema import Config
 from tuner.daemon import Api

@@ -10,11 +10,9 @@ import click
 import msgspec
 import pymysql
 
-from tuner.cli.errors import answering
-from tuner.cli.exits import NO, UNREACHABLE
+from tuner.cli.answer import NO, UNREACHABLE, answering, say_json
 from tuner.cli.options import configuration, fail, server_options, usage
 from tuner.cli.options import endpoint as where_from
-from tuner.cli.saying import say_json
 from tuner.config.credentials import read_credentials, socket_there
 from tuner.config.optionfile import written
 from tuner.config.schema import Config

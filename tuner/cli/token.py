@@ -23,12 +23,8 @@ from api.tokens import (
     prepare,
     revoke,
 )
-from tuner.cli.account import entered
-from tuner.cli.errors import Refused, Unusable, answering
-from tuner.cli.group import Group
-from tuner.cli.options import configuration
-from tuner.cli.quantities import Duration
-from tuner.cli.saying import say_json
+from tuner.cli.answer import Group, Refused, Unusable, answering, say_json
+from tuner.cli.options import Duration, configuration, entered
 
 LONGEST = 3650 * 86_400
 NO_TOKEN = "reading over TCP on loopback needs no token"  # noqa: S105 - a sentence about tokens

@@ -17,7 +17,7 @@ from lab.prove import __main__ as command
 from lab.prove.__main__ import POLICIES, carried_out, main
 from lab.report.published import SUITES
 from lab.servers.base import LabServerError
-from tuner.cli import exits
+from tuner.cli import answer as exits
 
 Program = Callable[[str], None]
 

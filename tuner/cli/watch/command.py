@@ -18,14 +18,12 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from tuner.cli.api_client import Daemon
-from tuner.cli.errors import answering
-from tuner.cli.quantities import Duration
-from tuner.cli.saying import say, say_json
+from tuner.cli.answer import say, say_json
+from tuner.cli.client import Daemon
+from tuner.cli.options import Duration, Where, daemon_configuration, daemon_options
 from tuner.cli.watch.follow import SPANS, Follower
 from tuner.cli.watch.picture import Picture, is_ascii
 from tuner.cli.watch.view import View, line_of
-from tuner.cli.where import Where, configuration, options
 
 LONGEST_INTERVAL = 3600.0
 DUMB = {"", "dumb", "unknown"}
@@ -60,7 +58,7 @@ SHELL = 128
 )
 @click.option("--once", is_flag=True, help="Print one picture and end.")
 @click.option("--ascii", "plain", is_flag=True, help="Use ASCII alone, as where the locale is not UTF-8.")
-@options
+@daemon_options
 def watch(where: Where, *, interval: float, span: float, once: bool, plain: bool, as_json: bool) -> None:
     """Show what the loop does and why, as a picture that goes on; on this machine or over --url.
 
@@ -82,9 +80,8 @@ def watch(where: Where, *, interval: float, span: float, once: bool, plain: bool
              innobrim watch --url https://db1.example:8633 --range 1h
              innobrim watch --interval 10s >> innobrim.log
     """  # noqa: D301 - click's sign for lines that stay as they are
-    with answering(as_json=as_json):
-        follower = Follower(Daemon(where, configuration(where)), interval=interval, span=span)
-        first = follower.ask()
+    follower = Follower(Daemon(where, daemon_configuration(where)), interval=interval, span=span)
+    first = follower.ask()
     drawn = sys.stdout.isatty() and os.environ.get("TERM", "") not in DUMB
     plain = plain or is_ascii()
     try:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from api.models import Events, HistoryAnswer, Status
-from tuner.cli.errors import CommandError
+from tuner.cli.answer import CommandError
 from tuner.cli.watch.view import Gone, View
 
 LONGEST_WAIT = 30.0

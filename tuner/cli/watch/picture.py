@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.models import Status
-from tuner.cli.status_table import rows
+from tuner.cli.status import rows
 from tuner.cli.watch.follow import COLUMNS
 from tuner.cli.watch.view import BAD, CAREFUL, GOOD, View, clock, verdict
 from tuner.cli.wording import duration, mib, set_point_text

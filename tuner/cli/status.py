@@ -1,12 +1,18 @@
-"""The status as a person reads it."""
+"""``innobrim status``: what the loop does and why, as a person reads it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import click
 
 from api.models import RestoreUnderWay, Status
 from tuner.cli import optimiser_text
-from tuner.cli.learned_text import learned_text
+from tuner.cli.answer import say, say_json
+from tuner.cli.client import Daemon, NoDaemon, require_unnamed
+from tuner.cli.offline import status_from_journal
+from tuner.cli.options import Where, daemon_configuration, daemon_options
 from tuner.cli.wording import (
     MIB,
     changes_text,
@@ -31,11 +37,33 @@ from tuner.cli.wording import (
     without_text,
 )
 from tuner.core.degraded import ENABLE
+from tuner.core.estimate.trends import HOURS
 from tuner.core.foreign import WHO_CHANGED, who_changed
+from tuner.core.known import Known
 from tuner.printable import printable
 from tuner.records import Decision, HoldCode
 
 _WEAKER = "ages are the checkpoint's, sync flushing is not seen, the flush law is not checked"
+
+
+@click.command()
+@daemon_options
+def status(where: Where, *, as_json: bool) -> None:
+    """Show what the loop does and why; without a daemon, its last tick from the journal.
+
+    Example: innobrim status --json
+    """
+    config = daemon_configuration(where)
+    try:
+        found = Daemon(where, config).get("/v1/status", Status)
+    except NoDaemon as nobody:
+        require_unnamed(where, nobody)
+        found = status_from_journal(config, nobody)
+        say(f"warning: {nobody.message}", err=True)
+    if as_json:
+        say_json(found)
+    else:
+        print(table(found))
 
 
 def table(status: Status) -> str:
@@ -184,3 +212,32 @@ def _unsteered(status: Status) -> bool:
 
 def _left(seconds: float | None) -> str:
     return "not in sight" if seconds is None else duration(seconds)
+
+
+def learned_text(known: Known, *, in_use: bool) -> str:
+    """Return what was learned in one line.
+
+    Args:
+        known: the figures.
+        in_use: what won a trial is in force.
+    """
+    return "; ".join(_parts(known, in_use=in_use))
+
+
+def _parts(known: Known, *, in_use: bool) -> Iterator[str]:
+    often = f", seen up to {known.visits} times" if known.visits > 1 else ""
+    yield f"{known.hours} of {HOURS} hours of the week{often}"
+    yield f"bursts up to {mib(known.burst_bytes)}" if known.burst_bytes else "no burst"
+    if known.recovery_version is None:
+        yield "no crash recovery measured"
+    else:
+        yield f"recovery factor {known.recovery_factor:.2f}, measured on {known.recovery_version}"
+    if known.proven_version is not None:
+        yield f"flush law verified on {known.proven_version}"
+    if known.trials_since is not None:
+        since = f"{datetime.fromtimestamp(known.trials_since, UTC):%-d %b %Y}"
+        won = f", {known.wins} won" if known.wins else ""
+        trials = "1 trial" if known.trials == 1 else f"{known.trials} trials"
+        yield f"{trials} since {since}{won}{', one in use' if in_use else ''}"
+    if known.aside:
+        yield f"trials of {', '.join(known.aside)} set aside"

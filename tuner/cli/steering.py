@@ -1,0 +1,453 @@
+"""Commands that steer a running daemon, and waiting for what they began."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from api.models import Change, Events, State, Status
+from tuner.cli.answer import Refused, Unusable, say, say_json
+from tuner.cli.client import Daemon, NoDaemon, require_unnamed
+from tuner.cli.offline import (
+    park_if_crashed,
+    park_without_daemon,
+    restore_without_daemon,
+)
+from tuner.cli.options import (
+    HIGHEST_M,
+    LOWEST_M,
+    CheckpointAge,
+    Duration,
+    PagesPerSecond,
+    Where,
+    daemon_configuration,
+    daemon_options,
+    stand_in_options,
+)
+from tuner.cli.wording import drain_text, duration, pair_text, restore_text, to_write
+from tuner.core.ages import said
+from tuner.core.holds import CANNOT_WRITE
+from tuner.records import LONGEST_TTL, Capacity
+from tuner.settings import Mode
+
+WAIT_SECONDS = 300.0
+"""So long without getting any further, and a command gives up."""
+
+RECEIPT_SECONDS = 3.0
+"""So long does a park without --wait look whether its write was carried out."""
+
+HELD_SECONDS = 30.0
+"""A hold that lasts longer than this is not waited for."""
+
+POLL_SECONDS = 0.5
+
+sleep = time.sleep
+
+LINE_SECONDS = 5.0
+"""Between two lines about a drain."""
+
+reason_option = click.option("--reason", default="", help="Why, for the record.")
+wait_option = click.option("--wait", is_flag=True, help="Wait until it is done, and say how far it is.")
+
+
+def require_meant(status: Status, given: Mapping[str, object]) -> None:
+    """Refuse where a server is named that is not the one of the daemon that answers.
+
+    Args:
+        status: of that daemon.
+        given: what the command line says of the server, by option name; None where it says nothing.
+
+    Raises:
+        Unusable: they differ.
+    """
+    if status.server is None:
+        return
+    where = status.server.endpoint.partition("@")[2] or status.server.endpoint
+    host, _, port = where.rpartition(":")
+    theirs = {"socket": where} if where.startswith("/") else {"host": host.strip("[]"), "port": port}
+    for name in ("socket", "host", "port"):
+        wanted = given.get(name)
+        if wanted is not None and str(wanted).strip("[]") != theirs.get(name):
+            raise Unusable(
+                f"--{name} {wanted} is not the server of the daemon that answers, which is {where}: leave it "
+                f"out to ask that daemon, or name another daemon with --config or --state-directory"
+            )
+
+
+def ask(where: Where, method: str, path: str, body: dict[str, Any]) -> Change:
+    """Return the loop's answer to a change.
+
+    Raises:
+        CommandError: refused, not allowed, not answered, or nobody there.
+    """
+    return Daemon(where, daemon_configuration(where)).send(method, path, body, Change)
+
+
+def show(change: Change, *, as_json: bool) -> None:
+    """Print the loop's answer, and what it changed."""
+    if as_json:
+        say_json(change)
+        return
+    say(change.message)
+    before, after = _described(change.old), _described(change.new)
+    for name, old in before.items():
+        if old != after[name]:
+            say(f"  {name}: {old} → {after[name]}")
+
+
+def _described(state: State) -> dict[str, str]:
+    left = state.override_seconds_left
+    return {
+        "mode": state.mode.value,
+        "holds": ", ".join(code.value for code in state.holds) or "none",
+        "target": pair_text(state.target),
+        "override": "none" if left is None else f"{left:.0f} s left",
+        "drain": "none" if state.drain_target is None else f"to {said(state.drain_target)}",
+        "settings": ", ".join(f"{name} {value:.10g}" for name, value in sorted((state.overlay or {}).items()))
+        or "the file's",
+    }
+
+
+@click.command()
+@click.argument("wanted", metavar="MODE", type=click.Choice([mode.value for mode in Mode]))
+@reason_option
+@daemon_options
+def mode(where: Where, *, wanted: str, reason: str, as_json: bool) -> None:
+    """Let the daemon write (active), or only watch (advisory).
+
+    Leaving active mode parks. Advisory said here outlives the daemon, active does not; after a restore,
+    mode active is the way back.
+
+    Example: innobrim mode active
+    """
+    show(ask(where, "PUT", "/v1/mode", {"mode": wanted, "reason": reason}), as_json=as_json)
+
+
+@click.command()
+@reason_option
+@daemon_options
+def pause(where: Where, *, reason: str, as_json: bool) -> None:
+    """Park, then write nothing until resumed.
+
+    Example: innobrim pause --reason "restoring a backup"
+    """
+    show(ask(where, "POST", "/v1/pause", {"reason": reason}), as_json=as_json)
+
+
+@click.command()
+@reason_option
+@daemon_options
+def resume(where: Where, *, reason: str, as_json: bool) -> None:
+    """End a pause, a drain, the baseline guard's word, and every hold that waits for a person.
+
+    Example: innobrim resume
+    """
+    show(ask(where, "POST", "/v1/resume", {"reason": reason}), as_json=as_json)
+
+
+@click.command()
+@click.option(
+    "--io-capacity-max", metavar="N", type=PagesPerSecond(LOWEST_M, HIGHEST_M), help="M to hold, pages/s."
+)
+@click.option(
+    "--ttl",
+    metavar="TIME",
+    type=Duration(LONGEST_TTL),
+    help=f"How long, in s, m, h or d: 30s, 10m, 1h30m; at most {LONGEST_TTL // 86_400}d.",
+)
+@click.option("--cancel", is_flag=True, help="End the override in force.")
+@reason_option
+@daemon_options
+def override(
+    where: Where, *, io_capacity_max: int | None, ttl: float | None, cancel: bool, reason: str, as_json: bool
+) -> None:
+    """Hold an io_capacity_max of your own for a time.
+
+    A value outside the configured limits is refused, and so is any in advisory mode and under a hold.
+
+    Example: innobrim override --io-capacity-max 4000 --ttl 10m
+    """
+    if cancel and (io_capacity_max is not None or ttl is not None):
+        raise click.UsageError("--cancel goes without --io-capacity-max and --ttl")
+    if not cancel and (io_capacity_max is None or ttl is None):
+        raise click.UsageError("say --io-capacity-max N and --ttl TIME, or --cancel")
+    if cancel:
+        change = ask(where, "DELETE", "/v1/override", {"reason": reason})
+    else:
+        body = {"io_capacity_max": io_capacity_max, "ttl": ttl, "reason": reason}
+        change = ask(where, "PUT", "/v1/override", body)
+    show(change, as_json=as_json)
+
+
+@click.command()
+@wait_option
+@reason_option
+@click.option(
+    "--if-crashed", is_flag=True, help="Ask no daemon; only if the last one was killed. For service managers."
+)
+@stand_in_options
+@daemon_options
+def park(where: Where, *, wait: bool, reason: str, if_crashed: bool, as_json: bool, **server: object) -> None:
+    """Write a setting that is safe without a daemon, then keep hands off until resumed.
+
+    Refused in advisory mode, which writes nothing. Where the server takes no write, that is said and the
+    exit code is 1; without --wait it looks for three seconds. Without a daemon this command looks for some
+    seconds itself, and parks what a dead daemon left in force; nothing else.
+
+    Example: innobrim park --wait
+    """
+    config = daemon_configuration(where, server)
+    try:
+        if if_crashed:
+            _tell("park", park_if_crashed(config, say=_aside), as_json=as_json)
+            return
+        daemon = Daemon(where, config)
+        require_meant(daemon.get("/v1/status", Status), server)
+        before = last_event(daemon)
+        change = daemon.send("POST", "/v1/park", {"reason": reason}, Change)
+    except NoDaemon as nobody:
+        require_unnamed(where, nobody)
+        _tell("park", park_without_daemon(config, nobody, say=_aside), as_json=as_json)
+        return
+    target = change.new.target
+    parked = until_parked(daemon, target, after=before, wait=wait)
+    done = f"parked at {target}; hands off until resumed"
+    unknown = f"{change.message}; not in force yet: innobrim status shows io_capacity when it is"
+    show(replace(change, message=done if parked else unknown), as_json=as_json)
+
+
+@click.command()
+@wait_option
+@reason_option
+@click.option(
+    "--if-written",
+    is_flag=True,
+    help="Without a daemon: fine as well where nothing was written. For package managers.",
+)
+@stand_in_options
+@daemon_options
+def restore(
+    where: Where, *, wait: bool, reason: str, if_written: bool, as_json: bool, **server: object
+) -> None:
+    """Go back to the original values in steps, each when writes are no longer slow from the last one.
+
+    A daemon in advisory mode, which writes nothing, refuses. Without a daemon the originals come from its
+    journal, and a connection of this command's own puts them back; it waits until that is done.
+
+    Example: innobrim restore --wait
+    """
+    config = daemon_configuration(where, server)
+    try:
+        daemon = Daemon(where, config)
+        now = daemon.get("/v1/status", Status)
+        require_meant(now, server)
+        wanted = now.originals  # forgotten as soon as they are in force
+        change = daemon.send("POST", "/v1/restore", {"reason": reason}, Change)
+    except NoDaemon as nobody:
+        require_unnamed(where, nobody)
+        done = restore_without_daemon(config, nobody, say=_aside, if_written=if_written)
+        _tell("restore", done, as_json=as_json)
+        return
+    if wait:
+        change = replace(change, message=until_restored(where, wanted))
+    show(change, as_json=as_json)
+
+
+def _aside(line: str) -> None:
+    """Say what is no part of the answer."""
+    say(line, err=True)
+
+
+def _tell(command: str, done: str, *, as_json: bool) -> None:
+    """Print what a command did by itself."""
+    if as_json:
+        say_json({"command": command, "message": done})
+    else:
+        say(done)
+
+
+DEFAULT_TTL = "1h"
+
+
+@click.command()
+@click.option(
+    "--to-age",
+    metavar="AGE",
+    type=CheckpointAge(),
+    help="Checkpoint age to come down to: bytes (64MiB, 2G) or a share of the redo capacity (10%).",
+)
+@click.option(
+    "--ttl",
+    metavar="TIME",
+    type=Duration(LONGEST_TTL),
+    help=f"How long to keep it low: 30m, 2h; at most {LONGEST_TTL // 86_400}d [default: {DEFAULT_TTL}].",
+)
+@click.option("--cancel", is_flag=True, help="End the drain in force.")
+@wait_option
+@reason_option
+@daemon_options
+def drain(
+    where: Where,
+    *,
+    to_age: str | None,
+    ttl: float | None,
+    cancel: bool,
+    wait: bool,
+    reason: str,
+    as_json: bool,
+) -> None:
+    """Bring the checkpoint age down, and keep it low for a time, before a shutdown, a backup or an upgrade.
+
+    The loop goes back to its set-point by itself: when the time is over, on --cancel, on resume, and after a
+    restart of mysqld. An age that cannot be reached is refused with the lowest one that can; so is any in
+    advisory mode and under a hold. With --wait the exit code is 0 once the age is there, 1 where the drain
+    ends or is held before.
+
+    Example: innobrim drain --to-age 10% --wait && systemctl stop mysql
+    """
+    if cancel and (to_age is not None or ttl is not None or wait):
+        raise click.UsageError("--cancel goes without --to-age, --ttl and --wait")
+    if not cancel and to_age is None:
+        raise click.UsageError("say --to-age AGE, or --cancel")
+    if cancel:
+        show(ask(where, "DELETE", "/v1/drain", {"reason": reason}), as_json=as_json)
+        return
+    body: dict[str, object] = {"to_age": to_age, "reason": reason}
+    change = ask(where, "POST", "/v1/drain", body if ttl is None else body | {"ttl": ttl})
+    if not wait:
+        show(change, as_json=as_json)
+        return
+    say(change.message, err=True)
+    done = until_drained(where)
+    if as_json:
+        say_json({"command": "drain", "message": done})
+    else:
+        say(done)
+
+
+def last_event(daemon: Daemon) -> int:
+    """Return the number of the newest event; 0 before the first."""
+    found = daemon.get("/v1/events?limit=1", Events).events
+    return found[-1].number if found else 0
+
+
+def until_parked(daemon: Daemon, target: Capacity | None, *, after: int, wait: bool) -> bool:
+    """Wait until the parked pair is in force; without ``wait`` for a moment only. Tell whether it is.
+
+    Args:
+        daemon: asked to park.
+        target: the parked pair.
+        after: number of the last event before it was asked.
+        wait: as long as it may take.
+
+    Raises:
+        CommandError: the server took no write, or it is not in force in time.
+    """
+    begun = time.monotonic()
+
+    def line(now: Status) -> str:
+        _require_written(daemon, now, after)
+        return f"in force {pair_text(now.in_force)}; parking at {pair_text(target)}"
+
+    def done(now: Status) -> bool:
+        return now.in_force is not None and now.in_force == target
+
+    if wait:
+        _until(daemon, done, line, "parked")
+        return True
+    while not done(now := daemon.get("/v1/status", Status)):
+        _require_written(daemon, now, after)
+        if time.monotonic() - begun >= RECEIPT_SECONDS:
+            return False
+        sleep(POLL_SECONDS)
+    return True
+
+
+def _require_written(daemon: Daemon, now: Status, after: int) -> None:
+    """Raise where the server took no write since an event."""
+    in_force = f"in force: {pair_text(now.in_force)}"
+    for hold in now.holds:
+        if hold.code in CANNOT_WRITE:
+            raise Refused(f"not parked, {in_force}: {hold.reason}; ended by {hold.clears}")
+    for event in daemon.get(f"/v1/events?after={after}", Events).events:
+        if event.code == "write_failed":
+            raise Refused(f"not parked, {in_force}: the write failed: {event.message}; ask again")
+
+
+def until_restored(where: Where, wanted: Capacity | None) -> str:
+    """Wait until the originals are in force and the loop is advisory; return that in words.
+
+    Raises:
+        CommandError: it stopped on the way, or got no further for too long.
+    """
+    now = _until(
+        Daemon(where, daemon_configuration(where)),
+        lambda now: now.mode is Mode.ADVISORY and now.in_force is not None and now.in_force == wanted,
+        lambda now: (
+            now.decision.detail if now.restore is None else restore_text(now.restore, now.in_force, wanted)
+        ),
+        "restored",
+    )
+    return f"restored: {wanted} is in force; advisory now, until {to_write(now)}"
+
+
+def until_drained(where: Where) -> str:
+    """Wait until the checkpoint age is down where it was asked for; return that in words.
+
+    Raises:
+        CommandError: the drain was ended, or is held, with the reason.
+    """
+    daemon = Daemon(where, daemon_configuration(where))
+    told = float("-inf")
+    while True:
+        now = daemon.get("/v1/status", Status)
+        drain = now.drain
+        if drain is None:
+            raise Refused(_why_ended(daemon))
+        if drain.reached is not None:
+            age = "unknown" if drain.age is None else said(drain.age)
+            return f"drained: checkpoint age {age}, kept at or below {said(drain.target)} for " + duration(
+                drain.ends_in
+            )
+        held = next((hold for hold in now.holds if hold.seconds >= HELD_SECONDS), None)
+        if held is not None:
+            raise Refused(
+                f"held for {duration(held.seconds)}: {held.reason}; ended by {held.clears}; "
+                f"the drain goes on then, if its time is not over"
+            )
+        if time.monotonic() - told >= LINE_SECONDS:
+            told = time.monotonic()
+            say(drain_text(drain), err=True)
+        sleep(POLL_SECONDS)
+
+
+def _until(
+    daemon: Daemon, done: Callable[[Status], bool], line: Callable[[Status], str], word: str
+) -> Status:
+    """Return the status that is what is waited for."""
+    told: object = None
+    in_force, since = None, time.monotonic()
+    while not done(now := daemon.get("/v1/status", Status)):
+        if now.in_force != in_force:
+            in_force, since = now.in_force, time.monotonic()
+        if time.monotonic() - since >= WAIT_SECONDS:
+            raise Refused(
+                f"not {word}, and no further for {WAIT_SECONDS:g} s; in force: {pair_text(now.in_force)}; "
+                f"last decision: {now.decision.detail}"
+            )
+        text, further = line(now), (now.in_force, None if now.restore is None else now.restore.step)
+        if further != told:
+            told = further
+            say(text, err=True)
+        sleep(POLL_SECONDS)
+    return now
+
+
+def _why_ended(daemon: Daemon) -> str:
+    """Return the loop's own word on why the drain is over."""
+    ended = [one for one in daemon.get("/v1/events", Events).events if one.code == "drain_ended"]
+    return ended[-1].message if ended else "the drain is over: the daemon was started anew"
