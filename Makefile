@@ -3,7 +3,7 @@
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
 # make check     what needs neither server nor browser, side by side
 # make prove     the long measurements, an hour at a time, gone on with by the same command;
-#                PART=hold|surge|recovery|soak|load|bench|policies|no-harm|hostile|mutants|audit|all;
+#                PART=hold|surge|recovery|soak|load|bench|policies|no-harm|ablation|hostile|mutants|audit|all;
 #                PART=bench SUITE=contenders: an hour of one suite; PART=policies SUITE=hour: of one on the simulated server;
 #                PART=mutants: small changes in guards, gate, tokens and restore, and whether a test notices them;
 #                PART=hostile: a daemon beside a server that answers oddly, for an hour;
@@ -55,7 +55,7 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
-prove: setup $(if $(filter policies no-harm hostile mutants audit,$(PART)),,servers)
+prove: setup $(if $(filter policies no-harm ablation hostile mutants audit,$(PART)),,servers)
 	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(ARGS)
 
 results: setup

@@ -64,9 +64,6 @@ MEAN_SHARE = 0.5
 HOLD_GAIN = 0.5
 """Share of the equilibrium's error that one write takes out; the plant is steeper than its model."""
 
-MISSED = 3.0
-"""A landing so many times farther off than one write takes out is made again, and not crept up to."""
-
 STEADY_GAIN = 0.9
 """The same under a load that has been steady for long."""
 
@@ -281,26 +278,13 @@ class Cascade:
             if abs(trim) > WORTH_SHIFT:
                 return Proposal(current * math.exp(trim), terms | {"move": trim})
         share = STEADY_GAIN if situation.steady else HOLD_GAIN
-        move = self._missed(state, situation, self._move(situation, share, mean))
+        move = self._move(situation, share, mean)
         return Proposal(current * math.exp(move), terms | {"move": move}, act=act)
 
     def _move(self, situation: Situation, share: float, error: float) -> float:
         """Return by how much ln M has to move to take a share of an error in the age ratio out."""
         gain = share * situation.hold_gain * self._gain(situation)
         return gain * apart(error, situation.set_point)
-
-    def _missed(self, state: CascadeState, situation: Situation, move: float) -> float:
-        """Return the way to where the age rests, in ln M, where the landing was far from it; else the move.
-
-        A landing within the first minute goes by averages of a quarter of it, and the load of a start is not
-        the one that stays. Error and averages of two minutes have to say the same. Where batches end early,
-        the place to rest at is known too badly for that.
-        """
-        lasted = 0.0 if state.landed_at is None else situation.now - state.landed_at
-        if self.law.stops_early or state.rest <= 0.0 or lasted <= SLOW_SECONDS:
-            return move
-        way = math.log(state.rest / situation.io_capacity_max)
-        return way if way * move > 0.0 and abs(way) > MISSED * abs(move) else move
 
 
 def _combining(situation: Situation) -> float:

@@ -155,10 +155,10 @@ class FlushLaw:
         return self.terms >= TERMS_WITH_NEED and self.need_cap * gain < self.need_share
 
 
-LEGACY = FlushLaw(name="legacy", exponent=1.5, divisor=7.5)
+LEGACY = FlushLaw(name="legacy", exponent=1.5, divisor=7.5, highest=math.inf)
 """MySQL 8.0.30 and later, and Percona Server with ``innodb_cleaner_lsn_age_factor = legacy``."""
 
-LEGACY_WHOLE = FlushLaw(name="legacy-whole", exponent=1.5, divisor=7.5, whole=True)
+LEGACY_WHOLE = FlushLaw(name="legacy-whole", exponent=1.5, divisor=7.5, whole=True, highest=math.inf)
 """MySQL 5.7 and 8.0 before 8.0.30, and Percona Server 8.0 before 8.0.30 with ``legacy``."""
 
 LEGACY_57 = FlushLaw(name="legacy-57", exponent=1.5, divisor=7.5, whole=True, alone=True)

@@ -64,6 +64,8 @@ class Headroom(NamedTuple):
         combining_exponent: b over the ages of the last hours; what a higher age saves.
         emergency_seconds: time to the sync point that makes an emergency.
         steady: the load has been steady for long.
+        baseline: age ratio at which the settings that the server was found with come to rest; 0 for unknown,
+            and where somebody has asked for a lower checkpoint age than ``HIGHEST_CHECKPOINT_AGE_RATIO``.
     """
 
     flush_limit: float
@@ -79,6 +81,15 @@ class Headroom(NamedTuple):
     combining_exponent: float = 0.5
     emergency_seconds: float = 8.0
     steady: bool = False
+    baseline: float = 0.0
+
+    @property
+    def least(self) -> float:
+        """Return the age ratio below which nothing but the headroom and budgets bound the set-point.
+
+        A steady load that the baseline holds beyond the alarm is no better off below it.
+        """
+        return self.baseline if self.steady and not self.sync_stalls else 0.0
 
     @property
     def noise(self) -> float:
@@ -127,10 +138,11 @@ def bounds_of(
     alarm = (
         headroom.max_checkpoint_age_ratio * headroom.redo_capacity - headroom.highest_lag
     ) / headroom.flush_limit
+    alarm -= min(NOISE, headroom.wander) if headroom.steady else noise
     return {
         "headroom": burst - noise,
-        "alarm": alarm - min(NOISE, headroom.wander) if headroom.steady else alarm - noise,
-        "highest": headroom.highest,
+        "alarm": max(alarm, headroom.least),
+        "highest": max(headroom.highest, headroom.least),
         **budgets,
     }
 
@@ -156,23 +168,6 @@ def suggested_ratio(
     bound = min(bounds_of(headroom, budgets, noise=noise).values())
     derived, _ = highest_ratio(headroom, budgets, noise=noise)
     return max(LOWEST, min(bound, derived + suggestion.offset)), "optimiser"
-
-
-def guarded(
-    wanted: float, source: str, guards: Mapping[str, float], *, role_cap: float = 1.0
-) -> tuple[float, str]:
-    """Return what the guards leave of a set-point, whoever wants it, and who decided in the end.
-
-    Args:
-        wanted: a person's age ratio, or the derived one.
-        source: where it comes from.
-        guards: bounds by name, as age ratios; none of them asks for less than ``LOWEST``.
-        role_cap: the operator's limit for the server's role, as low as it may be.
-    """
-    for name, bound in guards.items():
-        if max(LOWEST, bound) < wanted:
-            wanted, source = max(LOWEST, bound), name
-    return (role_cap, "role") if role_cap < wanted else (wanted, source)
 
 
 def follow(held: float | None, wanted: float) -> float:

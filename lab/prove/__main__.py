@@ -12,7 +12,7 @@ import click
 
 from lab.experiment.daemon import PROGRAM
 from lab.experiment.store import BENCH, COMPARISON
-from lab.prove import audit, hostile, load, mutants, soak
+from lab.prove import ablation, audit, hostile, load, mutants, soak
 from lab.report import published
 from lab.report.markdown import put
 from lab.report.published import SUITES
@@ -68,7 +68,8 @@ POLICIES = {
 ONE_BENCH = ("hold", "surge", "recovery")
 """Suites of the bench that are parts by themselves."""
 
-PARTS = (*ONE_BENCH, "soak", "load", "bench", "policies", "no-harm", "hostile", "mutants", "audit")
+SIMULATED = ("policies", "no-harm", "ablation")
+PARTS = (*ONE_BENCH, "soak", "load", "bench", *SIMULATED, "hostile", "mutants", "audit")
 OF_SUITES = {"bench": SUITES, "policies": tuple(POLICIES)}
 
 
@@ -123,6 +124,7 @@ def main(
         "audit": lambda: audit.run(results),
         "policies": lambda: _policies(results, tuple(POLICIES) if suite is None else (suite,)),
         "no-harm": lambda: _policies(results, ("no-harm",)),
+        "ablation": lambda: ablation.run(results),
         "bench": lambda: _bench(results, image, SUITES if suite is None else (suite,)),
         **{name: lambda name=name: _bench(results, image, (name,)) for name in ONE_BENCH},  # type: ignore[misc]  # bound now
     }

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.setpoint import LOWEST, STEP
-from tuner.core import caution
 from tuner.core.setpoint import budgets
 from tuner.core.state import State
 from tuner.core.targets import baseline_ratio, headroom_of
@@ -17,19 +16,17 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
     """See that the set-point is above no bound, a person's neither but where persons come first."""
     settings, set_point = after.settings, after.set_point
     assert set_point is not None
-    assert 0.2 <= set_point <= 1.0
+    assert 0.2 <= set_point <= max(1.0, reading.sync_point / reading.flush_limit)
     if not LAWS[after.facts.flush_law].authority:
         assert set_point == 1.0, "not where the age rests whatever M"
         return
     if reading.replica or reading.group_role == "SECONDARY":
         assert set_point <= settings.max_replica_set_point, "a replica above its limit"
-    bounds = caution.bounds(after.caution, reading)
     if settings.set_point is None:
-        bounds |= _of_the_schedule(reading, found, after)
+        for name, bound in _of_the_schedule(reading, found, after).items():
+            assert set_point <= max(LOWEST, bound) + STEP, f"the set-point is above {name}"
     else:
         assert set_point <= settings.set_point
-    for name, bound in bounds.items():
-        assert set_point <= max(LOWEST, bound) + STEP, f"the set-point is above {name}"
 
 
 def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str, float]:

@@ -38,9 +38,9 @@ def follow(
 
 def test_a_bound_that_comes_and_goes_is_said_once() -> None:
     """Two bounds that take turns every second begin once and end once."""
-    turns = ["free_pages", "alarm"] * 60 + ["alarm"] * 60
+    turns = ["role", "alarm"] * 60 + ["alarm"] * 60
 
-    assert follow(turns) == ["bound_free_pages", "unbound_free_pages"]
+    assert follow(turns) == ["bound_role", "unbound_role"]
 
 
 def test_everyday_bounds_are_no_news() -> None:

@@ -30,11 +30,9 @@ COMMITS = 0.99
 PAGES = 1.01
 """Share of the untouched server's pages a commit that are as few."""
 
-COMMITS_OF = {"wave": 0.97}
-"""Untouched it is sync-flushed in 6218 of 6300 seconds, at an age beyond PMM's alarm; ours never is."""
-
 STALLED_OF = {"redo-resize": 0.5}
-"""There the redo log shrinks to a third while the age is high and the device is the limit: seconds more."""
+"""There somebody shrinks the redo log to a third while the age is high: the server flushes in earnest and has
+its writers wait for 0.34 to 0.45 s with every M from 815 to 20000, and for longer with a lower one."""
 
 STARVED_SHARE = 0.5
 """A second with fewer commits than this share of the untouched server's median is starved."""
@@ -137,8 +135,7 @@ def test_as_many_transactions_are_committed(name: str) -> None:
     """Whoever lets the loop in loses no throughput to speak of, whatever server, disk and load."""
     found = played(name)
 
-    least = COMMITS_OF.get(name, COMMITS)
-    assert found.ours.throughput_mean >= least * found.untouched.throughput_mean
+    assert found.ours.throughput_mean >= COMMITS * found.untouched.throughput_mean
 
 
 @pytest.mark.parametrize("name", OFFERED)
@@ -193,6 +190,13 @@ def test_a_wave_is_never_sync_flushed() -> None:
 
     assert found.untouched.sync_flush_seconds > 0.9 * len(found.untouched_rates)
     assert found.ours.sync_flush_seconds == 0
+
+
+def test_a_checkpoint_age_that_somebody_asked_for_holds_beside_any_baseline() -> None:
+    """Only the default gives way to where the settings found rest; a lower one is a person's word."""
+    settings = Settings(mode=Mode.ACTIVE, max_checkpoint_age_ratio=0.7)
+
+    assert run_policy(load_scenario("wave"), settings).outcome.checkpoint_age_max <= 0.7
 
 
 def test_a_large_redo_log_is_used() -> None:

@@ -340,19 +340,6 @@ def test_every_answer_is_a_rate(situations: list[Situation], *, wrote: bool, law
             state = law.wrote(state, min(2**32, max(100, round(proposal.io_capacity_max))))
 
 
-def test_a_missed_landing_is_made_again_in_one_write() -> None:
-    """An M a third above where the age rests is left for that at once, and not halfway again and again."""
-    low = {"age": 0.78 * A, "age_ahead": 0.78 * A, "set_point": 0.85}
-    state = LAW.start()
-    for second in range(400):
-        state, found = LAW.propose(state, situation(now=1000.0 + second, **low))
-    missed = round(1.5 * found.terms["rest"])
-    _, wanted = LAW.propose(state, situation(now=1400.0, io_capacity_max=missed, **low))
-
-    assert wanted.act
-    assert wanted.io_capacity_max == pytest.approx(wanted.terms["rest"])
-
-
 def test_a_flood_ahead_is_answered() -> None:
     """Near the set-point with any flood ahead the answer is a rate, as far from the set-point."""
     assert math.isfinite(ask(age=0.82 * A, age_ahead=600.0 * A, pages_due=1e9).io_capacity_max)

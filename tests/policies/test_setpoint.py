@@ -16,7 +16,6 @@ from policies.setpoint import (
     WANDER_SECONDS,
     Headroom,
     follow,
-    guarded,
     highest_ratio,
 )
 
@@ -91,6 +90,19 @@ def test_what_is_measured_counts_on_every_server() -> None:
     assert lagging.highest_lag == 30 * MEBIBYTE
 
 
+def test_alarm_and_highest_give_way_to_where_the_baseline_holds_a_steady_load() -> None:
+    """What rests beyond them with the settings found rests there with ours: only the headroom is kept."""
+    large = with_(max_checkpoint_age_ratio=0.6, redo_rate=100_000.0)
+    beyond = large._replace(baseline=1.2, steady=True)
+    room = (CALM.sync_point - 4.0 * 100_000.0) / CALM.flush_limit - STEADY_NOISE
+
+    assert highest_ratio(beyond, {}) == (pytest.approx(room), "headroom")
+    assert highest_ratio(beyond._replace(baseline=0.9), {})[0] == pytest.approx(0.9)
+    assert highest_ratio(beyond, {"recovery": 0.5}) == (0.5, "recovery")
+    assert highest_ratio(beyond._replace(steady=False), {}) == highest_ratio(large, {})
+    assert highest_ratio(beyond._replace(sync_stalls=True), {})[0] < 0.93
+
+
 def test_no_load_pushes_it_below_the_lowest() -> None:
     """However bursty the load, the set-point stays where the flush law still has something to say."""
     assert highest_ratio(with_(burst_bytes=1e12), {})[0] == LOWEST
@@ -100,22 +112,6 @@ def test_a_budget_bounds_it_like_load_and_alarm() -> None:
     """The lowest bound wins and is named; a budget that asks for less than the lowest does not get it."""
     assert highest_ratio(CALM, {"recovery": 0.7, "shutdown": 0.8}) == (0.7, "recovery")
     assert highest_ratio(CALM, {"recovery": -3.0}) == (LOWEST, "recovery")
-
-
-GUARDS = st.dictionaries(st.sampled_from(["redo_held", "free_pages"]), st.floats(-1.0, 2.0))
-
-
-@given(wanted=st.floats(0.2, 1.0), guards=GUARDS, cap=st.floats(0.2, 1.0))
-def test_guards_and_role_come_after_whoever_wants_it(
-    wanted: float, guards: dict[str, float], cap: float
-) -> None:
-    """No set-point, a person's neither, passes a guard or the role's limit; none is raised by them."""
-    left, source = guarded(wanted, "person", guards, role_cap=cap)
-
-    assert left <= min(wanted, cap)
-    assert all(left <= max(LOWEST, bound) for bound in guards.values())
-    assert (left == wanted) == (source == "person")
-    assert left >= min(wanted, cap, LOWEST)
 
 
 def test_it_falls_sooner_than_it_rises_and_rests_in_between() -> None:

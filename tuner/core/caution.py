@@ -1,17 +1,10 @@
-"""Graded guards: they lower the set-point while it still helps, before anything has to hold.
-
-Each is a bound that slides with what it looks at, averaged over minutes, because the age answers in
-minutes: a bound that followed it at once would swing with it.
-"""
+"""What decides in place of M: the LRU's flushing, a device at its limit, redo that another consumer holds."""
 
 from __future__ import annotations
-
-import math
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from policies.setpoint import LOWEST
 from tuner.core.estimate.tail import CAPPED_SHARE
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.spell import Spell
@@ -31,17 +24,9 @@ LRU_SECONDS = 60.0
 LRU_LEAVES = 0.5
 """Age ratio below which nothing is amiss while the LRU does the flushing; above it M matters nevertheless."""
 
-SLIDING = frozenset({"free_pages"})
-"""Bounds that are followed as they are: smooth already, and steps would swing with what they bring about."""
-
-WAITS_HALF = 5.0
-"""Waits for a free page, 1/s, that press half as hard as any number of them."""
-
-PRESSURE_RISES = 60.0
-PRESSURE_FADES = 300.0
 AVERAGE_SECONDS = 180.0
 LONGEST_GAP = 10.0
-"""Time constants, and the longest time between two readings that counts, seconds."""
+"""Time constant, and the longest time between two readings that counts, seconds."""
 
 AUTHORITY_BACK = 0.92
 AUTHORITY_SECONDS = 30.0
@@ -53,12 +38,10 @@ REDO_SECONDS = 5.0
 
 
 class Caution(Struct, frozen=True):
-    """What the guards remember.
+    """What is remembered of them.
 
     Attributes:
         at: time of the last reading, seconds; None before the first.
-        waits: waits for a free page counted by then.
-        pressure: how hard these press, 0 to 1.
         lru_share: share of the LRU in the pages flushed, averaged.
         device: the device gives less than the flush law asks for, and it matters.
         redo: another consumer holds redo.
@@ -66,8 +49,6 @@ class Caution(Struct, frozen=True):
     """
 
     at: float | None = None
-    waits: int = 0
-    pressure: float = 0.0
     lru_share: float = 0.0
     device: Spell = Spell()
     redo: Spell = Spell()
@@ -108,8 +89,6 @@ def update(
     state = replace(
         state,
         at=now,
-        waits=sample.free_page_waits,
-        pressure=_pressure(state, sample, elapsed),
         lru_share=_toward(state.lru_share, _lru_share(found), elapsed),
         device=_device(state.device, sample, found, set_point, now=now),
         redo=_redo(state.redo, sample, now=now),
@@ -118,40 +97,14 @@ def update(
     return state, _said(before, state, sample, found, wall=wall)
 
 
-def bounds(state: Caution, sample: Sample) -> dict[str, float]:
-    """Return the age ratios that the guards allow at most, by name; only of those that ask for any less."""
-    allowed: dict[str, float] = {}
-    if state.pressure > 0.0:
-        allowed["free_pages"] = _slide(state.pressure)
-    if state.redo.on:
-        room = max(0, sample.stall_point - sample.redo_logical_size)
-        allowed["redo_held"] = sample.age_ratio + room / sample.flush_limit
-    return allowed
-
-
-def _slide(share: float) -> float:
-    """Return the age ratio so far down from 1 to the lowest."""
-    return 1.0 - min(1.0, share) * (1.0 - LOWEST)
-
-
-def _toward(mean: float, value: float, elapsed: float, seconds: float = AVERAGE_SECONDS) -> float:
-    return mean + min(1.0, elapsed / seconds) * (value - mean)
+def _toward(mean: float, value: float, elapsed: float) -> float:
+    return mean + min(1.0, elapsed / AVERAGE_SECONDS) * (value - mean)
 
 
 def _lru_share(found: Estimate) -> float:
     """Return the LRU's share of the pages flushed; little LRU flushing counts for less."""
     total = found.lru_rate + found.flush_rate
     return found.lru_rate / total * min(1.0, found.lru_rate / LRU_FLOOR) if total > 0.0 else 0.0
-
-
-def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
-    """Let the pressure fade, and rise with the waits since the last reading."""
-    faded = state.pressure * math.exp(-elapsed / PRESSURE_FADES)
-    new = sample.free_page_waits - state.waits
-    if new <= 0 or elapsed <= 0.0:
-        return faded
-    rate = new / elapsed
-    return faded + (1.0 - faded) * min(1.0, elapsed / PRESSURE_RISES) * rate / (rate + WAITS_HALF)
 
 
 def _device(spell: Spell, sample: Sample, found: Estimate, set_point: float | None, *, now: float) -> Spell:

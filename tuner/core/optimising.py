@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.types import Suggestion
-from tuner.core import caution, trials, trialstate
+from tuner.core import trials, trialstate
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.evidence import Evidence, said, turned
 from tuner.core.role import Role
@@ -185,7 +185,6 @@ def _without_authority(state: State) -> str:
 def _bars(state: State, sample: Sample, decision: Decision) -> str:
     """Return why no trial may go on after this tick's decision; empty where one may."""
     holds = state.holds
-    guards = caution.bounds(state.caution, sample)
     pairs = (
         (state.mode is not Mode.ACTIVE, "the mode is advisory"),
         (state.lifecycle is not Lifecycle.RUNNING, "the daemon is starting or stopping"),
@@ -198,7 +197,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
         ("set_point" in winners(state.schedule), "the schedule's set-point"),
         (not all(one.learn for one in state.schedule), "nothing is learned in a window of the schedule"),
         (sample.degraded, "InnoDB's counters are off"),
-        (bool(guards), f"a guard: {', '.join(guards)}"),
+        (state.caution.redo.on, "another consumer holds redo"),
         (state.set_point_source == "role", "the role's limit decides the set-point"),
         (not state.occurrences.learns(sample.monotonic), _going_on(state)),
         (decision.reason in IDLE, decision.detail),

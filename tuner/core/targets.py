@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from policies.equilibrium import rate_at_rest
-from policies.setpoint import LOWEST, Headroom, bounds_of, follow, guarded, highest_ratio, suggested_ratio
+from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
 from policies.types import Suggestion
-from tuner.core import caution, optimising, scheduled
+from tuner.core import optimising, scheduled
 from tuner.core.announced import drop, update
 from tuner.core.baseline import resting_ratio
 from tuner.core.degraded import MARGIN
@@ -25,7 +26,7 @@ from tuner.core.state import State
 from tuner.core.writes import parking
 from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
-from tuner.settings import Settings
+from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
 
 
 def home_of(state: State, current: Capacity) -> int:
@@ -36,8 +37,8 @@ def home_of(state: State, current: Capacity) -> int:
 def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Work out the set-point and what would be left behind; both must be ready before they are needed.
 
-    The flush law's limit comes after all but a person and the schedule, the role's limit and the guards after
-    whoever decided. Where no M moves the age it rests at the flush limit, whoever wants it elsewhere.
+    The flush law's limit comes after all but a person and the schedule, the role's limit after whoever
+    decided. Where no M moves the age it rests at the flush limit, whoever wants it elsewhere.
     """
     found = state.estimate
     if found is None:
@@ -67,13 +68,16 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     preferred = _preferred(
         wish, headroom, bounds_by_budgets, whose, bound=bound, degraded=sample.degraded, suggestion=suggestion
     )
-    derived = preferred if wish is not None or preferred[0] <= law.highest else (law.highest, "flush_law")
-    cap = settings.max_replica_set_point if role_of(sample) == "replica" else 1.0
-    wanted, source = guarded(*derived, caution.bounds(state.caution, sample), role_cap=cap)
+    wanted, source = preferred
+    if wish is None and wanted > law.highest:
+        wanted, source = law.highest, "flush_law"
+    cap = settings.max_replica_set_point if role_of(sample) == "replica" else math.inf
+    if cap < wanted:
+        wanted, source = cap, "role"
     if not law.authority:
         wanted, source, cap = 1.0, "flush_law", 1.0
     asked_for = wish is not None and source == wish[1]
-    as_it_is = asked_for or source == "flush_law" or source in caution.SLIDING
+    as_it_is = asked_for or source == "flush_law"
     held, moved = state.set_point, state.trials.moved
     set_point = wanted if as_it_is else min(cap, follow(None if moved else held, wanted))
     announced, events = update(
@@ -137,7 +141,7 @@ def _preferred(
     degraded: bool,
     suggestion: Suggestion | None,
 ) -> tuple[float, str]:
-    """Return the set-point before role and guards, and who or what decides it.
+    """Return the set-point before the role's limit, and who or what decides it.
 
     Precedence: a person, the schedule, the budgets, what the load leaves. Budgets that the schedule sets are
     the schedule's as well, and bound the set-point that it asks for.
@@ -181,6 +185,7 @@ def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
 
 def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
     """Return what load, server and alarm leave of the age."""
+    asked = state.settings.max_checkpoint_age_ratio < HIGHEST_CHECKPOINT_AGE_RATIO
     resting = rate_at_rest(
         redo_rate=found.redo_rate,
         flush_rate=found.flush_rate,
@@ -201,6 +206,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         combining_exponent=state.estimator.load.curve.combining_exponent,
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
+        baseline=0.0 if asked else baseline_ratio(state, sample, found),
     )
 
 

@@ -1,0 +1,284 @@
+"""The loop beside the server left alone, in every named scenario, and what each of its mechanisms is worth.
+
+A mechanism is taken out by one of its own constants, or by a function that answers as if it were not there,
+in a process of its own; the same scenarios run with the same seeds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import statistics
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from lab.scenarios import load_scenario, scenario_names
+from lab.scenarios.static import run_course, starting_pair
+from lab.scenarios.trace import Trace
+from lab.simulate_loop import most_in_an_hour, run_policy
+from tuner.records import DecisionKind
+from tuner.settings import Mode, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tuner.records import TickRecord
+
+FILE = "no-harm.md"
+COMMAND = "make prove PART=ablation"
+MINUTES = 55.0
+SEEDS = (1, 2, 3, 4, 5)
+ABLATION_SEEDS = (1,)
+
+LEFT_OUT = frozenset({"month"})
+"""Thirty days take minutes a run; `make prove PART=policies SUITE=month` has them."""
+
+NOT_ABLATED = frozenset({"batch", "daily", "h02-gp3", "h13-big-redo-poolpct", "seed-sata-40g", "wave"})
+"""The longest take too long for as many runs as there are mechanisms."""
+
+SHOWN = 0.002
+"""Difference of a scenario's figure of merit that an ablation's row names."""
+
+
+class Ablation(NamedTuple):
+    """One mechanism, and what takes it out.
+
+    Attributes:
+        what: the mechanism, for people.
+        module: where the name that is replaced lies.
+        name: of the constant or function, with its class where it has one.
+        value: what stands there instead.
+    """
+
+    what: str
+    module: str
+    name: str
+    value: Any
+
+
+ABLATIONS = (
+    Ablation("relief of a slow disk", "tuner.core.relief", "MOST_AN_HOUR", 0),
+    Ablation(
+        "an M that was too low is not gone back to", "tuner.core.decide.precedence", "TOO_LOW_SECONDS", 0.0
+    ),
+    Ablation("the load's share of the device", "tuner.core.guards", "LOAD_MARGIN", 1e9),
+    Ablation("a steady load is held nearer to the sync point", "tuner.core.estimate.trends", "STEADY", 0.0),
+    Ablation("rest of M where the age does not answer", "tuner.core.unanswered", "FAR", 1e9),
+    Ablation("saving of scarce changes", "tuner.core.purse", "HOLDS", 1e9),
+    Ablation("no lowering for a load that goes away", "tuner.core.wishes", "FADING", 0.0),
+    Ablation("trim by the mean of a long calm", "policies.cascade", "TRIM_GAIN", 0.0),
+    Ablation("band widened by the load's unrest", "policies.cascade", "STIRRING", 0.0),
+    Ablation("lowest M for a load that may surge", "tuner.core.floor", "FLOOR", 0),
+    Ablation("headroom for bursts", "tuner.core.estimate.trends", "Bursts.expected", lambda *_, **__: 0.0),
+    Ablation(
+        "the sawtooth as it was seen", "tuner.core.sawtooth", "Sawtooth.seconds", lambda _, known: known
+    ),
+    Ablation("hurry of an emergency", "tuner.core.emergency", "MOST_HURRY", 1.0),
+)
+
+
+class Outcome(NamedTuple):
+    """One run, from where it counts.
+
+    Attributes:
+        commits: commits/s, one number a second.
+        pages: flush-list pages per commit.
+        stalled: seconds that all writers waited.
+        synced: seconds with a sync-flushed page.
+        changes: the most in an hour, beside emergencies and their way back.
+    """
+
+    commits: tuple[float, ...]
+    pages: float
+    stalled: float
+    synced: int
+    changes: int = 0
+
+    @property
+    def mean(self) -> float:
+        """Return the mean commits/s."""
+        return statistics.fmean(self.commits)
+
+    def starved(self, median: float) -> int:
+        """Return the seconds with less than half of so many commits."""
+        return sum(one < 0.5 * median for one in self.commits)
+
+
+class Job(NamedTuple):
+    """One run to be done: a scenario, a seed, and what is taken out; None for the server left alone."""
+
+    scenario: str
+    seed: int
+    without: int | None = None
+    untouched: bool = False
+
+
+def run_one(job: Job) -> Outcome:
+    """Return what one run came to; in a process in which nothing else is run.
+
+    Args:
+        job: the run.
+    """
+    scenario = msgspec.structs.replace(load_scenario(job.scenario), seed=job.seed)
+    kept: list[Trace] = []
+    tracing = importlib.import_module("lab.simulate_loop"), importlib.import_module("lab.scenarios.static")
+    for module in tracing:
+        setattr(module, "Trace", partial(_kept, kept))  # noqa: B010 - the name of another module
+    moments: list[float] = []
+    if job.untouched:
+        found = run_course(scenario, ((0.0, starting_pair(scenario)),))
+    else:
+        with_out(job.without)
+        settings = Settings(mode=Mode.ACTIVE)
+        found = run_policy(scenario, settings, publish=partial(_counted, moments)).outcome
+    commits = tuple(kept[-1].rates(scenario.measured_from))
+    return Outcome(
+        commits=commits,
+        pages=found.pages_per_commit,
+        stalled=found.stall_seconds,
+        synced=found.sync_flush_seconds,
+        changes=most_in_an_hour(moments),
+    )
+
+
+def with_out(number: int | None) -> None:
+    """Take a mechanism out of this process for good; None for none."""
+    if number is None:
+        return
+    ablation = ABLATIONS[number]
+    owner: Any = importlib.import_module(ablation.module)
+    *path, name = ablation.name.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    setattr(owner, name, ablation.value)
+
+
+def _kept(kept: list[Trace], counted_from: float = 0.0) -> Trace:
+    trace = Trace(counted_from)
+    kept.append(trace)
+    return trace
+
+
+def _counted(moments: list[float], record: TickRecord) -> None:
+    decision = record.decision
+    if decision.steps and decision.kind is not DecisionKind.EMERGENCY and decision.reason != "way_back":
+        moments.append(record.tick.now)
+
+
+def _merit(outcome: Outcome, *, offered: bool) -> float:
+    """Return what is compared: commits/s, or where all are served commits for each page."""
+    return 1.0 / max(outcome.pages, 1e-9) if offered else outcome.mean
+
+
+def run(results: Path, *, minutes: float = MINUTES, told: Callable[[str], None] = print) -> int:
+    """Run everything, or what there is time for, and write the page of what is finished.
+
+    Args:
+        results: directory of the page.
+        minutes: after which no more runs are waited for; the mechanisms that are left have no row.
+        told: told of each part that is done.
+
+    Returns:
+        The exit code of the command: 0, or 1 where not every scenario was run and no page is written.
+    """
+    names = [name for name in scenario_names() if name not in LEFT_OUT]
+    jobs = [Job(name, seed, untouched=True) for name in names for seed in SEEDS]
+    jobs += [Job(name, seed) for name in names for seed in SEEDS]
+    for number in range(len(ABLATIONS)):
+        jobs += [Job(name, seed, without=number) for name in _ablatable(names) for seed in ABLATION_SEEDS]
+    done: dict[Job, Outcome] = {}
+    pool = ProcessPoolExecutor(os.cpu_count(), max_tasks_per_child=1)
+    with suppress(TimeoutError):
+        for job, outcome in zip(jobs, pool.map(run_one, jobs, timeout=60.0 * minutes), strict=True):
+            done[job] = outcome
+            if len(done) % 50 == 0:
+                told(f"{len(done)} of {len(jobs)} runs")
+    pool.shutdown(cancel_futures=True)
+    if not set(jobs[: 2 * len(names) * len(SEEDS)]) <= done.keys():
+        told("not every scenario was run in time: no page is written")
+        return 1
+    (results / FILE).write_text("\n".join(_page(names, done)) + "\n", encoding="utf-8")
+    told(f"wrote {results / FILE}: {len(done)} of {len(jobs)} runs")
+    return 0
+
+
+def _page(names: list[str], done: dict[Job, Outcome]) -> Iterator[str]:
+    yield "# The loop beside the server left alone, in every scenario"
+    yield ""
+    yield (
+        f"Simulated servers, default settings, active from the start, {len(SEEDS)} seeds; `{COMMAND}`. "
+        "Means over the seeds; changes are the most in any hour of any seed, beside emergencies and their "
+        "way back. Starved are seconds with less than half of the median commits of the untouched server; "
+        "ours / untouched."
+    )
+    yield ""
+    yield (
+        "| scenario | commits/s | untouched | ratio | pages/commit, ratio | starved s | stalled s "
+        "| sync-flushed s | changes/h |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for name in names:
+        ours = [done[Job(name, seed)] for seed in SEEDS]
+        alone = [done[Job(name, seed, untouched=True)] for seed in SEEDS]
+        medians = [statistics.median(one.commits) for one in alone]
+        commits, theirs = _mean(one.mean for one in ours), _mean(one.mean for one in alone)
+        pages = _mean(one.pages for one in ours) / max(1e-9, _mean(one.pages for one in alone))
+        starved = _mean(one.starved(median) for one, median in zip(ours, medians, strict=True))
+        before = _mean(one.starved(median) for one, median in zip(alone, medians, strict=True))
+        yield (
+            f"| {name} | {commits:.0f} | {theirs:.0f} | {commits / max(theirs, 1e-9):.3f} | {pages:.3f} "
+            f"| {starved:.0f} / {before:.0f} "
+            f"| {_mean(one.stalled for one in ours):.1f} / {_mean(one.stalled for one in alone):.1f} "
+            f"| {_mean(one.synced for one in ours):.0f} / {_mean(one.synced for one in alone):.0f} "
+            f"| {max(one.changes for one in ours)} |"
+        )
+    yield ""
+    yield "## What each mechanism is worth"
+    yield ""
+    yield (
+        f"Each row is the loop without one mechanism over the loop with it, seed 1: "
+        "commits/s, or commits for each page where the load is offered at a rate of its own. Named are "
+        f"scenarios that differ by more than {SHOWN:.1%}. Seconds and changes an hour: how many more without "
+        "it, over all scenarios and seeds."
+    )
+    yield ""
+    yield "| without | all scenarios | where it differs | starved s | stalled s | changes/h |"
+    yield "|---|---|---|---|---|---|"
+    for number, ablation in enumerate(ABLATIONS):
+        wanted = {Job(name, seed, number) for name in _ablatable(names) for seed in ABLATION_SEEDS}
+        if wanted <= done.keys():
+            yield _ablated(_ablatable(names), done, number, ablation)
+
+
+def _ablated(names: list[str], done: dict[Job, Outcome], number: int, ablation: Ablation) -> str:
+    ratios, starved, stalled, changes = {}, 0, 0.0, 0
+    for name in names:
+        offered = load_scenario(name).offered
+        logs = []
+        for seed in ABLATION_SEEDS:
+            without, ours = done[Job(name, seed, without=number)], done[Job(name, seed)]
+            median = statistics.median(done[Job(name, seed, untouched=True)].commits)
+            logs.append(math.log(_merit(without, offered=offered) / _merit(ours, offered=offered)))
+            starved += without.starved(median) - ours.starved(median)
+            stalled += without.stalled - ours.stalled
+            changes += without.changes - ours.changes
+        ratios[name] = math.exp(statistics.fmean(logs))
+    total = math.exp(statistics.fmean(math.log(one) for one in ratios.values()))
+    differs = (
+        ", ".join(f"{name} {one:.3f}" for name, one in ratios.items() if abs(one - 1.0) > SHOWN) or "none"
+    )
+    return f"| {ablation.what} | {total:.4f} | {differs} | {starved:+d} | {stalled:+.1f} | {changes:+d} |"
+
+
+def _ablatable(names: list[str]) -> list[str]:
+    return [name for name in names if name not in NOT_ABLATED]
+
+
+def _mean(values: Iterator[float]) -> float:
+    return statistics.fmean(values)
