@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from lab.plant.clock import SimClock
 from lab.plant.engine import Endless
 from lab.plant.flavour import FLAVOURS as PLANT_FLAVOURS
 from lab.plant.flavour import FlavourName
+from lab.plant.server import SimulatedServer
 from lab.scenarios.caps import caps_of
 from lab.scenarios.progress import Progress, Told, nobody
 from lab.scenarios.schema import SETTLING_RESIDENCES, SHORTEST_WINDOW, Scenario
 from lab.scenarios.search import BestStatic, Search, Untouched, search
 from lab.scenarios.static import RATIO
-from lab.simulate_loop import PolicyRun, run_policy
-from lab.simulate_optimiser import Optimised
+from lab.simulate_loop import Optimised, PolicyRun, run_policy
+from policies.registry import LAWS, make_policy
 from tuner.settings import Mode, PolicyName, Settings
 
 if TYPE_CHECKING:
@@ -255,3 +257,25 @@ def _simulated(
         caps = caps_of(settings, scenario)
         statics = search(scenario, ratio=settings.ratio or RATIO, caps=caps, progress=progress)
     return result_of(scenario, settings, run, statics)
+
+
+def in_place_of(policy: PolicyName, scenario: Scenario) -> str:
+    """Return the law that decides in place of a policy; empty where that decides itself.
+
+    Args:
+        policy: what was asked for.
+        scenario: what it goes through.
+    """
+    fixed = Settings().fixed_io_capacity_max
+    name = make_policy(policy, flush_law=_flush_law(scenario), fixed_io_capacity_max=fixed).name
+    return "" if name == policy else name
+
+
+def why_in_place(scenario: Scenario) -> str:
+    """Return why another law decides on such a server; empty where none does."""
+    law = LAWS[_flush_law(scenario)]
+    return law.sleeps if law.authority else "no M moves the age below the flush limit here"
+
+
+def _flush_law(scenario: Scenario) -> str:
+    return SimulatedServer(scenario.plant, SimClock()).facts().flush_law

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from lab.decides import in_place_of, why
 from lab.experiment.store import Row
 from lab.scenarios.schema import Scenario
 from lab.scenarios.trace import SETTLED_OVER, SETTLED_WITHIN
+from lab.simulate import in_place_of, why_in_place
 from lab.statistics import Bounds, ratio_bounds
 from tuner.settings import OUTER, Settings
 
@@ -195,7 +195,7 @@ def _notes(scenario: Scenario, there: Mapping[str, Sequence[Row]], *, recorded: 
             in_place.setdefault(other, []).append(name)
     for other, names in in_place.items():
         same = ", with the same rows" if len(names) > 1 or other in policies else ""
-        yield f"{other} decides in place of {_listed(names)}{same}: {why(scenario)}"
+        yield f"{other} decides in place of {_listed(names)}{same}: {why_in_place(scenario)}"
     if len(there) > 1 and not recorded and all(len(rows) == 1 for rows in there.values()):
         yield NO_BOUNDS
     if "fixed" in policies:

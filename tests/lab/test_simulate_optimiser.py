@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lab.simulate_optimiser import Trials
+from lab.simulate_loop import Trials
 from policies.types import Suggestion
 from tests.api.factory import record
 from tests.lab.simulating import parsed_result, scenario_file, simulated

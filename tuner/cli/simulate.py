@@ -7,16 +7,15 @@ from typing import cast
 
 import click
 
-from lab.decides import in_place_of
 from lab.plant.flavour import FlavourName
 from lab.report.rows import ReportError
 from lab.report.simulated import SimulatedPage, check
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
 from lab.scenarios.schema import HIGHEST_SEED
 from lab.scenarios.search import BestStatic, Untouched
-from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, resized, shortened
+from lab.simulate import FLAVOURS, NoStatic, Result, SimulateError, in_place_of, resized, shortened
 from lab.simulate import simulate as run_simulation
-from lab.simulate_optimiser import Optimised
+from lab.simulate_loop import Optimised
 from tuner.cli.answer import NO, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
 from tuner.cli.options import PolicyChoice, WholeNumber, fail, warn
