@@ -250,10 +250,16 @@ def _page(names: list[str], done: dict[Job, Outcome]) -> Iterator[str]:
     yield ""
     yield "| without | all scenarios | where it differs | starved s | stalled s | changes/h |"
     yield "|---|---|---|---|---|---|"
+    late = []
     for number, ablation in enumerate(ABLATIONS):
         wanted = {Job(name, seed, number) for name in _ablatable(names) for seed in ABLATION_SEEDS}
         if wanted <= done.keys():
             yield _ablated(_ablatable(names), done, number, ablation)
+        else:
+            late.append(ablation.what)
+    if late:
+        yield ""
+        yield f"Not run in time: {'; '.join(late)}."
 
 
 def _ablated(names: list[str], done: dict[Job, Outcome], number: int, ablation: Ablation) -> str:
