@@ -1,8 +1,7 @@
 """What the daemon makes different: where the server would be without it, and how much of a burst it absorbs.
 
 Where the age would settle follows from the server's own flush law and the write combining measured, as
-``policies.equilibrium`` has it, solved for the age: there the law with that M flushes as many pages as the
-load makes dirty.
+``tuner.core.baseline`` has it for the set-point and the budgets too.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from policies.equilibrium import FARTHEST_AGE, rate_at_rest
+from policies.equilibrium import FARTHEST_AGE
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
+from tuner.core.baseline import resting_ratio
+from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Facts, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 AS_MANY = 0.05
 """Page writes within this share are called as many."""
-
-_HALVINGS = 40
 
 
 class Without(Struct, frozen=True):
@@ -67,7 +66,7 @@ def without_of(record: TickRecord, facts: Facts | None) -> Without | None:
     if found.redo_rate <= 0.0 or found.age_ratio <= 0.0 or found.new_density <= 0.0:
         return None
     lowest = min(1.0, max(0.01, reading.low_water_age / reading.flush_limit))
-    settles = _settles(law, found, originals.io_capacity_max, lowest)
+    settles = _settles(law, found, originals, lowest)
     if settles is None:
         text = f"with {originals} it would come to sync flushing at this load (predicted)"
         return Without(originals, None, None, text)
@@ -94,35 +93,18 @@ def burst_of(record: TickRecord, settings: Settings | None) -> Burst | None:
     return replace(burst, seconds=round(max(0.0, reading.sync_point - reading.modified_age) / growth, 1))
 
 
-def _settles(law: FlushLaw, found: Estimate, io_capacity_max: int, lowest: float) -> float | None:
-    """Return the age ratio where the law with that M comes to rest; None where not below the flush limit."""
-
-    def suffices(ratio: float) -> bool:
-        pages = _pages(found, ratio)
-        kept_up = found.sustained_capacity is None or pages <= found.sustained_capacity
-        return kept_up and law.resting_gain(ratio) * pages <= io_capacity_max
-
-    if not suffices(1.0):
-        return None
-    low, high = lowest, 1.0
-    if suffices(low):
-        return low
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
-
-
-def _pages(found: Estimate, ratio: float) -> float:
-    """Return the pages a second that hold an age, with what the load gives up for them."""
-    density = found.new_density * _denser(found, ratio)
-    resting = rate_at_rest(
+def _settles(law: FlushLaw, found: Estimate, originals: Capacity, lowest: float) -> float | None:
+    """Return the age ratio where the age comes to rest with that pair; None where beyond the flush limit."""
+    settles = resting_ratio(
+        law,
+        lambda ratio: found.new_density * _denser(found, ratio),
+        gain=gain(originals),
         redo_rate=found.redo_rate,
         flush_rate=found.flush_rate,
-        density=density,
         response=found.flush_response,
+        device=math.inf if found.sustained_capacity is None else found.sustained_capacity,
     )
-    return density * resting
+    return None if settles > 1.0 else max(lowest, settles)
 
 
 def _denser(found: Estimate, ratio: float) -> float:

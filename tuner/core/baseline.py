@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from policies.equilibrium import rate_at_rest
 from policies.flushlaw import FlushLaw
-from tuner.core.estimate.load import Load
 
 LEAST_RATIO, MOST_RATIO = 0.02, 1.2
 """Age ratios between which a resting place is looked for."""
@@ -16,7 +16,14 @@ HALVINGS = 16
 
 
 def resting_ratio(
-    law: FlushLaw, load: Load, *, gain: float, redo_rate: float, flush_rate: float, response: float
+    law: FlushLaw,
+    density_at: Callable[[float], float],
+    *,
+    gain: float,
+    redo_rate: float,
+    flush_rate: float,
+    response: float,
+    device: float = math.inf,
 ) -> float:
     """Return the age ratio at which the age rests with a fixed M, by the law and by write combining.
 
@@ -25,23 +32,24 @@ def resting_ratio(
 
     Args:
         law: the server's.
-        load: what is known of its write combining.
+        density_at: rho, pages newly dirtied per redo byte, at an age ratio.
         gain: M as the law has it, C * (M // C), pages/s.
         redo_rate: R, mean of minutes, bytes/s.
         flush_rate: F, likewise, pages/s.
         response: redo that the load gives up for each page flushed, bytes.
+        device: pages/s that the device gives at most.
 
     Returns:
-        At least ``LEAST_RATIO``, and ``MOST_RATIO`` where M is too small to hold any age.
+        At least ``LEAST_RATIO``, and ``MOST_RATIO`` where M or the device is too small to hold any age.
     """
-    exponent = load.combining_exponent
     low, high = math.log(LEAST_RATIO), math.log(MOST_RATIO)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         ratio = math.exp(middle)
-        density = load.density_at(ratio, exponent)
+        density = density_at(ratio)
         rate = rate_at_rest(redo_rate=redo_rate, flush_rate=flush_rate, density=density, response=response)
-        if gain < law.resting_gain(ratio) * density * rate:
+        pages = density * rate
+        if gain < law.resting_gain(ratio) * pages or device < pages:
             low = middle
         else:
             high = middle

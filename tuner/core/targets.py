@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -175,7 +176,7 @@ def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
     pair = sample.capacity if state.originals is None else state.originals.capacity
     return resting_ratio(
         law,
-        load,
+        partial(load.density_at, combining_exponent=load.combining_exponent),
         gain=gain(pair),
         redo_rate=state.estimator.trends.rate_mean,
         flush_rate=found.flush_rate,
