@@ -14,7 +14,7 @@ from lab.plant.server import SimulatedServer
 from lab.scenarios.trace import Outcome, Trace
 from tuner.core.step import start
 from tuner.loop import drive
-from tuner.outer.answer import answer, seed_of
+from tuner.optimiser.child import answer, seed_of
 from tuner.records import Capacity, Command, Decision, InUse, OptimiserPhase
 
 if TYPE_CHECKING:

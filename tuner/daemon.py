@@ -25,7 +25,7 @@ from tuner.inbox import TimedInbox
 from tuner.logs import get_logger, logs_alive
 from tuner.loop import drive
 from tuner.memory import Memory
-from tuner.outer.supervisor import Supervisor
+from tuner.optimiser.supervisor import Supervisor
 from tuner.recall import Recall
 from tuner.records import (
     Capacity,

@@ -12,7 +12,7 @@ import lab
 import policies
 import tuner.core
 import tuner.records
-from tuner.outer import answer
+from tuner.optimiser import child
 
 FOLDERS = ("policies", "tuner", "lab")
 """What a measured figure depends on; results that are written beside them change nothing."""
@@ -52,6 +52,6 @@ def policies_revision() -> str:
     """Return the hash of all code that decides; a simulated row of another one is not compared."""
     found = hashlib.sha256()
     rooms = (sorted(Path(str(room.__file__)).parent.rglob("*.py")) for room in DECIDING)
-    for path in (*chain.from_iterable(rooms), Path(answer.__file__)):
+    for path in (*chain.from_iterable(rooms), Path(child.__file__)):
         found.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()[:12]

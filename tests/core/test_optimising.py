@@ -21,7 +21,7 @@ from tuner.core.evidence import Evidence, Win
 from tuner.core.learned import Learned, learn
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
-from tuner.core.trialstate import Trials
+from tuner.core.trials import Trials
 from tuner.records import Acknowledgement, Command, DecisionKind, OptimiserPhase, Sample, TickRecord, Window
 from tuner.settings import Mode, Settings
 

@@ -15,11 +15,10 @@ from policies.bayes import SURE
 from policies.types import ANALYTIC, Context, Suggestion, Trial
 from tests.core.course import GOOD, STEP, Course
 from tests.factory import A, estimate
-from tuner.core import evidence, trials, trialstate, trialverdict
+from tuner.core import evidence, trials
 from tuner.core.evidence import REMEMBERED, Evidence, Win
 from tuner.core.switchback import LOOKS, Block, difference, differences, judged
-from tuner.core.trials import accepted, block_of
-from tuner.core.trialstate import Trials
+from tuner.core.trials import Trials, accepted, block_of
 from tuner.records import OptimiserPhase
 
 
@@ -251,7 +250,7 @@ def test_each_trial_lost_in_a_row_makes_the_rest_longer() -> None:
 
     assert rests == sorted(rests)
     assert rests[-1] > 3.0 * rests[0]
-    assert rests[-1] <= trialverdict.LONGEST_REST
+    assert rests[-1] <= trials.LONGEST_REST
 
 
 def test_nothing_is_begun_before_the_load_is_quiet() -> None:
@@ -322,12 +321,12 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_progress_says_what_is_in_use_and_by_how_much() -> None:
     """A watcher sees blocks, what is tried, and what won with its bounds."""
     course = Course(rows=1.02, wave=0.003).trial().step(100)
-    during = trialstate.progress(course.state, now=course.now + 1000.0)
+    during = trials.progress(course.state, now=course.now + 1000.0)
     assert during.phase is OptimiserPhase.TRIAL
     assert 0 < during.blocks < during.most_blocks == 2 * max(LOOKS) + 1
     while course.state.running is not None:
         course.step()
-    after = trialstate.progress(course.state, now=course.now + 1000.0)
+    after = trials.progress(course.state, now=course.now + 1000.0)
 
     assert after.in_use is not None
     assert 0.0 < after.in_use.low < after.in_use.gain < after.in_use.high

@@ -7,7 +7,7 @@ import pytest
 from policies.types import ANALYTIC, Context
 from tests.core.course import Course
 from tuner.core.switchback import LOOKS, Block, Running
-from tuner.core.trialverdict import HARM, WORTH, verdict
+from tuner.core.trials import HARM, WORTH, verdict
 
 LOAD = Context(1e6, 300.0, 0.0, 0.0, 8e7)
 

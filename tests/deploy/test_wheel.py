@@ -21,7 +21,7 @@ CHILD = """
 import time
 from innobrim import HERE
 import sys; sys.path.insert(0, str(HERE))
-from tuner.outer.process import Process
+from tuner.optimiser.supervisor import Process
 child = Process()
 child.write(b'')
 while not (lines := child.lines()):

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.types import Suggestion
-from tuner.core import trials, trialstate
+from tuner.core import trials
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.evidence import Evidence, said, turned
 from tuner.core.role import Role
 from tuner.core.state import State
-from tuner.core.trialstate import Look, Trials
+from tuner.core.trials import Look, Trials
 from tuner.records import (
     Decision,
     DecisionKind,
@@ -80,7 +80,7 @@ def _beside(slice_: Trials, server: str, *, now: float, wall: float) -> tuple[Tr
     after = before.beside(server)
     if said_of_it := turned(before, after):
         text = f"the server is {server} now: {said_of_it}"
-        events.append(trialstate.event(wall, "learned_afresh", text))
+        events.append(trials.event(wall, "learned_afresh", text))
     return Trials(evidence=after, number=ended.number), events
 
 
@@ -120,7 +120,7 @@ def progress(state: State, *, now: float) -> OptimiserProgress | None:
     """Return what a watcher may want to know; None where the policy has no outer loop."""
     if state.settings.policy != OUTER:
         return None
-    return trialstate.progress(state.trials, now=now)
+    return trials.progress(state.trials, now=now)
 
 
 def server_of(facts: Facts, role: str = "") -> str:

@@ -19,7 +19,7 @@ from tuner.core.noharm import Guard
 from tuner.core.purse import Purse
 from tuner.core.relief import Relief
 from tuner.core.sawtooth import Sawtooth
-from tuner.core.trialstate import Trials
+from tuner.core.trials import Trials
 from tuner.core.unanswered import Unanswered
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
 from tuner.settings import Mode, Settings

@@ -25,7 +25,7 @@ from tuner.core.guards import HOUR
 from tuner.core.learned import Learned, recall
 from tuner.core.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
-from tuner.core.trialstate import Trials
+from tuner.core.trials import Trials
 from tuner.records import (
     Acknowledgement,
     Capacity,

@@ -6,18 +6,220 @@ trial under a load like this one is in use. Everything that could harm ends a tr
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.suggestions import LIMITS, allowed, distance
-from policies.types import Suggestion
+from policies.types import Context, Suggestion, Trial
 from tuner.core import switchback
-from tuner.core.context import CONTEXT_SECONDS, averaged, context_of, interrupted
+from tuner.core.context import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
 from tuner.core.estimate.window import all_flushed
-from tuner.core.evidence import said
-from tuner.core.switchback import Counters, Running
-from tuner.core.trialstate import Look, Trials, event
-from tuner.core.trialverdict import LEAST_REST, finish, left, unsafe, verdict
-from tuner.records import Estimate, Event, Sample
+from tuner.core.evidence import Evidence, Win, said
+from tuner.core.switchback import LOOKS, MOST_BLOCKS, Counters, Difference, Running, judged
+from tuner.records import Estimate, Event, InUse, OptimiserPhase, OptimiserProgress, Sample
+
+
+class Trials(Struct, frozen=True):
+    """The outer loop's slice of state; times are monotonic seconds.
+
+    Attributes:
+        evidence: what lasts.
+        running: the trial under way.
+        used: what won and is in force where no trial runs.
+        asking: number of the trial that a suggestion is asked for; 0 for none.
+        number: of the last trial.
+        averages: the load.
+        context: the same as an outer law takes it; None until it is known.
+        at: time of the last tick.
+        quiet_since: since when nothing bars a trial.
+        rest_until: none is begun before.
+        lost: trials lost in a row.
+        why: what bars one.
+        moved: what is in force has changed, and the set-point has to follow.
+        moved_from: the set-point before it did, at the tick at which it does; else 0.
+    """
+
+    evidence: Evidence = Evidence()
+    running: Running | None = None
+    used: Win | None = None
+    asking: int = 0
+    number: int = 0
+    averages: Averages = Averages()
+    context: Context | None = None
+    at: float | None = None
+    quiet_since: float | None = None
+    rest_until: float = 0.0
+    lost: int = 0
+    why: str = ""
+    moved: bool = False
+    moved_from: float = 0.0
+
+    @property
+    def in_force(self) -> Suggestion | None:
+        """Return the suggestion that is in force; None for the analytic set-point."""
+        if self.running is not None:
+            return self.running.suggestion if self.running.suggested else None
+        return None if self.used is None else self.used.suggestion
+
+
+class Look(Struct, frozen=True):
+    """What the slice may know at one tick.
+
+    Attributes:
+        now: monotonic time, seconds.
+        wall: Unix time, seconds.
+        sample: the reading.
+        found: its estimate.
+        set_point: f in force.
+        lru_share: share of the LRU in the pages flushed, averaged.
+        bars: why no trial may go on; empty where one may.
+        unsafe: which guard fired; empty where none did.
+        learns: the reading may be learned from.
+    """
+
+    now: float
+    wall: float
+    sample: Sample
+    found: Estimate
+    set_point: float
+    lru_share: float
+    bars: str = ""
+    unsafe: str = ""
+    learns: bool = True
+
+
+def progress(state: Trials, *, now: float) -> OptimiserProgress:
+    """Return what a watcher may want to know."""
+    running, used = state.running, state.used
+    rest = max(0.0, state.rest_until - now)
+    phase = OptimiserPhase.RESTING
+    if running is not None:
+        phase = OptimiserPhase.TRIAL
+    elif state.asking:
+        phase = OptimiserPhase.ASKING
+    elif state.why:
+        phase = OptimiserPhase.BARRED
+    return OptimiserProgress(
+        phase=phase,
+        why=state.why,
+        number=state.asking or state.number,
+        blocks=0 if running is None else len(running.blocks),
+        most_blocks=0 if running is None else MOST_BLOCKS,
+        trying=None if running is None else running.suggestion,
+        suggested=running is not None and running.suggested,
+        in_use=None if used is None else InUse(used.suggestion, used.gain, used.low, used.high),
+        known=len(state.evidence.log),
+        rest_seconds=rest,
+    )
+
+
+def event(wall: float, code: str, message: str) -> Event:
+    """Return an event of the outer loop's."""
+    return Event(wall=wall, code=code, message=message, who="optimiser")
+
+
+LEAST_REST, LONGEST_REST = 1800.0, 6.0 * 3600.0
+"""Seconds between two trials; each one that is lost in a row doubles them from its own length on."""
+
+WORTH = 0.002
+"""A gain below this, as ln, is worth no suggestion."""
+
+HARM = -0.01
+"""Mean difference at which a trial is lost after two suggested blocks already."""
+
+UNSAFE_GAIN, UNSAFE_ERROR = -0.05, 0.01
+"""What is told of a suggestion under which a guard fired."""
+
+LEFT = 1.0
+"""Distance of loads beyond which what won at one is not in use at the other."""
+
+
+def left(load: Context, now: Context | None) -> bool:
+    """Tell whether the load is another one than it was; one that is not known is not."""
+    return now is not None and distance(load, now) > LEFT
+
+
+def unsafe(state: Trials, look: Look) -> tuple[Trials, list[Event]]:
+    """Note that a guard fired; it counts against the suggestion that is in force, or just was."""
+    running = state.running
+    if running is not None:
+        settling = look.now - running.block_begun < running.settling_seconds * running.longer
+        if not running.suggested and not (running.blocks and settling):
+            return state, []
+        blamed, context = running.suggestion, running.context
+        what = f"trial {running.number} was unsafe"
+    elif state.used is not None:
+        blamed, context = state.used.suggestion, state.used.context
+        what = "what was in use was unsafe, and is dropped"
+    else:
+        return state, []
+    trial = Trial(blamed, context, UNSAFE_GAIN, UNSAFE_ERROR, look.wall)
+    state = replace(_dropped(_told(state, trial), blamed), lost=state.lost + 1)
+    return state, [event(look.wall, "suggestion_unsafe", f"{what}: {look.unsafe}; {said(blamed)}")]
+
+
+def verdict(running: Running) -> tuple[Difference, bool | None]:
+    """Return the difference so far, and whether what is tried is the better one; None where more has to tell.
+
+    What is in use already has to show it by the same bounds, and may take all blocks for it.
+
+    Args:
+        running: with a block just ended, an analytic one after at least one that is tried.
+    """
+    count = (len(running.blocks) - 1) // 2
+    seen = judged(running.blocks, LOOKS.get(count, max(LOOKS.values())))
+    return seen, _better(count, seen, retest=running.retest)
+
+
+def _better(count: int, seen: Difference, *, retest: bool) -> bool | None:
+    harmful = count > 1 and seen.mean < HARM
+    if count not in LOOKS:
+        return False if harmful else None
+    if seen.low > 0.0 and seen.mean >= WORTH:
+        return True
+    hopeless = seen.high < WORTH or (not retest and seen.mean + seen.error < WORTH)
+    return False if harmful or hopeless or count == max(LOOKS) else None
+
+
+def finish(
+    state: Trials, running: Running, seen: Difference, look: Look, *, won: bool
+) -> tuple[Trials, list[Event]]:
+    """Note what the trial came to; use the suggestion where it won by more than what is in use did."""
+    context = state.context or running.context
+    trial = Trial(running.suggestion, context, seen.mean, seen.error, look.wall)
+    state = _told(replace(state, running=None), trial)
+    lasted = look.now - running.begun
+    text = f"trial {running.number}, {said(running.suggestion)}: {seen}"
+    events = [event(look.wall, "trial_ended", f"{text}; {'won' if won else 'not used'}")]
+    held = state.used
+    if not won:
+        lost = state.lost + 1
+        rest = min(LONGEST_REST, max(LEAST_REST, lasted * 2.0 ** min(10, lost - 1)))
+        if held is not None and held.suggestion == running.suggestion:
+            events.append(event(look.wall, "suggestion_dropped", "it is no longer better"))
+        state = replace(_dropped(state, running.suggestion), lost=lost, rest_until=look.now + rest)
+        return state, events
+    win = Win(running.suggestion, context, seen.mean, seen.low, seen.high, look.wall)
+    state = replace(state, lost=0, rest_until=look.now + LEAST_REST)
+    if not running.retest and held is not None and held.gain >= win.gain:
+        return state, events
+    wins = tuple(one for one in state.evidence.wins if distance(one.context, win.context) > LEFT)
+    state = replace(state, evidence=state.evidence.won(win, beside=wins), used=win)
+    if not running.retest:
+        events.append(event(look.wall, "suggestion_used", f"in use now: {said(win.suggestion)}"))
+    return state, events
+
+
+def _told(state: Trials, trial: Trial) -> Trials:
+    return replace(state, evidence=state.evidence.told(trial))
+
+
+def _dropped(state: Trials, suggestion: Suggestion) -> Trials:
+    """Forget that a suggestion won."""
+    mine = state.used is not None and state.used.suggestion == suggestion
+    state = replace(state, evidence=state.evidence.without(suggestion))
+    return replace(state, used=None) if mine else state
+
 
 SHORTEST_BLOCK, LONGEST_BLOCK = 300.0, 7200.0
 """Seconds; where an answer would take longer than the second, nothing is tried."""

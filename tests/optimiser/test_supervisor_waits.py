@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tests.outer.test_supervisor import AT_NOUGHT, ECHO, IMPATIENT, READY, Watched
-from tuner.outer import supervisor
+from tests.optimiser.test_supervisor import AT_NOUGHT, ECHO, IMPATIENT, READY, Watched
+from tuner.optimiser import supervisor
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from tuner.cli import optimiser_text
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.learned import learn
 from tuner.journal.tables import FILE_NAME
-from tuner.outer import supervisor
+from tuner.optimiser import supervisor
 from tuner.records import OptimiserPhase, TickRecord
 from tuner.settings import Mode, Settings
 

@@ -23,10 +23,9 @@ from tests.factory import FACTS, A
 from tuner.core.evidence import REMEMBERED, Evidence
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.outer import child, supervisor
-from tuner.outer.messages import LONGEST, Answer, NonsenseError, Question, line, parse
-from tuner.outer.process import COMMAND, KEPT, Process
-from tuner.outer.supervisor import Patience, Supervisor
+from tuner.optimiser import child, supervisor
+from tuner.optimiser.child import LONGEST, Answer, NonsenseError, Question, line, parse
+from tuner.optimiser.supervisor import COMMAND, KEPT, Patience, Process, Supervisor
 from tuner.records import Command, OptimiserHealth, OptimiserPhase, OptimiserProgress, TickRecord
 
 LOAD = Context(1e6, 300.0, 0.0, 0.0, float(A))
@@ -214,7 +213,7 @@ def test_one_without_the_extra_says_so(
     (tmp_path / "skopt.py").write_text("raise ImportError('no skopt here')\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
     one = watched(
-        "from tuner.outer.child import serve; import sys; serve(sys.stdin.buffer, sys.stdout.buffer)"
+        "from tuner.optimiser.child import serve; import sys; serve(sys.stdin.buffer, sys.stdout.buffer)"
     )
     one.ask()
     one.until(lambda w: w.health.state == "dead")
@@ -225,7 +224,7 @@ def test_one_without_the_extra_says_so(
 def test_one_that_really_runs_out_of_memory_costs_its_life_alone(watched: Callable[..., Watched]) -> None:
     """With a limit that the library does not fit in the process ends, and is started again later."""
     one = watched(
-        "import os, sys\nos.environ['OPENBLAS_NUM_THREADS'] = '1'\nfrom tuner.outer import child\n"
+        "import os, sys\nos.environ['OPENBLAS_NUM_THREADS'] = '1'\nfrom tuner.optimiser import child\n"
         "child.DATA_BYTES = 40 << 20\nchild.limit()\nchild.serve(sys.stdin.buffer, sys.stdout.buffer)\n"
     )
     one.ask()
