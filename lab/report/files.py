@@ -19,7 +19,8 @@ from lab.report.page import build
 from lab.report.rows import COLUMNS, FILE_NAME, ReportError, Row, read_rows
 from lab.report.summary import best_static, groups
 from lab.report.trace import COLUMNS as TRACE_COLUMNS
-from lab.report.trace import Trace, figures, know_first, read_trace, rows_of_traces
+from lab.report.trace import Trace, read_trace
+from lab.report.tracefigures import figures, know_first, rows_of_traces
 from tuner.journal.tables import FILE_NAME as JOURNAL_NAME
 
 SQLITE = b"SQLite format 3\x00"

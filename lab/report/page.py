@@ -14,12 +14,12 @@ from markupsafe import Markup
 from msgspec import Struct
 
 import api
-from lab.report import charts, figures, words
-from lab.report import trace as traces
+from lab.report import charts, figures, tracefigures, words
 from lab.report.figures import CONTROL, COST, STEADINESS, TABLES, THROUGHPUT, Figure, clock, plain, span
 from lab.report.rows import Row, rows_of
 from lab.report.summary import REFERENCES, Group, groups, winner_sentences
-from lab.report.trace import KIND, Trace
+from lab.report.trace import Trace
+from lab.report.tracefigures import KIND
 from tuner.version import program_version
 
 HERE = Path(__file__).parent
@@ -211,19 +211,19 @@ CHARTS = (
 
 
 def _trace_page(title: str, trace: Trace, made: str, notes: Sequence[str]) -> str:
-    tables = traces.tables(trace)
+    tables = tracefigures.tables(trace)
     facts, settings = trace.run.facts, trace.run.settings
     return render(
         "trace.html",
-        {"trace": traces.payload(trace)},
+        {"trace": tracefigures.payload(trace)},
         title=title,
         version=program_version(),
         made=made,
         facts=facts,
         span=f"{clock(trace.wall[0])} to {clock(trace.wall[-1])}",
         mode=_mode(trace),
-        know=[*notes, *traces.know_first(trace)],
-        figures=traces.figures(trace),
+        know=[*notes, *tracefigures.know_first(trace)],
+        figures=tracefigures.figures(trace),
         charts=[(key, name, said, tables[key]) for key, name, said in CHARTS if key in tables],
         marked=bool(trace.decisions or trace.holds),
         decisions=_newest(trace.decisions),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from lab.experiment import search as statics
+from lab.experiment.search import alternating, anything, best, kept, steady, untried
 from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, plain, written
 from lab.report.rows import Row
 from lab.statistics import FEWEST, Bounds, mean_bounds, ratio_bounds
@@ -309,10 +309,8 @@ def best_static(search: Sequence[Row]) -> BestStatic | None:
     if not search:
         return None
     rows = [_plain(row) for row in search if row.figures.keys() >= NEEDED and "load" in row.conditions]
-    best, without_cap, unconstrained = (
-        _winner(rows, accept) for accept in (statics.kept, statics.steady, statics.anything)
-    )
-    return BestStatic(best, without_cap, unconstrained, statics.untried(rows) if rows else None)
+    best, without_cap, unconstrained = (_winner(rows, accept) for accept in (kept, steady, anything))
+    return BestStatic(best, without_cap, unconstrained, untried(rows) if rows else None)
 
 
 def winner_sentences(search: Sequence[Row], blocks: Sequence[Row] = ()) -> list[str]:
@@ -320,7 +318,7 @@ def winner_sentences(search: Sequence[Row], blocks: Sequence[Row] = ()) -> list[
     found = best_static(search)
     if found is None:
         return []
-    capped = not statics.alternating(_plain(search[0]))
+    capped = not alternating(_plain(search[0]))
     parts = (
         (found.best, "with the alarm cap and all budgets" if capped else "with all budgets"),
         (found.without_cap, "without cap and budgets" if capped else "without budgets"),
@@ -344,7 +342,7 @@ def _said(one: Winner | None) -> str:
 
 
 def _winner(rows: Sequence[dict[str, Any]], accept: Callable[[dict[str, Any]], bool]) -> Winner | None:
-    row = statics.best(rows, accept)
+    row = best(rows, accept)
     if row is None:
         return None
     figures = row["figures"]

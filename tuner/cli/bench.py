@@ -25,7 +25,7 @@ from lab.report.summary import groups
 from lab.report.words import comparison
 from lab.servers.base import LabServer, LabServerError
 from lab.servers.choose import remove_leftovers, server_named
-from lab.servers.existing import SCHEME, DsnError, NotConfirmedError
+from lab.servers.existing import SCHEME, DsnError, DsnServer, NotConfirmedError
 from lab.workloads.sysbench import sysbench
 from tuner.cli.answer import NO, UNFINISHED, UNREACHABLE, exit_code, like_ctrl_c, say_json
 from tuner.cli.answer import say as print_lines
@@ -33,8 +33,6 @@ from tuner.cli.bench_plan import (
     best_here,
     changed,
     check_named,
-    check_servers,
-    look_at,
     password,
     plan_options,
     refuse_beside_own,
@@ -139,12 +137,12 @@ def bench(
                 return
             context.with_resource(store.held(resume, store.BENCH))
             asked, ledger = plan.go_on(resume)
-            check_servers(asked.suite)
+            _check_servers(asked.suite)
             chosen(asked.suite, variants)
             directory, make = resume, _maker(asked.server, say, defaults_file, confirmed=yes)
         else:
             suite = changed(plan.load_suite(suite_name), changes)
-            check_servers(suite)
+            _check_servers(suite)
             check_named(suite, dsn, server_words)
             plans = chosen(suite, variants)
             if only_plan:
@@ -152,7 +150,9 @@ def bench(
                 return
             asked = _asked(suite, dsn, server_words, seed)
             make = _maker(asked.server, say, defaults_file, confirmed=yes)
-            look_at(make(plans[0]))  # what cannot be had is said before a directory is made
+            server = make(plans[0])
+            if isinstance(server, DsnServer):
+                server.look()  # what cannot be had is said before a directory is made
             sysbench()
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
             context.with_resource(store.held(directory, store.BENCH, new=True))
@@ -170,6 +170,12 @@ def bench(
         say(
             f"not run yet: {', '.join(left)}; for them: innobrim bench --resume {shlex.quote(str(directory))}"
         )
+
+
+def _check_servers(suite: Suite) -> None:
+    """Raise a ``PlanError`` where a server cannot be started as its plan says; later would be after hours."""
+    for one in suite.plans:
+        specification(one)
 
 
 def _say(text: str, *, err: bool) -> None:

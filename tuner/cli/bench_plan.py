@@ -12,57 +12,80 @@ import msgspec
 from lab.experiment import plan
 from lab.experiment.plan import Plan, Suite
 from lab.experiment.refusals import PlanError, in_words
-from lab.servers.base import LabServer, LabServerError, ServerSpec
+from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.choose import Kind, choose, kind_of
-from lab.servers.existing import PASSWORD_PLACES, DsnServer
+from lab.servers.existing import PASSWORD_PLACES
 from tuner.cli.parts import refuse_given
 
 MEBIBYTE = 1024 * 1024
 
 
+def _option(name: str, place: str, said: str, **how: Any) -> tuple[str, str, Callable[..., Any]]:  # noqa: ANN401 - as click has it
+    """Return an option's name among the command's, the key that it replaces, and the option itself."""
+    flag = f"--{how.pop('flag', name.replace('_', '-'))}"
+    return name, place, click.option(flag, name, help=said, **({"type": int} | how))
+
+
+def _choice(kind: Any) -> click.Choice[str]:  # noqa: ANN401 - a literal type
+    return click.Choice(get_args(kind))
+
+
+OPTIONS = (
+    _option(
+        "contenders",
+        "contenders",
+        "default, C/M such as 2000/4000, folk, sync, best-static, ours, or a policy's name; repeat it for"
+        " each.",
+        flag="contender",
+        type=str,
+        multiple=True,
+        metavar="NAME",
+    ),
+    _option("blocks", "blocks", "How often each contender runs."),
+    _option("redo", "server.redo_capacity", "Redo log capacity.", metavar="MIB"),
+    _option("buffer_pool", "server.buffer_pool", "Buffer pool size.", metavar="MIB"),
+    _option(
+        "settings",
+        "server.set",
+        "Another variable of mysqld.",
+        flag="set",
+        type=str,
+        multiple=True,
+        metavar="NAME=VALUE",
+    ),
+    _option("write_iops", "disk.write_iops", "Limit the disk to N write operations/s.", metavar="N"),
+    _option("write_mib", "disk.write_mib", "Limit the disk to N MiB written/s.", metavar="N"),
+    _option("kind", "load.kind", "Which transactions.", flag="load", type=_choice(plan.Kind)),
+    _option(
+        "distribution",
+        "load.distribution",
+        "Which rows the transactions touch.",
+        type=_choice(plan.Distribution),
+    ),
+    _option("course", "load.course", "How the load moves while it runs.", type=_choice(plan.CourseName)),
+    _option("threads", "load.threads", "Connections of the load."),
+    _option("rate", "load.rate", "Offered transactions/s; 0 is as many as possible."),
+    _option("tables", "load.tables", "Tables of the load."),
+    _option("rows", "load.rows", "Rows in each table."),
+    _option(
+        "crash",
+        "crash",
+        "Time crash recovery in odd blocks, and shutdown in even ones, each from the age held.",
+        type=None,
+        is_flag=True,
+        default=None,
+    ),
+)
+"""Options that replace a key of a suite's plans."""
+
+_PLACES = {name: place for name, place, _ in OPTIONS}
+
+
 def plan_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that replace keys of a suite's plan."""
-    for option in reversed(
-        (
-            click.option("--contender", "contenders", multiple=True, metavar="NAME", help=_CONTENDERS),
-            click.option("--blocks", type=int, help="How often each contender runs."),
-            click.option("--redo", type=int, metavar="MIB", help="Redo log capacity."),
-            click.option("--buffer-pool", type=int, metavar="MIB", help="Buffer pool size."),
-            click.option(
-                "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another variable of mysqld."
-            ),
-            click.option(
-                "--write-iops", type=int, metavar="N", help="Limit the disk to N write operations/s."
-            ),
-            click.option("--write-mib", type=int, metavar="N", help="Limit the disk to N MiB written/s."),
-            click.option(
-                "--load", "kind", type=click.Choice(get_args(plan.Kind)), help="Which transactions."
-            ),
-            click.option(
-                "--distribution",
-                type=click.Choice(get_args(plan.Distribution)),
-                help="Which rows the transactions touch.",
-            ),
-            click.option(
-                "--course",
-                type=click.Choice(get_args(plan.CourseName)),
-                help="How the load moves while it runs.",
-            ),
-            click.option("--threads", type=int, help="Connections of the load."),
-            click.option("--rate", type=int, help="Offered transactions/s; 0 is as many as possible."),
-            click.option("--tables", type=int, help="Tables of the load."),
-            click.option("--rows", type=int, help="Rows in each table."),
-            click.option("--crash", is_flag=True, default=None, help=_CRASH),
-        )
-    ):
+    for _, _, option in reversed(OPTIONS):
         command = option(command)
     return command
-
-
-_CRASH = "Time crash recovery in odd blocks, and shutdown in even ones, each from the age held."
-_CONTENDERS = (
-    "default, C/M such as 2000/4000, folk, sync, best-static, ours, or a policy's name; repeat it for each."
-)
 
 
 def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
@@ -78,13 +101,9 @@ def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
     for one in suite.plans:
         raw = msgspec.to_builtins(one)
         for name, value in given.items():
-            if name == "settings":
-                raw["server"]["set"] |= dict(_pair(text) for text in value)
-            elif name in _PLACES:
-                table, key = _PLACES[name]
-                raw[table][key] = value
-            else:
-                raw[name] = value
+            *tables, key = _PLACES[name].split(".")
+            table = raw[tables[0]] if tables else raw
+            table[key] = table[key] | dict(map(_pair, value)) if name == "settings" else value
         try:
             plans.append(msgspec.convert(raw, Plan))
         except msgspec.ValidationError as error:
@@ -94,23 +113,11 @@ def changed(suite: Suite, changes: dict[str, Any]) -> Suite:
     return Suite(name=suite.name, about=about, plans=tuple(plans))
 
 
-_PLACES = {
-    "redo": ("server", "redo_capacity"),
-    "buffer_pool": ("server", "buffer_pool"),
-    **{name: ("disk", name) for name in ("write_iops", "write_mib")},
-    **{
-        name: ("load", name)
-        for name in ("kind", "distribution", "course", "threads", "rate", "tables", "rows")
-    },
-}
-"""Table and key of a plan that an option replaces, where they have not its name."""
-
-
 def _by_option(said: str, given: Mapping[str, Any]) -> str:
     """Return what is wrong with a key of the plan in terms of the option that it came from."""
     place, _colon, wrong = said.partition(": ")
     for name, value in given.items():
-        if place == ".".join(_PLACES.get(name, (name,))):
+        if place == _PLACES[name]:
             return f"--{name.replace('_', '-')} {value}: {wrong}"
     return said
 
@@ -209,26 +216,6 @@ def refuse_for_own(suite: Suite) -> None:
             f"{suite.name}: its variants differ in server or disk, which stay as they are on {own};"
             " take a suite whose variants differ in the load alone, or leave --dsn out"
         )
-
-
-def look_at(server: LabServer) -> None:
-    """Return when a server of the user's own can be taken; nothing is written to it.
-
-    Raises:
-        LabServerError: it does not answer, or is not fit for a bench.
-    """
-    if isinstance(server, DsnServer):
-        server.look()
-
-
-def check_servers(suite: Suite) -> None:
-    """Return when every plan's server can be started as it says; later would be after hours.
-
-    Raises:
-        PlanError: one of them sets what it must not.
-    """
-    for one in suite.plans:
-        specification(one)
 
 
 def best_here() -> str:
