@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tuner.core import optimising, orders, overlay, scheduled
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.holds import unparkable
-from tuner.core.lowwater import saved_name
+from tuner.core.lowwater import left_active, saved_name
 from tuner.core.modes import change_mode
 from tuner.core.standing import cut_short, waiting
 from tuner.core.state import OwedPark, ParkFor, State
@@ -109,6 +109,7 @@ def _stop(state: State, asked: Asked) -> Outcome:
         state = replace(state, mode=Mode.ADVISORY, advisory_until_said=True, why_advisory=why)
     elif owing and asked.command.value != "leave":
         owed = OwedPark(ParkFor.STOPPING, "stopping")
+        state = left_active(state, now=asked.now)
     return Outcome(
         replace(state, lifecycle=Lifecycle.STOPPING, park_owed=owed, override=None, restoring=""),
         "stopping",
