@@ -1,8 +1,8 @@
 """Who may ask what, from where, and by which name of this machine: one verdict for each request.
 
-A request's transport is what its listener marked it with, never what it says about itself: an unmarked
-request counts as TCP. Over the unix socket the file's permission has decided already. Over TCP whatever
-shows or changes something of the server needs a role; page, documentation and probes show nothing of it.
+Over which listener a request comes is read off its connection's peer, never off what it says of itself. Over
+the unix socket the file's permission has decided already. Over TCP whatever shows or changes something of the
+server needs a role; page, documentation and probes show nothing of it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ import ipaddress
 import logging
 import time
 from collections.abc import Callable
-from typing import Literal
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from api.problems import ApiError, Refusal
 from api.tokens import FIRST_FILE, Role, Tokens
-
-Transport = Literal["tcp", "unix"]
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -29,22 +26,15 @@ SAME_SITE = frozenset({"same-origin", "none"})
 SAID_SECONDS = 10.0
 """Refusals are logged at most so often, with how many there were."""
 
-_TRANSPORT = "innobrim.transport"
 _WHO = "innobrim.who"
-_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="innobrim"'}
-_INVALID = {"WWW-Authenticate": 'Bearer realm="innobrim", error="invalid_token"'}
-_TOO_LITTLE = {"WWW-Authenticate": 'Bearer realm="innobrim", error="insufficient_scope"'}
+_REALM = 'Bearer realm="innobrim"'
 _LOG = logging.getLogger("innobrim.api")
 
 
-def mark(scope: Scope, transport: Transport) -> None:
-    """Say which listener a request came in by."""
-    scope[_TRANSPORT] = transport
-
-
-def transport_of(scope: Scope) -> Transport:
-    """Return which listener a request came in by."""
-    return "unix" if scope.get(_TRANSPORT) == "unix" else "tcp"
+def is_over_socket(scope: Scope) -> bool:
+    """Tell whether a request came over the unix socket, whose peers are users and no addresses."""
+    client = scope.get("client")
+    return client is not None and str(client[0]).startswith("uid ")
 
 
 def who(scope: Scope) -> str:
@@ -85,8 +75,8 @@ class Access:
             ApiError: the request is not let in.
         """
         client = scope.get("client")
-        if transport_of(scope) == "unix":
-            scope[_WHO] = f"{client[0]} over the unix socket" if client else "the unix socket"
+        if is_over_socket(scope):
+            scope[_WHO] = f"{scope['client'][0]} over the unix socket"
             return
         place = str(client[0]) if client else "TCP"
         headers = Headers(scope=scope)
@@ -120,38 +110,28 @@ class Access:
         if not values and open_to_all and (self._tokens is None or self._tokens.anonymous):
             return ""
         if self._tokens is None:
-            raise ApiError(
-                "unauthorised",
-                "this daemon has no tokens: use its unix socket",
-                headers=_CHALLENGE,
-                refusal=Refusal.NO_TOKEN,
-            )
+            raise _unauthorised("this daemon has no tokens: use its unix socket", Refusal.NO_TOKEN)
         scheme, _, secret = values[0].partition(" ") if len(values) == 1 else ("", "", "")
         secret = secret.strip()
         if scheme.lower() != "bearer" or not secret:
-            raise ApiError(
-                "unauthorised",
+            raise _unauthorised(
                 f"send Authorization: Bearer with a token: the one in the file {FIRST_FILE} of the state "
                 "directory, or one that innobrim token make has printed; or use the unix socket",
-                headers=_CHALLENGE,
-                refusal=Refusal.NO_TOKEN,
+                Refusal.NO_TOKEN,
             )
         token = self._tokens.find(secret)
         if token is None:
-            detail = (
-                "the token is not this daemon's, or was revoked; innobrim token list names those there are"
+            raise _unauthorised(
+                "the token is not this daemon's, or was revoked; innobrim token list names those there are",
+                Refusal.UNKNOWN_TOKEN,
             )
-            raise ApiError("unauthorised", detail, headers=_INVALID, refusal=Refusal.UNKNOWN_TOKEN)
         if self._tokens.expired(token):
-            raise ApiError(
-                "unauthorised",
-                f"the token {token.name} has expired; make another one",
-                headers=_INVALID,
-                refusal=Refusal.EXPIRED_TOKEN,
-            )
+            said = f"the token {token.name} has expired; make another one"
+            raise _unauthorised(said, Refusal.EXPIRED_TOKEN)
         if not token.role.covers(needed):
             detail = f"the token {token.name} may {token.role.value}; this needs the role {needed.value}"
-            raise ApiError("forbidden", detail, headers=_TOO_LITTLE, refusal=Refusal.ROLE)
+            headers = {"WWW-Authenticate": f'{_REALM}, error="insufficient_scope"'}
+            raise ApiError("forbidden", detail, headers=headers, refusal=Refusal.ROLE)
         return token.name
 
     def _complain(self, refusal: str) -> None:
@@ -209,3 +189,8 @@ def _check_origin(scope: Scope, headers: Headers) -> None:
 
 def _cross_origin(said: str) -> ApiError:
     return ApiError("cross-origin", said, refusal=Refusal.ORIGIN)
+
+
+def _unauthorised(said: str, why: Refusal) -> ApiError:
+    challenge = _REALM if why is Refusal.NO_TOKEN else f'{_REALM}, error="invalid_token"'
+    return ApiError("unauthorised", said, headers={"WWW-Authenticate": challenge}, refusal=why)

@@ -1,35 +1,47 @@
-"""The outermost layer, in front of every route: who may come in, and how much at a time."""
+"""The outermost layer, in front of every route: who may come in, and how much at a time.
+
+Together with the connections' own limits it bounds what a flood costs: memory by the connections and the
+requests in hand, processor time by the rate, since a request beyond it holds its connection for ``DELAY``
+seconds before it is refused.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-import socket
-import struct
 import time
-from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.access import Access, Transport, mark, transport_of
-from api.limits import (
+from api.access import Access, is_over_socket
+from api.connections import (
     BURST,
-    COSTS,
-    DELAY,
+    FULL,
     HEADER_BYTES,
-    PROBES,
     REQUESTS_PER_SECOND,
-    TURN_SECONDS,
-    Rate,
-    Turns,
+    Connection,
+    TokenBuckets,
     peer_in,
 )
-from api.problems import ApiError, Refusal, Refusals, defect
+from api.problems import HEADERS, ApiError, Refusal, Refusals, defect
 
-_LOG = logging.getLogger("innobrim.api")
+PROBES = frozenset({"/livez", "/readyz"})
+"""Who watches the daemon is answered whatever others ask: these count for no rate and wait for no turn."""
+
+COSTS = {"/v1/history": 20.0, "/docs": 10.0}
+"""What counts as so many requests, for the work that it is; anything else counts as one."""
+
+DELAY = 1.0
+"""A request beyond the rate waits so long for its refusal, seconds."""
+
+IN_HAND = 16
+"""Requests that are worked on at a time over TCP, and as many over the unix socket; others wait."""
+
+TURN_SECONDS = 5.0
+"""Longest wait for a turn, seconds."""
 
 LARGEST_BODY = 16 * 1024
 """Of a request, bytes."""
@@ -37,38 +49,14 @@ LARGEST_BODY = 16 * 1024
 CHUNK = 64 * 1024
 """A long answer is handed to the connection in pieces of so many bytes, each when the one before has gone."""
 
-HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-}
-"""Every answer has them, except where its route says otherwise."""
-
 STREAM = "text/event-stream"
 
-_CONNECTION = "innobrim.connection"
 _HEAD = "innobrim.head"
-_FOR_PROBES = "innobrim.for-probes"
-_AT_ONCE = struct.pack("ii", 1, 0)
-
 _TOO_MANY = ApiError(
     "too-many",
     f"more than {REQUESTS_PER_SECOND:.0f} requests a second, after {BURST:.0f} at once; ask less often",
     headers={"Retry-After": "2", "Connection": "close"},
     refusal=Refusal.RATE,
-)
-FULL = "as many connections are open as there may be; one more is for the probes /livez and /readyz alone"
-"""What a connection is told that was taken for a probe, and asks something else or nothing."""
-
-_FULL = ApiError(
-    "busy",
-    FULL,
-    headers={"Retry-After": "5", "Connection": "close"},
-    refusal=Refusal.CONNECTIONS,
 )
 _BUSY = ApiError(
     "busy",
@@ -76,32 +64,31 @@ _BUSY = ApiError(
     headers={"Retry-After": "5"},
     refusal=Refusal.BUSY,
 )
+_TOO_LARGE = ApiError(
+    "too-large",
+    f"a body may have at most {LARGEST_BODY} bytes",
+    headers={"Connection": "close"},
+    refusal=Refusal.BODY,
+)
+_LOG = logging.getLogger("innobrim.api")
 
 
-class Marked:
-    """The application as one listener serves it: every request carries the listener's transport."""
-
-    def __init__(self, app: ASGIApp, transport: Transport) -> None:
-        self._app = app
-        self._transport: Transport = transport
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        mark(scope, self._transport)
-        connection = getattr(getattr(send, "__self__", None), "transport", None)  # uvicorn's own
-        scope[_CONNECTION] = connection
-        if isinstance(connection, asyncio.Transport):
-            scope[_FOR_PROBES] = getattr(connection.get_protocol(), "for_probes", False)
-        await self._app(scope, receive, send)
+def connection_of(scope: Scope) -> Connection | None:
+    """Return the connection of a request; None without a listener."""
+    found = scope.get("state", {}).get("connection")
+    return found if isinstance(found, Connection) else None
 
 
 def cut(scope: Scope) -> None:
-    """End a request's connection at once, whatever its peer has not taken yet; nothing without a listener."""
-    connection = scope.get(_CONNECTION)
-    if isinstance(connection, asyncio.Transport):
-        peer = connection.get_extra_info("socket")
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)  # the system's own buffer goes as well
-        connection.abort()
+    """End a request's connection at once; nothing without a listener."""
+    connection = connection_of(scope)
+    if connection is not None:
+        connection.transport.abort()
+
+
+def asks_for_head(scope: Scope) -> bool:
+    """Tell whether a request wants an answer's header alone."""
+    return _HEAD in scope
 
 
 class Gate:
@@ -111,57 +98,29 @@ class Gate:
         self._app = app
         self._access = access
         self._refusals = refusals
-        self._rates: dict[Transport, Rate] = {"tcp": Rate(), "unix": Rate()}
-        self._turns: dict[Transport, Turns] = {"tcp": Turns(), "unix": Turns()}
+        self._rate = TokenBuckets()
+        self._turns = {over_socket: asyncio.Semaphore(IN_HAND) for over_socket in (False, True)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        transport = transport_of(scope)
-        answer = _Answer(send, lambda: self._still_admits(scope), head=asks_for_head(scope))
-        probe = scope["method"] in {"GET", "HEAD"} and scope["path"] in PROBES
-        if not probe and (too_much := await self._too_much(scope, transport)) is not None:
-            await self._refusal(too_much)(scope, receive, answer)
-            return
-        try:
-            _check_header(scope)
-            self._access.admit(scope)
-            _check_length(Headers(scope=scope).get("content-length"))
-        except ApiError as error:
-            await self._refusal(error)(scope, receive, answer)
-            return
-        if not probe:
-            turns = self._turns[transport]
-            if not await turns.take():
-                await self._refusal(_BUSY)(scope, receive, answer)
+        with contextlib.ExitStack() as turn:
+            answer = _Answer(self, scope, send, turn)
+            try:
+                await self._let_in(scope, turn)
+                await self._app(_as_get(scope), self._limited(receive), answer)
+            except ApiError as error:
+                self._refusals.note(error.refusal)
+                await error.response()(scope, receive, answer)
+            except ClientDisconnect:
                 return
-            answer.turn = turns.give_back
-        try:
-            await self._app(_as_get(scope), _limited(receive, self._refusals), answer)
-        except ClientDisconnect:
-            return
-        except Exception:
-            method, path = scope["method"], scope["path"]
-            _LOG.exception("%s %s failed", method, path)
-            if answer.started:
-                raise
-            await defect(method, path).response()(scope, receive, answer)
-        finally:
-            answer.end_turn()
+            except Exception:
+                method, path = scope["method"], scope["path"]
+                _LOG.exception("%s %s failed", method, path)
+                if answer.started:
+                    raise
+                await defect(method, path).response()(scope, receive, answer)
 
-    async def _too_much(self, scope: Scope, transport: Transport) -> ApiError | None:
-        """Return why a peer asks too much, after a delay that slows a flood; None where it does not."""
-        if scope.get(_FOR_PROBES):
-            return _FULL
-        cost = COSTS.get(scope["path"], 1.0)
-        if self._rates[transport].allows(peer_in(scope), time.monotonic(), cost):
-            return None
-        await asyncio.sleep(DELAY)
-        return _TOO_MANY
-
-    def _still_admits(self, scope: Scope) -> bool:
+    def still_admits(self, scope: Scope) -> bool:
         """Tell whether a request would be let in now as well; one that would not is cut off."""
         try:
             self._access.admit(scope)
@@ -171,10 +130,48 @@ class Gate:
             return False
         return True
 
-    def _refusal(self, error: ApiError) -> Response:
-        """Return the answer to a request that is not let in, which is counted."""
-        self._refusals.note(error.refusal)
-        return error.response()
+    async def _let_in(self, scope: Scope, turn: contextlib.ExitStack) -> None:
+        """Admit a request and take its turn.
+
+        Raises:
+            ApiError: it is not let in; a flood is told so after a delay that slows it.
+        """
+        connection, path = connection_of(scope), scope["path"]
+        probe = path in PROBES and scope["method"] in {"GET", "HEAD"}
+        if not probe:
+            if connection is not None and connection.place.for_probes:
+                raise FULL
+            if not self._rate.take(peer_in(scope), time.monotonic(), COSTS.get(path, 1.0)):
+                await asyncio.sleep(DELAY)
+                raise _TOO_MANY
+        _check_header(scope)
+        self._access.admit(scope)
+        length = Headers(scope=scope).get("content-length", "")
+        if length.isdecimal() and int(length[:20]) > LARGEST_BODY:
+            raise _TOO_LARGE
+        if not probe:
+            turns = self._turns[is_over_socket(scope)]
+            try:
+                async with asyncio.timeout(TURN_SECONDS):
+                    await turns.acquire()
+            except TimeoutError:
+                raise _BUSY from None
+            turn.callback(turns.release)
+
+    def _limited(self, receive: Receive) -> Receive:
+        """Return ``receive``, ending a body that grows beyond the limit whatever its header said."""
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > LARGEST_BODY:
+                self._refusals.note(Refusal.BODY)
+                raise _TOO_LARGE
+            return message
+
+        return counted
 
 
 class _Answer:
@@ -184,56 +181,39 @@ class _Answer:
     still come in: it may outlive the token that opened it.
     """
 
-    def __init__(self, send: Send, still_admitted: Callable[[], bool], *, head: bool = False) -> None:
+    def __init__(self, gate: Gate, scope: Scope, send: Send, turn: contextlib.ExitStack) -> None:
         self.started = False
-        self._head = head
-        self.turn: Callable[[], None] | None = None
+        self._gate = gate
+        self._scope = scope
         self._send = send
-        self._still_admitted = still_admitted
+        self._turn = turn
         self._is_stream = False
 
     async def __call__(self, message: Message) -> None:
         """Send one message."""
         self.started = True
-        if self._is_stream and not self._still_admitted():
+        if self._is_stream and not self._gate.still_admits(self._scope):
             return
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
+            connection = connection_of(self._scope)
+            if connection is not None and connection.place.for_probes:
+                headers["connection"] = "close"
             self._is_stream = headers.get("content-type", "").startswith(STREAM)
             if self._is_stream:
-                self.end_turn()
-        if self._head and message["type"] == "http.response.body":
-            message = {**message, "body": b""}
-        for piece in _pieces(message):
-            await self._send(piece)
-
-    def end_turn(self) -> None:
-        """Give the turn back; safe to call twice."""
-        turn, self.turn = self.turn, None
-        if turn is not None:
-            turn()
-
-
-def asks_for_head(scope: Scope) -> bool:
-    """Tell whether a request wants an answer's header alone."""
-    return bool(scope["method"] == "HEAD" or scope.get(_HEAD))
+                self._turn.close()
+        body, more = message.get("body", b""), message.get("more_body", False)
+        while len(body) > CHUNK:
+            await self._send({**message, "body": body[:CHUNK], "more_body": True})
+            body = body[CHUNK:]
+        await self._send({**message, "body": body, "more_body": more} if body else message)
 
 
 def _as_get(scope: Scope) -> Scope:
     """Return a request as the routes know it: one for a header as one for the whole."""
     return {**scope, "method": "GET", _HEAD: True} if scope["method"] == "HEAD" else scope
-
-
-def _pieces(message: Message) -> list[Message]:
-    """Return a message that carries a long body as several that carry its pieces."""
-    body = message.get("body", b"")
-    if message["type"] != "http.response.body" or len(body) <= CHUNK:
-        return [message]
-    cut = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
-    more = [{**message, "body": piece, "more_body": True} for piece in cut[:-1]]
-    return [*more, {**message, "body": cut[-1]}]
 
 
 def _check_header(scope: Scope) -> None:
@@ -243,29 +223,3 @@ def _check_header(scope: Scope) -> None:
     if size > HEADER_BYTES:
         said = f"request line and headers may have {HEADER_BYTES} bytes, not {size}"
         raise ApiError("header", said, headers={"Connection": "close"}, refusal=Refusal.HEADER)
-
-
-def _check_length(value: str | None) -> None:
-    if value is not None and value.isdecimal() and int(value[:20]) > LARGEST_BODY:
-        raise _too_large()
-
-
-def _too_large() -> ApiError:
-    said = f"a body may have at most {LARGEST_BODY} bytes"
-    return ApiError("too-large", said, headers={"Connection": "close"}, refusal=Refusal.BODY)
-
-
-def _limited(receive: Receive, refusals: Refusals) -> Receive:
-    """Return ``receive``, ending a body that grows beyond the limit whatever its header said."""
-    seen = 0
-
-    async def counted() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > LARGEST_BODY:
-            refusals.note(Refusal.BODY)
-            raise _too_large()
-        return message
-
-    return counted

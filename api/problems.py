@@ -15,6 +15,17 @@ from starlette.routing import Match
 
 MEDIA_TYPE = "application/problem+json"
 
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""Every answer has them, except where its route says otherwise."""
+
 PROBLEMS: dict[str, tuple[int, str, str]] = {
     "malformed": (400, "Not JSON", "The body cannot be read as JSON."),
     "unauthorised": (401, "Token needed", "Over TCP this needs a token that is valid."),
@@ -134,7 +145,7 @@ class ApiError(Exception):
             type=f"/docs#{self.name}", title=title, status=status, detail=self.detail, errors=self.errors
         )
         body = msgspec.json.encode(problem)
-        return Response(body, status_code=status, headers=self.headers, media_type=MEDIA_TYPE)
+        return Response(body, status_code=status, headers=HEADERS | self.headers, media_type=MEDIA_TYPE)
 
 
 def validation_error(errors: Sequence[FieldProblem]) -> ApiError:

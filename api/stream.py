@@ -15,14 +15,14 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 from fastapi.sse import format_sse_event
 from msgspec import Struct
 from starlette.responses import StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
+from api.connections import is_of_this_machine, peer_in
 from api.gate import asks_for_head, cut
-from api.limits import is_of_this_machine, peer_in
 from api.models import DecisionAt, NumberedEvent, StreamGap, StreamTick
 from api.openapi import Responses, answers, reference
 from api.problems import ApiError, FieldProblem, Refusal, Refusals, validation_error
@@ -47,8 +47,6 @@ STREAMS_OF_A_PEER = 8
 """Of each address of another machine."""
 
 HEARTBEAT_SECONDS = 15.0
-SEND_SECONDS = 10.0
-"""A client that takes nothing for so long is cut off."""
 
 _END_SECONDS = 0.3
 _SLICE = 50
@@ -236,7 +234,7 @@ class Streams:
 
 
 class EventStream(StreamingResponse):
-    """The answer to one client: counted, and cut off where it is not taken."""
+    """The answer to one client, which is counted; its connection ends where it is not taken."""
 
     media_type = "text/event-stream"
 
@@ -252,30 +250,11 @@ class EventStream(StreamingResponse):
         except ApiError as error:
             await error.response()(scope, receive, send)
             return
-        if asks_for_head(scope):
-            self._streams.leave(self)
-            await send(
-                {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-            )
-            await send({"type": "http.response.body", "body": b""})
-            return
         self._scope = scope
         try:
             await super().__call__(scope, receive, send)
         finally:
             self._streams.leave(self)
-
-    async def stream_response(self, send: Send) -> None:
-        """Send every message within a time limit."""
-
-        async def in_time(message: Message) -> None:
-            async with asyncio.timeout(SEND_SECONDS):
-                await send(message)
-
-        try:
-            await super().stream_response(in_time)
-        except TimeoutError:
-            self.cut()
 
     def cut(self) -> None:
         """End the connection at once."""
@@ -288,13 +267,17 @@ def stream_routes(streams: Streams) -> APIRouter:
 
     @routes.get("/stream", responses=_DOCUMENTED, response_class=Response)
     async def stream(
+        request: Request,
         last_event_id: Annotated[
             str | None,
             Header(max_length=64, description="id of the last message that was had; goes on after it"),
         ] = None,
     ) -> Response:
         """Send ticks, events and decisions as they happen, as server-sent events."""
-        return EventStream(streams, streams.messages(*streams.place(last_event_id)))
+        place, gap = streams.place(last_event_id)
+        if asks_for_head(request.scope):
+            return Response(media_type=EventStream.media_type)
+        return EventStream(streams, streams.messages(place, gap))
 
     return routes
 

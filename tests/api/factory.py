@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import shutil
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
 from msgspec.structs import replace
 
-from api.access import Access, Transport
+from api.access import Access
 from api.app import create_app
-from api.gate import Marked
+from api.server import ApiServer
 from api.tokens import Register, Role, Token, Tokens
 from api.vitals import About
 from tests import factory
@@ -46,6 +50,7 @@ TOKEN = "a-token-of-more-than-thirty-two-characters"  # noqa: S105 - of these te
 READER = "another-token-which-may-look-at-everything"
 EXPIRED = "a-third-token-whose-time-was-over-long-ago"
 START = 1_700_000_000.0
+CERTIFICATES = Path(__file__).parents[1] / "fixtures" / "api"
 COUNTED: dict[str, Any] = {
     "write_statements": 7_000,
     "write_time": 35.0,
@@ -277,15 +282,65 @@ def application(board: Board, **changes: Any) -> FastAPI:  # noqa: ANN401 - any 
     return create_app(board, **(values | changes))
 
 
-def browser(app: FastAPI, transport: Transport = "tcp", **changes: Any) -> httpx.AsyncClient:  # noqa: ANN401 - any field
+def browser(app: FastAPI, *, over_socket: bool = False, **changes: Any) -> httpx.AsyncClient:  # noqa: ANN401 - any field
     """Return a client that calls the application in this process, as if over a listener."""
+    client = ("uid 1000", 1) if over_socket else ("127.0.0.1", 50_000)
     return httpx.AsyncClient(
-        transport=httpx.ASGITransport(Marked(app, transport), raise_app_exceptions=False),
+        transport=httpx.ASGITransport(app, client=client, raise_app_exceptions=False),
         base_url="http://localhost:8633",
         **changes,
     )
 
 
+def ask(
+    app: FastAPI,
+    method: str,
+    path: str,
+    *,
+    over_socket: bool = False,
+    **request: Any,  # noqa: ANN401 - any argument of a request
+) -> httpx.Response:
+    """Return the answer to one request."""
+
+    async def once() -> httpx.Response:
+        async with browser(app, over_socket=over_socket) as client:
+            return await client.request(method, path, **request)
+
+    return asyncio.run(once())
+
+
+def get(app: FastAPI, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
+    """Return the answer to one GET over TCP."""
+    return ask(app, "GET", path, headers=headers)
+
+
 def bearer(token: str = TOKEN) -> dict[str, str]:
     """Return the header that proves who may change things."""
     return {"Authorization": f"Bearer {token}"}
+
+
+def free_port() -> int:
+    """Return a TCP port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(app: FastAPI, **changes: Any) -> Iterator[int]:  # noqa: ANN401 - any argument of a server
+    """Serve an application over TCP, on loopback; yield the port."""
+    port = free_port()
+    server = ApiServer(app, **({"host": "127.0.0.1", "port": port, "socket_path": None} | changes))
+    server.start()
+    try:
+        yield port
+    finally:
+        assert server.stop(timeout=10.0)
+
+
+def put_certificate(name: str, folder: Path) -> str:
+    """Put one of the certificates in place; return how the configuration names it."""
+    for kind in ("crt", "key"):
+        shutil.copy(CERTIFICATES / f"{name}.{kind}", folder / f"api.{kind}")
+    (folder / "api.key").chmod(0o600)
+    return f"{folder / 'api.crt'}:{folder / 'api.key'}"

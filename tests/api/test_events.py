@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.factory import FACTS, START, application, record
-from tests.api.test_reading import get
+from tests.api.factory import FACTS, START, application, get, record
 from tuner.board import RING_EVENTS, Board
 from tuner.records import Event
 from tuner.settings import Settings

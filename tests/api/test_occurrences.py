@@ -7,7 +7,7 @@ import msgspec
 from api.views import status_of
 from tests.api.factory import FACTS, START, record
 from tuner.cli.status import table
-from tuner.logs import canonical
+from tuner.ticklog import canonical
 
 BUSY = record(7, occurrences=("backup_lock", "ddl"))
 

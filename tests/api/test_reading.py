@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from fastapi import FastAPI
 from msgspec.structs import replace
 
 from api.access import Access
@@ -22,25 +21,19 @@ from tests.api.factory import (
     AnsweringLoop,
     about,
     application,
+    ask,
+    bearer,
     browser,
+    get,
     missed,
     record,
+    serving,
     tokens,
 )
 from tuner.board import Board
 from tuner.history import MAX_POINTS
 from tuner.records import Decision, DecisionKind, Hold, HoldCode, Window
 from tuner.settings import Settings
-
-
-def get(app: FastAPI, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
-    """Return the answer to one GET."""
-
-    async def once() -> httpx.Response:
-        async with browser(app) as client:
-            return await client.get(path, headers=headers)
-
-    return asyncio.run(once())
 
 
 def fill(board: Board, ticks: int = 60) -> None:
@@ -292,7 +285,7 @@ def test_unknown_path_and_method_are_problems(board: Board) -> None:
     app = application(board)
 
     async def ask() -> tuple[httpx.Response, httpx.Response]:
-        async with browser(app, "unix") as client:
+        async with browser(app, over_socket=True) as client:
             return await client.get("/v1/nothing"), await client.post("/v1/override")
 
     nothing, method = asyncio.run(ask())
@@ -363,3 +356,65 @@ def test_status_survives_numbers_that_are_none(board: Board) -> None:
     board.publish(replace(made, estimate=replace(made.estimate, authority=float("nan"))), Settings(), FACTS)
 
     assert get(application(board, about=about()), "/v1/status").json()["estimate"]["authority"] is None
+
+
+PATHS = [
+    "/",
+    "/docs",
+    "/livez",
+    "/metrics",
+    "/openapi.json",
+    "/readyz",
+    "/static/page.css",
+    "/v1/advice",
+    "/v1/config",
+    "/v1/decisions",
+    "/v1/events",
+    "/v1/history",
+    "/v1/policies",
+    "/v1/status",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_head_works_wherever_get_does(board: Board, loop: AnsweringLoop, path: str) -> None:
+    """HEAD has the status and the header of GET, and no body."""
+    assert loop.board is board
+    app = application(board)
+    got, head = ask(app, "GET", path), ask(app, "HEAD", path)
+
+    assert head.status_code == got.status_code == 200
+    assert head.content == b""
+    assert head.headers["content-type"] == got.headers["content-type"]
+    assert "content-length" in head.headers
+
+
+def test_head_of_the_stream_ends_at_once(board: Board, loop: AnsweringLoop) -> None:
+    """HEAD of the stream has its header, and keeps no stream open."""
+    assert loop.board is board
+    head = ask(application(board), "HEAD", "/v1/stream")
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"].startswith("text/event-stream")
+
+
+def test_head_needs_what_get_needs(board: Board, loop: AnsweringLoop) -> None:
+    """HEAD of what is not there, or is only changed, is refused as GET is."""
+    assert loop.board is board
+    app = application(board)
+
+    assert ask(app, "HEAD", "/v1/nothing").status_code == 404
+    assert ask(app, "HEAD", "/v1/override").status_code == 405
+    assert ask(app, "POST", "/v1/status", headers=bearer()).headers["allow"] == "GET, HEAD"
+
+
+def test_head_over_a_connection_leaves_the_next_request_whole(board: Board, loop: AnsweringLoop) -> None:
+    """After a HEAD with the length of a body that was not sent the connection goes on."""
+    assert loop.board is board
+    with (
+        serving(application(board)) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=10.0) as client,
+    ):
+        codes = [client.request(method, "/v1/status").status_code for method in ("HEAD", "GET", "HEAD")]
+
+    assert codes == [200, 200, 200]

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api import gate, protocol, stream
-from api.access import Access
-from api.limits import Places, Rate
+from api import stream
 from api.problems import Refusal
-from api.server import ApiServer
-from lab.servers.base import free_port
-from tests.api.factory import EXPIRED, READER, AnsweringLoop, application, bearer, browser, tokens
-from tests.real.support import until
+from tests.api.factory import EXPIRED, READER, AnsweringLoop, application, bearer, browser
 from tuner.board import Board
 
 
@@ -41,7 +34,7 @@ def refusals(board: Board, *requests: httpx.Request, **changes: object) -> dict[
         async with browser(app) as client:
             for one in requests:
                 assert (await client.send(one)).is_client_error
-        async with browser(app, "unix") as client:
+        async with browser(app, over_socket=True) as client:
             return (await client.get("/metrics")).text
 
     return counted(asyncio.run(all_of()))
@@ -85,61 +78,6 @@ def test_what_is_let_in_is_not_counted(board: Board, loop: AnsweringLoop) -> Non
         request("POST", "/v1/status", **bearer()),
     )
     assert refusals(board, *wrong) == {}
-
-
-def test_a_flood_is_counted(board: Board, loop: AnsweringLoop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests beyond the rate are counted as such."""
-    assert loop.board is board
-    monkeypatch.setattr(gate, "DELAY", 0.0)
-    monkeypatch.setattr(gate, "Rate", lambda: Rate(0.001, 2.0))
-    three = [request("GET", "/v1/config") for _ in range(3)]
-
-    async def all_of() -> tuple[list[int], str]:
-        app = application(board, access=Access(tokens()))
-        async with browser(app) as client:
-            codes = [(await client.send(one)).status_code for one in three]
-        async with browser(app, "unix") as client:
-            return codes, (await client.get("/metrics")).text
-
-    codes, text = asyncio.run(all_of())
-    assert codes == [200, 200, 429]
-    assert counted(text) == {"rate": 1.0}
-
-
-def test_what_never_became_a_request_is_counted(
-    board: Board, loop: AnsweringLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No HTTP, half a request, and a connection too many; one that says nothing is a browser's, not this."""
-    assert loop.board is board
-    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 0.3)
-    monkeypatch.setattr(protocol, "KEEP_ALIVE_SECONDS", 0.3)
-    monkeypatch.setattr(protocol, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("api.listener.Places", lambda: Places(2))
-    app, port = application(board), free_port()
-    serving = ApiServer(app, "127.0.0.1", port, None, refused=app.state.refused)
-    serving.start()
-
-    def scraped() -> dict[str, float]:
-        answer = httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False, timeout=20.0)
-        return counted(answer.text) if answer.is_success else {}
-
-    try:
-        for sent in (b"this is not HTTP\r\n\r\n", b"GET /livez HT", b""):
-            with socket.create_connection(("127.0.0.1", port), timeout=20.0) as peer:
-                peer.sendall(sent)
-                with contextlib.suppress(ConnectionResetError):
-                    while peer.recv(65_536):
-                        continue
-        until(lambda: scraped() == {"malformed": 1.0, "slow": 1.0}, 10.0, lambda: str(scraped()))
-        with (
-            socket.create_connection(("127.0.0.1", port), timeout=20.0),
-            socket.create_connection(("127.0.0.1", port), timeout=20.0),
-            socket.create_connection(("127.0.0.1", port), timeout=20.0) as third,
-        ):
-            assert b" 503 " in third.recv(65_536)
-        until(lambda: scraped().get("connections", 0.0) >= 1.0, 10.0, "a place again")
-    finally:
-        assert serving.stop(timeout=10.0)
 
 
 def test_a_stream_too_many_is_counted(

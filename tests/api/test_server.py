@@ -15,16 +15,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.server import CONNECTIONS, ApiServer, ApiServerError
-from tests.api.factory import AnsweringLoop, application, bearer
+from api.connections import CONNECTIONS
+from api.server import ApiServer, ApiServerError
+from tests.api.factory import AnsweringLoop, application, bearer, free_port
 from tuner.board import Board, PortTaken
-
-
-def free_port() -> int:
-    """Return a TCP port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-import httpx
 import pytest
-from fastapi import FastAPI
 
 from api import steer
-from api.access import Access, Transport
+from api.access import Access
 from api.gate import LARGEST_BODY
 from tests.api.factory import (
     EXPIRED,
@@ -19,8 +16,8 @@ from tests.api.factory import (
     AnsweringLoop,
     about,
     application,
+    ask,
     bearer,
-    browser,
 )
 from tuner.board import Board
 
@@ -37,23 +34,6 @@ CHANGES = [
     ("POST", "/v1/park", None),
     ("POST", "/v1/restore", None),
 ]
-
-
-def ask(
-    app: FastAPI,
-    method: str,
-    path: str,
-    *,
-    transport: Transport = "tcp",
-    **request: Any,  # noqa: ANN401 - any argument of a request
-) -> httpx.Response:
-    """Return the answer to one request."""
-
-    async def once() -> httpx.Response:
-        async with browser(app, transport) as client:
-            return await client.request(method, path, **request)
-
-    return asyncio.run(once())
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
@@ -101,7 +81,7 @@ def test_change_is_carried_out_with_the_token(
 
 def test_unix_socket_needs_no_token(board: Board, loop: AnsweringLoop) -> None:
     """Over the unix socket the file's permission is enough."""
-    answer = ask(application(board), "POST", "/v1/pause", transport="unix")
+    answer = ask(application(board), "POST", "/v1/pause", over_socket=True)
 
     assert answer.status_code == 200
     assert loop.commands[0].who.endswith("over the unix socket")
@@ -125,7 +105,7 @@ def test_daemon_without_token_refuses_changes_over_tcp(board: Board, loop: Answe
     app = application(board, access=Access(None))
 
     assert ask(app, "POST", "/v1/pause", headers=bearer("")).status_code == 401
-    assert ask(app, "POST", "/v1/pause", transport="unix").status_code == 200
+    assert ask(app, "POST", "/v1/pause", over_socket=True).status_code == 200
     assert len(loop.commands) == 1
 
 
@@ -349,3 +329,78 @@ def test_wrong_method_on_a_file_of_the_page_is_a_problem(board: Board, loop: Ans
     answer = ask(application(board), "POST", "/static/page.css", headers=bearer())
 
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+DEEP = 7_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * DEEP,
+        b"[" * DEEP + b"]" * DEEP,
+        b'{"a":' * 2_500 + b"1" + b"}" * 2_500,
+        b'{"reason":' + b"[" * DEEP + b"]" * DEEP + b"}",
+        b'{"reason":' + b"9" * 5_000 + b"}",
+        b'{"reason":-' + b"9" * 5_000 + b"}",
+        b'{"reason":1e400}',
+        b'{"reason":-1e999999999}',
+        b'{"reason":NaN}',
+        b'{"reason":"\xff"}',
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/v1/pause"), ("PATCH", "/v1/settings"), ("PUT", "/v1/override")]
+)
+def test_json_beyond_all_bounds_is_malformed(
+    board: Board, loop: AnsweringLoop, method: str, path: str, body: bytes
+) -> None:
+    """What is nested too deep, or has a number that is none, is the sender's fault and changes nothing."""
+    headers = {**bearer(), "Content-Type": "application/json"}
+
+    answer = ask(application(board), method, path, content=body, headers=headers)
+
+    assert answer.status_code == 400
+    assert answer.json()["type"] == "/docs#malformed"
+    assert loop.commands == []
+
+
+@pytest.mark.parametrize("depth", [1, 10, 100, 300, 500, 700, 800, 900, 950, 990])
+@pytest.mark.parametrize("field", ["reason", "unknown", "io_capacity_max"])
+def test_json_of_any_depth_is_answered(board: Board, loop: AnsweringLoop, field: str, depth: int) -> None:
+    """However deep a value is, its sender is told what is wrong with it."""
+    body = b'{"%s":' % field.encode() + b"[" * depth + b"]" * depth + b"}"
+    headers = {**bearer(), "Content-Type": "application/json"}
+
+    answer = ask(application(board), "PUT", "/v1/override", content=body, headers=headers)
+
+    assert answer.status_code in {400, 422}
+    assert loop.commands == []
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, 2**64 + 1, 10**23, -(2**63) - 1, 10**300])
+@pytest.mark.parametrize("field", ["io_capacity_max", "ttl"])
+def test_a_number_that_is_too_large_is_named(
+    board: Board, loop: AnsweringLoop, field: str, number: int
+) -> None:
+    """A whole number of any size is refused with the bounds of its field."""
+    body = {"io_capacity_max": 4000, "ttl": 600, field: number}
+
+    answer = ask(application(board), "PUT", "/v1/override", json=body, headers=bearer())
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
+    assert loop.commands == []
+
+
+@pytest.mark.parametrize("value", ["9" * 5_000, "1e999", "-1e999", "nan", "inf", "1e400", str(2**64)])
+@pytest.mark.parametrize(
+    "path", ["/v1/history?start=", "/v1/history?step=", "/v1/events?after=", "/v1/events?limit="]
+)
+def test_a_parameter_beyond_all_bounds_is_no_defect(
+    board: Board, loop: AnsweringLoop, path: str, value: str
+) -> None:
+    """A number in a query that nobody can mean is the sender's fault."""
+    assert loop.board is board
+
+    assert ask(application(board), "GET", path + value).status_code < 500

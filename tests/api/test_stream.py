@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import http.client
 import json
-import select
 import socket
 import threading
 import time
@@ -18,11 +17,11 @@ import httpx
 import pytest
 
 import api.stream
-from api.problems import Refusals
+from api import connections
+from api.problems import ApiError, Refusals
 from api.server import ApiServer
 from api.stream import Streams
-from tests.api.factory import FACTS, START, application, bearer, missed, record
-from tests.api.test_server import free_port
+from tests.api.factory import FACTS, START, application, bearer, free_port, missed, record
 from tuner.board import RING_TICKS, Board
 from tuner.records import Capacity, Decision, DecisionKind, Event
 from tuner.settings import Settings
@@ -100,7 +99,7 @@ def drain(connection: socket.socket) -> None:
 def site(board: Board) -> Iterator[Site]:
     """Serve a board with one tick on it."""
     app, port = application(board), free_port()
-    serving = ApiServer(app, "127.0.0.1", port, None, ending=app.state.end_streams)
+    serving = ApiServer(app, "127.0.0.1", port, None)
     serving.start()
     found = Site(board, port, serving)
     found.tick()
@@ -215,7 +214,7 @@ def test_a_tick_is_encoded_once_for_all(board: Board, monkeypatch: pytest.Monkey
     real = api.stream.tick_of
     monkeypatch.setattr(api.stream, "tick_of", lambda one: made.append(one.tick.number) or real(one))
     app, port = application(board), free_port()
-    serving = ApiServer(app, "127.0.0.1", port, None, ending=app.state.end_streams)
+    serving = ApiServer(app, "127.0.0.1", port, None)
     serving.start()
     site = Site(board, port, serving)
     site.tick()
@@ -240,7 +239,8 @@ def test_silence_is_filled_with_comments(site: Site, monkeypatch: pytest.MonkeyP
 
 def test_a_client_that_does_not_read_is_cut_off(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes nothing loses its connection, and no other client waits for it."""
-    monkeypatch.setattr(api.stream, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "STALLED_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 0.05)
     large = (Event(START, "note", "x" * 200_000, "test"),)
     with socket.socket() as deaf, site.stream() as other:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -251,11 +251,8 @@ def test_a_client_that_does_not_read_is_cut_off(site: Site, monkeypatch: pytest.
         for _ in range(40):
             site.tick(events=large)
             until(other, site.number)
-        cut_off = select.poll()
-        cut_off.register(deaf, 0)  # an error is reported unasked; reading before it would be taking
-        assert cut_off.poll(10_000)
-        with pytest.raises(OSError, match="reset"):
-            drain(deaf)
+        with contextlib.suppress(ConnectionResetError):
+            drain(deaf)  # what the system had taken for it, and then the end
 
 
 def test_the_loop_is_never_made_to_wait(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +325,7 @@ def test_over_the_socket_as_well(board: Board, tmp_path_factory: pytest.TempPath
     """The unix socket has the same stream."""
     path: Path = tmp_path_factory.mktemp("s") / "api.sock"
     app = application(board)
-    serving = ApiServer(app, "127.0.0.1", 0, path, ending=app.state.end_streams)
+    serving = ApiServer(app, "127.0.0.1", 0, path)
     serving.start()
     board.publish(record(1), Settings(), FACTS)
     transport = httpx.HTTPTransport(uds=str(path))
@@ -340,3 +337,22 @@ def test_over_the_socket_as_well(board: Board, tmp_path_factory: pytest.TempPath
     assert serving.stop(timeout=5.0)
 
     assert found[-1][1]["number"] == 1
+
+
+def test_no_peer_takes_every_stream(board: Board) -> None:
+    """Another machine gets its share, this machine most, and there is room for somebody else then."""
+    refusals = Refusals()
+    streams = Streams(board, "a", refusals)
+
+    def opened(peer: str) -> int:
+        count = 0
+        with contextlib.suppress(ApiError):
+            while True:
+                streams.enter(api.stream.EventStream(streams, streams.messages(0, None)), peer)
+                count += 1
+        return count
+
+    assert opened("127.0.0.1") == api.stream.STREAMS_OF_THIS_MACHINE
+    assert opened("10.0.0.1") == api.stream.STREAMS_OF_A_PEER
+    assert 0 < opened("uid 1000") < api.stream.STREAMS_OF_THIS_MACHINE
+    assert refusals.counts["streams"] == 3

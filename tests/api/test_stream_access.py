@@ -13,8 +13,7 @@ import pytest
 from api.access import Access
 from api.server import ApiServer
 from api.tokens import Role, Tokens, let_anonymous_read, make, prepare, revoke
-from tests.api.factory import FACTS, START, application, record
-from tests.api.test_server import free_port
+from tests.api.factory import FACTS, START, application, free_port, record
 from tuner.board import Board
 from tuner.settings import Settings
 
@@ -36,7 +35,7 @@ class Site:
         self._port = free_port()
         self._number = 0
         app = application(board, access=Access(self.tokens))
-        self.server = ApiServer(app, "127.0.0.1", self._port, None, ending=app.state.end_streams)
+        self.server = ApiServer(app, "127.0.0.1", self._port, None)
 
     def tick(self) -> bytes:
         """Publish a further tick; return what a stream says of it."""

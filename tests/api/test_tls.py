@@ -12,30 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.limits import CONNECTIONS, PROBE_PLACES
+from api.connections import CONNECTIONS, PROBE_PLACES
 from api.problems import Refusal
-from api.server import ApiServer, ApiServerError
-from api.tls import Certificate
-from tests.api.factory import AnsweringLoop, application
+from api.server import ApiServer, ApiServerError, Certificate
+from tests.api.factory import CERTIFICATES, AnsweringLoop, application, free_port, put_certificate
 from tests.real.support import until
 from tuner.board import Board
-
-GIVEN = Path(__file__).parents[1] / "fixtures" / "api"
-
-
-def put(name: str, folder: Path) -> str:
-    """Put one of the certificates in place; return how the configuration names it."""
-    for kind in ("crt", "key"):
-        shutil.copy(GIVEN / f"{name}.{kind}", folder / f"api.{kind}")
-    (folder / "api.key").chmod(0o600)
-    return f"{folder / 'api.crt'}:{folder / 'api.key'}"
-
-
-def free_port() -> int:
-    """Return a TCP port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture
@@ -43,7 +25,7 @@ def served(board: Board, loop: AnsweringLoop, tmp_path: Path) -> Iterator[tuple[
     """Serve with the first certificate; return port and server."""
     assert loop.board is board
     port = free_port()
-    certificate = Certificate(put("one", tmp_path))
+    certificate = Certificate(put_certificate("one", tmp_path))
     serving = ApiServer(application(board), "127.0.0.1", port, None, certificate=certificate)
     serving.start()
     yield port, serving
@@ -52,7 +34,7 @@ def served(board: Board, loop: AnsweringLoop, tmp_path: Path) -> Iterator[tuple[
 
 def trusting(name: str) -> ssl.SSLContext:
     """Return a context that trusts one of the certificates alone."""
-    context = ssl.create_default_context(cafile=str(GIVEN / f"{name}.crt"))
+    context = ssl.create_default_context(cafile=str(CERTIFICATES / f"{name}.crt"))
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
 
@@ -68,7 +50,7 @@ def test_a_renewed_certificate_is_taken_at_a_reload(served: tuple[int, ApiServer
     port, serving = served
     assert get(port, "one") == 200
 
-    put("two", tmp_path)
+    put_certificate("two", tmp_path)
     assert get(port, "one") == 200
     serving.reload()
 
@@ -82,7 +64,7 @@ def test_a_bad_certificate_leaves_the_old_one(
 ) -> None:
     """A certificate whose key is another's is said at the reload, and the old one goes on."""
     port, serving = served
-    shutil.copy(GIVEN / "two.key", tmp_path / "api.key")
+    shutil.copy(CERTIFICATES / "two.key", tmp_path / "api.key")
 
     serving.reload()
 
@@ -110,7 +92,7 @@ def test_probes_are_answered_beside_handshakes_that_are_never_done(served: tuple
 @pytest.mark.parametrize("missing", ["certificate", "key"])
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, missing: str) -> None:
     """A start with a missing file says which, and begins nothing."""
-    files = put("one", tmp_path)
+    files = put_certificate("one", tmp_path)
     (tmp_path / ("api.crt" if missing == "certificate" else "api.key")).unlink()
 
     with pytest.raises(ApiServerError, match=rf"api\.tls: the {missing} .* cannot be read"):
@@ -120,7 +102,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, missing: str) -> None
 def test_one_file_may_hold_both(tmp_path: Path) -> None:
     """Certificate and key in one file will do."""
     both = tmp_path / "api.pem"
-    both.write_text((GIVEN / "one.crt").read_text() + (GIVEN / "one.key").read_text())
+    both.write_text((CERTIFICATES / "one.crt").read_text() + (CERTIFICATES / "one.key").read_text())
 
     assert Certificate(str(both)).context().minimum_version is ssl.TLSVersion.TLSv1_2
 
@@ -130,7 +112,7 @@ def test_a_public_address_needs_tls_or_a_second_word(board: Board, tmp_path: Pat
     app, everywhere = application(board), "0.0.0.0"  # noqa: S104 - the point of this test
     with pytest.raises(ApiServerError, match="loopback"):
         ApiServer(app, everywhere, free_port(), None).start()
-    for words in ({"certificate": Certificate(put("one", tmp_path))}, {"insecure": True}):
+    for words in ({"certificate": Certificate(put_certificate("one", tmp_path))}, {"insecure": True}):
         serving = ApiServer(app, everywhere, free_port(), None, **words)  # type: ignore[arg-type]
         serving.start()
         assert serving.stop(timeout=10.0)
@@ -141,10 +123,10 @@ def test_a_handshake_that_fails_is_counted(board: Board, loop: AnsweringLoop, tm
     assert loop.board is board
     noted: list[Refusal] = []
     port = free_port()
-    certificate = Certificate(put("one", tmp_path))
-    serving = ApiServer(
-        application(board), "127.0.0.1", port, None, certificate=certificate, refused=noted.append
-    )
+    certificate = Certificate(put_certificate("one", tmp_path))
+    app = application(board)
+    app.state.refused = noted.append
+    serving = ApiServer(app, "127.0.0.1", port, None, certificate=certificate)
     serving.start()
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=20.0) as plain:

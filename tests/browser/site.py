@@ -103,7 +103,7 @@ class Site:
             about=about(started=time.time(), interval=INTERVAL),
             advice=lambda: advise_now(self.board),
         )
-        self._api = ApiServer(app, "127.0.0.1", self.port, None, ending=app.state.end_streams)
+        self._api = ApiServer(app, "127.0.0.1", self.port, None)
 
     def __enter__(self) -> Self:
         """Run, and return once the history is there."""

@@ -80,7 +80,7 @@ def test_what_both_would_take_is_always_said_and_a_warning_only_where_long(
 ) -> None:
     """For the age now, at the set-point and with the settings found; none of it moves the static value."""
     times, static = (advised()[name] for name in ("recovery-and-shutdown", "static-io-capacity"))
-    monkeypatch.setattr("tuner.core.durations.WARN_SECONDS", 5.0)
+    monkeypatch.setattr("tuner.core.setpoint.budgets.WARN_SECONDS", 5.0)
     warned = advised()
 
     for what in ("crash recovery", "shutdown"):

@@ -14,10 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from api.server import ApiServer
-from api.tls import Certificate
-from tests.api.factory import application
-from tests.api.test_tls import put
+from api.server import ApiServer, Certificate
+from tests.api.factory import application, put_certificate
 from tests.cli.support import free_port
 from tests.deploy.support import ROOT
 from tuner.board import Board
@@ -47,7 +45,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def served(state: Path, tmp_path: Path) -> Iterator[None]:
     """Serve the API with TLS, on another port than the default one; the daemon has just started."""
-    certificate = Certificate(put("one", tmp_path))
+    certificate = Certificate(put_certificate("one", tmp_path))
     serving = ApiServer(
         application(Board()), "127.0.0.1", free_port(), state / "api.sock", certificate=certificate
     )

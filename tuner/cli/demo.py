@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from api.sockets import tcp_socket
+from api.server import tcp_socket
 from lab import demo as show
 from lab.servers.base import LabServerError
 from lab.servers.choose import Family, choose

@@ -29,8 +29,7 @@ def make_api(
     """
     from api.access import Access  # noqa: PLC0415 - the same
     from api.app import create_app  # noqa: PLC0415 - the same
-    from api.server import ApiServer  # noqa: PLC0415 - the same
-    from api.tls import Certificate  # noqa: PLC0415 - the same
+    from api.server import ApiServer, Certificate  # noqa: PLC0415 - the same
     from api.tokens import TokenError, Tokens, prepare  # noqa: PLC0415 - the same
     from api.vitals import About  # noqa: PLC0415 - a daemon without API must not carry it
     from tuner.advice import advise_now  # noqa: PLC0415 - the same
@@ -57,8 +56,6 @@ def make_api(
         socket_path(config),
         certificate=None if api.certificate is None else Certificate(api.certificate),
         insecure=insecure,
-        ending=app.state.end_streams,
-        refused=app.state.refused,
     )
 
 

@@ -19,7 +19,7 @@ from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
 from tuner.core.overlay import configured
-from tuner.core.role import role_of
+from tuner.core.ownership.handover import role_of
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint import budgets
 from tuner.core.setpoint.budgets import foreseen
