@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from api.outlook import Burst, Without
 from policies.catalogue import About
-from tuner.core.known import Known
+from tuner.core.memory import Known
 from tuner.core.setpoint.budgets import WARN_SECONDS
 from tuner.findings import Finding
 from tuner.history import COLUMNS

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.clock import Clock, Pulse
-from tuner.core.known import Known
+from tuner.core.memory import Known
 from tuner.history import History
 from tuner.inbox import Mailbox
 from tuner.records import (

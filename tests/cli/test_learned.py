@@ -18,8 +18,7 @@ from tests.cli.support import write_journal
 from tests.core.learned_document import full
 from tests.life import Life
 from tuner.cli.status import learned_text
-from tuner.core.known import Known, known_of
-from tuner.core.learned import Learned
+from tuner.core.memory import Known, Learned, known_of
 from tuner.journal.tables import journal_path
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look

@@ -14,8 +14,7 @@ from tests.core.learned_document import full
 from tests.factory import DEFAULT, FACTS, A
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.evidence import ASIDE, REMEMBERED, Aside, Evidence
-from tuner.core.learned import Learned
-from tuner.core.remembering import remember
+from tuner.core.memory import Learned, remember
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
 from tuner.records import Event

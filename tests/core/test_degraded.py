@@ -11,7 +11,7 @@ from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, A, codes, hel
 from tuner.core.degraded import MARGIN
 from tuner.core.estimate.estimator import EstimatorState, Quality, update
 from tuner.core.gate import GateState
-from tuner.core.learned import Learned, learn
+from tuner.core.memory import Learned, learn
 from tuner.core.step import start
 from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, HoldCode, Missed, Sample
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import command
-from tuner.core.floor import CALM_SECONDS, FLOOR, HIGHEST, floor
+from tuner.core.limits import CALM_SECONDS, FLOOR, HIGHEST, floor
 from tuner.core.sawtooth import SURGE_SECONDS, Sawtooth
 from tuner.core.state import State
 

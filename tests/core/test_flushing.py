@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from policies.flushlaw import LEGACY, FlushLaw
 from policies.registry import LAWS
 from tests.factory import estimate, sample
-from tuner.core.decide.precedence import course
+from tuner.core.decide import course
 from tuner.core.estimate.window import Window, extend, point_of
 from tuner.records import Sample
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.core.learned_document import AT, full
 from tests.factory import FACTS
-from tuner.core.known import Known, known_of, learned_of
-from tuner.core.learned import Learned
+from tuner.core.memory import Known, Learned, known_of, learned_of
 from tuner.core.step import start
 from tuner.settings import Settings
 

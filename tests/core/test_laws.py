@@ -12,7 +12,7 @@ from tests.core.draining import drain
 from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, A, codes, command, estimate, held, sample
 from tuner.core.degraded import unproven
 from tuner.core.gate import NEEDED, GateState, update
-from tuner.core.learned import learn
+from tuner.core.memory import learn
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
 from tuner.records import Capacity, TickRecord

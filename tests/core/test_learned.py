@@ -10,7 +10,7 @@ from tests.factory import A, sample
 from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.core.estimate.load import Regression
 from tuner.core.estimate.recovery import Recovery
-from tuner.core.learned import Learned, learn, recall
+from tuner.core.memory import Learned, learn, recall
 
 
 def taught() -> EstimatorState:

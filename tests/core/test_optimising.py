@@ -18,7 +18,7 @@ from tests.bench import Bench, FakeServer, replays
 from tests.factory import EPOCH, FACTS, SAVED, A, command
 from tuner.core import optimising
 from tuner.core.evidence import Evidence, Win
-from tuner.core.learned import Learned, learn
+from tuner.core.memory import Learned, learn
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
 from tuner.core.trials import Trials

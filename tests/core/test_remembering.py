@@ -15,9 +15,8 @@ from tests.core.learned_document import FOLDER, full
 from tests.factory import FACTS
 from tuner.core.estimate.load import Curve, Regression
 from tuner.core.estimate.trends import Late, Week
-from tuner.core.learned import Learned
+from tuner.core.memory import Learned, remember
 from tuner.core.optimising import recalled
-from tuner.core.remembering import remember
 from tuner.core.step import start
 from tuner.settings import Settings
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.factory import sample
-from tuner.core.role import role_of
+from tuner.core.ownership.handover import role_of
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from tests.core.draining import HIGH, age_of, drain
 from tests.core.windows import active, window
 from tests.factory import EPOCH, FACTS, codes, command
 from tuner.cli.status import table
-from tuner.core.drain import refusal
-from tuner.core.drainreach import lowest_target
+from tuner.core.decide.course import lowest_target
+from tuner.core.decide.drain import refusal
 from tuner.records import DecisionKind, Sample, TickRecord
 from tuner.settings import Mode
 

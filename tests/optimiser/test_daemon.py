@@ -18,7 +18,7 @@ from tests.life import Life
 from tests.logged import lines
 from tuner.cli import optimiser_text
 from tuner.core.estimate.estimator import EstimatorState
-from tuner.core.learned import learn
+from tuner.core.memory import learn
 from tuner.journal.tables import FILE_NAME
 from tuner.optimiser import supervisor
 from tuner.records import OptimiserPhase, TickRecord

@@ -9,7 +9,7 @@ import pytest
 
 from lab.plant.clock import SimClock
 from tests.servers.scripted import QUIET, Scripted, good
-from tuner.core.role import role_of
+from tuner.core.ownership.handover import role_of
 from tuner.records import Missed, Sample
 from tuner.servers.mysql import MySQLServer
 from tuner.servers.port import Unreachable

@@ -52,7 +52,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
         row_rate=found.row_rate,
         hold_gain=optimising.hold_gain(state, sample),
         moved_from=state.trials.moved_from,
-        saving=state.writes.purse.saves(now=now, budget=state.settings.max_changes_per_hour),
+        saving=state.writes.tokens.saves(now=now, budget=state.settings.max_changes_per_hour),
         steady=state.estimator.trends.steady,
     )
 

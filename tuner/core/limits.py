@@ -1,6 +1,15 @@
-"""The lowest and highest M that settings, server and the definer procedure allow together."""
+"""How high and how low M may go: what settings, server and procedure allow, and how low a policy may take it.
+
+How low the policy may take M: under a calm load lower than under one that surges.
+
+A light load is held high by a low M only. But from a low M the way up is longer, and a surge meets an age
+that is high already. So M goes below the floor only where the load was watched for a while, nothing surged
+within hours, and no burst is expected at this hour of the week; and then not all the way to the set-point.
+"""
 
 from __future__ import annotations
+
+import math
 
 from tuner.core.state import State
 from tuner.records import Facts
@@ -46,3 +55,40 @@ def _both(settings: Settings, facts: Facts) -> tuple[int, int]:
         lowest = max(lowest, facts.procedure.lowest_io_capacity_max)
         highest = min(highest, facts.procedure.highest_io_capacity_max)
     return lowest, highest
+
+
+FLOOR = 200
+"""M that the policy does not go below before the load has shown to be calm, pages/s."""
+
+CALM_SECONDS = 180.0
+"""How long it has to be watched for that, without a surge in the last hours."""
+
+HIGHEST = 0.93
+"""Age ratio that an M below the floor leads to at most: it leaves a surge twice the time that 0.93 does."""
+
+BURSTS = 0.01
+"""Redo beyond the device that is no burst, share of the flush limit."""
+
+WORTH = 0.03
+"""By what share of itself M has to be above it to follow: combining is known better the higher the age is."""
+
+
+def floor(state: State, current: int) -> int:
+    """Return the lowest M that this load lets the policy choose, pages/s; 0 where only the limits count.
+
+    Below the floor it is the M with which the age rests at ``HIGHEST``: the pages newly dirtied a second,
+    fewer by write combining the higher the age is; and M as it is, where that is little more.
+
+    Args:
+        state: after the reading.
+        current: M, pages/s.
+    """
+    found, last = state.estimate, state.estimator.last
+    if state.settings.policy == "fixed" or found is None or last is None:
+        return 0
+    calm = state.sawtooth.calm_seconds >= CALM_SECONDS
+    if not calm or found.burst_bytes > BURSTS * last.flush_limit:
+        return FLOOR
+    demand = found.redo_rate * found.new_density
+    lowest = min(FLOOR, round(demand * math.pow(found.age_ratio / HIGHEST, found.combining_exponent)))
+    return current if (1.0 - WORTH) * current < lowest <= current <= FLOOR else lowest

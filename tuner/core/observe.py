@@ -8,7 +8,7 @@ from policies.registry import LAWS
 from tuner.core import caution, context, degraded, foreign, gate, laws, lowwater, scheduled
 from tuner.core.estimate import clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
-from tuner.core.learned import forgotten
+from tuner.core.memory import forgotten
 from tuner.core.relief import Relief
 from tuner.core.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.state import Originals, State

@@ -13,7 +13,7 @@ from policies.types import Suggestion
 from tuner.core import trials
 from tuner.core.asking import Asked, Outcome, refused
 from tuner.core.evidence import Evidence, said, turned
-from tuner.core.role import Role
+from tuner.core.ownership.handover import Role
 from tuner.core.state import State
 from tuner.core.trials import Look, Trials
 from tuner.records import (

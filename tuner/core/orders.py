@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tuner.core import scheduledrain
 from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
-from tuner.core.drain import begun, refusal
+from tuner.core.decide.drain import begun, refusal
 from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.window import warm
 from tuner.core.limits import bounds, contradiction

@@ -30,21 +30,21 @@ def written(state: State, target: Capacity, *, now: float | None, counts: bool, 
         target: the pair asked for.
         now: when, monotonic seconds; None for a write that no pace applies to.
         counts: it counts for the hourly budget.
-        pays: it is the policy's own, and is paid from its purse.
+        pays: it is the policy's own, and is paid from its tokens.
     """
     writes = state.writes
     at = writes.last if now is None else now
     counted = (*writes.counted, now) if counts and now is not None else writes.counted
-    purse = writes.purse
+    tokens = writes.tokens
     if pays and now is not None:
-        purse = purse.pay(now=now, budget=state.settings.max_changes_per_hour)
+        tokens = tokens.pay(now=now, budget=state.settings.max_changes_per_hour)
     writes = replace(
         writes,
         pending=target,
         before=writes.expected,
         last=at,
         counted=counted,
-        purse=purse,
+        tokens=tokens,
         expected=None,
         raised_from=0,
     )

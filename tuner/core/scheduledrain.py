@@ -10,10 +10,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import drain
 from tuner.core.ages import said
 from tuner.core.asking import Asked, cannot_write
-from tuner.core.drainreach import lowest_target
+from tuner.core.decide import drain
+from tuner.core.decide.course import lowest_target
 from tuner.core.estimate.window import warm
 from tuner.core.laws import without_authority
 from tuner.core.state import State

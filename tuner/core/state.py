@@ -16,11 +16,11 @@ from tuner.core.estimate.occurrences import Occurrences
 from tuner.core.estimate.trends import MeanRates, Trends
 from tuner.core.gate import GateState
 from tuner.core.noharm import Guard
-from tuner.core.purse import Purse
 from tuner.core.relief import Relief
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.trials import Trials
 from tuner.core.unanswered import Unanswered
+from tuner.core.writes.tokens import TokenBucket
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window
 from tuner.settings import Mode, Settings
 
@@ -86,7 +86,7 @@ class Return(Struct, frozen=True):
     rates: MeanRates
 
 
-class Writes(Struct, frozen=True):
+class Writes(Struct, frozen=True, rename={"tokens": "purse"}):
     """What was written and what we believe is in force.
 
     Attributes:
@@ -99,7 +99,7 @@ class Writes(Struct, frozen=True):
         before: the pair that was in force before the last write.
         last: monotonic time of the last write, None before the first.
         counted: times of the writes of the last hour that count for the budget.
-        purse: what the policy's own changes are paid from.
+        tokens: what the policy's own changes are paid from.
         failures: writes that failed in a row.
         raised_from: M before the emergency that made the one in force; 0 where none did.
         too_low: an M of ours that an emergency found too low; 0 where none is remembered.
@@ -115,7 +115,7 @@ class Writes(Struct, frozen=True):
     before: Capacity | None = None
     last: float | None = None
     counted: tuple[float, ...] = ()
-    purse: Purse = Purse()
+    tokens: TokenBucket = TokenBucket()
     failures: int = 0
     raised_from: int = 0
     too_low: int = 0

@@ -7,8 +7,6 @@ from msgspec.structs import replace
 from tuner.core import (
     baselineback,
     commands,
-    drain,
-    handover,
     holds,
     leaving,
     lowwater,
@@ -18,11 +16,12 @@ from tuner.core import (
     scheduledrain,
 )
 from tuner.core.asking import Asked
-from tuner.core.decide import precedence
+from tuner.core.decide import drain, precedence
 from tuner.core.evidence import turned
 from tuner.core.gate import GateState
 from tuner.core.guards import HOUR
-from tuner.core.learned import Learned, recall
+from tuner.core.memory import Learned, recall
+from tuner.core.ownership import handover
 from tuner.core.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
 from tuner.core.trials import Trials

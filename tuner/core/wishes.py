@@ -11,7 +11,7 @@ from tuner.core import emergency, relief
 from tuner.core.ages import said
 from tuner.core.circumstances import answered, idle, policy_of, relief_change, relieved, situation_of
 from tuner.core.decide import course
-from tuner.core.drainreach import aim_of
+from tuner.core.decide.course import aim_of
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.estimate.window import idled, warm
 from tuner.core.laws import asleep, catches_up, without_authority
@@ -187,7 +187,7 @@ def _left_alone(state: State, proposal: Proposal, situation: Situation, where: s
 def _saves(state: State, *, now: float) -> str:
     """Return that the policy saves its changes, and how many there are, in words."""
     budget = state.settings.max_changes_per_hour
-    return f"saves its changes, {state.writes.purse.left(now=now, budget=budget)} at hand: rests at one M"
+    return f"saves its changes, {state.writes.tokens.left(now=now, budget=budget)} at hand: rests at one M"
 
 
 def _catching_up(state: State, found: Estimate, *, up: bool) -> str:

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from tuner.core import guards, leaving, lowwater
 from tuner.core.circumstances import emergency_from, policy_of, relieved
 from tuner.core.estimate.trends import AUTHORITY_LOST
-from tuner.core.floor import floor
 from tuner.core.holds import barred_by_stranger, given_back
-from tuner.core.limits import bounds
+from tuner.core.limits import bounds, floor
 from tuner.core.outcome import kept, written
 from tuner.core.state import State
 from tuner.core.targets import home_of

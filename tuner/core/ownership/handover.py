@@ -1,12 +1,30 @@
-"""A server that changes its role: what is said of it, and the park that it is owed."""
+"""The role of the server in its group of servers, and what is left behind when it changes."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec.structs import replace
 
-from tuner.core.role import role_of
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.records import Event, Sample
+
+Role = Literal["primary", "replica"]
+
+SECONDARY = "SECONDARY"
+"""What a group calls its members that take no writes (``replication_group_members.MEMBER_ROLE``)."""
+
+
+def role_of(sample: Sample) -> Role:
+    """Return the role that a reading shows.
+
+    A replica has an applier at work or is a group's secondary; ``read_only`` alone makes none, since
+    maintenance sets it on a primary too.
+    """
+    if sample.replica or sample.group_role.upper() == SECONDARY:
+        return "replica"
+    return "primary"
+
 
 HANDOVER_SECONDS = 60.0
 """A role that flaps is parked for once in this time."""

@@ -7,8 +7,15 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from tuner.core.ages import at_least, said
 from tuner.core.circumstances import policy_of
-from tuner.core.decide.course import WAY_SECONDS, closing_seconds, seconds_left
-from tuner.core.drainreach import AIM, aim_of, lag_of, lowest_target
+from tuner.core.decide.course import (
+    AIM,
+    WAY_SECONDS,
+    aim_of,
+    closing_seconds,
+    lag_of,
+    lowest_target,
+    seconds_left,
+)
 from tuner.core.estimate.trends import MeanRates
 from tuner.core.laws import without_authority
 from tuner.core.state import Drain, Return, State

@@ -1,0 +1,1 @@
+"""Whose values are in force, and whether the loop may write."""
