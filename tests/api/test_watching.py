@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 
-import httpx
 import pytest
 from fastapi import FastAPI
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.metrics import FIELD_METRICS, STATE_METRICS
-from tests.api.factory import COUNTED, FACTS, about, application, browser, estimate, missed, record, sample
+from tests.api.factory import COUNTED, FACTS, about, application, estimate, get, missed, record, sample
 from tuner.board import Board
 from tuner.clock import Beat
 from tuner.config.schema import Config, ScheduleTable
@@ -23,6 +21,7 @@ from tuner.records import (
     Hold,
     HoldCode,
     Lifecycle,
+    LowWaterMark,
     OptimiserHealth,
     Receipt,
     Window,
@@ -30,16 +29,6 @@ from tuner.records import (
 from tuner.settings import Settings
 
 NIGHTLY = Window("nightly", 1_699_999_000.0, 1_700_004_400.0, drain=True)
-
-
-def get(app: FastAPI, path: str) -> httpx.Response:
-    """Return the answer to one GET."""
-
-    async def once() -> httpx.Response:
-        async with browser(app) as client:
-            return await client.get(path)
-
-    return asyncio.run(once())
 
 
 def after(board: Board, seconds: float) -> FastAPI:
@@ -172,7 +161,8 @@ def test_metrics_parse_without_duplicates(board: Board) -> None:
     )
     reading = sample(replica_lag=1.5, **COUNTED)
     drain = DrainProgress(64, 80, 700.0, "ann")
-    made = record(1, reading=reading, estimate=full, override_ends=200.0, drain=drain)
+    mark = LowWaterMark(in_force=1000, operator=0, ours=True)
+    made = record(1, reading=reading, estimate=full, override_ends=200.0, drain=drain, low_water=mark)
     board.optimiser(OptimiserHealth(state="ready"))
     board.publish(
         replace(made, schedule=(NIGHTLY,)),
