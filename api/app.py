@@ -11,11 +11,11 @@ from starlette.exceptions import HTTPException
 
 from api.access import Access
 from api.gate import Gate
-from api.metrics import MetricsPage
 from api.openapi import DESCRIPTION, documentation_routes
 from api.page import page_routes
 from api.problems import ApiError, Refusals, on_api_error, on_http_error, on_invalid_parameter
 from api.read import past_routes, present_routes, watching_routes
+from api.scrape import MetricsPage
 from api.steer import steering_routes
 from api.stream import Streams, stream_routes
 from api.vitals import About, Vitals

@@ -70,6 +70,9 @@ LOOK_SECONDS = 1.0
 BACKLOG = 64
 """Connections that wait to be accepted."""
 
+ACCEPTED_AT_ONCE = 1
+"""Connections, in a turn of the event loop: a probe's request is read before the next ones take its place."""
+
 _MOST_PEERS = 1024
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -169,6 +172,10 @@ class Listener(socket.socket):
         self._arrivals = (
             TokenBuckets(HANDSHAKES_PER_SECOND, HANDSHAKES_AT_ONCE) if encrypted else TokenBuckets()
         )
+
+    def listen(self, backlog: int = BACKLOG, /) -> None:  # noqa: ARG002 - asyncio's is how many it accepts at once
+        """Have as many wait as may, whatever is asked for."""
+        super().listen(BACKLOG)
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Accept one connection.
@@ -393,7 +400,7 @@ class Server(uvicorn.Server):
             proxy_headers=False,
             server_header=False,
             date_header=False,
-            backlog=BACKLOG,
+            backlog=ACCEPTED_AT_ONCE,
             timeout_keep_alive=int(KEEP_ALIVE_SECONDS),
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=HEADER_BYTES,

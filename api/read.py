@@ -12,7 +12,6 @@ import msgspec
 from fastapi import APIRouter, Query, Response
 from msgspec import Struct
 
-from api.metrics import MetricsPage
 from api.models import (
     Advice,
     DecisionAt,
@@ -26,6 +25,7 @@ from api.models import (
 )
 from api.openapi import Responses, answers
 from api.problems import ApiError, FieldProblem, validation_error
+from api.scrape import MetricsPage
 from api.views import policies_of, status_of
 from api.vitals import About, Vitals
 from tuner.board import RING_EVENTS, RING_TICKS, Board

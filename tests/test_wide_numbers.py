@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from api.metrics import MetricsPage
 from api.problems import Refusals
+from api.scrape import MetricsPage
 from api.vitals import Vitals
 from tests.api import factory
 from tests.bench import FakeServer

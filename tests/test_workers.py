@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from api.metrics import MetricsPage
 from api.problems import Refusals
+from api.scrape import MetricsPage
 from api.vitals import Vitals
 from tests.api import factory
 from tests.life import Life

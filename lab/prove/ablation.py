@@ -80,6 +80,7 @@ ABLATIONS = (
         "the sawtooth as it was seen", "tuner.core.sawtooth", "Sawtooth.seconds", lambda _, known: known
     ),
     Ablation("hurry of an emergency", "tuner.core.decide.emergency", "MOST_HURRY", 1.0),
+    Ablation("bound by waits for free pages", "tuner.core.setpoint.caution", "PRESSURE_RISES", 1e12),
 )
 
 

@@ -251,6 +251,10 @@ def test_a_client_that_does_not_read_is_cut_off(site: Site, monkeypatch: pytest.
         for _ in range(40):
             site.tick(events=large)
             until(other, site.number)
+        (listener,) = (server.listener for server in site.server._servers)
+        end = time.monotonic() + 10.0
+        while len(listener.open) > 1 and time.monotonic() < end:
+            time.sleep(0.02)
         with contextlib.suppress(ConnectionResetError):
             drain(deaf)  # what the system had taken for it, and then the end
 

@@ -23,6 +23,7 @@ from tuner.records import (
     Hold,
     HoldCode,
     Lifecycle,
+    LowWaterMark,
     OptimiserHealth,
     Receipt,
     Window,
@@ -172,7 +173,8 @@ def test_metrics_parse_without_duplicates(board: Board) -> None:
     )
     reading = sample(replica_lag=1.5, **COUNTED)
     drain = DrainProgress(64, 80, 700.0, "ann")
-    made = record(1, reading=reading, estimate=full, override_ends=200.0, drain=drain)
+    mark = LowWaterMark(in_force=1000, operator=0, ours=True)
+    made = record(1, reading=reading, estimate=full, override_ends=200.0, drain=drain, low_water=mark)
     board.optimiser(OptimiserHealth(state="ready"))
     board.publish(
         replace(made, schedule=(NIGHTLY,)),

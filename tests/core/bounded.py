@@ -22,6 +22,7 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
         return
     if reading.replica or reading.group_role == "SECONDARY":
         assert set_point <= settings.max_replica_set_point, "a replica above its limit"
+    assert set_point <= after.caution.bound + STEP, "the set-point is above free_pages"
     if settings.set_point is None:
         for name, bound in _of_the_schedule(reading, found, after).items():
             assert set_point <= max(LOWEST, bound) + STEP, f"the set-point is above {name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from tests.factory import REDO, estimate, sample
@@ -82,6 +83,28 @@ def test_a_high_age_makes_m_matter_whatever_the_lru_does() -> None:
     """From half of the flush limit on LRU flushing is not what decides, at once."""
     assert not busy(Caution(), 0.0, 900.0, 100.0, age_ratio=0.6).lru.on
     assert not busy(busy(Caution(), 0.0, 900.0, 100.0), 1.0, 900.0, 100.0, age_ratio=0.5).lru.on
+
+
+def test_waits_for_a_free_page_press_while_they_last_and_fade() -> None:
+    """A minute of waits presses the set-point far down; it comes back within minutes, not at once."""
+    state, seen = Caution(), []
+    for second in range(1200):
+        state, _ = look(state, float(second), free_page_waits=min(second, 120) * 20)
+        seen.append(min(1.0, state.bound))
+
+    assert seen[60] < 0.7
+    assert seen[120] < 0.55
+    assert seen[180] < 0.65
+    assert seen[-1] > 0.95
+    assert max(abs(a - b) for a, b in itertools.pairwise(seen)) < 0.015
+
+
+def test_a_counter_that_went_back_is_no_wait() -> None:
+    """After a restart the counter begins anew; that presses nothing."""
+    state, _ = look(Caution(), 0.0, free_page_waits=1_000_000)
+    state, _ = look(state, 1.0, free_page_waits=0)
+
+    assert state.pressure == 0.0
 
 
 def test_a_device_that_is_the_limit_is_said_once_and_taken_back() -> None:

@@ -287,6 +287,38 @@ def test_a_replica_is_held_lower_whoever_asks_for_more(wished: float | None) -> 
     assert said(bench.records, "bound_", "unbound_") == ["bound_role", "unbound_role"]
 
 
+def short_of_pages(bench: Bench, seconds: int) -> None:
+    """Let so many seconds pass with 50 waits for a free page in each."""
+    for _ in range(seconds):
+        waited = bench.server.shows.get("free_page_waits", 0) + 50
+        bench.server.shows = {"free_page_waits": waited}
+        bench.turn()
+
+
+def test_waits_for_a_free_page_lower_the_set_point_and_hold_nothing() -> None:
+    """A buffer pool short of free pages is met with a lower age, announced once, while writes go on."""
+    bench = beside()
+    before = set_point(bench)
+    short_of_pages(bench, 300)
+
+    assert source(bench) == "free_pages"
+    assert LOWEST <= set_point(bench) < before - 0.05
+    assert bench.record.holds == ()
+    assert said(bench.records, "bound_", "unbound_") == ["bound_free_pages"]
+
+
+def test_what_stands_is_not_repeated_when_mysqld_restarts_and_ends_with_it() -> None:
+    """After a restart of mysqld the bounds begin anew, with nothing left over from before."""
+    bench = beside()
+    short_of_pages(bench, 300)
+    bench.server.shows = {}
+    bench.server.restart(bench.server.capacity)
+    bench.turns(30)
+
+    assert source(bench) != "free_pages"
+    assert said(bench.records[-30:], "bound_", "unbound_") == []
+
+
 def test_lru_flushing_lowers_no_set_point() -> None:
     """Pages that the LRU writes as well are none that a lower age would spare."""
     bench = beside()

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from api.metrics import MetricsPage
 from api.problems import Refusals
+from api.scrape import MetricsPage
 from api.vitals import About, Vitals
 from tests.api.factory import COUNTED, FACTS, START, estimate, record, sample
 from tests.deploy.support import (

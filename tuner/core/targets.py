@@ -29,6 +29,9 @@ from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
 from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
 
+FOLLOWED = frozenset({"flush_law", "free_pages"})
+"""Sources whose set-point is followed as it is: constant or smooth already, where steps would swing."""
+
 
 def home_of(state: State, current: Capacity) -> int:
     """Return the C that the server was set to before us, pages/s; the one in force while nothing is ours."""
@@ -38,8 +41,9 @@ def home_of(state: State, current: Capacity) -> int:
 def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
     """Work out the set-point and what would be left behind; both must be ready before they are needed.
 
-    The flush law's limit comes after all but a person and the schedule, the role's limit after whoever
-    decided. Where no M moves the age it rests at the flush limit, whoever wants it elsewhere.
+    The flush law's limit comes after all but a person and the schedule, what waits for a free page allow and
+    the role's limit after whoever decided. Where no M moves the age it rests at the flush limit, whoever
+    wants it elsewhere.
     """
     found = state.estimate
     if found is None:
@@ -73,12 +77,14 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     if wish is None and wanted > law.highest:
         wanted, source = law.highest, "flush_law"
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else math.inf
+    if state.caution.bound < wanted:
+        wanted, source = state.caution.bound, "free_pages"
     if cap < wanted:
         wanted, source = cap, "role"
     if not law.authority:
         wanted, source, cap = 1.0, "flush_law", 1.0
     asked_for = wish is not None and source == wish[1]
-    as_it_is = asked_for or source == "flush_law"
+    as_it_is = asked_for or source in FOLLOWED
     held, moved = state.set_point, state.trials.moved
     set_point = wanted if as_it_is else min(cap, follow(None if moved else held, wanted))
     announced, events = update(

@@ -12,7 +12,7 @@ from tuner.core.setpoint.budgets import KEYS, Budget
 from tuner.core.setpoint.debounce import Debounced
 from tuner.records import Event
 
-SAID = frozenset({"recovery", "shutdown", "role"})
+SAID = frozenset({"recovery", "shutdown", "role", "free_pages"})
 """Bounds that are news when they decide; the others are everyday."""
 
 OVER_SECONDS = 30.0

@@ -1,10 +1,13 @@
-"""What decides in place of M: the LRU's flushing, a device at its limit, redo that another consumer holds."""
+"""What decides in place of M: a short pool, the LRU's flushing, a device at its limit, redo that is held."""
 
 from __future__ import annotations
+
+import math
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from policies.setpoint import LOWEST
 from tuner.core.estimate.tail import CAPPED_SHARE
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.setpoint.debounce import Debounced
@@ -24,9 +27,14 @@ LRU_SECONDS = 60.0
 LRU_LEAVES = 0.5
 """Age ratio below which nothing is amiss while the LRU does the flushing; above it M matters nevertheless."""
 
+WAITS_HALF = 5.0
+"""Free-page waits/s at which the pressure is half of what any number of them comes to."""
+
+PRESSURE_RISES = 60.0
+PRESSURE_FADES = 300.0
 AVERAGE_SECONDS = 180.0
 LONGEST_GAP = 10.0
-"""Time constant, and the longest time between two readings that counts, seconds."""
+"""Time constants, and the longest time between two readings that counts, seconds."""
 
 AUTHORITY_BACK = 0.92
 AUTHORITY_SECONDS = 30.0
@@ -42,6 +50,8 @@ class Caution(Struct, frozen=True):
 
     Attributes:
         at: time of the last reading, seconds; None before the first.
+        waits: waits for a free page counted by then.
+        pressure: how hard these press, 0 to 1.
         lru_share: share of the LRU in the pages flushed, averaged.
         device: the device gives less than the flush law asks for, and it matters.
         redo: another consumer holds redo.
@@ -49,10 +59,17 @@ class Caution(Struct, frozen=True):
     """
 
     at: float | None = None
+    waits: int = 0
+    pressure: float = 0.0
     lru_share: float = 0.0
     device: Debounced = Debounced()
     redo: Debounced = Debounced()
     lru: Debounced = Debounced()
+
+    @property
+    def bound(self) -> float:
+        """Return the age ratio that waits for a free page allow at most, averaged over minutes."""
+        return 1.0 - self.pressure * (1.0 - LOWEST) if self.pressure > 0.0 else math.inf
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -89,6 +106,8 @@ def update(
     state = replace(
         state,
         at=now,
+        waits=sample.free_page_waits,
+        pressure=_pressure(state, sample, elapsed),
         lru_share=_toward(state.lru_share, _lru_share(found), elapsed),
         device=_device(state.device, sample, found, set_point, now=now),
         redo=_redo(state.redo, sample, now=now),
@@ -105,6 +124,16 @@ def _lru_share(found: Estimate) -> float:
     """Return the LRU's share of the pages flushed; little LRU flushing counts for less."""
     total = found.lru_rate + found.flush_rate
     return found.lru_rate / total * min(1.0, found.lru_rate / LRU_FLOOR) if total > 0.0 else 0.0
+
+
+def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
+    """Let the pressure fade, and rise with the waits since the last reading."""
+    faded = state.pressure * math.exp(-elapsed / PRESSURE_FADES)
+    new = sample.free_page_waits - state.waits
+    if new <= 0 or elapsed <= 0.0:
+        return faded
+    rate = new / elapsed
+    return faded + (1.0 - faded) * min(1.0, elapsed / PRESSURE_RISES) * rate / (rate + WAITS_HALF)
 
 
 def _device(
