@@ -1,4 +1,4 @@
-"""By which name, from which origin, and with which role a request is let in."""
+"""By which name, origin and role a request is let in; who is turned away is counted by the reason."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ import asyncio
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+import api.stream
 from api.access import Access, host_name
-from tests.api.factory import READER, TOKEN, AnsweringLoop, application, bearer, browser, tokens
+from api.problems import Refusal
+from tests.api import factory
+from tests.api.factory import (
+    EXPIRED,
+    READER,
+    TOKEN,
+    AnsweringLoop,
+    application,
+    bearer,
+    browser,
+    tokens,
+)
 from tuner.board import Board
 
 
 def ask(access: Access, board: Board, method: str, path: str, **headers: str) -> httpx.Response:
     """Return the answer to one request with these headers, over TCP."""
-
-    async def once() -> httpx.Response:
-        async with browser(application(board, access=access)) as client:
-            given = {name.replace("_", "-"): value for name, value in headers.items()}
-            return await client.request(method, path, headers=given)
-
-    return asyncio.run(once())
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return factory.ask(application(board, access=access), method, path, headers=given)
 
 
 @pytest.mark.parametrize("path", ["/v1/status", "/v1/config", "/v1/events", "/v1/advice", "/metrics"])
@@ -49,20 +57,44 @@ def test_a_wrong_token_is_refused_where_none_is_needed(board: Board, loop: Answe
     assert ask(Access(tokens()), board, "GET", "/v1/status", **bearer("wrong")).status_code == 401
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "127.0.0.1:x", "[::1"])
-def test_a_foreign_name_is_refused(board: Board, host: str) -> None:
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example:8633",
+        "localhost@evil.example",
+        "",
+        "127.0.0.1:x",
+        "127.0.0.1:80:80",
+        "[::1",
+        "[::2]",
+    ],
+)
+@pytest.mark.parametrize("path", ["/livez", "/v1/status"])
+def test_a_foreign_name_is_refused(board: Board, loop: AnsweringLoop, path: str, host: str) -> None:
     """A name that leads here by somebody else's choice reaches nothing, with a token neither."""
-    answer = ask(Access(tokens()), board, "GET", "/livez", Host=host, **bearer())
+    answer = ask(Access(tokens()), board, "GET", path, Host=host, **bearer())
 
-    assert answer.status_code == 421
+    assert (answer.status_code, answer.json()["type"]) == (421, "/docs#foreign-host")
+    assert loop.commands == []
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost", "127.0.0.1:8633", "[::1]:8633", "DB1.example.com.", "10.0.0.5"]
+    "host",
+    [
+        "localhost",
+        "LOCALHOST:8633",
+        "127.0.0.1:1",
+        "[::1]:8633",
+        "DB1.example.com.",
+        "10.0.0.5",
+        "127.0.0.5:8633",
+    ],
 )
 def test_own_names_are_known(board: Board, host: str) -> None:
     """Loopback's names and the configured ones are answered to, in any case and with any port."""
-    access = Access(tokens(), names=frozenset({"db1.example.com", "10.0.0.5"}))
+    access = Access(tokens(), names=frozenset({"db1.example.com", "10.0.0.5", "127.0.0.5"}))
 
     assert ask(access, board, "GET", "/livez", Host=host).status_code == 200
 
@@ -120,3 +152,80 @@ def test_host_names_are_read_whole() -> None:
     assert host_name("a:b") == ""
     assert host_name("[::1]x") == ""
     assert host_name("[::1") == ""
+
+
+def counted(text: str) -> dict[str, float]:
+    """Return the reasons of a scrape that came, with how often."""
+    found = {
+        line.labels["reason"]: line.value
+        for family in text_string_to_metric_families(text)
+        for line in family.samples
+        if line.name == "innobrim_api_refusals_total"
+    }
+    assert set(found) == set(Refusal)
+    return {name: value for name, value in found.items() if value}
+
+
+def refusals(board: Board, *requests: httpx.Request) -> dict[str, float]:
+    """Return what a scrape says after these requests over TCP, each of which was refused."""
+    app = application(board)
+
+    async def all_of() -> None:
+        async with browser(app) as client:
+            for one in requests:
+                assert (await client.send(one)).is_client_error
+
+    asyncio.run(all_of())
+    return counted(factory.ask(app, "GET", "/metrics", over_socket=True).text)
+
+
+def request(method: str = "POST", path: str = "/v1/pause", **headers: str) -> httpx.Request:
+    """Return a request with these headers, and Host among them."""
+    given = {"Host": "localhost:8633"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.Request(method, f"http://localhost:8633{path}", headers=given)
+
+
+@pytest.mark.parametrize(
+    ("reason", "refused"),
+    [
+        ("no_token", request()),
+        ("unknown_token", request(**bearer("not-one-of-the-daemons"))),
+        ("unknown_token", request("GET", "/v1/status", **bearer("not-one-of-the-daemons"))),
+        ("expired_token", request(**bearer(EXPIRED))),
+        ("role", request(**bearer(READER))),
+        ("host", request("GET", "/livez", Host="evil.example")),
+        ("origin", request(Origin="https://evil.example", **bearer())),
+        ("origin", request("GET", "/v1/status", Sec_Fetch_Site="cross-site")),
+        ("header", request("GET", "/livez", X=20_000 * "y")),
+        ("body", request(Content_Length="20000", Content_Type="application/json", **bearer())),
+    ],
+)
+def test_each_reason_is_counted_under_its_name(
+    board: Board, loop: AnsweringLoop, reason: str, refused: httpx.Request
+) -> None:
+    """One refused request is one of its reason, and nothing of another."""
+    assert loop.board is board
+    assert refusals(board, refused) == {reason: 1.0}
+
+
+def test_what_is_let_in_is_not_counted(board: Board, loop: AnsweringLoop) -> None:
+    """A request that is answered, or wrong in itself, was not turned away."""
+    assert loop.board is board
+    wrong = (
+        request("GET", "/v1/history?step=0"),
+        request("GET", "/nothing"),
+        request("POST", "/v1/status", **bearer()),
+    )
+    assert refusals(board, *wrong) == {}
+
+
+def test_a_stream_too_many_is_counted(
+    board: Board, loop: AnsweringLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are as many streams as there may be, the next one is counted as refused."""
+    assert loop.board is board
+    monkeypatch.setattr(api.stream, "LARGEST_NUMBER_OF_STREAMS", 0)
+    app = application(board)
+
+    assert factory.ask(app, "GET", "/v1/stream").status_code == 503
+    assert counted(factory.ask(app, "GET", "/metrics").text) == {"streams": 1.0}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
-import httpx
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.metrics import STATE_METRICS, exposed_names
-from tests.api.factory import COUNTED, FACTS, about, application, browser, estimate, missed, record, sample
+from tests.api.factory import COUNTED, FACTS, about, application, estimate, get, missed, record, sample
 from tuner.board import Board
 from tuner.config.schema import Config
 from tuner.records import (
@@ -35,14 +33,10 @@ Scrape = dict[tuple[str, str], float]
 
 def scrape(board: Board, **changes: Any) -> Scrape:  # noqa: ANN401 - any field
     """Return every sample by its name and the value of its first label, empty where it has none."""
-
-    async def once() -> httpx.Response:
-        async with browser(application(board, about=about(**changes))) as client:
-            return await client.get("/metrics")
-
+    text = get(application(board, about=about(**changes)), "/metrics").text
     return {
         (line.name, next(iter(line.labels.values()), "")): line.value
-        for family in text_string_to_metric_families(asyncio.run(once()).text)
+        for family in text_string_to_metric_families(text)
         for line in family.samples
     }
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 import tomllib
 
-import httpx
 import pytest
 from fastapi import FastAPI
 
 from api.page import FOLDER, assets
-from tests.api.factory import application, browser
+from tests.api.factory import application, get
 from tuner.board import Board
 
 UPLOT = FOLDER / "vendor" / "uplot"
@@ -25,16 +23,6 @@ NAMESPACE = "http://www.w3.org/2000/svg"
 def app(board: Board) -> FastAPI:
     """Return the application over an empty board."""
     return application(board)
-
-
-def get(app: FastAPI, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
-    """Return the answer to one GET."""
-
-    async def once() -> httpx.Response:
-        async with browser(app) as client:
-            return await client.get(path, headers=headers)
-
-    return asyncio.run(once())
 
 
 def own(name: str) -> str:

@@ -1,8 +1,7 @@
-"""What everybody may see."""
+"""What everybody may see: history, events, decisions, configuration, advice, and the documentation."""
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 from typing import Any
@@ -12,27 +11,23 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from api.access import Access
-from api.models import HistoryAnswer, Status
+from api.models import HistoryAnswer
 from tests.api.factory import (
     FACTS,
     FINDING,
     START,
     AnsweringLoop,
-    about,
     application,
     ask,
     bearer,
-    browser,
     get,
     missed,
     record,
     serving,
-    tokens,
 )
-from tuner.board import Board
+from tuner.board import RING_EVENTS, Board
 from tuner.history import MAX_POINTS
-from tuner.records import Decision, DecisionKind, Hold, HoldCode, Window
+from tuner.records import Decision, DecisionKind, Event
 from tuner.settings import Settings
 
 
@@ -41,88 +36,6 @@ def fill(board: Board, ticks: int = 60) -> None:
     for number in range(1, ticks + 1):
         made = record(number, reading=missed(number)) if number == 30 else record(number)
         board.publish(made, Settings(), FACTS)
-
-
-def test_status_is_complete(board: Board) -> None:
-    """Status shows loop, server, estimate, limits, originals and what the daemon itself costs."""
-    fill(board, 3)
-
-    found = msgspec.json.decode(get(application(board), "/v1/status").content, type=Status)
-
-    assert found.in_force == record().tick.reading.capacity  # type: ignore[union-attr] # a good reading
-    assert found.server == FACTS
-    assert found.estimate is not None
-    assert found.limits is not None
-    assert found.originals is not None
-    assert 0.0 <= found.seconds_old < 5.0
-    assert found.process is not None
-    assert found.process.resident_bytes > 2**20
-    assert found.process.cpu_seconds > 0
-
-
-def test_status_tells_how_long_a_hold_lasts(board: Board) -> None:
-    """A hold is shown with its age and who clears it, in people's time."""
-    held = record(10, holds=(Hold(HoldCode.PAUSED, 105.0, "a person asked", "innobrim resume"),))
-    board.publish(held, Settings(), FACTS)
-
-    (hold,) = get(application(board), "/v1/status").json()["holds"]
-
-    assert hold["seconds"] == 5.0
-    assert hold["since"] == START + 5.0
-    assert hold["clears"] == "innobrim resume"
-
-
-def test_status_has_the_windows_that_are_active(board: Board) -> None:
-    """Each with its end, what it asks for, whose value counts instead, and the budget that is in force."""
-    night = Window("night", START, START + 601.0, max_recovery_seconds=60.0, set_point=0.5)
-    backup = Window(
-        "backup", START, START + 61.0, max_recovery_seconds=90.0, drain=True, drain_waits="held: resizing"
-    )
-    board.publish(record(schedule=(night, backup)), Settings(set_point=0.7), FACTS)
-    found = get(application(board), "/v1/status").json()
-
-    assert found["budgets"]["recovery"]["allowed"] == 60.0
-    first, second = found["schedule"]
-    assert first == {
-        "name": "night",
-        "began": START,
-        "ends": START + 601.0,
-        "seconds_left": 600.0,
-        "effects": {"set_point": 0.5, "max_recovery_seconds": 60.0},
-        "overruled": {"set_point": "person"},
-        "waits": None,
-    }
-    assert second["overruled"] == {"max_recovery_seconds": "schedule night"}
-    assert second["waits"] == "held: resizing"
-
-
-def test_status_names_no_statement_that_a_provider_refuses(board: Board) -> None:
-    """What ends a hold on a managed server is said in its provider's way there too."""
-    held = Hold(HoldCode.INERT, 105.0, "off", "SET GLOBAL innodb_adaptive_flushing = ON")
-    board.publish(record(10, holds=(held,)), Settings(), replace(FACTS, managed="Amazon RDS"))
-
-    (hold,) = get(application(board), "/v1/status").json()["holds"]
-
-    assert "ParameterName=innodb_adaptive_flushing,ParameterValue=ON" in hold["clears"]
-    assert "SET GLOBAL innodb" not in hold["clears"]
-
-
-def test_missed_reading_is_said(board: Board) -> None:
-    """After a failed reading status shows the reason instead of old values."""
-    board.publish(record(1, reading=missed(1), estimate=None), Settings(), FACTS)
-
-    found = get(application(board), "/v1/status").json()
-
-    assert "did not answer" in found["missed"]
-    assert found["in_force"] is None
-
-
-def test_reading_before_the_first_tick_says_so(board: Board) -> None:
-    """Before the first tick status is 503 with a reason, not an empty answer."""
-    answer = get(application(board), "/v1/status")
-
-    assert answer.status_code == 503
-    assert "first tick" in answer.json()["detail"]
 
 
 def test_history_keeps_gaps(board: Board) -> None:
@@ -223,6 +136,77 @@ def test_decisions_show_only_changes(board: Board) -> None:
     assert [(item["tick"], item["decision"]["kind"]) for item in found] == [(1, "keep"), (21, "set")]
 
 
+def happen(board: Board, count: int) -> None:
+    """Put so many events on the board."""
+    events = tuple(
+        Event(START + number, "override", f"event {number}", "uid 0 over the unix socket")
+        for number in range(1, count + 1)
+    )
+    board.publish(record(events=events), Settings(), FACTS)
+
+
+def numbers(answer: dict[str, Any]) -> list[int]:
+    """Return the numbers of an answer's events."""
+    return [event["number"] for event in answer["events"]]
+
+
+def test_events_can_be_followed(board: Board) -> None:
+    """Events are numbered, so that a reader asks only for what is new."""
+    happen(board, 5)
+    app = application(board)
+
+    everything = get(app, "/v1/events").json()
+    newer = get(app, f"/v1/events?after=3&run={everything['run']}").json()
+
+    assert numbers(everything) == [1, 2, 3, 4, 5]
+    assert [event["message"] for event in newer["events"]] == ["event 4", "event 5"]
+    assert newer["events"][0]["who"] == "uid 0 over the unix socket"
+    assert not newer["gap"]
+
+
+def test_a_slow_follower_misses_no_event(board: Board) -> None:
+    """More events than one answer holds come in their order over several; without a number, the newest do."""
+    happen(board, 10)
+    app = application(board)
+    found: list[int] = []
+    while newer := numbers(get(app, f"/v1/events?after={found[-1] if found else 0}&limit=4").json()):
+        found += newer
+
+    assert found == list(range(1, 11))
+    assert numbers(get(app, "/v1/events?limit=4").json()) == [7, 8, 9, 10]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("after=2&run=18bcfe56800", [3]),
+        ("after=2&run=18bcfe567ff", [1, 2, 3]),
+        ("after=57&run=18bcfe567ff", [1, 2, 3]),
+        ("after=57", [1, 2, 3]),
+        ("run=18bcfe567ff", [1, 2, 3]),
+    ],
+    ids=["same run", "lower number", "higher number", "higher number alone", "run alone"],
+)
+def test_a_follower_is_told_of_a_restart(board: Board, query: str, found: list[int]) -> None:
+    """A number of an earlier run is answered with all events of this one, and with a gap."""
+    happen(board, 3)
+    answer = get(application(board), f"/v1/events?{query}").json()
+
+    assert numbers(answer) == found
+    assert answer["run"] == "18bcfe56800"
+    assert answer["gap"] == (found != [3])
+
+
+def test_a_follower_is_told_of_events_that_are_gone(board: Board) -> None:
+    """Who was away for more events than are kept gets those that there are, and is told of the gap."""
+    happen(board, RING_EVENTS + 5)
+    app = application(board)
+    late, in_time = (get(app, f"/v1/events?after={number}&limit=1").json() for number in (4, 5))
+
+    assert (numbers(late), late["gap"]) == ([6], True)
+    assert (numbers(in_time), in_time["gap"]) == ([6], False)
+
+
 def test_config_shows_the_settings_in_force(board: Board) -> None:
     """The configuration shows what the loop uses now, also after a reload."""
     board.publish(record(), Settings(set_point=0.6), FACTS)
@@ -256,39 +240,11 @@ def test_policies_are_told_with_the_one_in_force(board: Board) -> None:
     assert get(app, "/v1/policies").json() == {**before, "in_force": "pace"}
 
 
-@pytest.mark.parametrize(
-    "host",
-    ["evil.example", "127.0.0.1.evil.example:8633", "localhost@evil.example", "[::2]", "", "127.0.0.1:80:80"],
-)
-def test_foreign_host_is_refused(board: Board, loop: AnsweringLoop, host: str) -> None:
-    """A page whose name was bound to this machine's address gets nothing, not even to read."""
-    answer = get(application(board), "/v1/status", headers={"Host": host})
-
-    assert answer.status_code == 421
-    assert answer.json()["type"] == "/docs#foreign-host"
-    assert loop.commands == []
-
-
-@pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:8633", "127.0.0.1:1", "[::1]:8633", "127.0.0.5:8633"]
-)
-def test_own_names_are_answered(board: Board, host: str) -> None:
-    """The daemon answers to loopback's names and to the address it listens on."""
-    fill(board, 1)
-    app = application(board, access=Access(tokens(), names=frozenset({"127.0.0.5"})))
-
-    assert get(app, "/v1/status", headers={"Host": host}).status_code == 200
-
-
 def test_unknown_path_and_method_are_problems(board: Board) -> None:
     """A wrong path or method is answered as a problem, with the methods that exist."""
     app = application(board)
-
-    async def ask() -> tuple[httpx.Response, httpx.Response]:
-        async with browser(app, over_socket=True) as client:
-            return await client.get("/v1/nothing"), await client.post("/v1/override")
-
-    nothing, method = asyncio.run(ask())
+    nothing = ask(app, "GET", "/v1/nothing", over_socket=True)
+    method = ask(app, "POST", "/v1/override", over_socket=True)
 
     assert (nothing.status_code, nothing.json()["type"]) == (404, "/docs#not-found")
     assert method.status_code == 405
@@ -347,15 +303,6 @@ def test_every_change_is_documented_with_its_token(board: Board) -> None:
                 assert {"token": []} in route["security"]
                 assert "401" in route["responses"]
                 assert "409" in route["responses"]
-
-
-def test_status_survives_numbers_that_are_none(board: Board) -> None:
-    """A value that is not a number is null, so that every reader can parse the answer."""
-    made = record(1)
-    assert made.estimate is not None
-    board.publish(replace(made, estimate=replace(made.estimate, authority=float("nan"))), Settings(), FACTS)
-
-    assert get(application(board, about=about()), "/v1/status").json()["estimate"]["authority"] is None
 
 
 PATHS = [

@@ -1,15 +1,16 @@
-"""The stream, over real connections: what comes, in which order, and who is cut off."""
+"""The stream, over real connections: what comes, in which order, to whom, and who is cut off."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import http.client
+import itertools
 import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ import pytest
 
 import api.stream
 from api import connections
+from api.access import Access
 from api.problems import ApiError, Refusals
 from api.server import ApiServer
 from api.stream import Streams
+from api.tokens import Role, Tokens, let_anonymous_read, make, prepare, revoke
 from tests.api.factory import FACTS, START, application, bearer, free_port, missed, record
 from tuner.board import RING_TICKS, Board
 from tuner.records import Capacity, Decision, DecisionKind, Event
@@ -46,11 +49,12 @@ class Site:
             self.board.publish(record(self.number, **changes), Settings(), FACTS)
 
     @contextlib.contextmanager
-    def stream(self, last_id: str | None = None) -> Iterator[Iterator[Message]]:
+    def stream(self, last_id: str | None = None, token: str | None = None) -> Iterator[Iterator[Message]]:
         """Open a stream; yield its messages."""
+        headers = ({"Last-Event-ID": last_id} if last_id else {}) | (bearer(token) if token else {})
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10.0)
         try:
-            connection.request("GET", "/v1/stream", headers={"Last-Event-ID": last_id} if last_id else {})
+            connection.request("GET", "/v1/stream", headers=headers)
             answer = connection.getresponse()
             assert answer.status == 200, answer.read()
             assert (answer.getheader("Content-Type") or "").startswith("text/event-stream")
@@ -95,16 +99,23 @@ def drain(connection: socket.socket) -> None:
         pass
 
 
-@pytest.fixture
-def site(board: Board) -> Iterator[Site]:
+@contextlib.contextmanager
+def served(board: Board, **changes: Any) -> Iterator[Site]:  # noqa: ANN401 - any part of an application
     """Serve a board with one tick on it."""
-    app, port = application(board), free_port()
-    serving = ApiServer(app, "127.0.0.1", port, None)
+    port = free_port()
+    serving = ApiServer(application(board, **changes), "127.0.0.1", port, None)
     serving.start()
     found = Site(board, port, serving)
     found.tick()
     yield found
     assert serving.stop(timeout=5.0)
+
+
+@pytest.fixture
+def site(board: Board) -> Iterator[Site]:
+    """Serve a board with one tick on it, to anybody on this machine."""
+    with served(board) as found:
+        yield found
 
 
 def test_begins_with_the_newest_tick_and_goes_on(site: Site) -> None:
@@ -213,17 +224,11 @@ def test_a_tick_is_encoded_once_for_all(board: Board, monkeypatch: pytest.Monkey
     made = []
     real = api.stream.tick_of
     monkeypatch.setattr(api.stream, "tick_of", lambda one: made.append(one.tick.number) or real(one))
-    app, port = application(board), free_port()
-    serving = ApiServer(app, "127.0.0.1", port, None)
-    serving.start()
-    site = Site(board, port, serving)
-    site.tick()
-    with contextlib.ExitStack() as stack:
+    with served(board) as site, contextlib.ExitStack() as stack:
         streams = [stack.enter_context(site.stream()) for _ in range(5)]
         site.tick(2)
         for stream in streams:
             until(stream, 3)
-    serving.stop(timeout=5.0)
 
     assert made == [1, 2, 3]
 
@@ -360,3 +365,67 @@ def test_no_peer_takes_every_stream(board: Board) -> None:
     assert opened("10.0.0.1") == api.stream.STREAMS_OF_A_PEER
     assert 0 < opened("uid 1000") < api.stream.STREAMS_OF_THIS_MACHINE
     assert refusals.counts["streams"] == 3
+
+
+def heard(stream: Iterator[Message]) -> list[int]:
+    """Return the ticks that come before a stream ends."""
+    found: list[int] = []
+    with contextlib.suppress(ConnectionResetError):
+        for name, data, _ in stream:
+            if name == "tick":
+                found.append(data["number"])
+    return found
+
+
+class Guarded:
+    """A register of tokens in a directory.
+
+    Attributes:
+        wall: what time it is for the tokens, Unix time.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.wall = START
+        self.directory = directory
+        self.register = Tokens(
+            prepare(directory), monotonic=map(float, itertools.count()).__next__, wall=lambda: self.wall
+        )
+
+    def revoke(self) -> None:
+        """Take the token back."""
+        revoke(self.directory, "grafana")
+
+    def expire(self) -> None:
+        """Let its time pass."""
+        self.wall += 3600.0
+
+
+@pytest.mark.parametrize("end", [Guarded.revoke, Guarded.expire])
+def test_a_stream_ends_with_its_token(board: Board, tmp_path: Path, end: Callable[[Guarded], None]) -> None:
+    """A token that is no good any more hears no further tick, and others hear on."""
+    guarded = Guarded(tmp_path)
+    lasting = (tmp_path / "token").read_text().strip()
+    grafana = make(tmp_path, "grafana", Role.READ, expires=START + 60.0)
+    with (
+        served(board, access=Access(guarded.register)) as site,
+        site.stream(token=grafana) as theirs,
+        site.stream(token=lasting) as ours,
+    ):
+        until(theirs, 1)
+        until(ours, 1)
+        end(guarded)
+        site.tick()
+
+        until(ours, 2)
+        assert heard(theirs) == []
+
+
+def test_streams_without_a_token_end_when_reading_is_closed(board: Board, tmp_path: Path) -> None:
+    """Who revokes anonymous means those as well who are reading just now."""
+    guarded = Guarded(tmp_path)
+    with served(board, access=Access(guarded.register)) as site, site.stream() as stream:
+        until(stream, 1)
+        let_anonymous_read(tmp_path, allowed=False)
+        site.tick()
+
+        assert heard(stream) == []

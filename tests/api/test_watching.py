@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 
-import httpx
 import pytest
 from fastapi import FastAPI
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.metrics import FIELD_METRICS, STATE_METRICS
-from tests.api.factory import COUNTED, FACTS, about, application, browser, estimate, missed, record, sample
+from tests.api.factory import COUNTED, FACTS, about, application, estimate, get, missed, record, sample
 from tuner.board import Board
 from tuner.clock import Beat
 from tuner.config.schema import Config, ScheduleTable
@@ -31,16 +29,6 @@ from tuner.records import (
 from tuner.settings import Settings
 
 NIGHTLY = Window("nightly", 1_699_999_000.0, 1_700_004_400.0, drain=True)
-
-
-def get(app: FastAPI, path: str) -> httpx.Response:
-    """Return the answer to one GET."""
-
-    async def once() -> httpx.Response:
-        async with browser(app) as client:
-            return await client.get(path)
-
-    return asyncio.run(once())
 
 
 def after(board: Board, seconds: float) -> FastAPI:

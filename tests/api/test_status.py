@@ -1,0 +1,220 @@
+"""The status of the daemon, as the API answers it and as ``innobrim status`` prints it."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from api.models import Status
+from api.views import parked_of, status_of
+from tests.api.factory import FACTS, START, application, get, missed, record, sample
+from tuner.board import Board
+from tuner.cli.status import table
+from tuner.records import Capacity, Facts, Hold, HoldCode, TickRecord, Window
+from tuner.settings import Mode, Settings
+from tuner.ticklog import canonical
+
+IN_FORCE = Capacity(225, 450)
+BUSY = record(7, occurrences=("backup_lock", "ddl"))
+FULL = "database or disk is full"
+
+
+def shown(tick: TickRecord | None = None, *, facts: Facts = FACTS, journal: str = "") -> str:
+    """Return what ``innobrim status`` prints of a tick, a server and a journal."""
+    return table(status_of(tick or record(7), facts=facts, wall=START, process=None, journal=journal))
+
+
+def test_status_is_complete(board: Board) -> None:
+    """Status shows loop, server, estimate, limits, originals and what the daemon itself costs."""
+    board.publish(record(), Settings(), FACTS)
+
+    found = msgspec.json.decode(get(application(board), "/v1/status").content, type=Status)
+
+    assert found.in_force == record().tick.reading.capacity  # type: ignore[union-attr] # a good reading
+    assert found.server == FACTS
+    assert found.estimate is not None
+    assert found.limits is not None
+    assert found.originals is not None
+    assert 0.0 <= found.seconds_old < 5.0
+    assert found.process is not None
+    assert found.process.resident_bytes > 2**20
+    assert found.process.cpu_seconds > 0
+
+
+def test_status_tells_how_long_a_hold_lasts(board: Board) -> None:
+    """A hold is shown with its age and who clears it, in people's time."""
+    held = record(10, holds=(Hold(HoldCode.PAUSED, 105.0, "a person asked", "innobrim resume"),))
+    board.publish(held, Settings(), FACTS)
+
+    (hold,) = get(application(board), "/v1/status").json()["holds"]
+
+    assert hold["seconds"] == 5.0
+    assert hold["since"] == START + 5.0
+    assert hold["clears"] == "innobrim resume"
+
+
+def test_status_has_the_windows_that_are_active(board: Board) -> None:
+    """Each with its end, what it asks for, whose value counts instead, and the budget that is in force."""
+    night = Window("night", START, START + 601.0, max_recovery_seconds=60.0, set_point=0.5)
+    backup = Window(
+        "backup", START, START + 61.0, max_recovery_seconds=90.0, drain=True, drain_waits="held: resizing"
+    )
+    board.publish(record(schedule=(night, backup)), Settings(set_point=0.7), FACTS)
+    found = get(application(board), "/v1/status").json()
+
+    assert found["budgets"]["recovery"]["allowed"] == 60.0
+    first, second = found["schedule"]
+    assert first == {
+        "name": "night",
+        "began": START,
+        "ends": START + 601.0,
+        "seconds_left": 600.0,
+        "effects": {"set_point": 0.5, "max_recovery_seconds": 60.0},
+        "overruled": {"set_point": "person"},
+        "waits": None,
+    }
+    assert second["overruled"] == {"max_recovery_seconds": "schedule night"}
+    assert second["waits"] == "held: resizing"
+
+
+def test_status_names_no_statement_that_a_provider_refuses(board: Board) -> None:
+    """What ends a hold on a managed server is said in its provider's way there too."""
+    held = Hold(HoldCode.INERT, 105.0, "off", "SET GLOBAL innodb_adaptive_flushing = ON")
+    board.publish(record(10, holds=(held,)), Settings(), replace(FACTS, managed="Amazon RDS"))
+
+    (hold,) = get(application(board), "/v1/status").json()["holds"]
+
+    assert "ParameterName=innodb_adaptive_flushing,ParameterValue=ON" in hold["clears"]
+    assert "SET GLOBAL innodb" not in hold["clears"]
+
+
+def test_missed_reading_is_said(board: Board) -> None:
+    """After a failed reading status shows the reason instead of old values."""
+    board.publish(record(1, reading=missed(1), estimate=None), Settings(), FACTS)
+
+    found = get(application(board), "/v1/status").json()
+
+    assert "did not answer" in found["missed"]
+    assert found["in_force"] is None
+
+
+def test_reading_before_the_first_tick_says_so(board: Board) -> None:
+    """Before the first tick status is 503 with a reason, not an empty answer."""
+    answer = get(application(board), "/v1/status")
+
+    assert answer.status_code == 503
+    assert "first tick" in answer.json()["detail"]
+
+
+def test_status_survives_numbers_that_are_none(board: Board) -> None:
+    """A value that is not a number is null, so that every reader can parse the answer."""
+    made = record(1)
+    assert made.estimate is not None
+    board.publish(replace(made, estimate=replace(made.estimate, authority=float("nan"))), Settings(), FACTS)
+
+    assert get(application(board), "/v1/status").json()["estimate"]["authority"] is None
+
+
+def test_a_journal_that_cannot_be_written_shows(board: Board) -> None:
+    """While it cannot, the status has the reason and a gauge is 0; ticks that are lost are counted."""
+    app = application(board)
+
+    def scraped() -> dict[str, float]:
+        found = re.findall(r"^(innobrim_journal_\w+) (\S+)$", get(app, "/metrics").text, re.MULTILINE)
+        return {name: float(value) for name, value in found}
+
+    board.journal(FULL, 7)
+    board.publish(record(1), Settings(), FACTS)
+    assert get(app, "/v1/status").json()["journal"] == FULL
+    assert scraped() == {"innobrim_journal_up": 0.0, "innobrim_journal_lost_ticks_total": 7.0}
+
+    board.journal("", 7)
+    board.publish(record(2), Settings(), FACTS)
+    assert get(app, "/v1/status").json()["journal"] is None
+    assert scraped()["innobrim_journal_up"] == 1.0
+    assert f"cannot be written: {FULL}; ticks wait in memory" in shown(journal=FULL)
+    assert "cannot be written" not in shown()
+
+
+def test_what_goes_on_beside_the_load_is_named() -> None:
+    """Status, its table and the log name it while it lasts, and the table says that nothing is learned."""
+    busy, quiet = (status_of(one, facts=FACTS, wall=START, process=None) for one in (BUSY, record(7)))
+
+    assert msgspec.to_builtins(busy)["occurrences"] == ("backup_lock", "ddl")
+    assert quiet.occurrences == ()
+    assert "backup_lock, ddl; nothing is learned meanwhile" in shown(BUSY)
+    assert "learned" not in shown()
+    assert canonical(BUSY)["occurrences"] == ["backup_lock", "ddl"]
+    assert "occurrences" not in canonical(record(7))
+
+
+def at_work() -> TickRecord:
+    """Return the tick of an active loop whose own pair is in force."""
+    reading = sample(io_capacity=IN_FORCE.io_capacity, io_capacity_max=IN_FORCE.io_capacity_max)
+    return replace(record(reading=reading), mode=Mode.ACTIVE)
+
+
+def test_a_park_has_slack_and_stays_inside_the_limits() -> None:
+    """It is never below what the loop has written, never above the limit, and M is a whole multiple of C."""
+    wide = parked_of(at_work(), replace(FACTS, flush_law="legacy"), Settings())
+    low = Settings(max_io_capacity_max=500)
+    narrow = parked_of(at_work(), replace(FACTS, flush_law="legacy"), low)
+
+    assert wide is not None
+    assert narrow is not None
+    assert wide.io_capacity_max > IN_FORCE.io_capacity_max
+    assert wide.io_capacity_max % wide.io_capacity == 0
+    assert narrow.io_capacity_max <= low.max_io_capacity_max
+
+
+def test_nothing_is_promised_where_nothing_is_known() -> None:
+    """Without a reading, settings, or a flush law that is known there is no pair to show."""
+    facts = replace(FACTS, flush_law="legacy")
+
+    assert parked_of(record(reading=missed(1)), facts, Settings()) is None
+    assert parked_of(at_work(), None, Settings()) is None
+    assert parked_of(at_work(), facts, None) is None
+    assert parked_of(at_work(), replace(FACTS, flush_law="unheard of"), Settings()) is None
+
+
+def test_no_authority_is_claimed_where_no_m_moves_the_age() -> None:
+    """A share of what M asks for means nothing on MariaDB with its defaults, and is not printed there."""
+    assert "; authority " in shown()
+    assert "; authority " not in shown(facts=replace(FACTS, flush_law="soft-limit"))
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ("soft-limit", "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0.001 lets M move it"),
+        ("age-blind", "MariaDB 10.5.24, 10.6.17"),
+        ("mariadb-wakes", "in between no M moves the age"),
+    ],
+)
+def test_a_law_by_which_m_does_less_is_explained(law: str, said: str) -> None:
+    """Where M does not move the age, or not always, a line of its own says so and what would help."""
+    assert re.search(
+        rf"^flush law +{law}: .*{re.escape(said)}", shown(facts=replace(FACTS, flush_law=law)), re.MULTILINE
+    )
+    assert "flush law" not in shown()
+    assert "SET GLOBAL" not in shown(facts=replace(FACTS, flush_law=law, managed="Amazon RDS"))
+
+
+def test_the_server_has_its_name() -> None:
+    """The product is named as its makers do, with the provider whose service it is."""
+    rented = replace(FACTS, family="percona", version="8.0.46-37", managed="Amazon RDS")
+
+    assert "Percona Server 8.0.46-37 on Amazon RDS at" in shown(facts=rented)
+
+
+def test_the_law_that_decided_has_its_name() -> None:
+    """Who reads status knows which policy was asked; where none was, as under a hold, none is named."""
+    asked = record(7)
+    decided = replace(asked, decision=replace(asked.decision, policy="bayes"))
+    nobody = replace(asked, decision=replace(asked.decision, policy=""))
+
+    assert re.search(r"^policy +bayes; innobrim policies says what it does$", shown(decided), re.MULTILINE)
+    assert not re.search(r"^policy ", shown(nobody), re.MULTILINE)
