@@ -31,7 +31,7 @@ COMMAND_LIMIT = 60.0
 PROGRAM = str(Path(sys.executable).with_name("innobrim"))
 
 ON_COURSE = {"within_band", "dead_band"}
-"""The daemon's reasons for leaving M where it is: its law looked, and has nothing or too little to correct."""
+"""The daemon's reasons for leaving M where it is: its law looked, and has little or nothing to correct."""
 
 BAND = 0.05
 """So far from the set-point an age ratio is held, and not on its way."""
