@@ -1,7 +1,7 @@
 """What the daemon makes different: where the server would be without it, and how much of a burst it absorbs.
 
 Where the age would settle follows from the server's own flush law and the write combining measured, as
-``tuner.core.baseline`` has it for the set-point and the budgets too.
+``tuner.core.setpoint.resting`` has it for the set-point and the budgets too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from policies.equilibrium import FARTHEST_AGE
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
-from tuner.core.baseline import resting_ratio
+from tuner.core.setpoint.resting import resting_ratio
 from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Facts, Sample, TickRecord
 from tuner.settings import Mode, Settings

@@ -67,11 +67,11 @@ ABLATIONS = (
     Ablation(
         "an M that was too low is not gone back to", "tuner.core.decide.precedence", "TOO_LOW_SECONDS", 0.0
     ),
-    Ablation("the load's share of the device", "tuner.core.guards", "LOAD_MARGIN", 1e9),
+    Ablation("the load's share of the device", "tuner.core.writes.guards", "LOAD_MARGIN", 1e9),
     Ablation("a steady load is held nearer to the sync point", "tuner.core.estimate.trends", "STEADY", 0.0),
     Ablation("rest of M where the age does not answer", "tuner.core.unanswered", "FAR", 1e9),
     Ablation("saving of scarce changes", "tuner.core.writes.tokens", "HOLDS", 1e9),
-    Ablation("no lowering for a load that goes away", "tuner.core.wishes", "FADING", 0.0),
+    Ablation("no lowering for a load that goes away", "tuner.core.decide.wishes", "FADING", 0.0),
     Ablation("trim by the mean of a long calm", "policies.cascade", "TRIM_GAIN", 0.0),
     Ablation("band widened by the load's unrest", "policies.cascade", "STIRRING", 0.0),
     Ablation("lowest M for a load that may surge", "tuner.core.limits", "FLOOR", 0),
@@ -79,8 +79,8 @@ ABLATIONS = (
     Ablation(
         "the sawtooth as it was seen", "tuner.core.sawtooth", "Sawtooth.seconds", lambda _, known: known
     ),
-    Ablation("hurry of an emergency", "tuner.core.emergency", "MOST_HURRY", 1.0),
-    Ablation("bound by waits for free pages", "tuner.core.caution", "PRESSURE_RISES", 1e12),
+    Ablation("hurry of an emergency", "tuner.core.decide.emergency", "MOST_HURRY", 1.0),
+    Ablation("bound by waits for free pages", "tuner.core.setpoint.caution", "PRESSURE_RISES", 1e12),
 )
 
 

@@ -55,7 +55,7 @@ class Target(NamedTuple):
 
 
 TARGETS = (
-    Target("tuner/core/guards.py", ("tests/core/test_guards.py", "tests/core/test_way_back.py")),
+    Target("tuner/core/writes/guards.py", ("tests/core/test_guards.py", "tests/core/test_way_back.py")),
     Target("tuner/core/gate.py", ("tests/core/test_gate.py",)),
     Target(
         "api/tokens.py", ("tests/api/test_tokens.py", "tests/api/test_access.py", "tests/cli/test_token.py")

@@ -32,9 +32,9 @@ WARM_UP_MINUTES = 10
 FEWEST_MINUTES = 6
 MINUTE = 60.0
 BRISK = """\
-import tuner.core.foreign
+import tuner.core.ownership.foreign
 from tuner.cli.main import main
-tuner.core.foreign.COOLDOWN_SECONDS = 15.0
+tuner.core.ownership.foreign.COOLDOWN_SECONDS = 15.0
 main()
 """
 """The daemon, with a cool-down of the baseline that fits into a minute."""

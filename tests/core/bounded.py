@@ -49,7 +49,7 @@ def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str
         reading,
         baseline=baseline_ratio(after, reading, found),
     )
-    dropped = {name for name, spell in after.announced.dropped if spell.on}
+    dropped = {name for name, debounced in after.announced.dropped if debounced.on}
     ratios = {name: one.bound for name, one in standing.items() if name not in dropped}
     set_points = [one.set_point for one in windows if one.set_point is not None]
     if not set_points:

@@ -11,11 +11,11 @@ from tests.bench import Bench, FakeServer
 from tests.core.referee import Referee
 from tests.core.strategies import PAIRS, loop_settings, orders, windows
 from tests.factory import MEBIBYTE, SAVED, command
-from tuner.core import foreign
 from tuner.core.estimate.tail import KNOTS
-from tuner.core.guards import DEAD_BAND
+from tuner.core.ownership import foreign
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import step
+from tuner.core.writes.guards import DEAD_BAND
 from tuner.records import Capacity, Command, Lifecycle, Sample
 from tuner.settings import Mode, Settings
 

@@ -8,7 +8,7 @@ from tests.core.bounded import within_bounds
 from tests.core.pacing import Pacing
 from tests.core.timekeeping import Timekeeping
 from tests.factory import FACTS
-from tuner.core import foreign
+from tuner.core.ownership import foreign
 from tuner.core.state import State
 from tuner.core.writes.plan import MOST_RATIO, gain
 from tuner.records import (

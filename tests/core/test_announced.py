@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.announced import OVER_SECONDS, SAID, Announced, drop, update
+from tuner.core.setpoint.announced import OVER_SECONDS, SAID, Announced, drop, update
 from tuner.core.setpoint.budgets import Budget
 
 

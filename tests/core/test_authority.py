@@ -7,7 +7,7 @@ import pytest
 from policies.flushlaw import LEGACY
 from tests.bench import Bench, FakeServer
 from tests.factory import DEFAULT, A, codes
-from tuner.core.guards import DEVICE_MARGIN
+from tuner.core.writes.guards import DEVICE_MARGIN
 from tuner.records import Capacity, TickRecord
 from tuner.settings import Mode, PolicyName, Settings
 

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from tests.factory import REDO, estimate, sample
-from tuner.core.caution import Caution, update
+from tuner.core.setpoint.caution import Caution, update
 from tuner.records import Estimate, Sample
 
 

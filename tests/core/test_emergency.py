@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, SAVED, A, estimate, sample
-from tuner.core.emergency import AGAIN, LEAST_FACTOR, MOST_HURRY, called_for
+from tuner.core.decide.emergency import AGAIN, LEAST_FACTOR, MOST_HURRY, called_for
 from tuner.core.estimate.window import extend, point_of
 from tuner.core.state import State
 from tuner.records import Capacity, Estimate

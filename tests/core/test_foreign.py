@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import ACTIVE, codes, held
-from tuner.core.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPTIONS
+from tuner.core.ownership.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPTIONS
 from tuner.records import Capacity
 
 BASELINE = Capacity(200, 2_000)

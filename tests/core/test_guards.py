@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.factory import ACTIVE
-from tuner.core import guards
-from tuner.core.guards import EMERGENCY_SPACING, TABLE, Context, Wish, guard
+from tuner.core.writes import guards
+from tuner.core.writes.guards import EMERGENCY_SPACING, TABLE, Context, Wish, guard
 from tuner.records import Capacity, DecisionKind
 
 

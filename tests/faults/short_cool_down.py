@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from tuner.core import foreign
+from tuner.core.ownership import foreign
 
 if __name__ == "__main__":
     foreign.COOLDOWN_SECONDS = float(sys.argv[1])

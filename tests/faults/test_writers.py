@@ -17,7 +17,7 @@ from tests.faults.catalogue import Group, fault
 from tests.faults.harness import BACK, LEAN, START, Daemon, Rig
 from tests.faults.witness import Witness
 from tests.real.support import in_force
-from tuner.core import foreign
+from tuner.core.ownership import foreign
 from tuner.records import Capacity, DecisionKind
 
 pytestmark = pytest.mark.real

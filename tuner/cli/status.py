@@ -38,8 +38,8 @@ from tuner.cli.wording import (
 )
 from tuner.core.degraded import ENABLE
 from tuner.core.estimate.trends import HOURS
-from tuner.core.foreign import WHO_CHANGED, who_changed
 from tuner.core.memory import Known
+from tuner.core.ownership.foreign import WHO_CHANGED, who_changed
 from tuner.printable import printable
 from tuner.records import Decision, HoldCode
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 
 from tuner.config.schema import PLAIN, ApiSection, Config
-from tuner.core.foreign import baseline
+from tuner.core.ownership.foreign import baseline
 from tuner.records import CAPACITY_MINIMUM
 from tuner.settings import OUTER, Settings
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from tuner.core import noharm, scheduled
 from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.window import since, warm
-from tuner.core.modes import WHO, change_mode
 from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
+from tuner.core.ownership.outcome import BASELINE_GUARD, change_mode
 from tuner.core.state import State
 from tuner.records import Decision, DecisionKind, Estimate, Event, HoldCode, Lifecycle, Sample, winners
 from tuner.settings import Mode
@@ -44,7 +44,7 @@ def follow(
         wall: Unix time, seconds.
     """
     guard = state.noharm
-    if guard.returned is not None and state.mode is Mode.ACTIVE and state.restoring != WHO:
+    if guard.returned is not None and state.mode is Mode.ACTIVE and state.restoring != BASELINE_GUARD:
         state = replace(state, noharm=guard.forgiven())
     if before is not None and state.noharm.returned is None:
         said = "the baseline guard's word is over: somebody said otherwise, or another server answers"
@@ -126,7 +126,7 @@ def _back(state: State, ended: Ended, *, now: float, wall: float) -> tuple[State
     guard = replace(state.noharm, returned=returned)
     pair = "" if state.originals is None else f", {state.originals.capacity},"
     said = f"{why}; the originals{pair} come back in steps, and the loop is advisory then{AGAIN}"
-    state = replace(state, noharm=guard, restoring=WHO, pace=Pace(begun=now))
+    state = replace(state, noharm=guard, restoring=BASELINE_GUARD, pace=Pace(begun=now))
     return state, [Event(wall=wall, code="baseline_back", message=said)]
 
 

@@ -6,14 +6,21 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core import optimising, orders, overlay, scheduled
-from tuner.core.asking import Asked, Outcome, refused
+from tuner.core import optimising, overlay, scheduled
+from tuner.core.ages import EXPECTED, bytes_of, said
+from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
+from tuner.core.decide.drain import begun, called_off, refusal
+from tuner.core.estimate.latency import Pace
+from tuner.core.estimate.window import warm
 from tuner.core.holds import unparkable
+from tuner.core.limits import bounds, contradiction
 from tuner.core.lowwater import saved_name
-from tuner.core.modes import change_mode
-from tuner.core.standing import cut_short, waiting
-from tuner.core.state import OwedPark, ParkFor, State
-from tuner.records import Acknowledgement, Capacity, Event, Lifecycle
+from tuner.core.ownership.outcome import change_mode
+from tuner.core.standing import cut_short, waiting, why_advisory
+from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
+from tuner.core.targets import home_of
+from tuner.core.writes.plan import near
+from tuner.records import Acknowledgement, Capacity, Event, Hold, HoldCode, Lifecycle
 from tuner.settings import Mode
 
 
@@ -116,17 +123,207 @@ def _stop(state: State, asked: Asked) -> Outcome:
     )
 
 
+def _pause(state: State, asked: Asked) -> Outcome:
+    """Park, by entering a hold that only a person ends."""
+    if state.latches.paused is not None:
+        return refused(state, f"already paused: {state.latches.paused.reason}")
+    reason = f"paused by {asked.command.who}" + (f": {asked.command.reason}" if asked.command.reason else "")
+    hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
+    left = _left_in_force(state, asked)
+    state = replace(state, latches=replace(state.latches, paused=hold), override=None, restoring="")
+    return Outcome(state, f"paused{left}; hands off until resumed", event="paused")
+
+
+def _left_in_force(state: State, asked: Asked) -> str:
+    """Return what a pause leaves, and whose it is; empty without a reading."""
+    if asked.sample is None:
+        return ""
+    pair, ours = asked.sample.capacity, state.writes.own == asked.sample.capacity
+    parks = ours and state.mode is Mode.ACTIVE and not state.holds and not state.restoring
+    kept = "is in force, and parked unless it is safe already" if parks else "stays in force"
+    return f"; {pair}, {'InnoBrim' if ours else 'not InnoBrim'}'s, {kept}"
+
+
+def _resume(state: State, asked: Asked) -> Outcome:
+    """End the holds that wait for a person, a drain, and what the baseline guard said.
+
+    Without a reading the next one shows whether the values in force are still our own.
+    """
+    latches, cleared = state.latches, waiting(state)
+    if state.unheard:
+        by_that_alone = state.mode is not state.settings.mode and not state.advisory_until_said
+        state = change_mode(state, Mode.ACTIVE, "") if by_that_alone else state
+        state = replace(state, unheard="")
+    if state.noharm.returned is not None:
+        state = change_mode(state, Mode.ACTIVE, "")
+        if not cleared and state.drain is None:
+            return Outcome(state, "resumed; InnoBrim's values are tried again", event="resumed")
+    if not cleared and state.drain is None:
+        nothing = "nothing to resume: not paused, and no hold waits for a person"
+        return refused(state, f"{nothing}{_advisory(state)}")
+    if state.drain is not None:
+        state = _called_off(state, state.drain, f"resumed by {asked.command.who}")
+    if not cleared:
+        return Outcome(state, "resumed; the drain is over", event="resumed")
+    expected = asked.sample.capacity if asked.sample is not None else None
+    own = state.writes.own if expected in {None, state.writes.own} else None
+    state = replace(
+        state,
+        latches=replace(latches, paused=None, foreign=None, refused=None),
+        writes=replace(state.writes, expected=expected, own=own, known=(), failures=0),
+        low_water=replace(state.low_water, foreign=False, refused="", failures=0),
+        park_owed=None,
+    )
+    return Outcome(state, f"resumed; cleared {cleared}{_advisory(state)}", event="resumed")
+
+
+def _advisory(state: State) -> str:
+    """Return what else is needed for the loop to write; empty in active mode."""
+    why = why_advisory(state)
+    return f"; the mode is advisory ({why}): innobrim mode active lets the daemon write" if why else ""
+
+
+def _override(state: State, asked: Asked) -> Outcome:
+    """Keep a person's M for a time."""
+    command, settings = asked.command, state.settings
+    wanted, ttl = command.value, command.ttl
+    if not isinstance(wanted, int) or ttl is None or not ttl > 0:
+        return refused(state, "an override needs io_capacity_max (pages/s) and a time to live (seconds)")
+    if state.mode is not Mode.ACTIVE:
+        return refused(state, ADVISORY)
+    if state.holds:
+        held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in state.holds)
+        return refused(state, f"held ({held}); a hold permits no override")
+    low, high = settings.min_io_capacity_max, settings.max_io_capacity_max
+    if not low <= wanted <= high:
+        return refused(state, f"io_capacity_max {wanted} is outside the limits {low} to {high}")
+    override = Override(io_capacity_max=wanted, ends=asked.now + ttl, who=command.who)
+    lowest, highest = bounds(state)
+    found = state.writes.expected if asked.sample is None else asked.sample.capacity
+    home = wanted if found is None else home_of(state, found)
+    made = near(wanted, home=home, ratio=settings.ratio, lowest=lowest, highest=highest)
+    was = "" if found is None else f", from {found.io_capacity_max}"
+    why = "" if made.io_capacity_max == wanted else f": the nearest whole multiple, {made}"
+    return Outcome(
+        replace(state, override=override, restoring=""),
+        f"override to {made.io_capacity_max} for {ttl:.0f} s{was}{why}",
+        event="override",
+    )
+
+
+def _cancel_override(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a handler's signature
+    """End an override before its time."""
+    if state.override is None:
+        return refused(state, "no override is in force")
+    message = f"override to {state.override.io_capacity_max} cancelled"
+    return Outcome(replace(state, override=None), message, event="override_cancelled")
+
+
+def _drain(state: State, asked: Asked) -> Outcome:
+    """Bring the checkpoint age down for a time."""
+    command, found, sample = asked.command, state.estimate, asked.sample
+    why = cannot_write(state, asked) or _held(state)
+    if why:
+        return refused(state, why)
+    if found is None or sample is None or not warm(state.estimator.window):
+        return refused(state, "rates need ten seconds of readings; ask again then")
+    ttl = command.ttl
+    if not isinstance(command.value, str) or ttl is None or not ttl > 0:
+        return refused(state, f"a drain needs a checkpoint age ({EXPECTED}) and a time to live (seconds)")
+    try:
+        target = bytes_of(command.value, redo_capacity=sample.redo_capacity)
+    except ValueError as error:
+        return refused(state, str(error))
+    why = refusal(state, sample, found, target)
+    if why:
+        return refused(state, why)
+    made = begun(state, sample, found, target, who=command.who, now=asked.now, ttl=ttl)
+    return Outcome(
+        replace(state, drain=made, override=None, restoring=""),
+        f"draining to {said(target)} of checkpoint age, from {said(sample.checkpoint_age)}, "
+        f"for {ttl:.0f} s; then back to the set-point",
+        event="drain",
+    )
+
+
+def _held(state: State) -> str:
+    """Return why a hold permits no drain; empty without one, entered in this very tick or before."""
+    latches = state.latches
+    entered = tuple(hold for hold in (latches.paused, latches.foreign) if hold is not None)
+    held = "; ".join(f"{hold.code.value}: {hold.reason}" for hold in entered or state.holds)
+    return f"held ({held}); a hold permits no drain" if held else ""
+
+
+def _cancel_drain(state: State, asked: Asked) -> Outcome:
+    """End a drain before its time."""
+    if state.drain is None:
+        return refused(state, "no drain is in force")
+    windows = ", ".join(one.who for one in state.schedule if one.drain)
+    until = f" until the end of {windows}" if windows else ""
+    message = f"drain to {said(state.drain.target)} cancelled; back to the set-point{until}"
+    return Outcome(_called_off(state, state.drain, f"cancelled by {asked.command.who}"), message)
+
+
+def _called_off(state: State, under_way: Drain, why: str) -> State:
+    """Return the state with a drain that ends in this tick; no window that is active drains again."""
+    windows = called_off(state.schedule, why)
+    return replace(state, drain=replace(under_way, cancelled=why), schedule=windows)
+
+
+def _park(state: State, asked: Asked) -> Outcome:
+    """Leave a safe setting behind, then keep hands off."""
+    why = cannot_write(state, asked) or contradiction(state.settings, state.facts)
+    if why:
+        return refused(state, why)
+    pair = state.park_target
+    if pair is None:
+        return refused(state, "no estimate yet, so no parked setting is known")
+    reason = f"parked by {asked.command.who}"
+    hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
+    state = replace(
+        state,
+        latches=replace(state.latches, paused=hold),
+        park_owed=OwedPark(ParkFor.PERSON, reason),
+        override=None,
+        restoring="",
+    )
+    return Outcome(state, f"parking at {pair}; hands off until resumed", event="park")
+
+
+def _restore(state: State, asked: Asked) -> Outcome:
+    """Begin the way back to the originals."""
+    why = cannot_write(state, asked)
+    if why == ADVISORY:
+        return refused(state, f"{why}, or stop the daemon and use innobrim restore without it")
+    if why:
+        return refused(state, why)
+    assert state.originals is not None  # noqa: S101 - checked above; tells the type checker
+    pair = state.originals.capacity
+    state = replace(
+        state,
+        restoring=asked.command.who,
+        pace=state.pace if state.restoring and state.pace else Pace(begun=asked.now),
+        override=None,
+        park_owed=None,
+    )
+    return Outcome(
+        state,
+        f"restoring {pair} in steps; advisory when done, until innobrim mode active",
+        event="restore",
+    )
+
+
 Handler = Callable[[State, Asked], Outcome]
 
 HANDLERS: dict[str, Handler] = {
-    "pause": orders.pause,
-    "resume": orders.resume,
-    "override": orders.override,
-    "cancel_override": orders.cancel_override,
-    "drain": orders.drain,
-    "cancel_drain": orders.cancel_drain,
-    "park": orders.park,
-    "restore": orders.restore,
+    "pause": _pause,
+    "resume": _resume,
+    "override": _override,
+    "cancel_override": _cancel_override,
+    "drain": _drain,
+    "cancel_drain": _cancel_drain,
+    "park": _park,
+    "restore": _restore,
     "mode": _mode,
     "settings": _settings,
     "overlay": overlay.put,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from policies.registry import LAWS
 from tuner.core import degraded
-from tuner.core.foreign import counted_down
 from tuner.core.gate import NEEDED, NEEDED_QUIET
 from tuner.core.limits import contradiction
+from tuner.core.ownership.foreign import counted_down
 from tuner.core.ownership.handover import read_only
 from tuner.core.state import State
 from tuner.records import STRANGER, Hold, HoldCode, Sample

@@ -11,7 +11,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.holds import NEVER_PARKED
-from tuner.core.outcome import kept
+from tuner.core.ownership.outcome import kept
 from tuner.core.state import LowWater, State
 from tuner.records import (
     LOW_WATER_MARK,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import caution, context, degraded, foreign, gate, laws, lowwater, scheduled
+from tuner.core import context, degraded, gate, laws, lowwater, scheduled
 from tuner.core.estimate import clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.memory import forgotten
+from tuner.core.ownership import foreign
 from tuner.core.relief import Relief
 from tuner.core.restarts import SETTLED_READINGS, begin_anew
+from tuner.core.setpoint import caution
 from tuner.core.state import Originals, State
 from tuner.core.targets import follow_targets
 from tuner.core.unanswered import Unanswered

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import caution, gate
-from tuner.core.announced import Announced
+from tuner.core import gate
 from tuner.core.estimate.window import all_flushed
 from tuner.core.lowwater import recalled
 from tuner.core.relief import Relief
+from tuner.core.setpoint import caution
+from tuner.core.setpoint.announced import Announced
 from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, LowWater, State, Writes
 from tuner.core.unanswered import Unanswered

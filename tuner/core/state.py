@@ -7,8 +7,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from tuner.core.announced import Announced
-from tuner.core.caution import Caution
 from tuner.core.estimate.clocks import Clocks
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.estimate.latency import Pace
@@ -18,6 +16,8 @@ from tuner.core.gate import GateState
 from tuner.core.noharm import Guard
 from tuner.core.relief import Relief
 from tuner.core.sawtooth import Sawtooth
+from tuner.core.setpoint.announced import Announced
+from tuner.core.setpoint.caution import Caution
 from tuner.core.trials import Trials
 from tuner.core.unanswered import Unanswered
 from tuner.core.writes.tokens import TokenBucket

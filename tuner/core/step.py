@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import (
-    baselineback,
-    commands,
-    holds,
-    leaving,
-    lowwater,
-    observe,
-    optimising,
-    scheduled,
-    scheduledrain,
-)
+from tuner.core import baselineback, commands, holds, lowwater, observe, optimising, scheduled
 from tuner.core.asking import Asked
-from tuner.core.decide import drain, precedence
+from tuner.core.decide import drain, leaving, precedence
 from tuner.core.evidence import turned
 from tuner.core.gate import GateState
-from tuner.core.guards import HOUR
 from tuner.core.memory import Learned, recall
 from tuner.core.ownership import handover
 from tuner.core.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
 from tuner.core.trials import Trials
+from tuner.core.writes.guards import HOUR
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -126,7 +116,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state = replace(state, missed=tick.reading.reason if isinstance(tick.reading, Missed) else "")
     state, found, changed = _hold(state, sample, now=now, wall=wall)
     events.extend(changed)
-    state, said_of_window = scheduledrain.follow(state, sample, now=now, wall=wall)
+    state, said_of_window = drain.follow_schedule(state, sample, now=now, wall=wall)
     state, said_of_drain = drain.follow(state, sample, now=now, wall=wall)
     events.extend([*said_of_window, *said_of_drain])
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:

@@ -12,8 +12,6 @@ from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
 from policies.types import Suggestion
 from tuner.core import optimising, scheduled
-from tuner.core.announced import drop, update
-from tuner.core.baseline import resting_ratio
 from tuner.core.degraded import MARGIN
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
@@ -22,7 +20,9 @@ from tuner.core.overlay import configured
 from tuner.core.ownership.handover import role_of
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint import budgets
+from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
+from tuner.core.setpoint.resting import resting_ratio
 from tuner.core.state import State
 from tuner.core.writes import parking
 from tuner.core.writes.plan import gain
@@ -65,7 +65,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         whose=whose,
     )
     state = replace(state, announced=drop(state.announced, standing, now=now))
-    dropped = frozenset(name for name, spell in state.announced.dropped if spell.on)
+    dropped = frozenset(name for name, debounced in state.announced.dropped if debounced.on)
     bounds_by_budgets = {name: one.bound for name, one in standing.items() if name not in dropped}
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)

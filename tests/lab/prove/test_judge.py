@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lab.prove.judge import judge
 from tests.bench import Bench
 from tests.factory import ACTIVE, C_NAME, FACTS, M_NAME, SAVED, command, missed
-from tuner.core.foreign import COOLDOWN_SECONDS
+from tuner.core.ownership.foreign import COOLDOWN_SECONDS
 from tuner.core.snapshot import encode_state
 from tuner.core.step import start
 from tuner.journal.tables import Run

@@ -141,7 +141,7 @@ def test_every_module_and_its_tests_are_there() -> None:
     """Guards, gate, tokens and restore are tried, each by tests of its own."""
     modules = {target.module for target in mutants.TARGETS}
 
-    assert modules >= {"tuner/core/guards.py", "tuner/core/gate.py", "api/tokens.py", "tuner/park.py"}
+    assert modules >= {"tuner/core/writes/guards.py", "tuner/core/gate.py", "api/tokens.py", "tuner/park.py"}
     assert all(Path(name).is_file() for target in mutants.TARGETS for name in (target.module, *target.tests))
 
 

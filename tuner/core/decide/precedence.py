@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import guards, leaving, lowwater
-from tuner.core.circumstances import emergency_from, policy_of, relieved
+from tuner.core import lowwater
+from tuner.core.decide import leaving
+from tuner.core.decide.wishes import Wanted, emergency_from, policy_of, relieved, wanted_now
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.holds import barred_by_stranger, given_back
 from tuner.core.limits import bounds, floor
-from tuner.core.outcome import kept, written
+from tuner.core.ownership.outcome import kept, written
 from tuner.core.state import State
 from tuner.core.targets import home_of
-from tuner.core.wishes import Wanted, wanted_now
+from tuner.core.writes import guards
 from tuner.core.writes.plan import plan
 from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
 from tuner.settings import Mode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core.guards import HOUR
 from tuner.core.state import State, Writes
+from tuner.core.writes.guards import HOUR
 from tuner.core.writes.plan import on_the_way
 from tuner.records import Capacity, Event, Facts, Hold, HoldCode, Sample
 from tuner.settings import Mode, Settings

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import emergency
+from tuner.core.decide import emergency
 from tuner.core.estimate import latency
-from tuner.core.guards import DEAD_BAND
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.limits import bounds, contradiction
-from tuner.core.outcome import kept, written
+from tuner.core.ownership.outcome import kept, written
 from tuner.core.standing import waiting
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.targets import home_of
 from tuner.core.writes import parking
+from tuner.core.writes.guards import DEAD_BAND
 from tuner.core.writes.plan import Steps, gain, near, plan
 from tuner.records import Capacity, Decision, DecisionKind, Hold, RestoreProgress, Sample
 from tuner.settings import Mode

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from policies.setpoint import LOWEST
 from tuner.core.estimate.tail import CAPPED_SHARE
 from tuner.core.estimate.trends import AUTHORITY_LOST
-from tuner.core.spell import Spell
+from tuner.core.setpoint.debounce import Debounced
 from tuner.records import Estimate, Event, Sample
 
 LRU_SHARE = 2.0
@@ -62,9 +62,9 @@ class Caution(Struct, frozen=True):
     waits: int = 0
     pressure: float = 0.0
     lru_share: float = 0.0
-    device: Spell = Spell()
-    redo: Spell = Spell()
-    lru: Spell = Spell()
+    device: Debounced = Debounced()
+    redo: Debounced = Debounced()
+    lru: Debounced = Debounced()
 
     @property
     def bound(self) -> float:
@@ -136,10 +136,12 @@ def _pressure(state: Caution, sample: Sample, elapsed: float) -> float:
     return faded + (1.0 - faded) * min(1.0, elapsed / PRESSURE_RISES) * rate / (rate + WAITS_HALF)
 
 
-def _device(spell: Spell, sample: Sample, found: Estimate, set_point: float | None, *, now: float) -> Spell:
+def _device(
+    was: Debounced, sample: Sample, found: Estimate, set_point: float | None, *, now: float
+) -> Debounced:
     asks_for_all = sample.flush_requested >= CAPPED_SHARE * sample.io_capacity_max
     matters = asks_for_all or (set_point is not None and sample.age_ratio > set_point)
-    return spell.see(
+    return was.see(
         begins=matters and found.authority < AUTHORITY_LOST,
         ends=not matters or found.authority >= AUTHORITY_BACK,
         now=now,
@@ -147,22 +149,22 @@ def _device(spell: Spell, sample: Sample, found: Estimate, set_point: float | No
     )
 
 
-def _lru(spell: Spell, found: Estimate, *, now: float) -> Spell:
+def _lru(was: Debounced, found: Estimate, *, now: float) -> Debounced:
     """Begin at once, for the rates are means of seconds already; end late, but at once where M matters."""
     lru, flushed = found.lru_rate, max(found.flush_rate, 1.0)
     if found.age_ratio >= LRU_LEAVES:
-        return Spell()
-    return spell.see(
+        return Debounced()
+    return was.see(
         begins=lru > LRU_FLOOR and lru > LRU_SHARE * flushed,
         ends=lru < LRU_ENDED * max(LRU_FLOOR, flushed),
         now=now,
-        seconds=LRU_SECONDS if spell.on else 0.0,
+        seconds=LRU_SECONDS if was.on else 0.0,
     )
 
 
-def _redo(spell: Spell, sample: Sample, *, now: float) -> Spell:
+def _redo(was: Debounced, sample: Sample, *, now: float) -> Debounced:
     beyond = sample.redo_logical_size - sample.checkpoint_age
-    return spell.see(
+    return was.see(
         begins=beyond > REDO_HELD * sample.redo_capacity,
         ends=beyond < REDO_RELEASED * sample.redo_capacity,
         now=now,

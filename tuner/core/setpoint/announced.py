@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policies.setpoint import LOWEST, NOISE, STEP
 from tuner.core.setpoint.budgets import KEYS, Budget
-from tuner.core.spell import Spell
+from tuner.core.setpoint.debounce import Debounced
 from tuner.records import Event
 
 SAID = frozenset({"recovery", "shutdown", "role", "free_pages"})
@@ -38,9 +38,9 @@ class Announced(Struct, frozen=True):
 
     deciding: tuple[tuple[str, float], ...] = ()
     asked: tuple[float | None, ...] = ()
-    exceeded: tuple[tuple[str, Spell], ...] = ()
+    exceeded: tuple[tuple[str, Debounced], ...] = ()
     unkept: tuple[str, ...] = ()
-    dropped: tuple[tuple[str, Spell], ...] = ()
+    dropped: tuple[tuple[str, Debounced], ...] = ()
 
 
 def update(
@@ -71,16 +71,16 @@ def update(
     asked = (wanted, *(one.allowed for one in budgets.values()))
     before = dict(state.exceeded) if state.asked == asked else {}
     unkept: list[str] = []
-    after: list[tuple[str, Spell]] = []
+    after: list[tuple[str, Debounced]] = []
     for name, one in budgets.items():
-        was = before.get(name, Spell())
+        was = before.get(name, Debounced())
         aim = max(LOWEST, one.baseline) if wanted is None else wanted
-        spell = _see(was, one, age_ratio=age_ratio, aim=aim, now=now)
-        if spell.on:
+        seen = _see(was, one, age_ratio=age_ratio, aim=aim, now=now)
+        if seen.on:
             event = _exceeded(name, one, wished=wished, set_point=set_point, wall=wall)
             unkept += [event.message] if wished is not None or not one.kept else []
             events += [] if was.on else [event]
-        after.append((name, spell))
+        after.append((name, seen))
     told = Announced(deciding, asked, exceeded=tuple(after), unkept=tuple(unkept), dropped=state.dropped)
     return told, events
 
@@ -99,11 +99,11 @@ def drop(state: Announced, budgets: Mapping[str, Budget], *, now: float) -> Anno
     after = [
         (
             name,
-            before.get(name, Spell()).see(
+            before.get(name, Debounced()).see(
                 begins=not one.in_reach,
                 ends=one.near,
                 now=now,
-                seconds=0.0 if one.far and not before.get(name, Spell()).on else BUDGET_SECONDS,
+                seconds=0.0 if one.far and not before.get(name, Debounced()).on else BUDGET_SECONDS,
             ),
         )
         for name, one in budgets.items()
@@ -111,17 +111,17 @@ def drop(state: Announced, budgets: Mapping[str, Budget], *, now: float) -> Anno
     return replace(state, dropped=tuple(after))
 
 
-def _see(spell: Spell, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Spell:
+def _see(was: Debounced, budget: Budget, *, age_ratio: float, aim: float, now: float) -> Debounced:
     """Return whether a budget cannot be kept, after one more reading."""
     there = budget.exceeded and age_ratio <= aim + NOISE
     far = budget.exceeded and budget.far
     telling = age_ratio >= LOWEST - NOISE
     limit = min(aim, age_ratio + NOISE)
-    return spell.see(
+    return was.see(
         begins=far or (there and budget.ratio < aim) or (telling and budget.ratio < limit),
         ends=telling and budget.ratio >= limit + STEP,
         now=now,
-        seconds=SOON if (there or far) and not spell.on else BUDGET_SECONDS,
+        seconds=SOON if (there or far) and not was.on else BUDGET_SECONDS,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Spell(Struct, frozen=True):
+class Debounced(Struct, frozen=True):
     """Whether something lasts.
 
     Attributes:
@@ -16,8 +16,8 @@ class Spell(Struct, frozen=True):
     on: bool = False
     turning: float | None = None
 
-    def see(self, *, begins: bool, ends: bool, now: float, seconds: float) -> Spell:
-        """Return the spell after one look.
+    def see(self, *, begins: bool, ends: bool, now: float, seconds: float) -> Debounced:
+        """Return the condition after one look.
 
         Args:
             begins: what has to be seen for ``seconds`` before it is on.
@@ -26,6 +26,6 @@ class Spell(Struct, frozen=True):
             seconds: how long.
         """
         if not (ends if self.on else begins):
-            return self if self.turning is None else Spell(on=self.on)
+            return self if self.turning is None else Debounced(on=self.on)
         since = now if self.turning is None else self.turning
-        return Spell(on=not self.on) if now - since >= seconds else Spell(on=self.on, turning=since)
+        return Debounced(on=not self.on) if now - since >= seconds else Debounced(on=self.on, turning=since)

@@ -7,9 +7,9 @@ from msgspec import Struct
 from policies.flushlaw import FlushLaw
 from policies.registry import LAWS
 from tuner.core.estimate.window import list_rate_since
-from tuner.core.guards import DEAD_BAND, EMERGENCY_SPACING
 from tuner.core.laws import asleep, catches_up, slept
 from tuner.core.state import State
+from tuner.core.writes.guards import DEAD_BAND, EMERGENCY_SPACING
 from tuner.core.writes.plan import gain
 from tuner.records import Estimate, Sample
 
