@@ -43,8 +43,8 @@ def test_a_daemon_begins_a_trial_with_its_childs_suggestion(life: Life) -> None:
     life.live(lambda: life.wait(lambda: life.records and phase(life.records[-1]) is OptimiserPhase.TRIAL))
     commands = [one for record in life.records for one in record.tick.commands if one.name == "suggest"]
 
-    assert [(one.who, one.value) for one in commands] == [("optimiser", 1)]
-    assert commands[0].suggestion is not None
+    assert {(one.who, one.value) for one in commands} == {("optimiser", 1)}
+    assert commands[-1].suggestion is not None
     assert life.board.tally().optimiser.deaths == 0
 
 
