@@ -30,8 +30,8 @@ STOP_LIMIT = 10.0
 COMMAND_LIMIT = 60.0
 PROGRAM = str(Path(sys.executable).with_name("innobrim"))
 
-ON_COURSE = "within_band"
-"""The daemon's reason for leaving M where it is: its law looked and has nothing to correct."""
+ON_COURSE = {"within_band", "dead_band"}
+"""The daemon's reasons for leaving M where it is: its law looked, and has little or nothing to correct."""
 
 BAND = 0.05
 """So far from the set-point an age ratio is held, and not on its way."""
@@ -301,7 +301,7 @@ def holding(record: TickRecord | None) -> bool:
     decision = record.decision
     return (
         decision.kind is DecisionKind.KEEP
-        and decision.reason == ON_COURSE
+        and decision.reason in ON_COURSE
         and decision.set_point is not None
         and abs(record.estimate.age_ratio - decision.set_point) <= BAND
     )
