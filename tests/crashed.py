@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, EPOCH
 from tuner.core.snapshot import encode_state
+from tuner.core.standing import standing_of
 from tuner.journal.ending import Ending, ending
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
@@ -84,6 +86,8 @@ def crash(directory: Path, bench: Bench) -> Crash:
     )
     for record in bench.records:
         journal.record(record)
+    standing = msgspec.json.encode(standing_of(bench.state)).decode()
+    journal.save_standing(facts.identity, standing, lambda: None)
     journal.save_originals(facts.identity, DEFAULT, facts.started, facts.version, EPOCH, lambda: None)
     assert journal.close(SOON)
     return Crash(bench.server, directory)

@@ -1,19 +1,107 @@
-"""The low-water mark in a daemon's life: the one found is on disk before ours is written."""
+"""The low-water mark in a daemon's life: on disk before ours is written, and back when it stops."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from tests.core.test_low_water import OFF, beside
-from tests.factory import IDENTITY
+from tests.bench import Bench, FakeServer
+from tests.core.lever import OFF, OURS, beside, in_force
+from tests.factory import EPOCH, IDENTITY, command
 from tuner.core.lowwater import may_be_written
 from tuner.core.standing import Standing
+from tuner.core.state import State
+from tuner.daemon import Farewell
 from tuner.journal.reader import standing
+from tuner.loop import drive
 from tuner.memory import Memory
+from tuner.records import Command, DecisionKind, Lifecycle, Receipt, TickRecord
 
 SOON = 10.0
+
+
+class Stopped:
+    """The end of a loop on a fake server's clock, whose inbox has a stop in it.
+
+    Attributes:
+        records: ticks from there to the end.
+        told: receipts that no tick follows.
+        farewell: what is said of the pair that is left.
+    """
+
+    def __init__(self, bench: Bench, value: str = "park", *, refused: DecisionKind | None = None) -> None:
+        """Run to the end, on a server that refuses such a write and all after it."""
+        self._server: FakeServer = bench.server
+        self._refused = refused
+        self._commands: tuple[Command, ...] = (command("stop", who="SIGTERM", value=value),)
+        self.records: list[TickRecord] = []
+        self.told: list[Receipt] = []
+        self.farewell = Farewell()
+        drive(
+            bench.server,
+            self,
+            self,
+            bench.state,
+            interval=1.0,
+            publish=self._publish,
+            last=self._last,
+            number=len(bench.records),
+        )
+
+    def monotonic(self) -> float:
+        """Return the server's time on the loop's clock, seconds."""
+        return 1000.0 + self._server.now
+
+    def wall(self) -> float:
+        """Return the same as Unix time."""
+        return EPOCH + self._server.now
+
+    def take(self, *, until: float) -> tuple[Command, ...]:
+        """Let the server live until then; return what has come."""
+        self._server.live(max(0.0, until - self.monotonic()))
+        found, self._commands = self._commands, ()
+        return found
+
+    def _publish(self, _: State, record: TickRecord) -> None:
+        if record.decision.kind is self._refused:
+            self._server.refusal = "read-only (error 1290)"
+        self.records.append(record)
+        self.farewell.take(record)
+
+    def _last(self, receipt: Receipt) -> None:
+        self.told.append(receipt)
+        self.farewell.wrote(receipt)
+
+
+def test_a_stop_ends_with_the_operators_mark() -> None:
+    """C and M are parked, then the loop turns once more and puts the mark back; the park is told."""
+    bench = in_force()
+    stopped = Stopped(bench)
+
+    assert bench.server.mark == 0
+    assert [one.decision.kind for one in stopped.records[-2:]] == [DecisionKind.PARK, DecisionKind.LOW_WATER]
+    assert [one.low_water_mark for one in stopped.told] == [0]
+    assert str(stopped.farewell).endswith(": parked")
+
+
+@pytest.mark.parametrize(
+    ("value", "refused", "ticks"),
+    [("leave", None, 1), ("park", DecisionKind.PARK, 1), ("park", DecisionKind.LOW_WATER, 2)],
+)
+def test_a_mark_that_stays_does_not_delay_a_stop(
+    value: str, refused: DecisionKind | None, ticks: int
+) -> None:
+    """Where all is left as it is, or the server takes no write, nothing is tried twice; a refusal is told."""
+    bench = in_force()
+    stopped = Stopped(bench, value, refused=refused)
+    ending = [one for one in stopped.records if one.lifecycle is Lifecycle.STOPPING]
+
+    assert len(ending) == ticks
+    assert bench.server.mark == OURS
+    assert [one.error for one in stopped.told] == (["read-only (error 1290)"] if refused else [])
+    assert str(stopped.farewell).endswith(": parked") is (refused is DecisionKind.LOW_WATER)
 
 
 def test_the_operators_mark_is_on_disk_before_another_is_written(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import Bench
+from tests.core.lever import in_force
 from tests.crashed import ADVISORY, PAIRED, SOON, Crash, crash
 from tests.factory import ACTIVE, C_NAME, DEFAULT, EPOCH, IDENTITY, M_NAME, SAVED, command, held
 from tuner.cli.replay import replay_trace
@@ -16,7 +17,7 @@ from tuner.journal.reader import trace
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look
 from tuner.park import LIMIT_SECONDS, READ_SECONDS
-from tuner.records import Capacity
+from tuner.records import LOW_WATER_MARK, Capacity, percent
 
 
 @pytest.fixture
@@ -196,6 +197,33 @@ def test_a_park_that_was_done_is_not_done_again(tmp_path: Path) -> None:
     left.server.redo_rate *= 2.0
     assert left.park(unattended=False).startswith("parked at ")
     assert left.server.capacity.io_capacity_max > parked.io_capacity_max
+
+
+@pytest.mark.parametrize("parked", [False, True], ids=["steering", "parked before"])
+@pytest.mark.parametrize("mark", [0, 50_000_000])
+def test_the_low_water_mark_goes_back_after_the_park(tmp_path: Path, *, parked: bool, mark: int) -> None:
+    """A dead daemon's own mark is the operator's again, also where it had parked C and M already."""
+    bench = in_force(mark)
+    if parked:
+        bench.turn(command("pause"))
+    left = crash(tmp_path, bench)
+    begun = len(left.server.applied)
+
+    said = left.park()
+
+    assert said.endswith(f"; innodb_max_dirty_pages_pct_lwm = {percent(mark)} again")
+    assert left.server.mark == mark
+    assert [steps[0][0] for steps, _, _ in left.server.applied[begun:]][-1] == LOW_WATER_MARK
+    assert left.park().endswith("already")
+
+
+def test_a_low_water_mark_that_is_not_its_own_stays(tmp_path: Path) -> None:
+    """What somebody made of the mark since the daemon died is left alone."""
+    left = crash(tmp_path, in_force())
+    left.server.mark = 5_000_000
+
+    assert left.park().startswith("parked at ")
+    assert left.server.mark == 5_000_000
 
 
 @pytest.mark.parametrize("ask", ["park", "restore"])

@@ -37,6 +37,7 @@ from tuner.records import (
     Receipt,
     Sample,
     TickRecord,
+    percent,
 )
 from tuner.schedule import Schedule, ScheduledInbox
 from tuner.servers.port import Server, ServerError, Unreachable
@@ -248,7 +249,11 @@ class Daemon:
     def _tell_last(self, receipt: Receipt) -> None:
         """Say what became of the write that the daemon ends with; no tick follows it."""
         self._farewell.wrote(receipt)
-        if receipt.error or receipt.in_force != receipt.requested:
+        if receipt.low_water_asked != receipt.low_water_mark:
+            self._undone = True
+            asked = percent(receipt.low_water_asked or 0)
+            log.warning("the low-water mark is not as it was found", error=receipt.error, asked=asked)
+        elif receipt.error or receipt.in_force != receipt.requested:
             self._undone = True
             log.warning(
                 "the last write did not go as planned", error=receipt.error, in_force=receipt.in_force
@@ -371,7 +376,7 @@ class Farewell:
         self._seen: Capacity | None = None
         self._last: TickRecord | None = None
         self._receipt: Receipt | None = None
-        self._owed = False
+        self._owed = self._parked = False
         self._wrote = False
 
     def take(self, record: TickRecord, *, owed: bool = False) -> None:
@@ -381,11 +386,15 @@ class Farewell:
             self._seen = tick.reading.capacity
         elif tick.receipt is not None:
             self._seen = tick.receipt.in_force or self._seen
+        stopping = record.lifecycle is Lifecycle.STOPPING
+        self._parked = record.decision.kind is DecisionKind.PARK or (self._parked and stopping)
         self._last, self._receipt, self._owed = record, None, owed
 
     def wrote(self, receipt: Receipt) -> None:
-        """Note what became of the write that the last tick ended with."""
-        self._receipt, self._wrote = receipt, True
+        """Note what became of the write that the last tick ended with; the pair is about one of C and M."""
+        self._wrote = True
+        if receipt.low_water_asked is None:
+            self._receipt = receipt
         self._seen = receipt.in_force or self._seen
 
     def __str__(self) -> str:
@@ -401,7 +410,7 @@ class Farewell:
             return f" or {receipt.requested}: the write was not read back ({receipt.error})"
         if receipt is not None and receipt.error:
             return f": the write failed ({receipt.error})"
-        if last.decision.kind is DecisionKind.PARK:
+        if self._parked:
             return ": parked"
         if last.mode is Mode.ADVISORY and last.originals is None and not self._wrote:
             return ": not ours, advisory mode wrote nothing"

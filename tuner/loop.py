@@ -7,10 +7,11 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tuner.clock import Clock
+from tuner.core.lowwater import owed
 from tuner.core.state import State
 from tuner.core.step import step
 from tuner.inbox import Inbox
-from tuner.records import Command, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
+from tuner.records import Command, DecisionKind, Facts, Lifecycle, Missed, Receipt, Sample, Tick, TickRecord
 from tuner.servers.port import Server, ServerError, Unreachable
 
 Publish = Callable[[State, TickRecord], None]
@@ -33,6 +34,12 @@ def _renewed(server: Server, known: Facts) -> tuple[Facts | None, bool]:
         return None, False
     except ServerError as error:
         return replace(known, blockers=(str(error),)), False
+
+
+def _once_more(state: State, tick: Tick, receipt: Receipt | None) -> bool:
+    """Tell whether a stop takes one tick more: C and M are parked, and the low-water mark is not back yet."""
+    went_well = isinstance(tick.reading, Sample) and (receipt is None or not receipt.error)
+    return went_well and owed(state, now=tick.now)
 
 
 def drive(
@@ -66,7 +73,7 @@ def drive(
     receipt: Receipt | None = None
     commands: tuple[Command, ...] = ()
     reading: Sample | Missed | None = None
-    renew, renew_from = False, 0.0
+    renew, renew_from, again = False, 0.0, False
     due = clock.monotonic()
     while until is None or clock.monotonic() < until:
         number += 1
@@ -98,6 +105,9 @@ def drive(
         if decision.steps and decision.target is not None:
             receipt = server.apply(decision.steps, decision.target)
         if state.lifecycle is Lifecycle.STOPPING:
+            if not again and decision.kind is not DecisionKind.LOW_WATER and _once_more(state, tick, receipt):
+                again, commands = True, ()
+                continue
             if receipt is not None and last is not None:
                 last(receipt)
             return state

@@ -137,7 +137,7 @@ def park_offline(
     unattended: bool = False,
     wait: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Park what a dead daemon left behind; return what was done, or why nothing was.
+    """Park what a dead daemon left behind, then put the low-water mark back; return what was done.
 
     Args:
         server: reached already.
@@ -152,14 +152,38 @@ def park_offline(
     Raises:
         Unreachable: the server gave no reading in time, to begin with or to park at.
         ServerError: another daemon keeps the writer lock, there is nothing to estimate from, or the write
-            failed; the message says what is in force.
+            failed, or that of the low-water mark; the message says what is in force.
     """
     watch = Watch(server, clock, state)
     server.claims_writer = True
     why = _observe(watch, server, clock, ending, began=began, unattended=unattended, wait=wait)
+    mark, sample = watch.state.low_water, watch.state.estimator.last
     if why:
-        return f"nothing to park: {why}"
-    watch.state = _owing(watch.state, ending)
+        said = f"nothing to park: {why}"
+    else:
+        watch.state = _owing(watch.state, ending)
+        said = _park(watch, server, clock, notes=notes, began=began, wait=wait)
+    if not mark.ours or mark.original is None or sample is None or not_writer(watch.state, sample):
+        return said
+    back = f"{LOW_WATER_MARK} = {percent(mark.original)}"
+    notes.done(f"{back} is put back", wall=clock.wall(), who=WHO)
+    try:
+        _put_back(server, sample, mark.original)
+    except ServerError as error:
+        raise ServerError(f"{said}; {error}") from error
+    return f"{said}; {back} again"
+
+
+def _park(
+    watch: Watch,
+    server: Server,
+    clock: Clock,
+    *,
+    notes: Notebook,
+    began: float,
+    wait: Callable[[float], None],
+) -> str:
+    """Write the park that the state owes; return what was done."""
     record = watch.turn()
     while record.decision.reason != "park" and clock.monotonic() - began < LIMIT_SECONDS:
         wait(INTERVAL)
@@ -206,7 +230,7 @@ def _observe(
             if first is None:
                 watch.state = _adopted(watch.state, ending, server, reading.capacity)
             why = spared(ending, watch.state, reading.capacity, unattended=unattended)
-            if why:
+            if why and (reading.writer or not watch.state.low_water.ours):
                 return why
             seen, first = reading, now if first is None else first
             if reading.writer and now - first >= READ_SECONDS and watch.state.estimate is not None:
@@ -278,7 +302,7 @@ def _owing(state: State, ending: Ending) -> State:
         mode=Mode.ACTIVE,
         settings=replace(state.settings, mode=Mode.ACTIVE),
         park_owed=OWED,
-        low_water=LowWater(),  # one of ours stays: a restore puts the operator's back
+        low_water=LowWater(),  # put back after the park
         park_target=max(targets, key=lambda pair: pair.io_capacity_max),
     )
 
@@ -306,8 +330,8 @@ def restore_offline(
     Args:
         server: reached already; where it can it counts the latency of writes.
         originals: the pair to end at.
-        low_water: the low-water mark to put back first, in millionths of a percent, where that of a dead
-            daemon's trial is in force; None for none.
+        low_water: the low-water mark to put back first, in millionths of a percent, where a dead daemon's
+            is in force; None for none.
         say: told each step in one line.
         begins: called once the server has answered that nobody else writes to it, before the first write.
         hidden: the account is known not to see the latency of writes, so that time alone sets the pace.

@@ -50,7 +50,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(
             description="MariaDB: set innodb_max_dirty_pages_pct_lwm to 0.001 in active mode, with which M "
-            "moves the age; a restore puts back what was found"
+            "moves the age; what was found comes back when active mode ends"
         ),
     ] = False
     fixed_io_capacity_max: Annotated[

@@ -1,4 +1,4 @@
-"""The low-water mark: set with the option alone, once the operator's is on disk; a restore puts it back."""
+"""The low-water mark: set with the option alone, and the operator's comes back at the end."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer, replays
+from tests.core.lever import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
 from tests.factory import DEFAULT, command
-from tuner.core.lowwater import may_be_written
+from tuner.core.lowwater import LEAVING_SECONDS, may_be_written
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.standing import standing_of, take_up
 from tuner.records import (
     LOW_WATER_MARK,
-    LOWEST_ABOVE_ZERO,
     SET_LOW_WATER,
     Bounds,
     Command,
@@ -20,32 +20,6 @@ from tuner.records import (
     LowWaterMark,
 )
 from tuner.settings import Mode, Settings
-
-ON = Settings(mode=Mode.ACTIVE, low_water_mark=True)
-OFF = replace(ON, low_water_mark=False)
-MARK_SAVED = command("low_water_saved", who="journal")
-OURS = LOWEST_ABOVE_ZERO
-
-
-def beside(*, mark: int | None = 0, settings: Settings = ON) -> Bench:
-    """Return a loop in control of C and M on a server with that mark, which is not on disk yet."""
-    server = FakeServer()
-    server.combines, server.mark = 0.5, mark
-    return Bench(settings, server).in_control()
-
-
-def in_force(mark: int = 0) -> Bench:
-    """Return a loop with its own mark in force."""
-    bench = beside(mark=mark)
-    bench.turn(MARK_SAVED)
-    bench.turns(15)
-    assert bench.server.mark == OURS
-    return bench
-
-
-def marks(bench: Bench) -> list[int]:
-    """Return the low-water marks written so far."""
-    return [value for steps, _, _ in bench.server.applied for name, value in steps if name == LOW_WATER_MARK]
 
 
 def codes(bench: Bench) -> list[str]:
@@ -116,23 +90,84 @@ def test_it_is_written_once_alone_and_as_one_change_of_the_hour(found: int) -> N
 
 @pytest.mark.parametrize(
     "order",
-    [
-        command("park"),
-        command("pause"),
-        command("mode", value="advisory"),
-        command("stop"),
-        command("override", value=600, ttl=60.0),
-    ],
-    ids=["park", "pause", "advisory", "stop", "override"],
+    [command("park"), command("pause"), command("mode", value="advisory"), command("stop", value="park")],
+    ids=["park", "pause", "advisory", "stop"],
 )
-def test_it_stays_as_c_and_m_do(order: Command) -> None:
-    """A park, a pause, advisory mode, a stop leave it: with it the age counts at all times."""
+@pytest.mark.parametrize("lost", [False, True], ids=["", "a write that nobody could read back"])
+def test_the_operators_is_back_whenever_active_mode_ends_in_order(order: Command, *, lost: bool) -> None:
+    """After C and M are parked the mark found is in force again, and nothing is owed."""
+    bench = beside() if lost else in_force()
+    if lost:
+        bench.turn(MARK_SAVED)
+        while bench.server.mark != OURS:
+            bench.server.unread = True
+            bench.turn()
+    begun = len(bench.records)
+    bench.turn(order)
+    bench.turns(5)
+    kinds = [one.decision.kind for one in bench.records[begun:] if one.decision.steps]
+
+    assert marks(bench) == [OURS, 0]
+    assert kinds == [DecisionKind.PARK, DecisionKind.LOW_WATER]
+    assert standing_of(bench.state).low_water is None
+
+
+@pytest.mark.parametrize(
+    "order",
+    [command("stop", value="leave"), command("override", value=600, ttl=60.0)],
+    ids=["on_stop leave", "override"],
+)
+def test_it_stays_where_active_mode_goes_on_or_all_is_left(order: Command) -> None:
+    """A person's M does not end active mode, and on_stop = "leave" leaves the mark as C and M."""
     bench = in_force()
     bench.turn(order)
     bench.turns(60)
 
     assert marks(bench) == [OURS]
     assert standing_of(bench.state).low_water == 0
+
+
+def test_after_a_resume_it_is_set_again() -> None:
+    """A pause ends as it began: the mark is noted anew, and set when that is on disk."""
+    bench = in_force()
+    bench.turn(command("pause"))
+    bench.turns(5)
+    bench.turn(command("resume"))
+    bench.turns(30)
+    assert marks(bench) == [OURS, 0]
+    bench.turn(MARK_SAVED)
+    bench.turns(60)
+
+    assert marks(bench) == [OURS, 0, OURS]
+
+
+@pytest.mark.parametrize("what", ["silent", "refusing"])
+def test_an_advisory_daemon_writes_no_mark_after_its_minute(what: str) -> None:
+    """What could not be put back is said, stays on disk as owed, and is not tried when nobody expects it."""
+    bench = in_force()
+    bench.turn(command("mode", value="advisory"))
+    bench.server.down = "did not answer" if what == "silent" else ""
+    bench.server.refusal = "the server is read-only (error 1290)" if what == "refusing" else ""
+    bench.turns(round(LEAVING_SECONDS) + 1)
+    bench.server.down = bench.server.refusal = ""
+    bench.turns(100)
+
+    assert bench.server.mark == OURS
+    assert marks(bench) == ([OURS] if what == "silent" else [OURS, 0])
+    assert codes(bench).count("write_failed") == len(marks(bench)) - 1
+    assert standing_of(bench.state).low_water == 0
+
+
+def test_an_emergency_that_nobody_may_meet_does_not_keep_it_from_going_back() -> None:
+    """In advisory mode M is not raised whatever comes, and the mark goes back all the same."""
+    bench = in_force()
+    bench.server.density *= 4.0
+    bench.server.redo_rate *= 3.0
+    bench.until("emergency", limit=600)
+    bench.turn(command("mode", value="advisory"))
+    bench.turns(5)
+
+    assert bench.server.mark == 0
 
 
 def test_a_reload_without_the_option_puts_the_operators_back() -> None:

@@ -18,6 +18,7 @@ from tuner.clock import SystemClock
 from tuner.config.keys import IDENTITY_VARIABLE
 from tuner.config.schema import Config
 from tuner.core.estimate.latency import HIDDEN
+from tuner.core.lowwater import may_be_written
 from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed
@@ -212,6 +213,7 @@ def _park(config: Config, found: Ending, *, say: Callable[[str], None], unattend
             named = _by_name(facts, left.originals or [])
             return f"nothing to park: nothing was written to {facts.endpoint} since its mysqld started{named}"
         state = left.begin(replace(config.loop, mode=Mode.ADVISORY), facts, now=clock.monotonic())
+        server.writes_low_water = may_be_written(state)
         done = park_offline(server, clock, state, found, notes=notes, began=began, unattended=unattended)
         if notes.begun:
             notes.done(f"{done} on {facts.endpoint}", wall=clock.wall(), who=WHO)

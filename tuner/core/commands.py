@@ -14,7 +14,7 @@ from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.window import warm
 from tuner.core.holds import unparkable
 from tuner.core.limits import bounds, contradiction
-from tuner.core.lowwater import saved_name
+from tuner.core.lowwater import left_active, saved_name
 from tuner.core.ownership.outcome import change_mode
 from tuner.core.standing import cut_short, waiting, why_advisory
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
@@ -117,6 +117,7 @@ def _stop(state: State, asked: Asked) -> Outcome:
         state = replace(state, mode=Mode.ADVISORY, advisory_until_said=True, why_advisory=why)
     elif owing and asked.command.value != "leave":
         owed = OwedPark(ParkFor.STOPPING, "stopping")
+        state = left_active(state, now=asked.now)
     return Outcome(
         replace(state, lifecycle=Lifecycle.STOPPING, park_owed=owed, override=None, restoring=""),
         "stopping",

@@ -1,9 +1,8 @@
 """MariaDB's low-water mark of dirty pages, the lever that ``loop.low_water_mark`` lets the loop set.
 
 With 0, MariaDB's default, the age does not count below the flush limit and no M moves it; with 0.001 it
-counts at all times. In active mode the mark is set to that once, as soon as the operator's own is on disk. It
-stays as C and M do: a park, a pause or a stop leaves it. A restore, or the option turned off, puts the
-operator's back.
+counts at all times. In active mode the mark is set to that once, as soon as the operator's own is on disk.
+That comes back whenever active mode ends in order, after C and M are parked: see ``owed``.
 """
 
 from __future__ import annotations
@@ -33,6 +32,9 @@ from tuner.settings import Mode
 
 RETRY_SECONDS, LONGEST_RETRY = 60.0, 3600.0
 """A mark that could not be put back is tried again so long after; doubled with each failure."""
+
+LEAVING_SECONDS = 60.0
+"""Who has left active mode may put the mark back for so long; later nobody expects a write any more."""
 
 
 def recalled(original: int | None) -> LowWater:
@@ -80,20 +82,41 @@ def progress(state: State, sample: Sample | None) -> LowWaterMark | None:
     return LowWaterMark(in_force=found, operator=operator, ours=lever.ours, why=why)
 
 
+def _wanted(state: State) -> bool:
+    """Tell whether ours is to be in force, once it may be written."""
+    steers = state.mode is Mode.ACTIVE and state.lifecycle is not Lifecycle.STOPPING
+    given_up = bool(state.restoring) or state.latches.paused is not None
+    return state.settings.low_water_mark and steers and not given_up
+
+
+def owed(state: State, *, now: float) -> bool:
+    """Tell whether ours is or may be in force and the operator's is to come back now.
+
+    In active mode that is so with the option turned off, in a restore, and after a park or a pause by a
+    person; else for a minute after ``left_active``, which a stop that leaves all as it is does not call.
+    """
+    lever = state.low_water
+    if state.mode is Mode.ACTIVE and state.lifecycle is not Lifecycle.STOPPING:
+        return lever.ours and not _wanted(state)
+    return lever.ours and lever.until is not None and now < lever.until
+
+
+def left_active(state: State, *, now: float) -> State:
+    """Return the state in which active mode ended in order."""
+    return replace(state, low_water=replace(state.low_water, until=now + LEAVING_SECONDS))
+
+
 def due(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -> int | None:
     """Return the mark to be written at this tick, millionths of a percent; None for none.
 
-    Putting the operator's back waits, as a park does, for no pace and no budget.
+    Putting the operator's back waits, as a park does, for no pace and no budget; at a stop not for its retry.
     """
     lever, found = state.low_water, sample.low_water_mark
-    codes = {hold.code for hold in holds}
-    if found is None or state.mode is not Mode.ACTIVE:
-        return None
-    if state.restoring or not state.settings.low_water_mark:
-        back = lever.original
-        ours = back is not None and lever.own == found != back
-        return back if ours and now >= lever.retry_at and not codes & NEVER_PARKED else None
-    if found == LOWEST_ABOVE_ZERO or state.lifecycle is Lifecycle.STOPPING or holds:
+    if owed(state, now=now):
+        waits = now < lever.retry_at and state.lifecycle is not Lifecycle.STOPPING
+        barred = waits or {hold.code for hold in holds} & NEVER_PARKED
+        return lever.original if lever.own == found != lever.original and not barred else None
+    if found in {None, LOWEST_ABOVE_ZERO} or holds or not _wanted(state):
         return None
     originals, last, settings = state.originals, state.writes.last, state.settings
     free = (
@@ -152,7 +175,7 @@ def take_sample(state: State, sample: Sample, *, now: float, wall: float) -> tup
     """See whose mark is in force; note the operator's, and forget it once it is back."""
     state, events = _compared(state, sample, now=now, wall=wall)
     lever, found = state.low_water, sample.low_water_mark
-    wanted = state.settings.low_water_mark and state.mode is Mode.ACTIVE and not state.restoring
+    wanted = _wanted(state)
     if lever.original is None:
         known = state.originals is not None and not (lever.foreign or lever.refused)
         if wanted and known and found not in {None, LOWEST_ABOVE_ZERO} and not unfit(state.facts, found):

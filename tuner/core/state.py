@@ -199,6 +199,7 @@ class LowWater(Struct, frozen=True):
         retry_at: it is not written before.
         refused: why the server does not take ours; empty where it does, or was not asked.
         foreign: the hold ``foreign_change`` is for this variable.
+        until: when active mode was left, the original may be written until then; None before.
     """
 
     original: int | None = None
@@ -210,6 +211,7 @@ class LowWater(Struct, frozen=True):
     retry_at: float = 0.0
     refused: str = ""
     foreign: bool = False
+    until: float | None = None
 
     @property
     def ours(self) -> bool:

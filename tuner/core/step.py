@@ -144,6 +144,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         state, sample, decision, before=returned_before, now=now, wall=wall
     )
     events.extend([*said_of_trials, *said_of_baseline])
+    if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
+        state = lowwater.left_active(state, now=now)
     return state, TickRecord(
         tick=tick,
         lifecycle=state.lifecycle,

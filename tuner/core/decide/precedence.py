@@ -41,18 +41,28 @@ def decide(
         return _unpaid(state, now=now), _barred(state, missed, holds)
     current = sample.capacity
     found = state.estimate
+    mark = None if state.park_owed is not None else lowwater.due(state, sample, holds, now=now)
     if found is None:
-        blind = kept(state, current, "no_estimate", "rates need a second good reading")
-        return _unpaid(state, now=now), _barred(state, blind, holds)
+        return _without_estimate(state, sample, mark, holds, now=now)
     if state.park_owed is not None:
         return leaving.park(state, state.park_owed, sample, holds, now=now)
     state, wanted = wanted_now(state, sample, found, now=now)
-    mark = lowwater.due(state, sample, holds, now=now)
-    if mark is not None and wanted.kind is not DecisionKind.EMERGENCY:
+    urgent = wanted.kind is DecisionKind.EMERGENCY and _may_not_write(state, holds) is None
+    if mark is not None and not urgent:
         return lowwater.write(state, sample, mark, now=now)
     if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
         return leaving.restore(state, sample, now=now)
     return _carry_out(state, wanted, current, found, holds, now=now)
+
+
+def _without_estimate(
+    state: State, sample: Sample, mark: int | None, holds: tuple[Hold, ...], *, now: float
+) -> tuple[State, Decision]:
+    """Put a low-water mark back that is owed, as at a stop right after the park; else write nothing."""
+    if mark is not None and lowwater.owed(state, now=now):
+        return lowwater.write(state, sample, mark, now=now)
+    blind = kept(state, sample.capacity, "no_estimate", "rates need a second good reading")
+    return _unpaid(state, now=now), _barred(state, blind, holds)
 
 
 def _carry_out(
