@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from policies.types import Suggestion
 from tests.factory import EPOCH, A, estimate, sample
-from tuner.core import trials
-from tuner.core.trials import Look, Trials, accepted, update
+from tuner.core.trials import engine
+from tuner.core.trials.engine import Look, Trials, accepted, update
 from tuner.records import OptimiserPhase
 
 GOOD = Suggestion(-0.02, 0.8, 1.2)
@@ -92,7 +92,7 @@ class Course:
     def until(self, phase: OptimiserPhase, limit: int = 4000) -> Course:
         """Go on until it does this."""
         for _ in range(limit):
-            if trials.progress(self.state, now=0.0).phase is phase:
+            if engine.progress(self.state, now=0.0).phase is phase:
                 return self
             self.step()
         raise AssertionError(f"no {phase} within {limit} steps: {self.state.why}, {self.said}")

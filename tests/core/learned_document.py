@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from policies.types import Context, Suggestion, Trial
 from tests.core.test_learned import taught
-from tuner.core.evidence import Aside, Evidence, Win
 from tuner.core.memory import Learned, learn
+from tuner.core.trials.evidence import Aside, Evidence, Win
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "learned"
 AT = 1_767_200_000.0

@@ -13,10 +13,10 @@ from tests.bench import Bench, FakeServer
 from tests.core.learned_document import full
 from tests.factory import DEFAULT, FACTS, A
 from tuner.core.estimate.recovery import Recovery
-from tuner.core.evidence import ASIDE, REMEMBERED, Aside, Evidence
 from tuner.core.memory import Learned, remember
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
+from tuner.core.trials.evidence import ASIDE, REMEMBERED, Aside, Evidence
 from tuner.records import Event
 from tuner.settings import Mode, Settings
 

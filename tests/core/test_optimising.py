@@ -16,12 +16,12 @@ from policies.suggestions import LIMITS
 from policies.types import Context, Suggestion, Trial
 from tests.bench import Bench, FakeServer, replays
 from tests.factory import EPOCH, FACTS, SAVED, A, command
-from tuner.core import optimising
-from tuner.core.evidence import Evidence, Win
 from tuner.core.memory import Learned, learn
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
-from tuner.core.trials import Trials
+from tuner.core.trials import optimising
+from tuner.core.trials.engine import Trials
+from tuner.core.trials.evidence import Evidence, Win
 from tuner.records import Acknowledgement, Command, DecisionKind, OptimiserPhase, Sample, TickRecord, Window
 from tuner.settings import Mode, Settings
 

@@ -13,7 +13,7 @@ from policies.suggestions import NEAR, distance
 from tests.core.course import GOOD, Course
 from tests.factory import sample
 from tuner.core.readshare import Statements, counted
-from tuner.core.trials import CONTEXT_SECONDS
+from tuner.core.trials.engine import CONTEXT_SECONDS
 from tuner.records import Sample
 
 WEIGHT = 0.1

@@ -16,8 +16,8 @@ from tests.factory import FACTS
 from tuner.core.estimate.load import Curve, Regression
 from tuner.core.estimate.trends import Late, Week
 from tuner.core.memory import Learned, remember
-from tuner.core.optimising import recalled
 from tuner.core.step import start
+from tuner.core.trials.optimising import recalled
 from tuner.settings import Settings
 
 FIXTURES = sorted(FOLDER.glob("*.msgpack"), key=lambda path: int(path.name.partition("-")[0]))

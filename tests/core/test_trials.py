@@ -15,10 +15,10 @@ from policies.bayes import SURE
 from policies.types import ANALYTIC, Context, Suggestion, Trial
 from tests.core.course import GOOD, STEP, Course
 from tests.factory import A, estimate
-from tuner.core import evidence, trials
-from tuner.core.evidence import REMEMBERED, Evidence, Win
-from tuner.core.switchback import LOOKS, Block, difference, differences, judged
-from tuner.core.trials import Trials, accepted, block_of
+from tuner.core.trials import engine, evidence
+from tuner.core.trials.engine import Trials, accepted, block_of
+from tuner.core.trials.evidence import REMEMBERED, Evidence, Win
+from tuner.core.trials.switchback import LOOKS, Block, difference, differences, judged
 from tuner.records import OptimiserPhase
 
 
@@ -161,7 +161,7 @@ def test_a_block_is_as_long_as_the_load_needs_by_then() -> None:
         course.step()
 
     lasted = course.look().now - running.block_begun
-    assert lasted >= trials.RESIDENCES * trials.residence_of(course.look().found) > 60.0
+    assert lasted >= engine.RESIDENCES * engine.residence_of(course.look().found) > 60.0
 
 
 def test_what_won_is_dropped_with_its_load_and_taken_up_again() -> None:
@@ -182,8 +182,8 @@ def test_what_won_is_dropped_with_its_load_and_taken_up_again() -> None:
 def test_what_is_in_use_has_to_win_again() -> None:
     """After some hours it is tried again; where it is no longer better it is dropped."""
     course = Course(rows=1.03).ended()
-    course.state = replace(course.state, rest_until=course.now + 1000.0 + trials.RETRY_SECONDS + 60.0)
-    course.step(round(trials.RETRY_SECONDS / STEP) + 10)
+    course.state = replace(course.state, rest_until=course.now + 1000.0 + engine.RETRY_SECONDS + 60.0)
+    course.step(round(engine.RETRY_SECONDS / STEP) + 10)
     assert course.state.running is not None
     assert course.state.running.retest
     course.rows = 0.97
@@ -207,8 +207,8 @@ def test_what_won_goes_with_its_load_even_where_no_trial_may_begin() -> None:
 def test_what_is_in_use_stays_only_with_the_stated_confidence() -> None:
     """A retest whose bounds include no gain drops the suggestion, though its mean was above zero."""
     course = Course(rows=1.03).ended()
-    course.state = replace(course.state, rest_until=course.now + 1000.0 + trials.RETRY_SECONDS + 60.0)
-    course.step(round(trials.RETRY_SECONDS / STEP) + 10)
+    course.state = replace(course.state, rest_until=course.now + 1000.0 + engine.RETRY_SECONDS + 60.0)
+    course.step(round(engine.RETRY_SECONDS / STEP) + 10)
     course.rows, course.wave, course.period = 1.003, 0.05, 1_370.0
     course.step(2000)
     last = course.state.evidence.log[-1]
@@ -250,7 +250,7 @@ def test_each_trial_lost_in_a_row_makes_the_rest_longer() -> None:
 
     assert rests == sorted(rests)
     assert rests[-1] > 3.0 * rests[0]
-    assert rests[-1] <= trials.LONGEST_REST
+    assert rests[-1] <= engine.LONGEST_REST
 
 
 def test_nothing_is_begun_before_the_load_is_quiet() -> None:
@@ -304,7 +304,7 @@ def test_nothing_to_suggest_is_an_answer() -> None:
     course.step().until(OptimiserPhase.ASKING)
 
     assert why == ""
-    assert course.now - asked == pytest.approx(trials.NOTHING_REST, abs=3 * STEP)
+    assert course.now - asked == pytest.approx(engine.NOTHING_REST, abs=3 * STEP)
     assert course.state.asking == 2
 
 
@@ -321,12 +321,12 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_progress_says_what_is_in_use_and_by_how_much() -> None:
     """A watcher sees blocks, what is tried, and what won with its bounds."""
     course = Course(rows=1.02, wave=0.003).trial().step(100)
-    during = trials.progress(course.state, now=course.now + 1000.0)
+    during = engine.progress(course.state, now=course.now + 1000.0)
     assert during.phase is OptimiserPhase.TRIAL
     assert 0 < during.blocks < during.most_blocks == 2 * max(LOOKS) + 1
     while course.state.running is not None:
         course.step()
-    after = trials.progress(course.state, now=course.now + 1000.0)
+    after = engine.progress(course.state, now=course.now + 1000.0)
 
     assert after.in_use is not None
     assert 0.0 < after.in_use.low < after.in_use.gain < after.in_use.high

@@ -6,8 +6,8 @@ import pytest
 
 from policies.types import ANALYTIC, Context
 from tests.core.course import Course
-from tuner.core.switchback import LOOKS, Block, Running
-from tuner.core.trials import HARM, WORTH, verdict
+from tuner.core.trials.engine import HARM, WORTH, verdict
+from tuner.core.trials.switchback import LOOKS, Block, Running
 
 LOAD = Context(1e6, 300.0, 0.0, 0.0, 8e7)
 

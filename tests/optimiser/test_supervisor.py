@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from policies.types import Context, Suggestion, Trial
 from tests.core.test_optimising import BAYES
 from tests.factory import FACTS, A
-from tuner.core.evidence import REMEMBERED, Evidence
 from tuner.core.state import State
 from tuner.core.step import start
+from tuner.core.trials.evidence import REMEMBERED, Evidence
 from tuner.optimiser import child, supervisor
 from tuner.optimiser.child import LONGEST, Answer, NonsenseError, Question, line, parse
 from tuner.optimiser.supervisor import COMMAND, KEPT, Patience, Process, Supervisor

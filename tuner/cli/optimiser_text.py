@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from api.models import OptimiserUnderWay
 from tuner.cli.wording import gain_text
-from tuner.core.evidence import said
+from tuner.core.trials.evidence import said
 from tuner.records import OptimiserHealth, OptimiserPhase, OptimiserProgress
 
 _OFFERS = {

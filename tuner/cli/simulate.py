@@ -23,7 +23,7 @@ from tuner.cli.wording import counted, duration, gain_text
 from tuner.config.checks import unusable_extra
 from tuner.config.load import load_config
 from tuner.config.schema import ConfigError
-from tuner.core.evidence import said
+from tuner.core.trials.evidence import said
 from tuner.settings import PolicyName, Settings
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core import optimising, overlay, scheduled
+from tuner.core import overlay, scheduled
 from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
@@ -19,6 +19,7 @@ from tuner.core.ownership.outcome import change_mode
 from tuner.core.standing import cut_short, waiting, why_advisory
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
 from tuner.core.targets import home_of
+from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
 from tuner.records import Acknowledgement, Capacity, Event, Hold, HoldCode, Lifecycle
 from tuner.settings import Mode

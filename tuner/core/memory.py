@@ -19,13 +19,13 @@ from msgspec.structs import FieldInfo, astuple, fields
 
 from policies.suggestions import sound as sound_trial
 from policies.types import Trial
-from tuner.core import evidence
 from tuner.core.estimate.estimator import EstimatorState
 from tuner.core.estimate.load import Curve, Load, Regression
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.estimate.trends import Bursts, Late, Trends, Week
-from tuner.core.evidence import Aside, Evidence, Win
 from tuner.core.state import State
+from tuner.core.trials import evidence
+from tuner.core.trials.evidence import Aside, Evidence, Win
 
 NOTHING = Evidence()
 

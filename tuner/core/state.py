@@ -18,7 +18,7 @@ from tuner.core.relief import Relief
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint.announced import Announced
 from tuner.core.setpoint.caution import Caution
-from tuner.core.trials import Trials
+from tuner.core.trials.engine import Trials
 from tuner.core.unanswered import Unanswered
 from tuner.core.writes.tokens import TokenBucket
 from tuner.records import Capacity, Estimate, Facts, Hold, Lifecycle, Overlay, Window

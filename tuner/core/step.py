@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import baselineback, commands, holds, lowwater, observe, optimising, scheduled
+from tuner.core import baselineback, commands, holds, lowwater, observe, scheduled
 from tuner.core.asking import Asked
 from tuner.core.decide import drain, leaving, precedence
-from tuner.core.evidence import turned
 from tuner.core.gate import GateState
 from tuner.core.memory import Learned, recall
 from tuner.core.ownership import handover
 from tuner.core.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
-from tuner.core.trials import Trials
+from tuner.core.trials import optimising
+from tuner.core.trials.engine import Trials
+from tuner.core.trials.evidence import turned
 from tuner.core.writes.guards import HOUR
 from tuner.records import (
     Acknowledgement,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
 from policies.types import Suggestion
-from tuner.core import optimising, scheduled
+from tuner.core import scheduled
 from tuner.core.degraded import MARGIN
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
@@ -24,6 +24,7 @@ from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
 from tuner.core.setpoint.resting import resting_ratio
 from tuner.core.state import State
+from tuner.core.trials import optimising
 from tuner.core.writes import parking
 from tuner.core.writes.plan import gain
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners

@@ -21,8 +21,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from policies.suggestions import allowed
-from tuner.core.optimising import server_of
 from tuner.core.state import State
+from tuner.core.trials.optimising import server_of
 from tuner.optimiser.child import LONGEST, Answer, NonsenseError, Question, line, parse, seed_of
 from tuner.records import Command, OptimiserHealth, OptimiserPhase, TickRecord
 

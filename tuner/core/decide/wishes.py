@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import optimising, relief, scheduled, unanswered
+from tuner.core import relief, scheduled, unanswered
 from tuner.core.ages import said
 from tuner.core.decide import course, emergency
 from tuner.core.decide.course import aim_of
@@ -17,6 +17,7 @@ from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.estimate.window import flushed_share, idled, warm
 from tuner.core.laws import asleep, catches_up, law_of, without_authority
 from tuner.core.state import Drain, Return, State
+from tuner.core.trials import optimising
 from tuner.core.unanswered import Unanswered
 from tuner.core.writes.plan import gain
 from tuner.records import Capacity, DecisionKind, Estimate, Sample

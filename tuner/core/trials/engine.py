@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from policies.suggestions import LIMITS, allowed, distance
 from policies.types import Context, Suggestion, Trial
-from tuner.core import switchback
 from tuner.core.context import CONTEXT_SECONDS, Averages, averaged, context_of, interrupted
 from tuner.core.estimate.window import all_flushed
-from tuner.core.evidence import Evidence, Win, said
-from tuner.core.switchback import LOOKS, MOST_BLOCKS, Counters, Difference, Running, judged
+from tuner.core.trials import switchback
+from tuner.core.trials.evidence import Evidence, Win, said
+from tuner.core.trials.switchback import LOOKS, MOST_BLOCKS, Counters, Difference, Running, judged
 from tuner.records import Estimate, Event, InUse, OptimiserPhase, OptimiserProgress, Sample
 
 

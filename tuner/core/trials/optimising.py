@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from policies.types import Suggestion
-from tuner.core import trials
 from tuner.core.asking import Asked, Outcome, refused
-from tuner.core.evidence import Evidence, said, turned
 from tuner.core.ownership.handover import Role
 from tuner.core.state import State
-from tuner.core.trials import Look, Trials
+from tuner.core.trials import engine
+from tuner.core.trials.engine import Look, Trials
+from tuner.core.trials.evidence import Evidence, said, turned
 from tuner.records import (
     Decision,
     DecisionKind,
@@ -65,9 +65,9 @@ def follow(
     server = server_of(state.facts, state.role) if state.role else known_as(evidence, state.facts)
     slice_, told = _beside(slice_, server, now=now, wall=wall)
     if sample is None or state.estimate is None:
-        slice_, events = trials.barred(slice_, "no reading", now=now, wall=wall)
+        slice_, events = engine.barred(slice_, "no reading", now=now, wall=wall)
     else:
-        slice_, events = trials.update(slice_, _look(state, sample, decision, now=now, wall=wall))
+        slice_, events = engine.update(slice_, _look(state, sample, decision, now=now, wall=wall))
     return replace(state, trials=slice_), [*told, *events]
 
 
@@ -76,11 +76,11 @@ def _beside(slice_: Trials, server: str, *, now: float, wall: float) -> tuple[Tr
     before = slice_.evidence
     if before.server == server:
         return slice_, []
-    ended, events = trials.barred(slice_, f"the server is {server} now", now=now, wall=wall)
+    ended, events = engine.barred(slice_, f"the server is {server} now", now=now, wall=wall)
     after = before.beside(server)
     if said_of_it := turned(before, after):
         text = f"the server is {server} now: {said_of_it}"
-        events.append(trials.event(wall, "learned_afresh", text))
+        events.append(engine.event(wall, "learned_afresh", text))
     return Trials(evidence=after, number=ended.number), events
 
 
@@ -92,7 +92,7 @@ def suggest(state: State, asked: Asked) -> Outcome:
     if not isinstance(command.value, int):
         return refused(state, f"a suggestion for trial {command.value!r}, which is no number")
     if sample is None or state.estimate is None:
-        slice_ = trials.too_late(state.trials, command.value, now=asked.now)
+        slice_ = engine.too_late(state.trials, command.value, now=asked.now)
         return Outcome(
             replace(state, trials=slice_), "there is no reading to begin a trial with; asked later"
         )
@@ -104,7 +104,7 @@ def suggest(state: State, asked: Asked) -> Outcome:
         set_point=0.5 if state.set_point is None else state.set_point,
         lru_share=state.caution.lru_share,
     )
-    slice_, why = trials.accepted(state.trials, command.value, command.suggestion, look)
+    slice_, why = engine.accepted(state.trials, command.value, command.suggestion, look)
     if why:
         return refused(state, why)
     state = replace(state, trials=slice_)
@@ -120,7 +120,7 @@ def progress(state: State, *, now: float) -> OptimiserProgress | None:
     """Return what a watcher may want to know; None where the policy has no outer loop."""
     if state.settings.policy != OUTER:
         return None
-    return trials.progress(state.trials, now=now)
+    return engine.progress(state.trials, now=now)
 
 
 def server_of(facts: Facts, role: str = "") -> str:
