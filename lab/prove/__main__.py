@@ -15,8 +15,8 @@ from lab.experiment.store import BENCH, COMPARISON
 from lab.prove import ablation, audit, hostile, load, mutants, soak
 from lab.report import published
 from lab.report.markdown import put
-from lab.report.published import SUITES
 from lab.report.rows import ReportError
+from lab.report.suites import SUITES
 from lab.scenarios import load_scenario, scenario_names
 from lab.servers.base import LabServerError
 from lab.servers.container import PLAIN_IMAGE

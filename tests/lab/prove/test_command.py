@@ -15,7 +15,7 @@ from lab.experiment.plan import load_suite
 from lab.experiment.progress import Progress
 from lab.prove import __main__ as command
 from lab.prove.__main__ import POLICIES, carried_out, main
-from lab.report.published import SUITES
+from lab.report.suites import SUITES
 from lab.servers.base import LabServerError
 from tuner.cli import answer as exits
 

@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 from lab.experiment.plan import Plan, load_suite
 from lab.report import published
 from lab.report.__main__ import main
-from lab.report.published import COMMAND, SUITES, read, stale
+from lab.report.published import COMMAND, stale
+from lab.report.suites import SUITES, read
 from tests.lab.report.publishing import CONTENDERS, README, blocks, publish
 
 ROOT = Path(__file__).parents[3]

@@ -9,8 +9,8 @@ import pytest
 
 from lab.experiment.plan import Plan
 from lab.report import published as page
-from lab.report.published import read
 from lab.report.rows import ReportError
+from lab.report.suites import read
 from tests.lab.report.publishing import CLOSED, CONTENDERS, blocks, measured, publish
 
 PLAN = Plan(contenders=CONTENDERS, blocks=3)

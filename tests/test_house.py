@@ -1,0 +1,37 @@
+"""The house that CONTRIBUTING.md draws: rooms that are there, and modules of one concept each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("policies", "tuner", "api", "lab", "tools")
+MOST_LINES = 500
+
+
+@pytest.mark.parametrize("room", PRODUCT)
+def test_a_module_is_short_enough_to_be_one_concept(room: str) -> None:
+    """No module is longer than a person reads at once."""
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MOST_LINES
+    }
+
+    assert long == {}
+
+
+def test_the_drawing_names_rooms_that_are_there() -> None:
+    """Whoever follows the drawing of one tick finds each room of it in the core."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawn = text.partition("goes through the rooms of the core")[2].partition("```")[0]
+    named = re.findall(r"^ +((?:[a-z_]+/?(?:, )?)+(?:/[a-z]+)?)  ", drawn, re.MULTILINE)
+    rooms = [name.rstrip("/") for line in named for name in re.split(", ", line)]
+
+    assert len(rooms) >= 10
+    for room in rooms:
+        places = (ROOT / "tuner/core" / room, ROOT / room)
+        assert any(place.is_dir() or place.with_suffix(".py").is_file() for place in places), room
