@@ -90,7 +90,7 @@ class FlushLaw:
         return 100.0 * self.divisor / math.pow(100.0, self.exponent)
 
     def gain_over_demand(self, ratio: float) -> float:
-        """Return M/P that holds the age ratio in the steady state, never below 1.
+        """Return M/P that holds the age ratio in the steady state, never below 1: the law's inverse.
 
         Steady state: the averages equal F and F = P, so PCT = P and K* = P * c / x**exponent where all of p
         counts, and PCT = 2 * P - need_cap * M where it is capped; above ``full_rate_ratio`` the cap decides

@@ -65,13 +65,13 @@ class Ablation(NamedTuple):
 ABLATIONS = (
     Ablation("relief of a slow disk", "tuner.core.relief", "MOST_AN_HOUR", 0),
     Ablation(
-        "an M that was too low is not gone back to", "tuner.core.decide.precedence", "TOO_LOW_SECONDS", 0.0
+        "an M that was too low is not gone back to", "tuner.core.decide.carry_out", "TOO_LOW_SECONDS", 0.0
     ),
     Ablation("the load's share of the device", "tuner.core.writes.guards", "LOAD_MARGIN", 1e9),
     Ablation("a steady load is held nearer to the sync point", "tuner.core.estimate.trends", "STEADY", 0.0),
     Ablation("rest of M where the age does not answer", "tuner.core.unanswered", "FAR", 1e9),
     Ablation("saving of scarce changes", "tuner.core.writes.tokens", "HOLDS", 1e9),
-    Ablation("no lowering for a load that goes away", "tuner.core.decide.wishes", "FADING", 0.0),
+    Ablation("no lowering for a load that goes away", "tuner.core.decide.precedence", "FADING", 0.0),
     Ablation("trim by the mean of a long calm", "policies.cascade", "TRIM_GAIN", 0.0),
     Ablation("band widened by the load's unrest", "policies.cascade", "STIRRING", 0.0),
     Ablation("lowest M for a load that may surge", "tuner.core.limits", "FLOOR", 0),

@@ -8,7 +8,7 @@ from policies.registry import LAWS, make_policy
 from tests.bench import Bench, FakeServer
 from tests.core.draining import drain
 from tests.factory import ACTIVE, DEFAULT, SAVED, A, codes, command, held
-from tuner.core.decide.wishes import CATCHING_UP
+from tuner.core.decide.precedence import CATCHING_UP
 from tuner.core.laws import asleep
 from tuner.records import Capacity, Sample
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.core.draining import HIGH
 from tests.factory import DEFAULT
-from tuner.core.decide.precedence import TOO_LOW_SECONDS
+from tuner.core.decide.carry_out import TOO_LOW_SECONDS
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.writes.guards import AGAIN, DEVICE_MARGIN, EMERGENCY_FACTOR, ROUNDING, Context, Wish, guard
 from tuner.records import Capacity, DecisionKind, TickRecord

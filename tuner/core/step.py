@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tuner.core import baselineback, commands, holds, lowwater, observe, scheduled
 from tuner.core.asking import Asked
-from tuner.core.decide import drain, leaving, precedence
+from tuner.core.decide import carry_out, drain, leaving
 from tuner.core.gate import GateState
 from tuner.core.memory import Learned, recall
 from tuner.core.ownership import handover
@@ -123,11 +123,11 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
         state = replace(state, lifecycle=Lifecycle.RUNNING)
     overridden, owed = state.override is not None, state.park_owed
-    state, decision = precedence.decide(state, sample, found, now=now)
+    state, decision = carry_out.decide(state, sample, found, now=now)
     if overridden and state.override is None:
         events.append(Event(wall=wall, code="override_cancelled", message="an emergency ended the override"))
     if owed is not None and state.park_owed is None and (sample is None or state.estimate is None):
-        events.append(Event(wall=wall, code="not_parked", message=precedence.given_up(state, sample)))
+        events.append(Event(wall=wall, code="not_parked", message=carry_out.given_up(state, sample)))
     if state.mode is not mode_before and decision.reason == "restored":
         events.append(Event(wall=wall, code="restored", message=decision.detail))
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:

@@ -22,7 +22,7 @@ from tuner.core.decide.course import (
     lowest_target,
     seconds_left,
 )
-from tuner.core.decide.wishes import policy_of
+from tuner.core.decide.precedence import policy_of
 from tuner.core.estimate.trends import MeanRates
 from tuner.core.estimate.window import warm
 from tuner.core.laws import without_authority

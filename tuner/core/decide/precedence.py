@@ -1,227 +1,399 @@
-"""Which wish wins, and what becomes of it: precedence in one place, guards after it, always.
+"""Which wish wins: emergency, a person's override or drain, a window's, the policy; the first is heard.
 
-Limits > person (override, drain) > schedule > budgets > optimiser > policy. Emergency comes before all wishes
-and is bounded by the limits alone.
+Which set-point the policy holds is decided in ``targets``: person > schedule > optimiser > policy, in bounds.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core import lowwater
-from tuner.core.decide import leaving
-from tuner.core.decide.wishes import Wanted, emergency_from, policy_of, relieved, wanted_now
+from policies.registry import LAWS, make_policy
+from policies.types import Policy, Proposal, Situation, horizon
+from tuner.core import relief, scheduled, unanswered
+from tuner.core.ages import said
+from tuner.core.decide import course, emergency
+from tuner.core.decide.course import aim_of
 from tuner.core.estimate.trends import AUTHORITY_LOST
-from tuner.core.holds import barred_by_stranger, given_back
-from tuner.core.limits import bounds, floor
-from tuner.core.ownership.outcome import kept, written
-from tuner.core.state import State
-from tuner.core.targets import home_of
-from tuner.core.writes import guards
-from tuner.core.writes.plan import plan
-from tuner.records import Capacity, Decision, DecisionKind, Estimate, Hold, Lifecycle, Sample
-from tuner.settings import Mode
+from tuner.core.estimate.window import flushed_share, idled, warm
+from tuner.core.laws import asleep, catches_up, law_of, without_authority
+from tuner.core.state import Drain, Return, State
+from tuner.core.trials import optimising
+from tuner.core.unanswered import Unanswered
+from tuner.core.writes.plan import gain
+from tuner.records import Capacity, DecisionKind, Estimate, Sample
 
-UNPAID_SECONDS = 60.0
-"""A park that is owed on leaving active mode waits so long for a reading, then it is given up."""
+FADING = 0.5
+"""A load whose R of the last seconds is below this share of its R is going away: no M is lowered to that."""
 
-TOO_LOW_SECONDS = 300.0
-"""How long the policy goes no lower than a little above an M that an emergency found too low."""
+CATCHING_UP = "the page cleaner flushes all that was dirty when the age was at the flush limit"
+NEAR_FACTOR = 2.0
+"""So many times what makes an emergency is near the stall point, for lowering M on the way."""
 
-BARS = frozenset({"advisory", "held"})
-"""Why nothing is written whatever is wanted."""
+KEPT_CHANGES = 0.25
+"""Share of the hour's changes that a drain leaves once the age is there: the way back needs some."""
 
+_FADING = "the load is going away, and M stays for its return"
 
-def decide(
-    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float
-) -> tuple[State, Decision]:
-    """Return what this tick does; the steps are empty wherever nothing may be written."""
-    if sample is None:
-        missed = kept(state, None, "missed", "no reading at this tick")
-        return _unpaid(state, now=now), _barred(state, missed, holds)
-    current = sample.capacity
-    found = state.estimate
-    mark = None if state.park_owed is not None else lowwater.due(state, sample, holds, now=now)
-    if found is None:
-        return _without_estimate(state, sample, mark, holds, now=now)
-    if state.park_owed is not None:
-        return leaving.park(state, state.park_owed, sample, holds, now=now)
-    state, wanted = wanted_now(state, sample, found, now=now)
-    urgent = wanted.kind is DecisionKind.EMERGENCY and _may_not_write(state, holds) is None
-    if mark is not None and not urgent:
-        return lowwater.write(state, sample, mark, now=now)
-    if state.mode is Mode.ACTIVE and state.restoring and given_back(state, sample):
-        return leaving.restore(state, sample, now=now)
-    return _carry_out(state, wanted, current, found, holds, now=now)
+ON_COURSE = 0.05
+"""Age ratio off the set-point within which a policy that writes nothing is said to be on course."""
 
 
-def _without_estimate(
-    state: State, sample: Sample, mark: int | None, holds: tuple[Hold, ...], *, now: float
-) -> tuple[State, Decision]:
-    """Put a low-water mark back that is owed, as at a stop right after the park; else write nothing."""
-    if mark is not None and lowwater.owed(state, now=now):
-        return lowwater.write(state, sample, mark, now=now)
-    blind = kept(state, sample.capacity, "no_estimate", "rates need a second good reading")
-    return _unpaid(state, now=now), _barred(state, blind, holds)
+class Wanted(Struct, frozen=True):
+    """The winning wish.
+
+    Attributes:
+        kind: what asks.
+        io_capacity_max: wanted M, pages/s.
+        reason: stable code.
+        detail: the same in words.
+        source: emergency, person, schedule or policy.
+        terms: the law's named parts.
+        relief: the relief of the device that this begins or ends; None where it does neither.
+    """
+
+    kind: DecisionKind
+    io_capacity_max: float
+    reason: str
+    detail: str
+    source: str
+    terms: dict[str, float] = {}
+    relief: relief.Change | None = None
 
 
-def _carry_out(
+def wanted_now(state: State, sample: Sample, found: Estimate, *, now: float) -> tuple[State, Wanted]:
+    """Ask in the order of precedence; the policy is always asked, so that its state goes on."""
+    policy = policy_of(state)
+    situation = situation_of(state, sample, found, now=now)
+    memory = policy.start() if state.policy is None else state.policy
+    memory, proposal = policy.propose(memory, situation)
+    state = replace(
+        state,
+        policy=memory,
+        relief=relief.followed(state.relief, now=now),
+        unanswered=answered(state, sample, found, now=now),
+    )
+    raised = _emergency(state, sample, found)
+    if raised is not None:
+        theirs = state.override is not None or state.drain is not None
+        back = None if theirs else relief.by_emergency(state.relief, state.estimator.window, sample, now=now)
+        return state, raised if back is None else _relieves(back, raised.detail, raised.terms)
+    if state.override is not None and now < state.override.ends:
+        override = state.override
+        return state, Wanted(
+            kind=DecisionKind.OVERRIDE,
+            io_capacity_max=float(override.io_capacity_max),
+            reason="override",
+            detail=f"{override.who} holds M at {override.io_capacity_max} "
+            f"for {override.ends - now:.0f} s more",
+            source="person",
+        )
+    if not warm(state.estimator.window):
+        return state, Wanted(
+            DecisionKind.KEEP,
+            sample.io_capacity_max,
+            "warming_up",
+            "rates need ten seconds of readings",
+            "policy",
+        )
+    if state.drain is not None:
+        return state, _drained(state, state.drain, sample, found, now=now)
+    if state.returning is not None:
+        proposal = _back(state, state.returning, situation, sample, found)
+    if state.unanswered.until is not None and state.returning is None:
+        return state, _rests(state, sample, found, state.unanswered.until, now=now)
+    change = relief_change(state, sample, found, now=now)
+    if change is not None and change.io_capacity_max <= 0.0:
+        state, change = relieved(state, change, sample.capacity, found, now=now), None
+    return state, _policys(state, proposal, situation, sample, found, change=change)
+
+
+def _policys(
     state: State,
-    wanted: Wanted,
-    current: Capacity,
+    proposal: Proposal,
+    situation: Situation,
+    sample: Sample,
     found: Estimate,
-    holds: tuple[Hold, ...],
     *,
-    now: float,
-) -> tuple[State, Decision]:
-    """Pass the winning wish through guards, mode and holds; plan its SETs when it gets through."""
-    base = kept(state, current, wanted.reason, wanted.detail)
-    base = replace(base, source=wanted.source, terms=wanted.terms, policy=policy_of(state).name)
-    if wanted.kind is DecisionKind.KEEP:
-        return state, _barred(state, base, holds)
-    wish = _guarded(state, wanted, current, found, now=now)
-    base = replace(base, guards=wish.touched)
-    if wish.refused:
-        base = replace(base, reason=wish.refused, detail=f"{wanted.detail}; {wish.detail}")
-        return state, _barred(state, base, holds)
-    target = wish.pair
-    if target is None or target == current:
-        return state, _barred(state, base, holds)
-    if target == state.writes.adjusted and current == state.writes.own:
-        base = replace(base, reason="adjusted", detail=f"{wanted.detail}; the server makes this of it")
-        return state, _barred(state, base, holds)
-    last = state.estimator.last
-    urgent = wanted.kind is DecisionKind.EMERGENCY
-    passes = urgent and last is not None and barred_by_stranger(state, last, holds)
-    why = _may_not_write(state, () if passes else holds)
-    if why is not None:
-        reason, detail = why
-        return state, replace(base, reason=reason, detail=f"{detail}; would: {wanted.detail}", would=target)
-    raised_from = emergency_from(state, current)
-    back = guards.leads_back(raised_from, current, target.io_capacity_max)
-    counts = wanted.kind in {DecisionKind.DRAIN, DecisionKind.RELIEF} or (
-        wanted.kind is DecisionKind.SET and not back
+    change: relief.Change | None,
+) -> Wanted:
+    """Return what the policy asks for, or the way back in its place; nothing where nothing is to tune."""
+    x, f = found.age_ratio, situation.set_point
+    law = LAWS[state.facts.flush_law]
+    remark = without_authority(law) or (law.beyond if x >= 1.0 else "")
+    remarks = (remark, *state.caution.remarks) if remark else state.caution.remarks
+    remarks = (*remarks, _saves(state, now=situation.now)) if proposal.saves else remarks
+    where = ", ".join((f"age ratio {x:.3f}, set-point {f:.3f}", *remarks))
+    up = proposal.io_capacity_max > situation.io_capacity_max
+    why = idle(state, sample, found) or _catching_up(state, found, up=up)
+    if why:
+        return Wanted(DecisionKind.KEEP, sample.io_capacity_max, "idle", why, "policy")
+    if change is not None:
+        return _relieves(change, where, proposal.terms)
+    if not proposal.act:
+        return _left_alone(state, proposal, situation, where)
+    who = policy_of(state).name if state.returning is None else "the way back from a drain"
+    if not up and _fades(found) and found.authority >= AUTHORITY_LOST:
+        return Wanted(
+            DecisionKind.KEEP,
+            sample.io_capacity_max,
+            "fading",
+            f"{where}: {_FADING}",
+            "policy",
+            proposal.terms,
+        )
+    return Wanted(
+        kind=DecisionKind.SET,
+        io_capacity_max=proposal.io_capacity_max,
+        reason="raise" if up else "lower",
+        detail=f"{where}, heading for {f + situation.error_ahead:.3f}: "
+        f"{who} wants M at {proposal.io_capacity_max:.0f}",
+        source="policy",
+        terms=proposal.terms,
     )
-    pays = counts and wanted.kind is not DecisionKind.DRAIN and state.returning is None
-    if back and wanted.kind is DecisionKind.SET:
-        base = replace(base, reason="way_back")
-    state = written(state, target, now=now, counts=counts, pays=pays)
-    state = _after_emergency(state, wanted, current, target, before=raised_from, now=now)
-    if wanted.kind is DecisionKind.EMERGENCY:
-        state = replace(state, override=None)
-    if wanted.relief is not None:
-        state = relieved(state, wanted.relief, current, found, now=now)
-    if wanted.kind in {DecisionKind.SET, DecisionKind.RELIEF} and state.returning is None:
-        state = replace(state, policy=policy_of(state).wrote(state.policy, target.io_capacity_max))
-    return state, replace(base, kind=wanted.kind, target=target, steps=plan(current, target))
 
 
-def _after_emergency(
-    state: State, wanted: Wanted, current: Capacity, target: Capacity, *, before: int, now: float
-) -> State:
-    """Note where an emergency came from, and that an M of ours was too low, until M is back."""
-    writes = state.writes
-    if wanted.kind is DecisionKind.EMERGENCY:
-        low = current.io_capacity_max
-        if before == 0 and writes.own == current:
-            writes = replace(writes, too_low=low, too_low_until=now + TOO_LOW_SECONDS)
-        return replace(state, writes=replace(writes, raised_from=before or low))
-    on_its_way = guards.back_to(before) < target.io_capacity_max < current.io_capacity_max
-    kept = before if wanted.kind is DecisionKind.SET and on_its_way else 0
-    if wanted.kind is DecisionKind.RELIEF:
-        writes = replace(writes, too_low=0)
-    return replace(state, writes=replace(writes, raised_from=kept))
+def _rests(state: State, sample: Sample, found: Estimate, until: float, *, now: float) -> Wanted:
+    """Return the rest of M while the age does not answer to it."""
+    best = state.unanswered.best or sample.io_capacity_max
+    left = until - now
+    why = f"{state.unanswered.why}: M rests at the best that was seen, and is tried again in {left:.0f} s"
+    kind = DecisionKind.KEEP if best == sample.io_capacity_max else DecisionKind.SET
+    return Wanted(kind, float(best), "unanswered", f"age ratio {found.age_ratio:.3f}, {why}", "policy")
 
 
-def _too_low(state: State, *, now: float) -> int:
-    writes = state.writes
-    if state.settings.policy == "fixed" or now >= writes.too_low_until:
-        return 0
-    return round(guards.AGAIN * writes.too_low)
+def _relieves(change: relief.Change, where: str, terms: dict[str, float]) -> Wanted:
+    """Return the wish that begins or ends a relief of the device."""
+    return Wanted(
+        kind=DecisionKind.RELIEF,
+        io_capacity_max=change.io_capacity_max,
+        reason="relief" if change.begins else "relief_over",
+        detail=f"{where}: {change.detail}",
+        source="policy",
+        terms=terms,
+        relief=change,
+    )
 
 
-def _guarded(state: State, wanted: Wanted, current: Capacity, found: Estimate, *, now: float) -> guards.Wish:
-    wish = guards.Wish(kind=wanted.kind, io_capacity_max=wanted.io_capacity_max)
-    lowest, highest = bounds(state)
-    in_force = current.io_capacity_max
-    floors = (floor(state, in_force), _too_low(state, now=now))
-    least = min(max(floors), in_force) if wanted.kind is DecisionKind.SET else 0
-    context = guards.Context(
+def _left_alone(state: State, proposal: Proposal, situation: Situation, where: str) -> Wanted:
+    """Return that the policy is content with the M in force, and why."""
+    reason = "within_band" if abs(situation.error_ahead) <= abs(situation.error) + 0.05 else "approaching"
+    reason = reason if LAWS[state.facts.flush_law].authority else "no_authority"
+    return Wanted(
+        DecisionKind.KEEP,
+        proposal.io_capacity_max,
+        "saving" if proposal.saves else reason,
+        f"{where}: {_course(state, situation)}",
+        "policy",
+        proposal.terms,
+    )
+
+
+def _saves(state: State, *, now: float) -> str:
+    """Return that the policy saves its changes, and how many there are, in words."""
+    budget = state.settings.max_changes_per_hour
+    return f"saves its changes, {state.writes.tokens.left(now=now, budget=budget)} at hand: rests at one M"
+
+
+def _catching_up(state: State, found: Estimate, *, up: bool) -> str:
+    """Return why the policy leaves M alone while the server flushes what was dirty when it woke; else empty.
+
+    An M that is too high brings the age to the low-water mark, where the server falls asleep again: at the
+    flush limit the policy may lower it, unless the stall point is near.
+    """
+    left = found.seconds_to_stall
+    near = left is not None and left < NEAR_FACTOR * state.settings.emergency_seconds
+    return CATCHING_UP if catches_up(state) and (up or near or found.age_ratio < 1.0) else ""
+
+
+def _fades(found: Estimate) -> bool:
+    """Tell whether the load is going away, so that its rates say nothing of what will return."""
+    return found.redo_rate_now < FADING * found.redo_rate
+
+
+def _drained(state: State, wanted: Drain, sample: Sample, found: Estimate, *, now: float) -> Wanted:
+    """Return what a drain asks for; the policy goes on watching meanwhile, and is told of no write."""
+    aim = aim_of(state, wanted, sample, found)
+    arrival = wanted.begun + course.WAY_SECONDS if found.modified_age > aim else now
+    way = course.course(state, sample, found, wanted.rates, aim=aim, arrival=arrival, now=now)
+    detail = (
+        f"{wanted.who} wants a checkpoint age of at most {said(wanted.target)} "
+        f"for {wanted.ends - now:.0f} s more; it is {said(found.checkpoint_age)}"
+    )
+    down = way.io_capacity_max < sample.io_capacity_max
+    fades = _fades(found) or idled(state.estimator.window)
+    why = idle(state, sample, found) or (_FADING if fades else "")
+    stays = bool(asleep(state)) or (bool(why) and down)
+    left = state.settings.max_changes_per_hour * (1.0 - KEPT_CHANGES) - len(state.writes.counted)
+    act = way.act and not stays and (wanted.reached is None or left > 0.0)
+    return Wanted(
+        kind=DecisionKind.DRAIN if act else DecisionKind.KEEP,
+        io_capacity_max=sample.io_capacity_max if stays else way.io_capacity_max,
+        reason="draining" if wanted.reached is None else "drained",
+        detail=f"{detail}; M stays as it is: {why}" if stays else detail,
+        source="schedule" if wanted.scheduled else "person",
+        terms={"target": float(wanted.target)} | way.terms,
+    )
+
+
+def _back(state: State, back: Return, situation: Situation, sample: Sample, found: Estimate) -> Proposal:
+    """Return what takes the age from where a drain left it to the set-point, in place of the policy."""
+    aim = situation.set_point * sample.flush_limit
+    arrival = back.begun + course.WAY_SECONDS if found.modified_age < aim else situation.now
+    way = course.course(state, sample, found, back.rates, aim=aim, arrival=arrival, now=situation.now)
+    return Proposal(way.io_capacity_max, way.terms, act=way.act)
+
+
+def _course(state: State, situation: Situation) -> str:
+    """Return in words why nothing is written although somebody may wonder."""
+    if state.settings.policy == "fixed" and state.returning is None:
+        return "M is where it was asked to be, wherever the age goes"
+    off, ahead = abs(situation.error), abs(situation.error_ahead)
+    if off <= ON_COURSE:
+        return "on course"
+    return "on its way there" if ahead < off - ON_COURSE else "off, and left alone for now"
+
+
+def _emergency(state: State, sample: Sample, found: Estimate) -> Wanted | None:
+    raised = emergency.called_for(state, sample, found)
+    if raised is None:
+        return None
+    return Wanted(
+        kind=DecisionKind.EMERGENCY,
+        io_capacity_max=raised.io_capacity_max,
+        reason="emergency",
+        detail=raised.detail,
+        source="emergency",
+        terms={"seconds_left": raised.seconds_left, "flush_rate_wanted": raised.io_capacity_max},
+    )
+
+
+RAISED_SECONDS = 600.0
+"""How long an emergency's M may be in force before rates are learned from again."""
+
+IDLE_HOURS = 2.0
+"""Below one flush limit of redo in this time there is nothing to tune."""
+
+
+def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -> Situation:
+    set_point = state.set_point if state.set_point is not None else 0.5
+    ahead = horizon(set_point=set_point, flush_limit=sample.flush_limit, redo_rate=found.redo_rate)
+    span = found.redo_rate * ahead + found.modified_age - set_point * sample.flush_limit
+    stops_early = LAWS[state.facts.flush_law].stops_early
+    share = flushed_share(state.estimator.window) if stops_early else 1.0
+    return Situation(
         now=now,
-        settings=state.settings,
-        current=current,
-        lowest=min(highest, max(lowest, least)),
-        highest=highest,
-        last_write=state.writes.last,
-        changes=len(state.writes.counted),
-        authority=found.authority,
-        sustained_capacity=None if _named(state, wanted) else _given(state, wanted, found),
+        age=found.modified_age,
+        flush_limit=float(sample.flush_limit),
+        sync_point=float(sample.sync_point),
+        set_point=set_point,
+        redo_rate=found.redo_rate,
+        age_slope=found.age_slope,
         demand=found.demand,
-        home=home_of(state, current),
-        floor=least,
-        raised_from=emergency_from(state, current),
-        reserved=state.relief.reserved(now=now),
-        sync_stalls=state.facts.sync_stalls,
+        horizon=ahead,
+        age_ahead=state.estimator.tail.age_ahead(sample, found, ahead, flushed_share=share),
+        pages_due=state.estimator.tail.pages_ahead(sample, span),
+        combining_exponent=found.combining_exponent,
+        new_density=found.new_density,
+        flush_response=found.flush_response,
+        flush_rate=found.flush_rate,
+        authority=found.authority,
+        io_capacity_max=gain(sample.capacity),
+        sustained_capacity=found.sustained_capacity,
+        learns=scheduled.learns(state, sample.monotonic) and not _raised(state, sample.capacity, now=now),
+        row_rate=found.row_rate,
+        hold_gain=optimising.hold_gain(state, sample),
+        moved_from=state.trials.moved_from,
+        saving=state.writes.tokens.saves(now=now, budget=state.settings.max_changes_per_hour),
+        steady=state.estimator.trends.steady,
     )
-    return guards.guard(wish, context)
 
 
-def _named(state: State, wanted: Wanted) -> bool:
-    """Tell whether a person has named this M in the configuration: then the device does not bound it."""
-    return wanted.kind is DecisionKind.SET and state.settings.policy == "fixed"
+def relief_change(state: State, sample: Sample, found: Estimate, *, now: float) -> relief.Change | None:
+    """Return the change of M that begins or ends a relief of the device; None where there is none."""
+    if not LAWS[state.facts.flush_law].authority or state.settings.policy == "fixed":
+        return None
+    if state.returning is not None:
+        return None
+    return relief.called_for(
+        state.relief,
+        state.estimator.window,
+        sample,
+        found,
+        set_point=state.set_point if state.set_point is not None else 0.5,
+        last_write=state.writes.last,
+        now=now,
+    )
 
 
-def _given(state: State, wanted: Wanted, found: Estimate) -> float | None:
-    """Return what the device gives at most, pages/s; while a backup slows it that is less than D.
+def relieved(state: State, change: relief.Change, current: Capacity, found: Estimate, *, now: float) -> State:
+    """Return the state with a relief begun or ended."""
+    known, memory = relief.switched(
+        state.relief,
+        change,
+        policy_of(state),
+        state.policy,
+        current=current,
+        found=found,
+        settled=emergency_from(state, current),
+        now=now,
+    )
+    return replace(state, relief=known, policy=memory)
 
-    A policy minds it for as long as it was shown, a drain only while the device is the limit.
+
+def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Unanswered:
+    """Return what is known of how the age answers to M, with this reading."""
+    counts = (
+        law_of(state).authority
+        and state.settings.policy != "fixed"
+        and warm(state.estimator.window)
+        and scheduled.learns(state, sample.monotonic)
+        and not (state.holds or state.drain or state.returning or state.override)
+        and not _raised(state, sample.capacity, now=now)
+        and not idle(state, sample, found)
+    )
+    beside = unanswered.Circumstances(
+        set_point=state.set_point if state.set_point is not None else 0.5,
+        lru_share=state.caution.lru_share,
+        lru_rules=state.caution.lru.on,
+        counts=counts,
+    )
+    return unanswered.follow(state.unanswered, sample, found, beside, now=now)
+
+
+def emergency_from(state: State, current: Capacity) -> int:
+    """Return the M before the emergency that made the pair in force, pages/s; 0 where none of ours did.
+
+    Where a person names the M there is no better one to come back to than that.
     """
-    if found.authority >= AUTHORITY_LOST or found.flush_rate <= 0.0:
-        minds = wanted.kind is not DecisionKind.DRAIN and state.estimator.trends.shown
-        return found.sustained_capacity if minds else None
-    return min(found.flush_rate, found.sustained_capacity or found.flush_rate)
+    ours = state.writes.own == current and state.settings.policy != "fixed"
+    return state.writes.raised_from if ours else 0
 
 
-def _may_not_write(state: State, holds: tuple[Hold, ...]) -> tuple[str, str] | None:
-    if state.mode is not Mode.ACTIVE:
-        return "advisory", "advisory mode writes nothing"
-    if state.lifecycle is Lifecycle.STOPPING:
-        return "stopping", "nobody would look after a change any more"
-    if holds:
-        return "held", "; ".join(f"{hold.code.value}: {hold.reason}" for hold in holds)
-    if state.originals is None or not state.originals.saved:
-        return "originals_pending", "originals are not on disk yet"
-    return None
+def _raised(state: State, current: Capacity, *, now: float) -> bool:
+    """Tell whether an emergency's M is in force, and not for so long that the load of now is the load."""
+    last = state.writes.last
+    return emergency_from(state, current) > 0 and last is not None and now - last < RAISED_SECONDS
 
 
-def _barred(state: State, base: Decision, holds: tuple[Hold, ...]) -> Decision:
-    """Return a decision to write nothing as what it is where nothing could be written either.
-
-    What is decided about a pace or a dead band would read there as if a write were coming.
-    """
-    why = _may_not_write(state, holds)
-    if why is None or why[0] not in BARS:
-        return base
-    reason, detail = why
-    return replace(base, reason=reason, detail=f"{detail}; would keep M ({base.reason}): {base.detail}")
+def idle(state: State, sample: Sample, found: Estimate) -> str:
+    """Return why there is nothing to tune just now; empty where there is."""
+    sleeps = asleep(state)
+    if sleeps:
+        return sleeps
+    if found.redo_rate < sample.flush_limit / (IDLE_HOURS * 3600.0):
+        return state.occurrences.silences(sample.monotonic) or "next to no redo is written"
+    return state.occurrences.silences(sample.monotonic)
 
 
-def _unpaid(state: State, *, now: float) -> State:
-    """Keep a park that is owed on leaving active mode and cannot be done now, but for a minute at most.
-
-    Advisory mode writes nothing, and whoever asked for it long ago does not expect a write any more.
-    """
-    if state.mode is not Mode.ADVISORY or state.park_owed is None:
-        return state
-    since = now if state.unpaid_since is None else state.unpaid_since
-    if now - since < UNPAID_SECONDS:
-        return replace(state, unpaid_since=since)
-    return replace(state, park_owed=None, unpaid_since=None)
-
-
-def given_up(state: State, sample: Sample | None) -> str:
-    """Return in words that a park is given up, why, and what stays in force as far as that is known."""
-    why = "the server does not answer" if sample is None else "its readings give no estimate"
-    pair = state.writes.expected if sample is None else sample.capacity
-    left = "what is in force is unknown" if pair is None else f"{pair} is in force"
-    return f"not parked: {why}; {left}"
+def policy_of(state: State) -> Policy[Any]:
+    """Return the decision law that the settings name."""
+    settings = state.settings
+    return make_policy(
+        settings.policy,
+        flush_law=state.facts.flush_law,
+        fixed_io_capacity_max=settings.fixed_io_capacity_max,
+        need_share=state.estimator.trends.need_share,
+    )
