@@ -104,6 +104,8 @@ NOBODY = Register(anonymous=False)
 def prepare(state_directory: str | Path) -> Path:
     """Return the path of the register, writing it with the first token where there is none.
 
+    A secret that is in ``FIRST_FILE`` already stays the first token's: others may hold it.
+
     Raises:
         TokenError: a file cannot be read or written, or is open to accounts that it must not be open to.
     """
@@ -115,8 +117,7 @@ def prepare(state_directory: str | Path) -> Path:
             if os.path.lexists(path):
                 load(path)
             else:
-                secret = secrets.token_urlsafe(_LENGTH)
-                write_private(directory / FIRST_FILE, f"{secret}\n".encode())
+                secret = _first_secret(directory / FIRST_FILE)
                 _save(path, Register(tokens=(_made(FIRST, Role.OPERATE, secret, expires=None),)))
     except OSError as error:
         raise TokenError(f"{path} cannot be used: {error.strerror or error}") from error
@@ -240,6 +241,18 @@ def _made(name: str, role: Role, secret: str, *, expires: float | None) -> Token
 
 def _save(path: Path, register: Register) -> None:
     write_private(path, msgspec.json.format(msgspec.json.encode(register), indent=1) + b"\n")
+
+
+def _first_secret(path: Path) -> str:
+    """Return the secret in the file of the first token, writing one where there is no file."""
+    if not os.path.lexists(path):
+        write_private(path, f"{secrets.token_urlsafe(_LENGTH)}\n".encode())
+    secret = read_plain(path, _LARGEST)[1].decode(errors="replace").strip()
+    if len(secret) < _LENGTH:
+        raise TokenError(
+            f"the token file {path} holds no token; remove it, and the next start writes a new one"
+        )
+    return secret
 
 
 def _require_private(path: Path) -> None:

@@ -54,6 +54,25 @@ def test_first_start_writes_one_token_privately(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["token", NAME]
 
 
+@pytest.mark.parametrize("register", [None, "{"], ids=["an earlier version's", "beside a damaged register"])
+def test_a_secret_that_others_hold_keeps_working(tmp_path: Path, register: str | None) -> None:
+    """A token file without a register, or whose register had to be removed, becomes the first token again."""
+    (tmp_path / "token").write_text("x" * 43 + "\n")
+    (tmp_path / "token").chmod(0o600)
+    if register is not None:
+        (tmp_path / NAME).write_text(register)
+        (tmp_path / NAME).chmod(0o600)
+        with pytest.raises(TokenError, match="remove it"):
+            prepare(tmp_path)
+        (tmp_path / NAME).unlink()
+
+    found = Tokens(prepare(tmp_path)).find("x" * 43)
+
+    assert found is not None
+    assert (found.name, found.role) == ("first", Role.OPERATE)
+    assert (tmp_path / "token").read_text() == "x" * 43 + "\n"
+
+
 @pytest.mark.parametrize("place", range(64))
 def test_a_token_fits_in_every_digit_of_its_hash(tmp_path: Path, place: int) -> None:
     """Who has a secret whose hash differs from a token's in a single digit is nobody."""
@@ -205,8 +224,13 @@ def test_revoking_the_first_removes_its_file(tmp_path: Path) -> None:
 
 
 def test_unusable_files_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    """A token that everybody can read, or no directory, ends the start with what to do."""
+    """A token that everybody can read, an empty one, or no directory, ends the start with what to do."""
     path = tmp_path / "token"
+    path.write_text("short\n")
+    path.chmod(0o600)
+    with pytest.raises(TokenError, match="holds no token"):
+        prepare(tmp_path)
+
     path.write_text("x" * 43)
     path.chmod(0o644)
     with pytest.raises(TokenError, match="open to everybody"):
