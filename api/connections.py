@@ -64,6 +64,9 @@ PROBE_SECONDS = 1.0
 STALLED_SECONDS = 10.0
 """A peer that takes nothing of an answer for so long is cut off, seconds."""
 
+LINGER_SECONDS = 5.0
+"""A connection that is closed has so long to take the rest and, with TLS, to say goodbye, seconds."""
+
 LOOK_SECONDS = 1.0
 """Connections are looked at so often; the time limits are that coarse."""
 
@@ -77,16 +80,18 @@ _MOST_PEERS = 1024
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
-FULL = ApiError(
-    "busy",
-    "as many connections are open as there may be; one more is for the probes /livez and /readyz alone",
-    headers={"Retry-After": "5", "Connection": "close"},
-    refusal=Refusal.CONNECTIONS,
-)
-"""What a connection is told that was taken for a probe, and asks something else or nothing."""
-
 Refused = Callable[[Refusal | None], None]
 """Counts what was turned away; None is nothing to count."""
+
+
+def full_error() -> ApiError:
+    """Return what a connection is told that was taken for a probe, and asks something else or nothing."""
+    return ApiError(
+        "busy",
+        "as many connections are open as there may be; one more is for the probes /livez and /readyz alone",
+        headers={"Retry-After": "5", "Connection": "close"},
+        refusal=Refusal.CONNECTIONS,
+    )
 
 
 def peer_of(address: str) -> str:
@@ -293,9 +298,10 @@ class Connection(H11Protocol):
         super().__init__(*args, **kwargs)
         self.app_state = {"connection": self}
         self._listener = listener
-        self._coming: object = (None, h11.IDLE)
+        self._answered = self._left = 0
+        self._coming: int | None = 0
         self._coming_since = self._taken_at = time.monotonic()
-        self._left = 0
+        self._closing_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # base allows any transport; TCP and unix sockets give this
         """Begin with a request that is due."""
@@ -321,22 +327,40 @@ class Connection(H11Protocol):
         begun = self._request is None or bool(self.conn.trailing_data[0])
         return state is h11.SEND_BODY or (state is h11.IDLE and begun)
 
+    @property
+    def _coming_now(self) -> int | None:
+        """Return the number of the request that is still to come whole, however far it has; None for none."""
+        if not self.awaits_request:
+            return None
+        answered_early = self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete
+        return self._answered - answered_early
+
+    def on_response_complete(self) -> None:
+        """Count the request, so that the next one has a time of its own."""
+        self._answered += 1
+        super().on_response_complete()
+
     def look(self, now: float) -> None:
         """End what is overdue at a monotonic time, seconds."""
+        if self.transport.is_closing():
+            self._closing_since = self._closing_since or now
+            if now - self._closing_since > LINGER_SECONDS:
+                self.transport.abort()
+            return
         left = self.transport.get_write_buffer_size()
         if left == 0 or left < self._left:
             self._taken_at = now
         self._left = left
-        coming = (self._request, self.conn.their_state) if self.awaits_request else None
+        coming = self._coming_now
         if coming != self._coming:
             self._coming, self._coming_since = coming, now
         if now - self._taken_at > STALLED_SECONDS:
             self.transport.abort()
-        elif coming is not None and not self.transport.is_closing():
+        elif coming is not None:
             silent = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
             patience = KEEP_ALIVE_SECONDS if silent else REQUEST_SECONDS
             if self.place.for_probes and now - self._coming_since > PROBE_SECONDS:
-                self._answer_last(FULL)
+                self._answer_last(full_error())
             elif now - self._coming_since > patience:
                 said = f"the request did not come whole within {patience:.0f} s"
                 refusal = (

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
+import struct
 import time
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,11 +21,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.access import Access, is_over_socket
 from api.connections import (
     BURST,
-    FULL,
     HEADER_BYTES,
     REQUESTS_PER_SECOND,
     Connection,
     TokenBuckets,
+    full_error,
     peer_in,
 )
 from api.problems import HEADERS, ApiError, Refusal, Refusals, defect
@@ -52,24 +54,9 @@ CHUNK = 64 * 1024
 STREAM = "text/event-stream"
 
 _HEAD = "innobrim.head"
-_TOO_MANY = ApiError(
-    "too-many",
-    f"more than {REQUESTS_PER_SECOND:.0f} requests a second, after {BURST:.0f} at once; ask less often",
-    headers={"Retry-After": "2", "Connection": "close"},
-    refusal=Refusal.RATE,
-)
-_BUSY = ApiError(
-    "busy",
-    f"no turn within {TURN_SECONDS:.0f} s; nothing was done, ask again",
-    headers={"Retry-After": "5"},
-    refusal=Refusal.BUSY,
-)
-_TOO_LARGE = ApiError(
-    "too-large",
-    f"a body may have at most {LARGEST_BODY} bytes",
-    headers={"Connection": "close"},
-    refusal=Refusal.BODY,
-)
+_RESET = struct.pack("ii", 1, 0)
+"""``SO_LINGER`` with which a close drops what the system has not sent yet."""
+
 _LOG = logging.getLogger("innobrim.api")
 
 
@@ -80,9 +67,11 @@ def connection_of(scope: Scope) -> Connection | None:
 
 
 def cut(scope: Scope) -> None:
-    """End a request's connection at once; nothing without a listener."""
+    """End a connection at once, with what its peer has not taken yet; nothing without a listener."""
     connection = connection_of(scope)
     if connection is not None:
+        with contextlib.suppress(OSError):  # it is closed already
+            connection.place.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         connection.transport.abort()
 
 
@@ -140,22 +129,33 @@ class Gate:
         probe = path in PROBES and scope["method"] in {"GET", "HEAD"}
         if not probe:
             if connection is not None and connection.place.for_probes:
-                raise FULL
+                raise full_error()
             if not self._rate.take(peer_in(scope), time.monotonic(), COSTS.get(path, 1.0)):
                 await asyncio.sleep(DELAY)
-                raise _TOO_MANY
+                raise ApiError(
+                    "too-many",
+                    f"more than {REQUESTS_PER_SECOND:.0f} requests a second, after {BURST:.0f} at once; "
+                    "ask less often",
+                    headers={"Retry-After": "2", "Connection": "close"},
+                    refusal=Refusal.RATE,
+                )
         _check_header(scope)
         self._access.admit(scope)
         length = Headers(scope=scope).get("content-length", "")
         if length.isdecimal() and int(length[:20]) > LARGEST_BODY:
-            raise _TOO_LARGE
+            raise _too_large()
         if not probe:
             turns = self._turns[is_over_socket(scope)]
             try:
                 async with asyncio.timeout(TURN_SECONDS):
                     await turns.acquire()
             except TimeoutError:
-                raise _BUSY from None
+                raise ApiError(
+                    "busy",
+                    f"no turn within {TURN_SECONDS:.0f} s; nothing was done, ask again",
+                    headers={"Retry-After": "5"},
+                    refusal=Refusal.BUSY,
+                ) from None
             turn.callback(turns.release)
 
     def _limited(self, receive: Receive) -> Receive:
@@ -168,7 +168,7 @@ class Gate:
             seen += len(message.get("body", b""))
             if seen > LARGEST_BODY:
                 self._refusals.note(Refusal.BODY)
-                raise _TOO_LARGE
+                raise _too_large()
             return message
 
         return counted
@@ -214,6 +214,15 @@ class _Answer:
 def _as_get(scope: Scope) -> Scope:
     """Return a request as the routes know it: one for a header as one for the whole."""
     return {**scope, "method": "GET", _HEAD: True} if scope["method"] == "HEAD" else scope
+
+
+def _too_large() -> ApiError:
+    return ApiError(
+        "too-large",
+        f"a body may have at most {LARGEST_BODY} bytes",
+        headers={"Connection": "close"},
+        refusal=Refusal.BODY,
+    )
 
 
 def _check_header(scope: Scope) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
+import h11
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -16,8 +19,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from api import connections, gate
 from api.connections import Listener, TokenBuckets, is_of_this_machine, peer_of
 from api.gate import PROBES
-from api.problems import Refusal
-from tests.api.factory import TOKEN, AnsweringLoop, application, ask, serving
+from api.problems import ApiError, Refusal
+from api.server import ApiServer
+from tests.api.factory import TOKEN, AnsweringLoop, application, ask, free_port, serving
 from tests.real.support import until
 from tuner.board import Board
 
@@ -36,7 +40,7 @@ def app(board: Board, loop: AnsweringLoop) -> FastAPI:
 @pytest.fixture
 def port(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Serve over TCP with short time limits; return the port."""
-    for name in ("REQUEST_SECONDS", "KEEP_ALIVE_SECONDS", "STALLED_SECONDS"):
+    for name in ("REQUEST_SECONDS", "KEEP_ALIVE_SECONDS", "STALLED_SECONDS", "LINGER_SECONDS"):
         monkeypatch.setattr(connections, name, 0.3)
     monkeypatch.setattr(connections, "LOOK_SECONDS", 0.05)
     with serving(app) as found:
@@ -56,6 +60,12 @@ def rest(connection: socket.socket) -> bytes:
         while part := connection.recv(65536):
             found += part
     return found
+
+
+def kept_errors() -> list[object]:
+    """Return the errors that something still holds, and with each its request and connection."""
+    gc.collect()
+    return [one for one in gc.get_objects() if type(one) is ApiError]
 
 
 def counted(port: int) -> dict[str, float]:
@@ -125,6 +135,52 @@ def test_a_request_that_comes_byte_by_byte_is_cut_off(port: int, begun: bytes) -
             pytest.fail("it may go on for ever")
 
 
+@contextlib.contextmanager
+def watched(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, Watched]]:
+    """Serve to one peer, looking at its connection only when told to."""
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 3600.0)
+    server = ApiServer(app, "127.0.0.1", free_port(), None)
+    server.start()
+    try:
+        with connected(server._port) as peer:
+            yield peer, Watched(server)
+    finally:
+        assert server.stop(timeout=10.0)
+
+
+class Watched:
+    """The only connection of a server, whose time goes by when told to."""
+
+    def __init__(self, server: ApiServer) -> None:
+        (self._server,) = server._servers
+        until(lambda: self._server.listener.open, PATIENT, "the connection")
+        (self._place,) = self._server.listener.open.values()
+        until(lambda: self._place.protocol, PATIENT, "its protocol")
+        self._begun = time.monotonic()
+
+    def has_come(self, state: type[h11.Sentinel], part: bytes = b"") -> None:
+        """Wait until the peer's request has come so far, and a part of what follows."""
+
+        def so_far() -> bool:
+            conn = self._place.protocol.conn  # type: ignore[union-attr]  # it has one
+            return conn.their_state is state and conn.trailing_data[0].endswith(part)
+
+        until(so_far, PATIENT, "the request")
+
+    def ends_at(self, seconds: float) -> bool:
+        """Look at the connection so long after its beginning; tell whether it is over then."""
+        looked = threading.Event()
+
+        def look() -> None:
+            self._server.listener.look(self._begun + seconds)
+            looked.set()
+
+        self._server.call(look)
+        assert looked.wait(PATIENT)
+        protocol = self._place.protocol
+        return protocol is None or protocol.transport.is_closing()
+
+
 def test_half_closed_requests_leave_nothing_behind(port: int) -> None:
     """Peers that close their side in the middle of a request, or after it, do no harm."""
     for sent in (b"", HEAD, HEAD + b"\r\n", POST + b"Content-Length: 9\r\n\r\n{"):
@@ -147,6 +203,45 @@ def test_a_peer_that_takes_no_answer_is_cut_off(port: int) -> None:
             pytest.fail("it may go on for ever")
 
 
+def test_header_and_body_share_the_time_of_a_request(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that dribbles has the time for one whole request, not for a header and then for a body."""
+    with watched(app, monkeypatch) as (peer, connection):
+        peer.sendall(POST)
+        connection.has_come(h11.IDLE, b"\n")
+        assert not connection.ends_at(9.0)
+        peer.sendall(b"Content-Length: 100\r\n\r\n{")
+        connection.has_come(h11.SEND_BODY)
+        assert not connection.ends_at(9.5)
+        assert connection.ends_at(11.0)
+
+
+def test_a_body_behind_its_answer_has_no_time_of_its_own(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was answered before its body came must come whole in the time of its request all the same."""
+    with watched(app, monkeypatch) as (peer, connection):
+        peer.sendall(HEAD)
+        connection.has_come(h11.IDLE, b"\n")
+        assert not connection.ends_at(9.0)
+        peer.sendall(b"Content-Length: 9\r\n\r\n{")
+        assert b" 200 " in peer.recv(65_536)
+        assert connection.ends_at(11.0)
+
+
+def test_each_request_has_a_time_of_its_own(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow request that follows a slow one at once is not charged with the first one's time."""
+    with watched(app, monkeypatch) as (peer, connection):
+        peer.sendall(POST)
+        connection.has_come(h11.IDLE, b"\n")
+        assert not connection.ends_at(9.0)
+        peer.sendall(b"Content-Length: 0\r\n\r\n" + POST)
+        assert b" 200 " in peer.recv(65_536)
+        connection.has_come(h11.IDLE, b"\n")
+        assert not connection.ends_at(12.0)
+        assert not connection.ends_at(21.0)
+        assert connection.ends_at(23.0)
+
+
 @pytest.fixture
 def full(app: FastAPI) -> Iterator[int]:
     """Serve over TCP with every place of a connection taken; return the port."""
@@ -164,6 +259,7 @@ def test_probes_have_places_of_their_own(full: int) -> None:
     refused = httpx.get(f"{url}/v1/status", trust_env=False, timeout=PATIENT)
     assert (refused.status_code, refused.headers["connection"]) == (503, "close")
     assert "probes" in refused.json()["detail"]
+    until(lambda: kept_errors() == [], PATIENT, "the refusal to be forgotten")
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /liv"], ids=["silent", "half a request"])
@@ -297,6 +393,38 @@ def test_a_flood_of_requests_is_slowed_and_told_when_to_come_again(
     assert time.monotonic() - begun >= 0.1
     assert probe.status_code == 200
     assert app.state.refused.__self__.counts[Refusal.RATE] == 1
+
+
+async def in_parts() -> AsyncIterator[bytes]:
+    """Yield a large body whose length no header says."""
+    for _ in range(20):
+        yield b"x" * 1024
+
+
+@pytest.mark.parametrize(
+    ("status", "changes", "request_"),
+    [
+        (429, {"DELAY": 0.0, "TokenBuckets": lambda: TokenBuckets(0.001, 0.5)}, {}),
+        (503, {"TURN_SECONDS": 0.01, "IN_HAND": 0}, {}),
+        (413, {}, {"content": b"x" * 20_000}),
+        (413, {}, {"content": in_parts()}),
+    ],
+    ids=["rate", "turn", "body", "body in parts"],
+)
+def test_what_is_refused_leaves_nothing_in_memory(
+    app: FastAPI,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    changes: dict[str, Any],
+    request_: dict[str, Any],
+) -> None:
+    """A flood that is refused is forgotten: no error holds on to its request and its connection."""
+    for name, value in changes.items():
+        monkeypatch.setattr(gate, name, value)
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+
+    assert ask(app, "POST", "/v1/pause", headers=headers, **request_).status_code == status
+    assert kept_errors() == []
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

@@ -420,6 +420,33 @@ def test_a_stream_ends_with_its_token(board: Board, tmp_path: Path, end: Callabl
         assert heard(theirs) == []
 
 
+def test_what_a_revoked_token_has_not_taken_yet_is_dropped(board: Board, tmp_path: Path) -> None:
+    """What lies in the system's buffer for a client goes with its token."""
+    guarded = Guarded(tmp_path)
+    ours = (tmp_path / "token").read_text().strip()
+    grafana = make(tmp_path, "grafana", Role.READ, expires=START + 60.0)
+    large = (Event(START, "note", "x" * 50_000, "test"),)
+    with (
+        served(board, access=Access(guarded.register)) as site,
+        socket.socket() as slow,
+        site.stream(token=ours) as other,
+    ):
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.settimeout(10.0)
+        slow.connect(("127.0.0.1", site.port))
+        head = f"Host: 127.0.0.1:{site.port}\r\nAuthorization: Bearer {grafana}\r\n\r\n"
+        slow.sendall(f"GET /v1/stream HTTP/1.1\r\n{head}".encode())
+        assert b" 200 " in slow.recv(64)
+        site.tick(events=large)
+        until(other, site.number)
+        guarded.revoke()
+        site.tick()
+        until(other, site.number)
+
+        with pytest.raises(ConnectionResetError):
+            drain(slow)
+
+
 def test_streams_without_a_token_end_when_reading_is_closed(board: Board, tmp_path: Path) -> None:
     """Who revokes anonymous means those as well who are reading just now."""
     guarded = Guarded(tmp_path)

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from api import connections
 from api.connections import CONNECTIONS, PROBE_PLACES
 from api.problems import Refusal
 from api.server import ApiServer, ApiServerError, Certificate
@@ -87,6 +88,22 @@ def test_probes_are_answered_beside_handshakes_that_are_never_done(served: tuple
             stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20.0))
 
         assert [get(port, "one") for _ in range(3)] == [200] * 3
+
+
+def test_a_peer_that_says_no_goodbye_loses_its_place(
+    served: tuple[int, ApiServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that is closed ends soon, though its peer does not answer the end of TLS."""
+    monkeypatch.setattr(connections, "LINGER_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 0.05)
+    plain = socket.create_connection(("127.0.0.1", served[0]), timeout=15.0)
+    with plain.dup() as under, trusting("one").wrap_socket(plain, server_hostname="localhost") as peer:
+        under.settimeout(15.0)  # asyncio alone waits for 30 s
+        peer.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        while peer.recv(65_536):
+            pass
+        with contextlib.suppress(ConnectionResetError):
+            assert under.recv(1) == b""
 
 
 @pytest.mark.parametrize("missing", ["certificate", "key"])
