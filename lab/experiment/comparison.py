@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Literal, Self
 
@@ -57,7 +57,6 @@ NEEDED = {"key", "kind", "scenario", "seconds", "seed", "outcome", "changes", "p
 WORSE = 1.3
 """So much longer than the longest so far may a run take."""
 
-Rule = Callable[[Outcome], bool]
 Kind = Literal["policy", "static", "untouched"]
 
 

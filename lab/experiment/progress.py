@@ -90,6 +90,11 @@ def _load(plan: Plan) -> str:
     return f"{asked.kind}{keys}, {threads}{offered}{course}"
 
 
+def enough_minutes(needs: float) -> int:
+    """Return the minutes of a part in which a run of so many seconds surely begins."""
+    return math.ceil(needs / 60.0) + 1
+
+
 class Progress:
     """Counts rows; knows nothing that the rows do not know."""
 
@@ -112,6 +117,11 @@ class Progress:
         if kinds & {"best static", "policy"} or (plan.blocks > 1 and kinds - {"default"}):
             parts += timing.settle_most / 2.0  # the way to its age, by itself or brought along
         return parts + CRASH_SECONDS * plan.crash + plan.surge * plan.counted_seconds()
+
+    def part_seconds(self) -> float:
+        """Return how long a part has to be for a server and the first row to do, 0 where there is none."""
+        todo = (plan for plan in self._plans if self._plan(plan))
+        return next((self.begin_seconds(plan) + self.row_seconds(plan) for plan in todo), 0.0)
 
     def seconds(self) -> float:
         """Return about how long everything that is not finished takes."""

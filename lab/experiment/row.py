@@ -89,6 +89,8 @@ def measure(
         ended = time.monotonic()
         after = daemon.footprint() if daemon else None
         conditions = rig.conditions()
+        load = rig.load  # the end may put another in its place, and that one saw nothing of this row
+        happened = [(at, words) for at, words in rig.happened(began) if at <= ended]
         disk = DiskPlan() if rig.not_limited else rig.plan.disk  # a limit that was refused slows nothing
         times: Row = {"recovery_seconds": None, "shutdown_seconds": None}
         failures: list[str] = []
@@ -101,10 +103,10 @@ def measure(
     readings = rig.sampler.readings(began, ended)
     counted = rig.sampler.span(counted_from, ended)
     found = figures(
-        rig.load.seconds(counted_from, ended),
+        load.seconds(counted_from, ended),
         counted,
-        rig.load.latency(counted_from, ended),
-        rig.load.read_latency(counted_from, ended),
+        load.latency(counted_from, ended),
+        load.read_latency(counted_from, ended),
     )
     return {
         "conditions": conditions,
@@ -119,13 +121,13 @@ def measure(
         | times
         | {"missed_readings": len(rig.sampler.missed(began, ended))},
         "series": series(
-            rig.load.seconds(began, ended),
+            load.seconds(began, ended),
             readings,
             began=began,
             counted_from=counted_from,
             capacity=rig.server.spec.redo_capacity,
         ),
-        "events": [[round(at - began, 1), words] for at, words in rig.happened(began) if at <= ended]
+        "events": [[round(at - began, 1), words] for at, words in happened]
         + [[round(ended - began, 1), words] for words in failures],
     }
 

@@ -70,7 +70,7 @@ ABLATIONS = (
     Ablation("the load's share of the device", "tuner.core.writes.guards", "LOAD_MARGIN", 1e9),
     Ablation("a steady load is held nearer to the sync point", "tuner.core.estimate.trends", "STEADY", 0.0),
     Ablation("rest of M where the age does not answer", "tuner.core.unanswered", "FAR", 1e9),
-    Ablation("saving of scarce changes", "tuner.core.writes.tokens", "HOLDS", 1e9),
+    Ablation("saving of scarce changes", "tuner.core.writes.tokens", "DEPTH", 1e9),
     Ablation("no lowering for a load that goes away", "tuner.core.decide.precedence", "FADING", 0.0),
     Ablation("trim by the mean of a long calm", "policies.cascade", "TRIM_GAIN", 0.0),
     Ablation("band widened by the load's unrest", "policies.cascade", "STIRRING", 0.0),
@@ -149,7 +149,11 @@ def run_one(job: Job) -> Outcome:
 
 
 def with_out(number: int | None) -> None:
-    """Take a mechanism out of this process for good; None for none."""
+    """Take a mechanism out of this process for good; None for none.
+
+    Raises:
+        AttributeError: nothing has that name, so that nothing would be taken out.
+    """
     if number is None:
         return
     ablation = ABLATIONS[number]
@@ -157,6 +161,7 @@ def with_out(number: int | None) -> None:
     *path, name = ablation.name.split(".")
     for part in path:
         owner = getattr(owner, part)
+    getattr(owner, name)
     setattr(owner, name, ablation.value)
 
 

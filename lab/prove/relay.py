@@ -62,11 +62,6 @@ class Relay:
         for client in unheard:
             client.close()
 
-    def open_connections(self) -> int:
-        """Return how many connections have not been closed by either end."""
-        with self._lock:
-            return len(self._pairs)
-
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # the listener's end is ours
             while True:

@@ -234,7 +234,7 @@ def write(
     """Write the page of rows, of a journal or of several, and CSV and JSON beside it where they are wanted.
 
     Args:
-        sources: files as ``lab.report.sources.located`` returns them; several have to be journals.
+        sources: files as ``located`` returns them; several have to be journals.
         output: the page; replaced where there is one.
         as_csv: beside it, every second, and rows or events.
         as_json: beside it, the figures.

@@ -14,6 +14,7 @@ from lab.report.page import build
 from lab.report.rows import ReportError
 from lab.report.trace import Course
 from lab.scenarios.schema import Scenario
+from lab.scenarios.search import BestStatic
 from lab.simulate import Result
 from tuner.journal.tables import Run
 from tuner.records import DecisionKind, TickRecord
@@ -91,7 +92,8 @@ class SimulatedPage:
             notes.append(f"one reading in {self._every} s is drawn, and each that decided something")
         best = result.best_static
         if best is not None:
-            none = "none keeps the rules"
-            gave = none if best.throughput_mean is None else f"{plain(best.throughput_mean)} commits/s"
-            notes.append(f"best static setting: M = {best.io_capacity_max}, {gave}")
+            found = "none keeps the rules"
+            if isinstance(best, BestStatic):
+                found = f"M = {best.io_capacity_max}, {plain(best.throughput_mean)} commits/s"
+            notes.append(f"best static setting: {found}")
         return notes

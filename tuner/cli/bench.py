@@ -16,7 +16,7 @@ import click
 from lab.experiment import plan, store
 from lab.experiment.bench import Bench, chosen
 from lab.experiment.plan import Plan, Suite
-from lab.experiment.progress import outline
+from lab.experiment.progress import enough_minutes, outline
 from lab.experiment.refusals import PlanError
 from lab.experiment.store import Ledger
 from lab.report.files import bench_summary, write_bench
@@ -39,7 +39,7 @@ from tuner.cli.bench_plan import (
     specification,
 )
 from tuner.cli.options import Duration, WholeNumber, fail, usage
-from tuner.cli.parts import enough_minutes, kept_text, refuse_given
+from tuner.cli.parts import kept_text, refuse_given
 
 WEEK = 7 * 86_400
 OF_A_PART = frozenset({"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 
 import click
@@ -24,11 +23,6 @@ def refuse_given(context: click.Context, allowed: Collection[str], why: str) -> 
         source = context.get_parameter_source(name)
         if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
             usage(f"{param.opts[0]}{why}")
-
-
-def enough_minutes(needs: float) -> int:
-    """Return the minutes of a part in which a run of so many seconds surely begins."""
-    return math.ceil(needs / 60.0) + 1
 
 
 def kept_text(rows: int) -> str:

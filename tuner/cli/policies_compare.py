@@ -12,6 +12,7 @@ import click
 
 from lab.experiment import store
 from lab.experiment.comparison import Asked, Comparison, Runner
+from lab.experiment.progress import enough_minutes
 from lab.experiment.recorded import RecordedError, recorded
 from lab.experiment.refusals import PlanError
 from lab.experiment.revision import policies_revision
@@ -24,7 +25,7 @@ from lab.simulate import SimulateError
 from tuner.cli.answer import NO, UNFINISHED, exit_code, like_ctrl_c, say, say_json
 from tuner.cli.bar import Bar
 from tuner.cli.options import fail, usage
-from tuner.cli.parts import enough_minutes, kept_text, refuse_given
+from tuner.cli.parts import kept_text, refuse_given
 from tuner.cli.wording import counted, duration
 from tuner.config.checks import unusable_extra
 from tuner.journal.reader import trace as read_trace

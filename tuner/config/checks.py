@@ -25,7 +25,7 @@ STATEMENTS_OF_A_READING = 4
 """The writer lock; counters; then status and surroundings, or the two that turn counters on again."""
 
 STATEMENTS_OF_A_WRITE = 5
-"""At most ``tuner.core.plan.LONGEST`` SETs, and both values read back."""
+"""At most ``tuner.core.writes.plan.LONGEST`` SETs, and both values read back."""
 
 STATEMENTS_OF_A_NEW_LOGIN = 5
 """Before a write that follows a refused one: the writer lock goes back, a session begins, and takes it; then

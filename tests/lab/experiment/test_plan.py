@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from lab.experiment.plan import Plan, load_suite, parse_suite, suite_names, version_default
+from lab.experiment.plan import Plan, go_on, load_suite, parse_suite, suite_names, version_default
 from lab.experiment.progress import Progress, outline
 from lab.experiment.refusals import PlanError
 from lab.experiment.row import WAY
+from lab.report.suites import BENCH
 from tuner.records import Capacity
 
 
@@ -87,6 +88,19 @@ def test_the_digest_changes_with_what_is_measured_and_with_nothing_else() -> Non
     one, two = (parse_suite(text.format(threads), name="x") for threads in (3, 4))
     assert one.digest != two.digest
     assert parse_suite('about = "other"\n' + text.format(3), name="y").digest == one.digest
+
+
+@pytest.mark.parametrize("directory", sorted(path.parent for path in BENCH.glob("*/bench.json")), ids=str)
+def test_a_published_bench_can_be_gone_on_with(directory: Path) -> None:
+    """Its rows are of its plan, also where the plan has got a key since."""
+    assert go_on(directory)[1].rows
+
+
+def test_a_row_that_ends_in_a_surge_is_of_another_plan() -> None:
+    """A key that is left out of the digest where nobody asks for it counts where somebody does."""
+    text = "surge = {}\n[load]\nrate = 800\n"
+    without, with_it = (parse_suite(text.format(surge), name="x") for surge in ("false", "true"))
+    assert without.digest != with_it.digest
 
 
 def test_the_quick_suite_is_quick() -> None:

@@ -23,15 +23,19 @@ JUMPS = DiskPlan(write_iops=2400, alternate_iops=800, alternate_seconds=50.0)
 
 
 class Load:
-    """A load that reports a thousand commits in each of its seconds, and may have a queue."""
+    """A load that reports a thousand commits of a time that it saw, and may have a queue."""
 
     queue = 0
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
 
     def running(self) -> bool:
         return True
 
-    def seconds(self, *_span: float) -> list[Second]:
-        return [Second(time.monotonic(), 1000.0, 0.02, 0.0)]
+    def seconds(self, _since: float, until: float = float("inf")) -> list[Second]:
+        at = min(until, time.monotonic())
+        return [Second(at, 1000.0, 0.02, 0.0)] if self.began <= at else []
 
     def stop(self) -> None:
         pass
@@ -73,6 +77,10 @@ class Site:
 
     def reset(self, *_given: float) -> float | None:
         return None
+
+    def start_load(self) -> None:
+        self.done.append("start_load")
+        self.load = Load()
 
     def settle(self, *_given: object, **_named: object) -> tuple[float, bool]:
         self.done.append("settle")
@@ -227,6 +235,8 @@ def test_a_surge_comes_upon_a_parked_server_without_its_daemon(monkeypatch: pyte
     site = Site(Plan(surge=True, load=LoadPlan(rate=800)))
     rates: list[int] = []
     site.rate, site.offer, site.alive = 800, rates.append, lambda: True
+    before = site.load
+    site.happened = lambda since: [(since, "48 threads")] if site.load is before else []
     monkeypatch.setattr(row, "Daemon", lambda *_given, **_named: Child(site.done))
     found = measure(site, parse_contender("ours"), None, ends_in="surge")  # type: ignore[arg-type]  # without a server
 
@@ -235,3 +245,5 @@ def test_a_surge_comes_upon_a_parked_server_without_its_daemon(monkeypatch: pyte
     assert rates == [1200, 800]
     assert found["figures"]["surge_served"] == pytest.approx(1000.0 / 1200.0, abs=1e-4)
     assert found["figures"]["surge_sync_pages"] == 0
+    assert found["series"]["commits"][0] == 1000.0, "the load before the surge is the row's"
+    assert found["events"] == [[0.0, "48 threads"]]

@@ -8,10 +8,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from lab.experiment.plan import load_suite
+from lab.experiment.plan import Asked, load_suite
 from lab.experiment.progress import Progress
 from lab.prove import __main__ as command
 from lab.prove.__main__ import POLICIES, carried_out, main
@@ -41,6 +42,13 @@ def prove(results: Path, *words: str) -> Result:
     return CliRunner().invoke(main, [*words, "--results", str(results)], prog_name="lab.prove")
 
 
+def asked_for(place: str) -> bytes:
+    """Return what lies in the directory of a bench that has begun; of a comparison nothing is read here."""
+    name = Path(place).name
+    suite = load_suite(name if name in SUITES else "quick")
+    return msgspec.json.encode(Asked(suite.name, suite.about, 1, "an-image", suite.plans))
+
+
 @pytest.mark.parametrize(
     ("words", "place", "note", "begun"),
     [
@@ -58,7 +66,7 @@ def test_a_suite_is_begun_and_then_gone_on_with(
 
     assert prove(tmp_path, *given).exit_code == 0
     (tmp_path / place).mkdir(parents=True)
-    (tmp_path / place / note).write_text("{}")
+    (tmp_path / place / note).write_bytes(asked_for(place))
     assert prove(tmp_path, *given).exit_code == 0
 
     first, second = (tmp_path / "said").read_text().splitlines()
@@ -129,6 +137,19 @@ def test_a_suite_of_another_part_is_refused(tmp_path: Path) -> None:
     assert found.exit_code == 2
     assert "only of --part bench" in found.output
     assert not list(tmp_path.iterdir())
+
+
+def test_a_row_longer_than_the_hour_is_given_its_time(tmp_path: Path, program: Program) -> None:
+    """A part in which no row could begin would never get anywhere, and say nothing."""
+    program(f'echo "$*" >> {tmp_path}/said; exit 4')
+
+    found = prove(tmp_path, "--part", "bench", "--suite", "restless")
+
+    (first, *_) = load_suite("restless").plans
+    progress = Progress([first], [])
+    minutes = int((tmp_path / "said").read_text().rpartition("--time ")[2].removesuffix("m\n"))
+    assert 60 * minutes > progress.row_seconds(first) + progress.begin_seconds(first)
+    assert f"longer than 55 min, so this part has {minutes} min" in found.output
 
 
 def test_every_suite_of_policies_has_a_scenario() -> None:

@@ -136,3 +136,12 @@ def test_the_page_says_what_a_daemon_waited_for(tmp_path: Path) -> None:
     assert "**not met**: faults with no way back within 2 minutes: 1" in text
     assert f"minute 1, {faults.SIGSTOP}: waited for foreign_change: innobrim resume" in text
     assert "no process lived long enough" in text
+
+
+def test_a_soak_with_all_its_minutes_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is started, and what would have it measured anew is named."""
+    ledger = Ledger(tmp_path / soak.FILE)
+    for minute in range(1, 21):
+        ledger.add(minute_row(minute))
+    assert soak.run(tmp_path, "no-image") == 0
+    assert f"finished before; without {tmp_path / soak.FILE} it is measured anew" in capsys.readouterr().out

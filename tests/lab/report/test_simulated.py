@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from lab.report import simulated
 from lab.scenarios.search import BestStatic
+from lab.simulate import NoStatic
 from lab.simulate import simulate as really
 from tests.lab.report.reading import Page
 from tuner.cli import simulate as module
@@ -50,6 +51,22 @@ def test_a_run_becomes_a_page_with_what_was_counted(tmp_path: Path, monkeypatch:
     assert "counted from 240 s on: " in text
     assert len(Page(text).data["trace"]["at"]) == 421
     assert sorted(one.name for one in tmp_path.iterdir()) == ["run.html", "short.toml"]
+
+
+def test_where_no_static_setting_keeps_the_rules_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no M to show."""
+
+    def judged(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - handed on as they are
+        named["oracle"] = False  # a search takes a while
+        return replace(really(*arguments, **named), best_static=NoStatic())
+
+    monkeypatch.setattr(module, "run_simulation", judged)
+    path = tmp_path / "run.html"
+    assert run(tmp_path, "--plot", str(path), "--oracle").exit_code == 0
+
+    assert "best static setting: none keeps the rules" in path.read_text(encoding="utf-8")
 
 
 def test_a_long_run_takes_no_more_memory_than_a_short_one(
