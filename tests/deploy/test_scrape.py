@@ -40,6 +40,7 @@ WITHOUT_A_CAUSE = {
     "innobrim_write_time_seconds_total",
     "innobrim_select_statements_total",
     "innobrim_change_statements_total",
+    "innobrim_low_water_mark_percent",
     "innobrim_override_ends_timestamp_seconds",
     "innobrim_drain_target_bytes",
     "innobrim_optimiser_up",

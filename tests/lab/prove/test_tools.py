@@ -108,7 +108,7 @@ def test_a_breach_beside_a_hostile_server_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, audited: int, code: int, *, well: bool
 ) -> None:
     """Alone or among all parts, whatever the others come to, what was not as promised ends with 1."""
-    for one in ("soak", "load", "mutants"):
+    for one in ("soak", "load", "mutants", "ablation"):
         monkeypatch.setattr(f"lab.prove.{one}.run", lambda *_given, **_named: 0)
     monkeypatch.setattr(command, "carried_out", lambda _words, **_named: (True, ""))
     monkeypatch.setattr(audit, "run", lambda _results: audited)
