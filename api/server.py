@@ -212,7 +212,7 @@ class ApiServer:
         while self.alive and time.monotonic() < ends:
             if all(server.started for server in self._servers):
                 return
-            time.sleep(0.01)
+            time.sleep(0.01)  # uvicorn sets a flag and wakes nobody
         self.stop(timeout=1.0)
         raise ApiServerError(f"the API did not start within {_START_SECONDS:.0f} s; the log has its error")
 

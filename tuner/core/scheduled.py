@@ -1,7 +1,7 @@
 """What the active windows of the schedule change: set-point, budgets, and whether anything is learned.
 
 Which windows are active comes in as a command, since it is a matter of the wall clock; what they ask for is
-weighed here, and beside a person's word in ``targets`` and ``scheduledrain``.
+weighed here, and beside a person's word in ``targets`` and ``decide.drain``.
 """
 
 from __future__ import annotations
