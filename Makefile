@@ -52,10 +52,9 @@ lint: setup
 check: lint
 	$(BIN)/pytest -n $(WORKERS) -m "not real and not browser" $(ARGS)
 
-## Side by side: docs/decisions/side-by-side.md. A second try for at most three tests, with what they said at first:
-## docs/decisions/second-try.md.
+## Side by side: docs/decisions/side-by-side.md. No test is tried again: one that fails now and then is mended.
 test: servers lint
-	$(BIN)/pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
 prove: setup servers
 ifeq ($(PART),soak)
