@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, SAVED, command, held
 from tuner.core.commands import originals_name
-from tuner.records import Bounds, Capacity, HoldCode, TickRecord
+from tuner.records import Bounds, Capacity, HoldCode, Remedy, TickRecord
 from tuner.settings import Mode, Settings
 
 
@@ -149,7 +149,7 @@ def test_restore_says_where_to(bench: Bench) -> None:
     accepted, said = answer(bench.turn(command("restore")))
 
     assert accepted
-    assert said == "restoring 10000/20000 in steps; advisory when done, until innobrim mode active"
+    assert said == "restoring 10000/20000 in steps; advisory when done, until a person says otherwise"
 
 
 @pytest.mark.parametrize("name", ["park", "restore"])
@@ -161,16 +161,18 @@ def test_nothing_is_parked_or_restored_where_nothing_may_be_written(
     bench.server.down = "did not answer"
     assert answer(bench.turn(command(name))) == (False, "the server does not answer")
     bench.server.down, bench.server.writer = "", False
-    said = "another InnoBrim holds this server's writer lock; cleared by the other one's end"
+    said = "another InnoBrim holds this server's writer lock"
     assert answer(bench.turn(command(name))) == (False, said)
 
 
 def test_what_helps_in_advisory_mode_is_said(advisory: Bench) -> None:
     """Active mode lets a park or a restore through; only who wants the originals is told to restore."""
-    parked, restored = (answer(advisory.turn(command(name)))[1] for name in ("park", "restore"))
+    parked, restored = (
+        advisory.turn(command(name)).acknowledgements[-1].remedies for name in ("park", "restore")
+    )
 
-    assert parked.endswith("innobrim mode active changes that")
-    assert restored.endswith("or stop the daemon and use innobrim restore without it")
+    assert parked == (Remedy.MODE_ACTIVE,)
+    assert restored == (Remedy.MODE_ACTIVE, Remedy.RESTORE_OFFLINE)
 
 
 @pytest.mark.parametrize("name", ["park", "restore"])

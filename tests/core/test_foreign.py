@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import ACTIVE, codes, held
 from tuner.core.ownership.foreign import COOLDOWN_SECONDS, NOBODY_KNOWS, READOPTIONS
-from tuner.records import Capacity
+from tuner.records import Capacity, Remedy
+from tuner.remedies import told
 
 BASELINE = Capacity(200, 2_000)
 COOLDOWN = COOLDOWN_SECONDS
@@ -25,12 +26,12 @@ def test_the_declared_baseline_is_taken_over_after_a_cool_down() -> None:
     bench = Bench(DECLARED).in_control()
     assert "foreign_change" in changed(bench, BASELINE)
     (hold,) = bench.record.holds
-    assert hold.clears == "300 s of the baseline left alone, or innobrim resume"
-    (said,) = [event.message for event in bench.record.events if event.code == "foreign_change"]
+    assert (hold.remedies, hold.seconds) == ((Remedy.BASELINE_UNTOUCHED,), 300.0)
+    (said,) = [told(event) for event in bench.record.events if event.code == "foreign_change"]
     assert "FROM performance_schema.variables_info" in said
     bench.turns(int(COOLDOWN) - 1)
     assert held(bench.record) == {"foreign_change"}
-    assert bench.record.holds[0].clears == "1 s more of the baseline left alone, or innobrim resume"
+    assert bench.record.holds[0].seconds == 1.0
     record = bench.turn()
 
     assert held(record) == set()
@@ -45,7 +46,7 @@ def test_nobody_is_sent_to_a_table_that_is_not_there() -> None:
     bench.state = replace(bench.state, facts=replace(bench.state.facts, names_setters=False))
     changed(bench, Capacity(300, 3_000))
 
-    (said,) = [event.message for event in bench.record.events if event.code == "foreign_change"]
+    (said,) = [told(event) for event in bench.record.events if event.code == "foreign_change"]
     assert "performance_schema" not in said
     assert said.endswith(NOBODY_KNOWS)
 
@@ -57,7 +58,7 @@ def test_anything_else_waits_for_a_person() -> None:
     bench.turns(5 * int(COOLDOWN))
 
     (hold,) = bench.record.holds
-    assert hold.clears == "innobrim resume"
+    assert hold.remedies == (Remedy.RESUME,)
 
 
 def test_a_change_within_the_cool_down_begins_it_again() -> None:
@@ -86,4 +87,4 @@ def test_a_fight_ends_with_a_person() -> None:
     bench.turns(5 * int(COOLDOWN))
 
     (hold,) = bench.record.holds
-    assert hold.clears.startswith("innobrim resume: the baseline was taken over 3 times")
+    assert hold.remedies == (Remedy.BASELINE_SPENT,)

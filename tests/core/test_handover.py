@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import ACTIVE, SAVED, codes, command, held
-from tuner.records import Capacity, DecisionKind, TickRecord
+from tuner.records import Capacity, DecisionKind, Remedy, TickRecord
 from tuner.settings import Mode
 
 ANYWAY = replace(ACTIVE, allow_read_only_writes=True)
@@ -33,7 +33,7 @@ def test_a_read_only_server_is_left_as_it_is(bench: Bench, variable: str) -> Non
     (hold,) = record.holds
     assert hold.code.value == "not_writer"
     assert hold.reason == f"{variable} is ON; left at {left}, ours"
-    assert hold.clears == "read_only OFF, or loop.allow_read_only_writes"
+    assert hold.remedies == (Remedy.READ_ONLY_OFF,)
     assert len(bench.server.applied) == written
 
 
@@ -86,7 +86,7 @@ def test_a_read_only_server_is_not_written_for_a_person_either(bench: Bench, ask
 
     assert not answer.accepted
     assert "super_read_only is ON" in answer.message
-    assert asked == "override" or "loop.allow_read_only_writes" in answer.message
+    assert asked == "override" or answer.remedies == (Remedy.READ_ONLY_OFF,)
     assert len(bench.server.applied) == written
 
 

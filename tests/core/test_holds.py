@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from tests.factory import ACTIVE, FACTS, sample
 from tuner.core.gate import GateState
-from tuner.core.holds import current_holds, inert_reason
+from tuner.core.holds import current_holds, inert
 from tuner.core.state import Latches, State
 from tuner.core.step import start
-from tuner.records import Hold, HoldCode
+from tuner.records import Hold, HoldCode, Remedy
 
 READY = replace(start(ACTIVE, FACTS), gate=GateState(verified=True), last_good=1000.0)
-LATCHED = Hold(code=HoldCode.PAUSED, since=900.0, reason="paused by ann", clears="innobrim resume")
+LATCHED = Hold(code=HoldCode.PAUSED, since=900.0, reason="paused by ann")
 
 
 def codes(state: State, reading: Any, now: float = 1000.0) -> list[str]:  # noqa: ANN401 - a reading or None
@@ -31,29 +31,29 @@ def test_nothing_holds_a_healthy_server() -> None:
 @pytest.mark.parametrize(
     ("change", "code", "said", "ends"),
     [
-        ({"resizing": True}, "resizing", "redo capacity change", "when it is done"),
-        ({"writer": False}, "not_writer", "another InnoBrim", "the other one's end"),
+        ({"resizing": True}, "resizing", "redo capacity change", Remedy.RESIZE_DONE),
+        ({"writer": False}, "not_writer", "another InnoBrim", Remedy.OTHER_DAEMON_GONE),
         (
             {"redo_enabled": False},
             "inert",
             "redo logging is disabled",
-            "ALTER INSTANCE ENABLE INNODB REDO_LOG",
+            Remedy.ENABLE_REDO_LOG,
         ),
         (
             {"adaptive_flushing": False},
             "inert",
             "innodb_adaptive_flushing is OFF",
-            "SET GLOBAL innodb_adaptive_flushing = ON",
+            Remedy.ADAPTIVE_FLUSHING,
         ),
     ],
 )
-def test_what_a_reading_shows(change: dict[str, Any], code: str, said: str, ends: str) -> None:
+def test_what_a_reading_shows(change: dict[str, Any], code: str, said: str, ends: Remedy) -> None:
     """Each of these readings holds the loop, with the reason in words and what clears it."""
     (hold,) = current_holds(READY, sample(**change), now=1000.0)
 
     assert hold.code.value == code
     assert said in hold.reason
-    assert ends in hold.clears
+    assert hold.remedies == (ends,)
 
 
 def test_stale_after_too_long_without_a_good_reading() -> None:
@@ -111,4 +111,4 @@ def test_a_blocker_of_the_server_holds_for_good() -> None:
     """What makes a server uncontrollable is said in its own words."""
     blocked = replace(READY, facts=replace(FACTS, blockers=("innodb_read_only is ON", "odd limits")))
 
-    assert inert_reason(blocked, sample()) == "innodb_read_only is ON; odd limits"
+    assert inert(blocked, sample()) == ("innodb_read_only is ON; odd limits", (Remedy.SERVER_ITSELF,))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, SAVED, A, command, held
-from tuner.records import STRANGER, DecisionKind
+from tuner.records import STRANGER, DecisionKind, Remedy
 from tuner.settings import Mode
 
 SESSION_SECONDS = 20
@@ -115,7 +115,7 @@ def test_a_loop_that_saw_changes_while_it_watched_asks_a_person_first() -> None:
     (hold,) = second.record.holds
 
     assert hold.code.value == "foreign_change"
-    assert hold.clears == "innobrim resume"
+    assert hold.remedies == (Remedy.RESUME,)
     assert wrote(second) == []
     second.turn(command("resume"))
     second.server.redo_rate = 6e6

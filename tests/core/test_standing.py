@@ -11,7 +11,7 @@ from tests.factory import ACTIVE, FACTS, OTHER_IDENTITY, command
 from tuner.core.ownership.standing import Standing, standing_of, take_up, why_advisory
 from tuner.core.state import State
 from tuner.core.step import start
-from tuner.records import Capacity, HoldCode
+from tuner.records import Capacity, HoldCode, Remedy
 from tuner.settings import Mode
 
 
@@ -141,7 +141,7 @@ def test_resume_says_when_it_is_the_mode_that_is_in_the_way(bench: Bench) -> Non
     entered = bench.turn(command("mode", value="active")).acknowledgements[-1]
 
     assert not refused.accepted
-    assert refused.message.endswith(
-        "; the mode is advisory (ann said so): innobrim mode active lets the daemon write"
-    )
-    assert entered.message == "mode advisory → active; still held (paused): innobrim resume ends that"
+    assert refused.message.endswith("; the mode is advisory: ann said so")
+    assert refused.remedies == (Remedy.MODE_ACTIVE,)
+    assert entered.message == "mode advisory → active; still held (paused)"
+    assert entered.remedies == (Remedy.RESUME,)

@@ -222,7 +222,7 @@ def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[Stat
     message = f"{LOW_WATER_MARK} was {was} and is {percent(found)}, and it was not us"
     state, hold = replace(state, low_water=_forgotten(state.low_water)), None
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
-        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message, clears="innobrim resume")
+        hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message)
         state = replace(state, low_water=replace(state.low_water, foreign=True))
     event = Event(wall=wall, code="foreign_change", message=message, who="somebody else")
     return transitions.yielded(state, hold), [event]
