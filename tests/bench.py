@@ -34,6 +34,7 @@ from tuner.records import (
     STRANGER,
     Capacity,
     Command,
+    DecisionKind,
     Facts,
     Missed,
     Receipt,
@@ -346,11 +347,62 @@ class Bench:
                 return record
         raise AssertionError(f"no {kinds} within {limit} ticks; last: {self.record.decision}")
 
-    def in_control(self) -> Bench:
-        """Save the originals and tick until the loop's own writes have brought M down to the load's size."""
+    def silent(self, count: int, *commands: Command) -> TickRecord:
+        """Tick so many times without an answer of the server, the first with these commands."""
+        self.server.down = "did not answer within 1 s"
+        for _ in range(count):
+            self.turn(*commands)
+            commands = ()
+        self.server.down = ""
+        return self.record
+
+    def answer(self, *commands: Command) -> tuple[bool, str]:
+        """Tick once; return whether the last of these commands was accepted, and what was said."""
+        last = self.turn(*commands).acknowledgements[-1]
+        return last.accepted, last.message
+
+    @property
+    def m(self) -> int:
+        """Return the innodb_io_capacity_max in force."""
+        return self.server.capacity.io_capacity_max
+
+    @property
+    def set_point(self) -> float:
+        """Return the set-point of the last tick."""
+        found = self.record.decision.set_point
+        assert found is not None
+        return found
+
+    @property
+    def source(self) -> str:
+        """Return what decided the set-point of the last tick."""
+        return self.record.decision.set_point_source
+
+    def said(self, code: str, *, since: int = 0) -> list[str]:
+        """Return the messages of the events with this code, in the records from a place on."""
+        return [
+            event.message for record in self.records[since:] for event in record.events if event.code == code
+        ]
+
+    def codes(self, *prefixes: str, since: int = 0) -> list[str]:
+        """Return the codes of the events that begin like this, in the records from a place on."""
+        found = [event.code for record in self.records[since:] for event in record.events]
+        return [code for code in found if not prefixes or code.startswith(prefixes)]
+
+    def wrote(self, *, since: int = 0) -> list[DecisionKind]:
+        """Return the kinds of the decisions with SETs, in the records from a place on."""
+        return [record.decision.kind for record in self.records[since:] if record.decision.steps]
+
+    def ready(self) -> Bench:
+        """Tick until the originals are noted and on disk."""
         self.turn()
         self.turn(SAVED)
-        while self.server.capacity.io_capacity_max > LOADED:
+        return self
+
+    def in_control(self) -> Bench:
+        """Save the originals and tick until the loop's own writes have brought M down to the load's size."""
+        self.ready()
+        while self.m > LOADED:
             self.until("set")
         self.turn()
         return self

@@ -10,8 +10,8 @@ from tests.core.draining import HIGH
 from tests.factory import DEFAULT
 from tuner.core.decide.carry_out import TOO_LOW_SECONDS
 from tuner.core.snapshot import decode_state, encode_state
-from tuner.core.writes.guards import AGAIN, DEVICE_MARGIN, EMERGENCY_FACTOR, ROUNDING, Context, Wish, guard
-from tuner.records import Capacity, DecisionKind, TickRecord
+from tuner.core.writes.guards import AGAIN, ROUNDING
+from tuner.records import DecisionKind, TickRecord
 from tuner.settings import Settings
 
 RATE = 1e6
@@ -105,28 +105,3 @@ def test_nothing_is_learned_of_a_load_while_an_emergencys_m_is_in_force() -> Non
     assert decode_state(encode_state(bench.state)) == bench.state
     way_back(bench)
     assert bench.state.writes.raised_from == 0
-
-
-@pytest.mark.parametrize(
-    ("authority", "most"), [(0.5, DEVICE_MARGIN * 2_000.0), (1.0, EMERGENCY_FACTOR * DEVICE_MARGIN * 2_000.0)]
-)
-def test_an_emergency_asks_for_no_more_than_the_device_was_seen_to_give(
-    authority: float, most: float
-) -> None:
-    """An M far beyond the device takes its queue from the load: it may be misjudged by half, no more."""
-    context = Context(
-        now=1000.0,
-        settings=HIGH,
-        current=Capacity(500, 1_000),
-        lowest=200,
-        highest=20_000,
-        last_write=None,
-        changes=0,
-        authority=authority,
-        sustained_capacity=2_000.0,
-    )
-    wish = guard(Wish(DecisionKind.EMERGENCY, 15_000.0), context)
-
-    assert wish.refused == ""
-    assert wish.io_capacity_max == pytest.approx(most, rel=0.01)
-    assert guard(Wish(DecisionKind.EMERGENCY, 1_500.0), context).io_capacity_max == 1_500.0
