@@ -70,7 +70,7 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
         rows_now = (new.rows - old.rows) / max(new.at - old.at, 1e-3)
     disturbed = (
         not warm(window)
-        or not scheduled.learns(state, sample.monotonic)
+        or not state.occurrences.learns(sample.monotonic)
         or state.writes.raised_from != 0
         or decision.kind is DecisionKind.EMERGENCY
         or sample.degraded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from policies.registry import LAWS
-from tuner.core import context, degraded, gate, laws, lowwater, scheduled
+from tuner.core import context, degraded, gate, laws, lowwater
 from tuner.core.estimate import clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.memory import forgotten
@@ -227,7 +227,7 @@ def _estimate(
         state.estimator,
         sample,
         interrupted=interrupted,
-        learns=scheduled.learns(state, sample.monotonic),
+        learns=state.occurrences.learns(sample.monotonic),
         flush_order_lag=state.facts.flush_order_lag,
         stops_early=law.stops_early,
         lists_written=law.lists_written,
