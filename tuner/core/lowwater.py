@@ -10,7 +10,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.holds import NEVER_PARKED
-from tuner.core.ownership.outcome import kept
+from tuner.core.ownership import transitions
+from tuner.core.ownership.transitions import kept
 from tuner.core.state import LowWater, State
 from tuner.records import (
     LOW_WATER_MARK,
@@ -38,11 +39,6 @@ LEAVING_SECONDS = 60.0
 
 NOT_BACK = "low_water_not_back"
 """The event that says that ours stays in force after active mode."""
-
-
-def recalled(original: int | None) -> LowWater:
-    """Return the slice at a start; an earlier run may not have put this mark of the operator's back."""
-    return LowWater() if original is None else LowWater(original=original, saved=True, left=True)
 
 
 def may_be_written(state: State) -> bool:
@@ -148,6 +144,17 @@ def see_end(
     return state, [Event(wall=wall, code=NOT_BACK, message=said)]
 
 
+def resumed(state: State) -> State:
+    """Return the state in which a person let the mark be tried again."""
+    state = asked_again(state)
+    return replace(state, low_water=replace(state.low_water, foreign=False, failures=0))
+
+
+def saved(state: State) -> State:
+    """Note that the operator's mark is on disk."""
+    return replace(state, low_water=replace(state.low_water, saved=True))
+
+
 def due(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -> int | None:
     """Return the mark to be written at this tick, millionths of a percent; None for none.
 
@@ -178,12 +185,8 @@ def write(state: State, sample: Sample, mark: int, *, now: float) -> tuple[State
     """Write the mark, alone at its tick; it counts among the changes of the hour."""
     back = mark == state.low_water.original
     why = "as it was found" if back else f"{percent(sample.low_water_mark or 0)} was found"
-    counted = (*state.writes.counted, now)
-    state = replace(
-        state,
-        low_water=replace(state.low_water, asked=mark),
-        writes=replace(state.writes, last=now, counted=counted),
-    )
+    state = replace(state, low_water=replace(state.low_water, asked=mark))
+    state = transitions.wrote_aside(state, now=now)
     base = kept(
         state,
         sample.capacity,
@@ -261,16 +264,12 @@ def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[Stat
     own = state.low_water.own
     was = "as it was found" if own is None else percent(own)
     message = f"{LOW_WATER_MARK} was {was} and is {percent(found)}, and it was not us"
-    state = replace(state, low_water=_forgotten(state.low_water), park_owed=None, restoring="")
+    state, hold = replace(state, low_water=_forgotten(state.low_water)), None
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
         hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message, clears="innobrim resume")
-        state = replace(
-            state,
-            latches=replace(state.latches, foreign=hold),
-            override=None,
-            low_water=replace(state.low_water, foreign=True),
-        )
-    return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
+        state = replace(state, low_water=replace(state.low_water, foreign=True))
+    event = Event(wall=wall, code="foreign_change", message=message, who="somebody else")
+    return transitions.yielded(state, hold), [event]
 
 
 def _given_up(state: State, why: str, *, wall: float) -> tuple[State, list[Event]]:
