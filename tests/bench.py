@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from tests.factory import (
@@ -25,6 +26,7 @@ from tests.factory import (
     sample,
     tick,
 )
+from tuner.core.ownership.standing import Standing, standing_of, take_up
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.state import State
 from tuner.core.step import start, step
@@ -406,6 +408,22 @@ class Bench:
             self.until("set")
         self.turn()
         return self
+
+
+def next_daemon(
+    state: State, *, settings: Settings = ACTIVE, later: float = 0.0, identity: str = IDENTITY
+) -> State:
+    """Return what the next daemon begins with, by way of the text that the journal keeps.
+
+    Args:
+        state: the last one of the daemon before.
+        settings: of the next one.
+        later: seconds by which mysqld was started later than the daemon before knows.
+        identity: of the server that answers then.
+    """
+    kept = msgspec.json.decode(msgspec.json.encode(standing_of(state)), type=Standing)
+    facts = replace(state.facts, started=state.facts.started + later, identity=identity)
+    return take_up(start(settings, facts), kept, now=50.0)
 
 
 def replays(state: State, records: Sequence[TickRecord], *, restart: int) -> State:
