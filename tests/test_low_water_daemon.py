@@ -11,7 +11,7 @@ from tests.bench import Bench, FakeServer
 from tests.core.lever import OFF, OURS, beside, in_force
 from tests.factory import EPOCH, IDENTITY, command
 from tuner.core.lowwater import may_be_written
-from tuner.core.standing import Standing
+from tuner.core.ownership.standing import Standing
 from tuner.core.state import State
 from tuner.daemon import Farewell
 from tuner.journal.reader import standing

@@ -18,7 +18,7 @@ from tuner.board import Board, BoardInbox
 from tuner.clock import Clock
 from tuner.config.schema import Config, ConfigError
 from tuner.core.lowwater import may_be_written
-from tuner.core.standing import why_not_active
+from tuner.core.ownership.standing import why_not_active
 from tuner.core.state import State
 from tuner.housekeeping import Housekeeping
 from tuner.inbox import TimedInbox

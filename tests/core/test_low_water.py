@@ -9,8 +9,8 @@ from tests.bench import Bench, FakeServer, replays
 from tests.core.lever import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
 from tests.factory import DEFAULT, command
 from tuner.core.lowwater import LEAVING_SECONDS, may_be_written
+from tuner.core.ownership.standing import standing_of, take_up
 from tuner.core.snapshot import decode_state, encode_state
-from tuner.core.standing import standing_of, take_up
 from tuner.records import (
     LOW_WATER_MARK,
     SET_LOW_WATER,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import noharm, scheduled
-from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.window import since, warm
 from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
-from tuner.core.ownership.outcome import BASELINE_GUARD, change_mode
+from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore, change_mode
 from tuner.core.state import State
 from tuner.records import Decision, DecisionKind, Estimate, Event, HoldCode, Lifecycle, Sample, winners
 from tuner.settings import Mode
@@ -70,7 +69,7 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
         rows_now = (new.rows - old.rows) / max(new.at - old.at, 1e-3)
     disturbed = (
         not warm(window)
-        or not scheduled.learns(state, sample.monotonic)
+        or not state.occurrences.learns(sample.monotonic)
         or state.writes.raised_from != 0
         or decision.kind is DecisionKind.EMERGENCY
         or sample.degraded
@@ -126,7 +125,7 @@ def _back(state: State, ended: Ended, *, now: float, wall: float) -> tuple[State
     guard = replace(state.noharm, returned=returned)
     pair = "" if state.originals is None else f", {state.originals.capacity},"
     said = f"{why}; the originals{pair} come back in steps, and the loop is advisory then{AGAIN}"
-    state = replace(state, noharm=guard, restoring=BASELINE_GUARD, pace=Pace(begun=now))
+    state = begin_restore(replace(state, noharm=guard), BASELINE_GUARD, now=now)
     return state, [Event(wall=wall, code="baseline_back", message=said)]
 
 

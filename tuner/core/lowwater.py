@@ -10,7 +10,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.holds import NEVER_PARKED
-from tuner.core.ownership.outcome import kept
+from tuner.core.ownership import transitions
+from tuner.core.ownership.transitions import kept
 from tuner.core.state import LowWater, State
 from tuner.records import (
     LOW_WATER_MARK,
@@ -35,11 +36,6 @@ RETRY_SECONDS, LONGEST_RETRY = 60.0, 3600.0
 
 LEAVING_SECONDS = 60.0
 """Who has left active mode may put the mark back for so long; later nobody expects a write any more."""
-
-
-def recalled(original: int | None) -> LowWater:
-    """Return the slice at a start; an earlier run may not have put this mark of the operator's back."""
-    return LowWater() if original is None else LowWater(original=original, saved=True, left=True)
 
 
 def may_be_written(state: State) -> bool:
@@ -106,6 +102,16 @@ def left_active(state: State, *, now: float) -> State:
     return replace(state, low_water=replace(state.low_water, until=now + LEAVING_SECONDS))
 
 
+def resumed(state: State) -> State:
+    """Return the state in which a person let the mark be tried again."""
+    return replace(state, low_water=replace(state.low_water, foreign=False, refused="", failures=0))
+
+
+def saved(state: State) -> State:
+    """Note that the operator's mark is on disk."""
+    return replace(state, low_water=replace(state.low_water, saved=True))
+
+
 def due(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -> int | None:
     """Return the mark to be written at this tick, millionths of a percent; None for none.
 
@@ -136,12 +142,8 @@ def write(state: State, sample: Sample, mark: int, *, now: float) -> tuple[State
     """Write the mark, alone at its tick; it counts among the changes of the hour."""
     back = mark == state.low_water.original
     why = "as it was found" if back else f"{percent(sample.low_water_mark or 0)} was found"
-    counted = (*state.writes.counted, now)
-    state = replace(
-        state,
-        low_water=replace(state.low_water, asked=mark),
-        writes=replace(state.writes, last=now, counted=counted),
-    )
+    state = replace(state, low_water=replace(state.low_water, asked=mark))
+    state = transitions.wrote_aside(state, now=now)
     base = kept(
         state,
         sample.capacity,
@@ -218,16 +220,12 @@ def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[Stat
     own = state.low_water.own
     was = "as it was found" if own is None else percent(own)
     message = f"{LOW_WATER_MARK} was {was} and is {percent(found)}, and it was not us"
-    state = replace(state, low_water=_forgotten(state.low_water), park_owed=None, restoring="")
+    state, hold = replace(state, low_water=_forgotten(state.low_water)), None
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
         hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message, clears="innobrim resume")
-        state = replace(
-            state,
-            latches=replace(state.latches, foreign=hold),
-            override=None,
-            low_water=replace(state.low_water, foreign=True),
-        )
-    return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
+        state = replace(state, low_water=replace(state.low_water, foreign=True))
+    event = Event(wall=wall, code="foreign_change", message=message, who="somebody else")
+    return transitions.yielded(state, hold), [event]
 
 
 def _given_up(state: State, why: str, *, wall: float) -> tuple[State, list[Event]]:

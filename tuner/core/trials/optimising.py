@@ -195,7 +195,6 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
         (decision.kind is DecisionKind.PARK, "a park"),
         (state.settings.set_point is not None, "a person's set-point"),
         ("set_point" in winners(state.schedule), "the schedule's set-point"),
-        (not all(one.learn for one in state.schedule), "nothing is learned in a window of the schedule"),
         (sample.degraded, "InnoDB's counters are off"),
         (state.caution.redo.on, "another consumer holds redo"),
         (state.set_point_source == "role", "the role's limit decides the set-point"),
