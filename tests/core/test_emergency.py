@@ -66,7 +66,7 @@ def raised(state: State, **found: float) -> float | None:
 def test_where_no_m_moves_the_age_it_is_raised_soon_to_what_keeps_up_and_again(
     law: str, rates: tuple[float, ...], demand: float, asked: float | None
 ) -> None:
-    """What is flushed within two seconds tells whether the server is awake; where all of M is, M is doubled."""
+    """What is flushed in two seconds tells whether the server is awake; where all of M is, it is doubled."""
     found = raised(flushing(law, *rates), demand=demand)
 
     assert found == pytest.approx(asked) if rates != (*SLEPT, M, M) else found is not None
@@ -82,7 +82,7 @@ def test_where_m_moves_the_age_nothing_is_doubled() -> None:
     [(1e6, 0.5e6, 1.0), (1e6, 1e6, 1.0), (1e6, 1.6e6, 1.6), (1e6, 9e6, MOST_HURRY), (0.0, 1e6, 1.0)],
 )
 def test_a_surge_is_met_as_it_is_by_now(mean: float, now: float, hurry: float) -> None:
-    """A load that has just grown asks for what it needs now, not for the mean of ten seconds; within bounds."""
+    """A load that has just grown asks for what it needs now, not for a mean of ten seconds; in bounds."""
     state = flushing("legacy", *(float(M),) * 14)
     asked = raised(state, demand=1_000.0, redo_rate=mean, redo_rate_now=now)
 

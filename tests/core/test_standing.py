@@ -23,7 +23,7 @@ def held(state: State) -> set[HoldCode]:
 
 
 def test_a_pause_outlives_the_daemon_and_is_no_new_one(bench: Bench) -> None:
-    """Neither a crash of the daemon nor a restart of mysqld ends a person's pause; another server has none."""
+    """Neither a crash of the daemon nor a restart of mysqld ends a person's pause, but another server."""
     bench.turn(command("pause", reason="restoring a backup"))
     later = next_daemon(bench.state)
 

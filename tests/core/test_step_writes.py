@@ -54,7 +54,7 @@ def test_a_value_that_the_server_adjusted_is_noted(bench: Bench) -> None:
 
 
 def test_what_the_server_keeps_adjusting_is_asked_for_once(bench: Bench) -> None:
-    """A person's value that the server makes another one of is not written at every tick, nor are originals."""
+    """Where the server makes another one of a person's value, or of the originals, that is all."""
     bench.server.adjusts = 777
     tried = len(bench.server.applied)
     bench.turn(command("override", value=1_000, ttl=600.0))
