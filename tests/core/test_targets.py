@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
-from tests.factory import DEFAULT, FACTS, MEBIBYTE, command
+from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, command
 from tuner.core.limits import allowed, contradiction
 from tuner.records import Bounds, Capacity, Facts, HoldCode, Sample, TickRecord
 from tuner.settings import Mode, Settings
