@@ -73,7 +73,7 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
         or sample.degraded
         or any(hold.code in UNSETTLED for hold in state.holds)
     )
-    allowed = state.settings.max_checkpoint_age_ratio * sample.redo_capacity
+    allowed = state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio)
     return Look(
         now=now,
         sample=sample,
@@ -86,14 +86,17 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
 
 
 def _side(state: State, sample: Sample) -> Side:
-    """Return whose values are in force; a person's choice, and what is on its way somewhere, is neither's."""
+    """Return whose values are in force; neither's where a person chose them, or some are on their way.
+
+    The values found are C, M and the low-water mark: with that of ours the two others are no baseline.
+    """
     moving = state.override or state.drain or state.returning or state.restoring or state.park_owed
     if moving is not None and moving != "":
         return Side.NEITHER
     pair, writes, originals = sample.capacity, state.writes, state.originals
     untouched = writes.own is None and not writes.left
     if untouched if originals is None else pair == originals.capacity:
-        return Side.BASELINE
+        return Side.NEITHER if state.low_water.ours else Side.BASELINE
     steers = state.mode is Mode.ACTIVE and state.lifecycle is Lifecycle.RUNNING and not state.holds
     return Side.OURS if steers and writes.own == pair and not _by_a_person(state) else Side.NEITHER
 

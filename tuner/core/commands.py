@@ -13,7 +13,7 @@ from tuner.core.decide.drain import begun, called_off, refusal
 from tuner.core.estimate.window import warm
 from tuner.core.holds import holds_needing_resume, unparkable
 from tuner.core.limits import bounds, contradiction
-from tuner.core.lowwater import left_active, saved_name
+from tuner.core.lowwater import asked_again, left_active, saved_name
 from tuner.core.ownership import transitions
 from tuner.core.ownership.standing import cut_short, why_advisory
 from tuner.core.ownership.transitions import change_mode
@@ -21,7 +21,7 @@ from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
 from tuner.core.targets import home_of
 from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
-from tuner.records import Acknowledgement, Capacity, Event, Hold, HoldCode, Remedy
+from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Event, Hold, HoldCode, Remedy
 from tuner.settings import Mode
 
 
@@ -70,6 +70,7 @@ def _settings(state: State, context: CommandContext) -> Outcome:
     settings = context.command.settings
     if settings is None:
         return refused(state, "no settings were given")
+    state = asked_again(state)
     before = overlay.configured(state)
     if settings == before:
         return Outcome(state, "settings unchanged")
@@ -150,9 +151,11 @@ def _left_in_force(state: State, context: CommandContext) -> str:
 def _resume(state: State, context: CommandContext) -> Outcome:
     """End the holds that wait for a person, a drain, and what the baseline guard said.
 
-    Without a reading the next one shows whether the values in force are still our own.
+    Without a reading the next one shows whether the values in force are still our own. A low-water mark that
+    the server refused is written once more.
     """
-    cleared = holds_needing_resume(state)
+    cleared, refusal = holds_needing_resume(state), state.low_water.refused
+    state = asked_again(state)
     if state.unheard:
         by_that_alone = state.mode is not state.settings.mode and not state.advisory_until_said
         state = change_mode(state, Mode.ACTIVE, "") if by_that_alone else state
@@ -161,6 +164,8 @@ def _resume(state: State, context: CommandContext) -> Outcome:
         state = change_mode(state, Mode.ACTIVE, "")
         if not cleared and state.drain is None:
             return Outcome(state, "resumed; InnoBrim's values are tried again", event="resumed")
+    if not cleared and state.drain is None and refusal:
+        return Outcome(state, f"resumed; {LOW_WATER_MARK} is tried again{_advisory(state)}", event="resumed")
     if not cleared and state.drain is None:
         nothing = "nothing to resume: not paused, and no hold waits for a person"
         return refused(state, f"{nothing}{_advisory(state)}", *_to_write(state))

@@ -37,6 +37,9 @@ RETRY_SECONDS, LONGEST_RETRY = 60.0, 3600.0
 LEAVING_SECONDS = 60.0
 """Who has left active mode may put the mark back for so long; later nobody expects a write any more."""
 
+NOT_BACK = "low_water_not_back"
+"""The event that says that ours stays in force after active mode."""
+
 
 def may_be_written(state: State) -> bool:
     """Tell whether the mark is on the list of what may be written: with the option, or to be put back."""
@@ -102,9 +105,49 @@ def left_active(state: State, *, now: float) -> State:
     return replace(state, low_water=replace(state.low_water, until=now + LEAVING_SECONDS))
 
 
+def asked_again(state: State) -> State:
+    """Return the state in which a server that refused ours is asked for it once more."""
+    lever = state.low_water
+    if not lever.refused:
+        return state
+    return replace(state, low_water=replace(lever, refused="", failures=0, retry_at=0.0))
+
+
+def see_end(
+    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float, wall: float
+) -> tuple[State, list[Event]]:
+    """Say that ours stays in force, and why, where active mode is left and the operator's cannot come back.
+
+    A stop gives it up at once where nothing may be written; an advisory daemon after its minute.
+    """
+    lever, stops = state.low_water, state.lifecycle is Lifecycle.STOPPING
+    if lever.until is None:
+        return state, []
+    if state.mode is Mode.ACTIVE and not stops:
+        return replace(state, low_water=replace(lever, until=None)), []
+    if not lever.ours:
+        return state, []
+    barred = [hold.reason for hold in holds if hold.code in NEVER_PARKED]
+    if stops and sample is None:
+        why = "the server does not answer"
+    elif stops and barred:
+        why = "; ".join(barred)
+    elif now >= lever.until:
+        why = "; ".join(barred) or f"it could not be written within {LEAVING_SECONDS:.0f} s"
+    else:
+        return state, []
+    said = (
+        f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)} is ours and stays in force: {why}; "
+        f"{percent(lever.original or 0)} was found, and innobrim park or restore puts it back"
+    )
+    state = replace(state, low_water=replace(lever, until=None))
+    return state, [Event(wall=wall, code=NOT_BACK, message=said)]
+
+
 def resumed(state: State) -> State:
     """Return the state in which a person let the mark be tried again."""
-    return replace(state, low_water=replace(state.low_water, foreign=False, refused="", failures=0))
+    state = asked_again(state)
+    return replace(state, low_water=replace(state.low_water, foreign=False, failures=0))
 
 
 def saved(state: State) -> State:
@@ -167,7 +210,8 @@ def take_receipt(state: State, receipt: Receipt, *, now: float, wall: float) -> 
     wait = min(LONGEST_RETRY, RETRY_SECONDS * 2.0 ** min(10, failures - 1))
     if found is not None:
         ours = receipt.done > 0 or lever.own == found
-        lever = replace(lever, asked=None, own=found if ours else None, refused=failed)
+        refused = failed if receipt.low_water_asked == LOWEST_ABOVE_ZERO else lever.refused
+        lever = replace(lever, asked=None, own=found if ours else None, refused=refused)
     state = replace(state, low_water=replace(lever, failures=failures, retry_at=now + wait))
     said = f"{LOW_WATER_MARK} = {percent(receipt.low_water_asked or 0)} failed: {failed}"
     return state, [Event(wall=wall, code="write_failed", message=said)] if failures == 1 else []

@@ -145,6 +145,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     events.extend([*said_of_trials, *said_of_baseline])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)
+    state, said_of_mark = lowwater.see_end(state, sample, found, now=now, wall=wall)
+    events.extend(said_of_mark)
     return state, TickRecord(
         tick=tick,
         lifecycle=state.lifecycle,
