@@ -138,7 +138,7 @@ def see_end(
         return state, []
     said = (
         f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)} is ours and stays in force: {why}; "
-        f"{percent(lever.original or 0)} was found, and innobrim park or restore puts it back"
+        f"{percent(lever.original or 0)} was found, and a park or a restore puts it back"
     )
     state = replace(state, low_water=replace(lever, until=None))
     return state, [Event(wall=wall, code=NOT_BACK, message=said)]
