@@ -102,8 +102,7 @@ _SCHEDULE_RULES = """\
   shows twice is the first of the two. A `cron` that names every hour goes by real time instead.
 - A window ends `minutes` after its beginning, in real time, whatever the clock shows.
 - Where several are active, each effect has its most careful value: the lowest `set_point`, a drain before
-  none, the smallest budget, `learn = false` before true. Of two that ask for the same, the first in the file
-  counts.
+  none, the smallest budget. Of two that ask for the same, the first in the file counts.
 - Refused are two of the same name, a table without any effect, and a day that no month has.
 
 ```toml

@@ -188,7 +188,7 @@ def test_metrics_have_a_series_for_each_schedule(board: Board) -> None:
     """1 while a window is active and 0 while none is, and when the active one began and ends."""
     tables = (
         ScheduleTable("nightly", "30 1 * * *", 90, drain=True),
-        ScheduleTable("day", "0 8 * * *", 9, learn=False),
+        ScheduleTable("day", "0 8 * * *", 9, set_point=0.5),
     )
     board.publish(record(schedule=(NIGHTLY,)), Settings(), FACTS)
     found = values(application(board, about=about(configuration=lambda: Config(schedule=tables))))

@@ -35,7 +35,7 @@ class Beside:
         self._hear(record)
         reading = record.tick.reading
         if isinstance(reading, Sample):
-            self._kept_out(before, record, after, reading, moved=moved)
+            self._kept_out(before, after, reading, moved=moved)
             self._trusted(record, reading)
 
     def _hear(self, record: TickRecord) -> None:
@@ -47,11 +47,8 @@ class Beside:
                 self.going.remove(event.code.removeprefix("end_"))
         assert set(record.occurrences) == self.going
 
-    def _kept_out(
-        self, before: State, record: TickRecord, after: State, reading: Sample, *, moved: bool
-    ) -> None:
-        """See that nothing is learned from what goes on, nor soon after, nor in a window that forbids it."""
-        forbidden = any(not one.learn for one in record.schedule)
+    def _kept_out(self, before: State, after: State, reading: Sample, *, moved: bool) -> None:
+        """See that nothing is learned from what goes on, nor soon after."""
         shown = (
             reading.backup_locked,
             reading.read_locked,
@@ -63,7 +60,7 @@ class Beside:
         if any(shown):
             self.busy_until = reading.monotonic + CALM_SECONDS
         old, new = before.estimator, after.estimator
-        if (self.going or forbidden or reading.monotonic < self.busy_until) and not moved:
+        if (self.going or reading.monotonic < self.busy_until) and not moved:
             assert new.load == old.load, "learned from an occurrence"
             assert new.trends.rate_mean == old.trends.rate_mean
             assert new.trends.checkpoint_seconds == old.trends.checkpoint_seconds

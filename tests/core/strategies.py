@@ -61,7 +61,6 @@ def windows(draw: st.DrawFn) -> Command:
                 drain=draw(st.booleans()),
                 max_recovery_seconds=draw(st.sampled_from([None, None, 2.0, 20.0, 86_400.0])),
                 max_shutdown_seconds=draw(st.sampled_from([None, None, 2.0, 20.0, 86_400.0])),
-                learn=draw(st.sampled_from([True, True, False])),
             )
             for name in names
         ),

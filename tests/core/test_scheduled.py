@@ -1,4 +1,4 @@
-"""What active windows of a schedule change, set-point, budgets and learning, and who comes before them."""
+"""What active windows of a schedule change, set-point and budgets, and who comes before them."""
 
 from __future__ import annotations
 
@@ -116,21 +116,6 @@ def test_role_and_guards_come_after_the_schedule(bench: Bench) -> None:
     assert in_force(bench.record) == (ACTIVE.max_replica_set_point, "role")
 
 
-def test_nothing_is_learned_while_a_window_forbids_it(bench: Bench) -> None:
-    """Averages of load and device stay as they are from its beginning to its end, and move on afterwards."""
-    bench.turn(active(window(learn=False)))
-    load, trends = bench.state.estimator.load, bench.state.estimator.trends
-    bench.server.redo_rate *= 2.0
-    bench.turns(60)
-
-    assert (bench.state.estimator.load, bench.state.estimator.trends) == (load, trends)
-    assert bench.record.estimate is not None
-    assert bench.record.estimate.redo_rate > 1.5e6
-    bench.turn(active())
-    bench.turns(10)
-    assert bench.state.estimator.trends.rate_mean > trends.rate_mean
-
-
 @pytest.mark.parametrize(
     ("effect", "first", "second"),
     [
@@ -158,7 +143,6 @@ windows = st.lists(
         drain=st.booleans(),
         max_recovery_seconds=st.one_of(st.none(), st.floats(1.0, 86_400.0)),
         max_shutdown_seconds=st.one_of(st.none(), st.floats(1.0, 86_400.0)),
-        learn=st.booleans(),
     ),
     max_size=4,
 )
@@ -176,18 +160,17 @@ def test_no_window_is_less_careful_than_what_counts(several: list[Window]) -> No
     for name in ("max_recovery_seconds", "max_shutdown_seconds"):
         asked = [getattr(one, name) for one in several if getattr(one, name) is not None]
         assert getattr(chosen, name) == min(asked, default=None)
-    assert ("learn" in found) == any(not one.learn for one in several)
     assert all(effect in effects(one) for effect, one in found.items())
 
 
 def test_an_overlap_is_shown(bench: Bench) -> None:
     """The event and the status say which of two windows an effect is taken from."""
     bench.turn(active(window("night", set_point=0.5)))
-    record = bench.turn(active(window("night", set_point=0.5), window("late", set_point=0.6, learn=False)))
+    record = bench.turn(active(window("night", set_point=0.5), window("late", set_point=0.6)))
 
     (said,) = messages(record, "schedule_begins")
-    assert said.endswith("set_point = 0.6, learn = false; set_point counts as schedule night has it")
-    assert "late: set_point = 0.6, learn = false; set_point as schedule night has it; until " in status(bench)
+    assert said.endswith("set_point = 0.6; set_point counts as schedule night has it")
+    assert "late: set_point = 0.6; set_point as schedule night has it; until " in status(bench)
 
 
 def test_a_window_that_goes_on_is_not_said_again(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import ACTIVE, FACTS, OTHER_IDENTITY, command
-from tuner.core.standing import Standing, standing_of, take_up, why_advisory
+from tuner.core.ownership.standing import Standing, standing_of, take_up, why_advisory
 from tuner.core.state import State
 from tuner.core.step import start
 from tuner.records import Capacity, HoldCode

@@ -12,7 +12,7 @@ from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, command
 from tuner.core.limits import allowed, contradiction
-from tuner.records import Bounds, Capacity, Facts, HoldCode, TickRecord
+from tuner.records import Bounds, Capacity, Facts, HoldCode, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 
@@ -216,6 +216,23 @@ def test_a_requested_set_point_stays_inside_what_the_file_bounds(
     assert source(bench) == source_of_it
     assert set_point(bench) == pytest.approx(derived, abs=0.05)
     assert set_point(bench) < 0.9
+
+
+def test_a_request_does_not_pass_the_cap_where_the_loop_itself_holds_a_steady_load_beyond_it() -> None:
+    """The cap is the configuration's word; that the baseline rests beyond it is no leave for a request."""
+    bench = beside(FakeServer(Capacity(560, 560), redo_rate=2e6), combines=0.5)
+    bench.turns(900)
+    derived = set_point(bench)
+    bench.turn(command("overlay", overlay={"set_point": 1.0}))
+    bench.turns(60)
+    found, reading = bench.record.estimate, bench.record.tick.reading
+    assert found is not None
+    assert isinstance(reading, Sample)
+    cap = ACTIVE.max_checkpoint_age_ratio * reading.redo_capacity
+
+    assert source(bench) == "alarm"
+    assert set_point(bench) < derived
+    assert set_point(bench) * reading.flush_limit + 7.0 * found.redo_rate < cap
 
 
 def test_a_requested_set_point_goes_as_far_as_the_files_own() -> None:

@@ -145,25 +145,12 @@ def recording(
     pytestconfig: pytest.Config,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Recording:
-    """Return one run of the loop from the default setting until it has held its set-point for a while.
-
-    Several tests share the run, so that their second try is a second run: docs/decisions/second-try.md.
-    """
-    figures = pytestconfig.stash.setdefault(FIGURES, [])
-    for tries_left in (1, 0):
-        under_load(server, work, DEFAULT)
-        try:
-            found = record(server, tmp_path_factory.mktemp("recording"))
-        except AssertionError as error:
-            if not tries_left:
-                raise
-            figures.append(f"a run to be judged by several tests failed: {str(error).splitlines()[0]}")
-            continue
-        inside, furthest = held(found)
-        figures.append(
-            f"settled after {found.settled_after:.0f} s; {inside} of {len(found.ticks)} seconds within "
-            f"{BAND}, furthest {furthest:.3f}"
-        )
-        if inside >= 0.95 * len(found.ticks) or not tries_left:
-            break
+    """Return one run of the loop from the default setting until it has held its set-point for a while."""
+    under_load(server, work, DEFAULT)
+    found = record(server, tmp_path_factory.mktemp("recording"))
+    inside, furthest = held(found)
+    pytestconfig.stash.setdefault(FIGURES, []).append(
+        f"settled after {found.settled_after:.0f} s; {inside} of {len(found.ticks)} seconds within "
+        f"{BAND}, furthest {furthest:.3f}"
+    )
     return found

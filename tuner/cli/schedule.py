@@ -3,27 +3,96 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import combinations
 
 import click
-from msgspec.structs import replace
+from msgspec import Struct
 
 from tuner.cli.answer import answering, say, say_json
 from tuner.cli.options import WholeNumber, configuration
-from tuner.cli.schedule_listing import Pair, Plan, Planned
-from tuner.cli.schedule_plan import planned
-from tuner.cli.wording import duration
+from tuner.cli.wording import columns, duration
 from tuner.config import load
+from tuner.config.schema import Config
+from tuner.records import Window, effects, winners
 from tuner.records.window import said
+from tuner.schedule import DAY, Schedule, Series
+from tuner.settings import Mode
 
-DAYS, MOST_DAYS = 7, 366
-LINES, OBJECTS = 100, 10_000
-"""So many coming windows are listed for people, and for machines, unless another number is asked for."""
+MOST_DAYS, LINES = 366, 100
+WEEK = 7.0 * DAY
+"""The longest window: so far back is looked for a beginning, and so far on for an end."""
 
-NO_END, LONG_SINCE, ALWAYS = "without end", "for more than a week", "all the time"
+FAR = 40 * 366.0 * DAY
+"""So far ahead a next window is looked for; a 29 February on a given day of the week comes once in 28 years,
+or in 40 around 2100."""
+
+BOUNDING = ("set_point", "max_recovery_seconds", "max_shutdown_seconds")
+"""What a schedule asks of the set-point, which a person's comes before."""
+
 NONE = "no schedule: the configuration has no [[schedule]] table; docs/configuration.md says what one takes"
 NO_FILE = "no configuration file was read: there is no {}; name another one with --config"
+
+
+class Planned(Struct, frozen=True):
+    """One window.
+
+    Attributes:
+        name: of its schedule.
+        timezone: of its schedule.
+        begins: ISO 8601 with the zone's offset then; None for more than a week ago.
+        ends: the same; None where it begins again and again for more than a week after the days looked at.
+        begins_at: as Unix time, seconds.
+        ends_at: as Unix time, seconds.
+        effects: what it asks for.
+    """
+
+    name: str
+    timezone: str
+    begins: str | None
+    ends: str | None
+    begins_at: float | None
+    ends_at: float | None
+    effects: dict[str, object]
+
+
+class Overlap(Struct, frozen=True):
+    """Two schedules whose windows overlap in the time looked at.
+
+    Attributes:
+        names: of the schedules, in the file's order.
+        begins: when both are active first, ISO 8601; None for more than a week ago.
+        wins: of the effects that both ask for, whose value counts meanwhile.
+    """
+
+    names: tuple[str, str]
+    begins: str | None
+    wins: dict[str, str]
+
+
+class Plan(Struct, frozen=True):
+    """What is active and what comes.
+
+    Attributes:
+        now: Unix time, seconds.
+        days: how far it looks ahead.
+        active: windows that are active now.
+        coming: windows that begin in that time, the next first; no more than were asked for.
+        more: how many begin after these and are left out.
+        overlaps: every two schedules that overlap in that time.
+        later: where none begins in that time, the next after it; None where there is none either.
+        notes: what keeps a window from having its effect.
+    """
+
+    now: float
+    days: int
+    active: tuple[Planned, ...]
+    coming: tuple[Planned, ...]
+    more: int
+    overlaps: tuple[Overlap, ...]
+    later: Planned | None
+    notes: tuple[str, ...]
 
 
 @click.command()
@@ -31,7 +100,7 @@ NO_FILE = "no configuration file was read: there is no {}; name another one with
 @click.option(
     "--days",
     type=WholeNumber(1, MOST_DAYS),
-    default=DAYS,
+    default=7,
     show_default=True,
     help="How many days to look ahead.",
 )
@@ -39,108 +108,172 @@ NO_FILE = "no configuration file was read: there is no {}; name another one with
     "--limit",
     type=WholeNumber(1),
     metavar="N",
-    help=f"How many coming windows to list at most.  [default: {LINES}, or {OBJECTS} with --json]",
+    default=LINES,
+    show_default=True,
+    help="How many coming windows to list at most.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
-def schedule(config_path: str | None, *, days: int, limit: int | None, as_json: bool) -> None:
+def schedule(config_path: str | None, *, days: int, limit: int, as_json: bool) -> None:
     """List which windows of the schedule are active now and which come, with what they ask for.
 
-    Times are those of each schedule's own time zone. Of every two schedules that overlap it says how often
-    in that time, when first, and whose value counts, effect by effect: the lowest set-point, a drain before
-    none, the smallest budget, no learning before learning. It asks no daemon: what one makes of a window is
-    in innobrim status.
+    Times are those of each schedule's own time zone. Of every two schedules that overlap it says when first,
+    and whose value counts, effect by effect. It asks no daemon: what one makes of a window is in innobrim
+    status.
 
     Example: innobrim schedule --config /etc/innobrim/innobrim.toml --days 2
     """
     with answering(as_json=as_json):
         config = configuration(config_path, {})
-    plan = planned(config, now=time.time(), days=days, most=limit or (OBJECTS if as_json else LINES))
-    if load.file_of(config_path) is None:
-        plan = replace(plan, notes=(*plan.notes, NO_FILE.format(load.DEFAULT_PATH)))
+    plan = planned(config, now=time.time(), days=days, most=limit, read=load.file_of(config_path) is not None)
     if as_json:
         say_json(plan)
-        return
-    for line in lines(plan) if config.schedule else [NONE, *_notes(plan)]:
-        say(line)
+    else:
+        say(*(lines(plan) if config.schedule else [NONE]), *(f"note: {note}" for note in plan.notes))
+
+
+def planned(config: Config, *, now: float, days: int, most: int, read: bool) -> Plan:
+    """Return which windows are active and which come.
+
+    Args:
+        config: with the schedules.
+        now: Unix time, seconds.
+        days: how far to look ahead.
+        most: of the coming windows to list.
+        read: the configuration is a file's.
+    """
+    until = now + days * DAY
+    series = {one.table.name: one for one in Schedule(config.schedule).series}
+    windows = {
+        name: [
+            each for each in one.windows(now - WEEK, until + WEEK) if each.ends > now and each.began < until
+        ]
+        for name, one in series.items()
+    }
+
+    def told(one: Window) -> Planned:
+        zone, begins, ends = series[one.name].zone, one.began > now - WEEK, one.ends < until + WEEK
+        return Planned(
+            name=one.name,
+            timezone=zone.key,
+            begins=_stamp(one.began, series[one.name]) if begins else None,
+            ends=_stamp(one.ends, series[one.name]) if ends else None,
+            begins_at=one.began if begins else None,
+            ends_at=one.ends if ends else None,
+            effects=effects(one),
+        )
+
+    found = sorted((one for each in windows.values() for one in each), key=lambda one: one.began)
+    coming = [one for one in found if one.began > now]
+    active = tuple(told(one) for one in found if one.began <= now)
+    endless = {one.name for one in active if one.ends is None}
+    return Plan(
+        now=now,
+        days=days,
+        active=active,
+        coming=tuple(map(told, coming[:most])),
+        more=max(0, len(coming) - most),
+        overlaps=tuple(
+            Overlap((one.name, other.name), told(max(one, other, key=lambda each: each.began)).begins, wins)
+            for one, other, wins in _overlaps(list(windows.values()))
+        ),
+        later=None if coming else _later(series, endless, until, told),
+        notes=tuple(_notes(config, endless, read=read)),
+    )
+
+
+def _overlaps(rows: list[list[Window]]) -> Iterator[tuple[Window, Window, dict[str, str]]]:
+    """Yield of every two schedules the first two windows that overlap, and whose effects count meanwhile."""
+    for one, other in combinations(rows, 2):
+        first = _first_overlap(one, other)
+        if first is not None:
+            shared = set(effects(first[0])) & set(effects(first[1]))
+            wins = {effect: winner.name for effect, winner in winners(first).items() if effect in shared}
+            yield (*first, wins)
+
+
+def _first_overlap(one: list[Window], other: list[Window]) -> tuple[Window, Window] | None:
+    """Return the first windows of two schedules that have time in common; each schedule's are in order."""
+    at = to = 0
+    while at < len(one) and to < len(other):
+        if one[at].ends <= other[to].began:
+            at += 1
+        elif other[to].ends <= one[at].began:
+            to += 1
+        else:
+            return one[at], other[to]
+    return None
+
+
+def _later(
+    series: dict[str, Series], endless: set[str], until: float, told: Callable[[Window], Planned]
+) -> Planned | None:
+    """Return the first window that begins after a time, other than those that go on for ever."""
+    begins = ((one, one.next_beginning(until, FAR)) for name, one in series.items() if name not in endless)
+    found = [(begin, one) for one, begin in begins if begin is not None]
+    if not found:
+        return None
+    begin, one = min(found, key=lambda each: each[0])
+    window = one.window(begin)
+    return None if window is None else told(window)
+
+
+def _notes(config: Config, endless: set[str], *, read: bool) -> Iterator[str]:
+    wished = config.loop.set_point
+    asked = {name for table in config.schedule for name in BOUNDING if getattr(table, name) is not None}
+    if wished is not None and asked:
+        what = " and ".join(name for name in BOUNDING if name in asked)
+        yield f"loop.set_point = {wished:g} comes before the {what} of any schedule"
+    if config.schedule and config.loop.mode is Mode.ADVISORY:
+        yield "the configuration's mode is advisory: windows are shown, and nothing is written for them"
+    for table in config.schedule:
+        if table.name in endless:
+            remedy = "; a drain is to end: give it fewer minutes, or a cron that names fewer times"
+            yield f"{table.name} begins again before it is over, and has no end in sight" + (
+                remedy if table.drain else ""
+            )
+    if not read:
+        yield NO_FILE.format(load.DEFAULT_PATH)
 
 
 def lines(plan: Plan) -> Iterator[str]:
     """Yield what a person reads."""
     yield "active now:" if plan.active else "active now: none"
     for one in plan.active:
-        yield f"  {one.name}: {_asked(one)}; {_stays(one, plan.now)}"
+        since = "for more than a week" if one.begins is None else f"since {_read(one.begins)}"
+        left = "without an end in sight"
+        if one.ends is not None and one.ends_at is not None:
+            left = f"until {_read(one.ends)}, {duration(one.ends_at - plan.now)} left"
+        yield f"  {one.name}: {_asked(one)}; {since}, {left}"
     span = "day" if plan.days == 1 else f"{plan.days} days"
-    later = "" if plan.later is None else f"; the next is {plan.later.name}, {_read(plan.later.begins)}"
-    yield f"next {span}:" if plan.coming else f"next {span}: none begins{later}"
-    rows = [(_begin(one.begins), _end(one.ends), one.name, _asked(one)) for one in plan.coming]
-    names = ("begins", "ends", "name", "effects")
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    if rows:
-        yield _aligned(names, widths)
-    for row in rows:
-        yield _aligned(row, widths)
-    if plan.last is not None:
-        last = f"the last is {plan.last.name}, {_read(plan.last.begins)}"
-        yield f"  and {plan.more} more, {last}; --limit {len(rows) + plan.more} lists them all"
+    if plan.coming:
+        yield f"next {span}:"
+        head = ("begins", "ends", "name", "effects")
+        yield from columns(
+            [head, *((_read(one.begins), _read(one.ends), one.name, _asked(one)) for one in plan.coming)]
+        )
+    else:
+        later = f"; the next is {plan.later.name}, {_read(plan.later.begins)}" if plan.later else ""
+        yield f"next {span}: none begins{later}"
+    if plan.more:
+        yield f"  and {plan.more} more; --limit {len(plan.coming) + plan.more} lists them all"
     if plan.overlaps:
         yield "overlaps:"
     for pair in plan.overlaps:
-        yield f"  {' and '.join(pair.names)}, {_often(pair)}: {_counts(pair)}"
-    yield from _notes(plan)
-
-
-def _notes(plan: Plan) -> Iterator[str]:
-    for note in plan.notes:
-        yield f"note: {note}"
-
-
-def _stays(one: Planned, now: float) -> str:
-    """Return since when a window is active, and until when."""
-    if one.begins is None and one.ends is None:
-        return f"active {NO_END}"
-    since = _begin(one.begins) if one.begins is None else f"since {_read(one.begins)}"
-    if one.ends is None or one.ends_at is None:
-        return f"{since}, {NO_END}"
-    return f"{since}, until {_read(one.ends)}, {duration(one.ends_at - now)} left"
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-    return f"  {'  '.join(cells)}".rstrip()
-
-
-def _often(pair: Pair) -> str:
-    """Return how often two schedules overlap, and when first."""
-    if pair.begins is None:
-        if pair.ends is None:
-            return ALWAYS
-        span = f"until {_read(pair.ends)}"
-    else:
-        span = _read(pair.begins) + (f", {NO_END}" if pair.ends is None else f" to {_read(pair.ends)}")
-    return f"once, {span}" if pair.times == 1 else f"{pair.times} times, first {span}"
-
-
-def _counts(pair: Pair) -> str:
-    """Return whose effects count while two windows overlap."""
-    said = [f"{effect} as {name} has it" for effect, name in pair.wins.items()]
-    if pair.drain_decides is not None:
-        whose = f"the drain of {pair.drain_decides}"
-        said.append(f"{whose} decides while it is under way, at or below the set-point otherwise in force")
-    return ", ".join(said) or "no effect in common, so all of both count"
-
-
-def _begin(stamp: str | None) -> str:
-    return LONG_SINCE if stamp is None else _read(stamp)
-
-
-def _end(stamp: str | None) -> str:
-    return NO_END if stamp is None else _read(stamp)
+        wins = ", ".join(f"{effect} as {name} has it" for effect, name in pair.wins.items())
+        first = "for more than a week" if pair.begins is None else f"first {_read(pair.begins)}"
+        yield f"  {' and '.join(pair.names)}, {first}: {wins or 'all of both count'}"
 
 
 def _asked(one: Planned) -> str:
     return ", ".join(said(effect, value) for effect, value in one.effects.items())
 
 
-def _read(stamp: str) -> str:
+def _read(stamp: str | None) -> str:
     """Return a time as people read it: with the day of the week, and the offset behind it."""
+    if stamp is None:
+        return "not in sight"
     return f"{datetime.fromisoformat(stamp):%a %Y-%m-%d %H:%M} {stamp[16:]}"
+
+
+def _stamp(wall: float, series: Series) -> str:
+    return datetime.fromtimestamp(wall, series.zone).isoformat(timespec="minutes")

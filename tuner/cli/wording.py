@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from api.models import (
     BudgetInForce,
@@ -48,6 +48,15 @@ def counted(number: int, one: str, more: str = "") -> str:
         more: the word for several, where it is not that with an s.
     """
     return f"{number} {one if number == 1 else more or f'{one}s'}"
+
+
+def columns(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> list[str]:
+    """Return a table's rows as lines, each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        (indent + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    ]
 
 
 def gain_text(won: InUse) -> str:

@@ -8,12 +8,9 @@ always wants both, so the fields are read here and handed to it as plain lists.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 EXAMPLE = "30 1 * * *"
-FIELDS = ("minute", "hour", "day of month", "month", "day of week")
-
 _ALIASES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -23,13 +20,13 @@ _ALIASES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_MONTHS = {name: at for at, name in enumerate(_MONTH_NAMES, 1)}
-_DAYS = {name: at for at, name in enumerate(_DAY_NAMES)}
-_SUNDAY, _WEEK = 0, 7
-_LONGEST_MONTH = 31
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+"""By cron's numbers: Sunday is 0."""
+
 _LONGEST = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
+"""Days of the months that have fewer than 31."""
+
 _ITEM = re.compile(r"(?P<first>\*|\w+)(?:-(?P<last>\w+))?(?:/(?P<step>\w+))?", re.ASCII)
 
 
@@ -57,35 +54,39 @@ class Crontab:
     weekdays: frozenset[int]
     either: bool
 
-    @property
-    def hourly(self) -> bool:
-        """Tell whether every hour is meant, by whatever name the clock calls it."""
-        return len(self.hours) == _HOURS
-
-    @property
-    def daily(self) -> bool:
-        """Tell whether every day of the year is meant, so that one is like the other."""
-        days, week = len(self.days) == _LONGEST_MONTH, len(self.weekdays) == _WEEK
-        return len(self.months) == len(_MONTHS) and (days or week if self.either else days and week)
-
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """Bounds and names of one field."""
+    """Bounds of one field; ``names`` stand for its numbers from ``first_named`` on."""
 
     name: str
     lowest: int
     highest: int
-    names: Mapping[str, int]
+    names: tuple[str, ...] = ()
+    first_named: int = 0
+
+    @property
+    def accepts(self) -> str:
+        words = f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
+        return f"{self.lowest} to {self.highest}{words}"
+
+    def number(self, word: str, item: str) -> int:
+        """Return the number that a word stands for, inside the bounds."""
+        found = int(word) if word.isdigit() else None
+        if word.lower() in self.names:
+            found = self.first_named + self.names.index(word.lower())
+        if found is None or not self.lowest <= found <= self.highest:
+            shown = repr(word) if found is None else found
+            raise CrontabError(f"{self.name} {item!r} must be {self.accepts}, not {shown}")
+        return found
 
 
-_HOURS = 24
-_BOUNDS = (
-    _Field("minute", 0, 59, {}),
-    _Field("hour", 0, _HOURS - 1, {}),
-    _Field("day of month", 1, 31, {}),
-    _Field("month", 1, 12, _MONTHS),
-    _Field("day of week", 0, 7, _DAYS),
+_FIELDS = (
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day of month", 1, 31),
+    _Field("month", 1, 12, _MONTHS, 1),
+    _Field("day of week", 0, 7, WEEKDAYS),
 )
 
 
@@ -96,79 +97,43 @@ def read_crontab(text: str) -> Crontab:
         CrontabError: they cannot be read, or name a day that no month has.
     """
     written = text.split()
-    if text.strip().lower() in _ALIASES:
-        raise CrontabError(f'must have five fields; write "{_ALIASES[text.strip().lower()]}"')
-    if len(written) != len(FIELDS):
-        raise CrontabError(
-            f'must have five fields ({", ".join(FIELDS)}) such as "{EXAMPLE}"; there are {len(written)}'
-        )
+    if alias := _ALIASES.get(text.strip().lower()):
+        raise CrontabError(f'must have five fields; write "{alias}"')
+    if len(written) != len(_FIELDS):
+        names = ", ".join(field.name for field in _FIELDS)
+        raise CrontabError(f'must have five fields ({names}) such as "{EXAMPLE}"; there are {len(written)}')
     minutes, hours, days, months, week = (
-        _values(one, field) for one, field in zip(written, _BOUNDS, strict=True)
+        frozenset(number for item in one.split(",") for number in _numbers(item, field))
+        for one, field in zip(written, _FIELDS, strict=True)
     )
     either = not written[2].startswith("*") and not written[4].startswith("*")
     if not either and not any(day <= _LONGEST.get(month, 31) for day in days for month in months):
-        never = "the window would never begin"
-        raise CrontabError(f"no month among {written[3]} has a day {written[2]}: {never}")
-    return Crontab(
-        minutes=minutes,
-        hours=hours,
-        days=days,
-        months=months,
-        weekdays=frozenset(day % _WEEK for day in week),
-        either=either,
-    )
+        raise CrontabError(
+            f"no month among {written[3]} has a day {written[2]}: the window would never begin"
+        )
+    return Crontab(minutes, hours, days, months, frozenset(day % 7 for day in week), either)
 
 
-def _values(text: str, field: _Field) -> frozenset[int]:
-    """Return what one field allows.
-
-    Raises:
-        CrontabError: it cannot be read.
-    """
-    found: set[int] = set()
-    for item in text.split(","):
-        found |= _item(item, field)
-    return frozenset(found)
-
-
-def _item(item: str, field: _Field) -> set[int]:
+def _numbers(item: str, field: _Field) -> range:
     """Return what one item of a field's list allows: ``*``, a value or a range, perhaps with a step."""
     match = _ITEM.fullmatch(item)
     if match is None or (match["first"] == "*" and match["last"]):
         raise CrontabError(
-            f"{field.name} {item!r} must be {_accepts(field)}, a range such as 1-5, or *; "
+            f"{field.name} {item!r} must be {field.accepts}, a range such as 1-5, or *; "
             "each may have a step such as */2"
         )
-    step = 1 if match["step"] is None else _number(match["step"], field, item)
-    if match["first"] == "*":
-        first, last = field.lowest, min(field.highest, 6) if field.names is _DAYS else field.highest
-    else:
-        first = _number(match["first"], field, item)
-        last = first if match["last"] is None else _number(match["last"], field, item)
-        if match["last"] is None and match["step"] is not None:
-            last = field.highest
-        if last == _SUNDAY < first and field.names is _DAYS:
-            last = _WEEK  # fri-sun
-        for value in (first, last):
-            if not field.lowest <= value <= field.highest:
-                raise CrontabError(f"{field.name} {item!r} must be {_accepts(field)}, not {value}")
-        if first > last:
-            raise CrontabError(f"{field.name} {item!r} must be a range that goes up; else write two of them")
-    if not 1 <= step <= field.highest - field.lowest + 1:
-        most = field.highest - field.lowest + 1
+    first, last = field.lowest, field.highest
+    if match["first"] != "*":
+        first = field.number(match["first"], item)
+        if match["last"] is not None:
+            last = field.number(match["last"], item)
+            if last == 0 < first and field.names is WEEKDAYS:
+                last = 7  # fri-sun
+        elif match["step"] is None:
+            last = first
+    if first > last:
+        raise CrontabError(f"{field.name} {item!r} must be a range that goes up; else write two of them")
+    step, most = match["step"] or "1", field.highest - field.lowest + 1
+    if not step.isdigit() or not 1 <= int(step) <= most:
         raise CrontabError(f"{field.name} {item!r} must have a step from 1 up to {most}, not {step}")
-    return set(range(first, last + 1, step))
-
-
-def _number(word: str, field: _Field, item: str) -> int:
-    if word.isdigit():
-        return int(word)
-    if word.lower() in field.names:
-        return field.names[word.lower()]
-    raise CrontabError(f"{field.name} {item!r} must be {_accepts(field)}, not {word!r}")
-
-
-def _accepts(field: _Field) -> str:
-    names = list(field.names)
-    words = f" or {names[0]} to {names[-1]}" if names else ""
-    return f"{field.lowest} to {field.highest}{words}"
+    return range(first, last + 1, int(step))

@@ -7,7 +7,6 @@ import functools
 import os
 import zoneinfo
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,9 +21,6 @@ NAME_ONE = "name one here, such as Europe/Berlin or UTC"
 REQUIRED = ("name", "cron", "minutes")
 NO_ZONES = frozenset({"Factory", "localtime"})
 """Files among those of the time zones that are no place's: for a machine without one, and this machine's."""
-
-OTHER_COPIES = ("posix/", "right/")
-"""Directories of the same zones once more; the clock of the second counts leap seconds, and ours does not."""
 
 _EFFECTS = ", ".join(
     said(name, not value) if isinstance(value, bool) else name for name, value in NOTHING.items()
@@ -44,26 +40,28 @@ def zone_of(name: str | None) -> ZoneInfo:
     Raises:
         ZoneError: there is none of that name, or it cannot be told which the machine's is.
     """
-    if name is None:
-        return _local()
-    if _is_known(name):
-        try:
-            return ZoneInfo(name)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ZoneError(_unknown(name)) from error
-    raise ZoneError(_unknown(name))
+    if name is not None:
+        if name not in _known():
+            raise ZoneError(_unknown(name))
+        return ZoneInfo(name)
+    try:
+        found = reload_localzone()  # read anew, since a reload is to see another one
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        why = " ".join(str(error.args[0] if error.args else error).split())
+        if given := os.environ.get("TZ"):
+            why = f"the environment's TZ = {_toml(given)} is no time zone of the IANA; set it to one, or"
+            raise ZoneError(
+                f"is not given, and the machine's own cannot be told: {why} {NAME_ONE}"
+            ) from error
+        raise ZoneError(f"is not given, and the machine's own cannot be told: {why}; {NAME_ONE}") from error
+    if not isinstance(found, ZoneInfo):
+        raise ZoneError(f"is not given, and the machine's own cannot be told; {NAME_ONE}")
+    return found
 
 
 @functools.cache
 def _known() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones() - NO_ZONES)
-
-
-def _is_known(name: str) -> bool:
-    """Tell whether there is a time zone of that name; what is not found is looked for on the disk anew."""
-    if name not in _known():
-        _known.cache_clear()
-    return name in _known()
 
 
 def _unknown(name: str) -> str:
@@ -74,36 +72,6 @@ def _unknown(name: str) -> str:
     close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)  # no EST, which CEST is like
     hint = f"did you mean {lower[close[0]]}?" if close else "such as Europe/Berlin or UTC"
     return f"must be a time zone of the IANA; {hint}"
-
-
-def _local() -> ZoneInfo:
-    """Return the machine's own time zone.
-
-    Raises:
-        ZoneError: its files contradict each other, or name none.
-    """
-    try:
-        found = reload_localzone()  # read anew, since a reload is to see another one
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ZoneError(f"is not given, and the machine's own cannot be told{_why(error)}") from error
-    if not isinstance(found, ZoneInfo):
-        raise ZoneError(f"is not given, and the machine's own cannot be told; {NAME_ONE}")
-    given = Path(os.environ.get("TZ", "").removeprefix(":"))
-    name = given.resolve() if given.is_absolute() else found.key
-    for copy in OTHER_COPIES:
-        _, copied, plain = f"/{name}".rpartition(f"/{copy}")
-        if copied and _is_known(plain):
-            return ZoneInfo(plain)
-    return found
-
-
-def _why(error: Exception) -> str:
-    """Return why the machine's own time zone cannot be told, in one line, and what would help."""
-    given = os.environ.get("TZ")
-    if given:
-        no_zone = f"the environment's TZ = {_toml(given)} is no time zone of the IANA"
-        return f": {no_zone}; set it to one, or {NAME_ONE}"
-    return f": {' '.join(str(error.args[0] if error.args else error).split())}; {NAME_ONE}"
 
 
 def read_schedule(place: str, tables: object) -> tuple[tuple[ScheduleTable, ...], list[str]]:

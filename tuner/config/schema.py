@@ -219,9 +219,6 @@ class ScheduleTable(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[float, Meta(ge=1.0, le=86_400.0)] | None,
         Meta(description="effect: longest flushing at shutdown, in place of loop.max_shutdown_seconds"),
     ] = None
-    learn: Annotated[
-        bool, Meta(description="effect, where false: nothing is learned of the load and the device")
-    ] = True
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""What the active windows of the schedule change: set-point, budgets, and whether anything is learned.
+"""What the active windows of the schedule change: set-point and budgets.
 
 Which windows are active comes in as a command, since it is a matter of the wall clock; what they ask for is
 weighed here, and beside a person's word in ``targets`` and ``decide.drain``.
@@ -58,11 +58,6 @@ def settings_of(settings: Settings, windows: tuple[Window, ...]) -> Settings:
     deciding = winners(windows)
     changed = {name: getattr(deciding[name], name) for name in BUDGETS.values() if name in deciding}
     return replace(settings, **changed) if changed else settings
-
-
-def learns(state: State, at: float) -> bool:
-    """Tell whether a reading at this time, monotonic seconds, may be learned from."""
-    return state.occurrences.learns(at) and all(one.learn for one in state.schedule)
 
 
 def _as_it_was(before: Window | None, now: Window) -> Window:

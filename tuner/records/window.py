@@ -33,7 +33,6 @@ class Window(Struct, frozen=True):
     max_shutdown_seconds: Annotated[
         float | None, field("shutdown budget of the schedule's window", "seconds")
     ] = None
-    learn: bool = True
     drain_off: str = ""
     drain_waits: str = ""
 
@@ -48,7 +47,6 @@ NOTHING: dict[str, object] = {
     "drain": False,
     "max_recovery_seconds": None,
     "max_shutdown_seconds": None,
-    "learn": True,
 }
 """Every effect with the value that asks for nothing."""
 
@@ -62,18 +60,13 @@ def effects(window: object) -> dict[str, object]:
 def winners(windows: Sequence[Window]) -> dict[str, Window]:
     """Return which window each effect comes from where several are active: effect by effect the most careful.
 
-    The lowest set-point, a drain before none, the smallest budget, no learning before learning; of two that
-    ask for the same, the one that stands first in the file.
+    The lowest set-point, a drain before none, the smallest budget; of two that ask for the same, the one that
+    stands first in the file.
     """
-    if not windows:
-        return {}
     asking = {name: [one for one in windows if name in effects(one)] for name in NOTHING}
-    return {name: _most_careful(name, found) for name, found in asking.items() if found}
-
-
-def _most_careful(effect: str, windows: Sequence[Window]) -> Window:
-    """Return the first window with the lowest value; where an effect is on or off, simply the first."""
-    return min(windows, key=lambda one: float(getattr(one, effect)))
+    return {
+        name: min(found, key=lambda one: float(getattr(one, name))) for name, found in asking.items() if found
+    }
 
 
 def said(effect: str, value: object) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS, make_policy
 from policies.types import Policy, Proposal, Situation, horizon
-from tuner.core import relief, scheduled, unanswered
+from tuner.core import relief, unanswered
 from tuner.core.ages import said
 from tuner.core.decide import course, emergency
 from tuner.core.decide.course import aim_of
@@ -302,7 +302,7 @@ def situation_of(state: State, sample: Sample, found: Estimate, *, now: float) -
         authority=found.authority,
         io_capacity_max=gain(sample.capacity),
         sustained_capacity=found.sustained_capacity,
-        learns=scheduled.learns(state, sample.monotonic) and not _raised(state, sample.capacity, now=now),
+        learns=state.occurrences.learns(sample.monotonic) and not _raised(state, sample.capacity, now=now),
         row_rate=found.row_rate,
         hold_gain=optimising.hold_gain(state, sample),
         moved_from=state.trials.moved_from,
@@ -349,7 +349,7 @@ def answered(state: State, sample: Sample, found: Estimate, *, now: float) -> Un
         law_of(state).authority
         and state.settings.policy != "fixed"
         and warm(state.estimator.window)
-        and scheduled.learns(state, sample.monotonic)
+        and state.occurrences.learns(sample.monotonic)
         and not (state.holds or state.drain or state.returning or state.override)
         and not _raised(state, sample.capacity, now=now)
         and not idle(state, sample, found)
