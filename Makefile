@@ -2,13 +2,11 @@
 # make test      everything that must hold; starts its own servers, needs root once where Docker or sysbench is missing;
 #                ARGS=tests/journal: that alone, WORKERS=0: one test after the other, in one process
 # make check     what needs neither server nor browser, side by side
-# make prove     the long measurements, an hour at a time, gone on with by the same command;
-#                PART=hold|surge|recovery|soak|load|bench|policies|no-harm|ablation|hostile|mutants|audit|all;
-#                PART=bench SUITE=contenders: an hour of one suite; PART=policies SUITE=hour: of one on the simulated server;
-#                PART=mutants: small changes in guards, gate, tokens and restore, and whether a test notices them;
-#                PART=hostile: a daemon beside a server that answers oddly, for an hour;
-#                PART=audit: known vulnerabilities in the lock files; exit 1 where there are some, 3 where none was asked
-# make results   README.md's table and docs/results/bench/README.md from the rows that the bench measured
+# make prove     the long measurements, an hour at a time, gone on with by the same command: PART=bench SUITE=contenders, one of
+#                `innobrim bench --help`, into docs/results/bench; TIME=90m where a row takes longer; PART=soak: the daemon on a
+#                real server with a random fault every minute
+# make mutants   small changes in guards, gate, tokens and restore, and whether a test notices them
+# make audit     known vulnerabilities in the lock files; fails also where not every package could be looked up; SERVICE=osv
 # make deb       dist/innobrim_*.deb for Debian 12, with its own environment; needs what make servers makes; REVISION=2
 # make image     the container image innobrim:latest; BASE=python:3.11-slim-bookworm@sha256:… names its base by the digest,
 #                which needs Docker alone; BASE=innobrim/systemd:252 without a registry
@@ -19,13 +17,17 @@
 # PYTHON=…       which Python makes .venv, 3.11 or later
 
 SHELL := /bin/bash
-PART ?= all
+PART ?= bench
+SUITE ?= contenders
+TIME ?= 55m
+SERVICE ?= pypi
 ARGS ?=
 WORKERS ?= 4
 BIN := .venv/bin
+ROWS = docs/results/bench/$(SUITE)
 export PYTHON
 
-.PHONY: help setup demo servers lint check test prove results deb image lock
+.PHONY: help setup demo servers lint check test prove mutants audit deb image lock
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -54,11 +56,21 @@ check: lint
 test: servers lint
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
-prove: setup $(if $(filter policies no-harm ablation hostile mutants audit,$(PART)),,servers)
-	$(BIN)/python -m lab.prove --part $(PART) $(if $(SUITE),--suite $(SUITE)) $(ARGS)
+prove: setup servers
+ifeq ($(PART),soak)
+	$(BIN)/python -m tests.soak $(ARGS)
+else
+	$(BIN)/innobrim bench --time $(TIME) $(if $(wildcard $(ROWS)/bench.json),--resume $(ROWS),\
+	  --suite $(SUITE) --server innobrim/mysql:9.7 --output $(ROWS)) $(ARGS)
+endif
 
-results: setup
-	$(BIN)/python -m lab.report $(ARGS)
+mutants: setup
+	@tests/mutants.sh
+
+audit: setup
+	for lock in deploy/requirements.lock deploy/build.lock; do \
+	  $(BIN)/pip-audit --strict --require-hashes --disable-pip -s $(SERVICE) -r $$lock || exit 1; \
+	done
 
 deb: setup
 	@deploy/debian/build.sh

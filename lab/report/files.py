@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 from msgspec import Struct
 
-from lab.experiment.store import BENCH
+from lab.bench.store import BENCH
 from lab.report.figures import clock
 from lab.report.page import build
 from lab.report.rows import COLUMNS, FILE_NAME, ReportError, Row, read_rows

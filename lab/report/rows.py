@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.experiment import store
+from lab.bench import store
 
 SCHEMA = 1
 FILE_NAME = "rows.jsonl"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from lab.experiment.search import alternating, anything, best, kept, steady, untried
+from lab.bench.search import alternating, anything, best, kept, steady, untried
 from lab.report.figures import COMPARED, COUNTED, TABLES, THROUGHPUT, Figure, plain, written
 from lab.report.rows import Row
 from lab.statistics import FEWEST, Bounds, mean_bounds, ratio_bounds

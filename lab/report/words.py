@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab.experiment.plan import RESET_RATIO
+from lab.bench.plan import RESET_RATIO
 from lab.report.figures import UNKNOWN, bytes_said, plain
 from lab.report.summary import Group, Outcome, Verdict, winner_sentences
 from lab.statistics import Bounds

@@ -14,9 +14,9 @@ import pymysql
 import pytest
 from click.testing import CliRunner, Result
 
-from lab.experiment import bench as runner
-from lab.experiment.plan import load_suite
-from lab.experiment.store import BENCH, held
+from lab.bench import runner
+from lab.bench.plan import load_suite
+from lab.bench.store import BENCH, held
 from lab.report.rows import ReportError
 from lab.servers.choose import server_named
 from lab.workloads.sysbench import sysbench

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from lab.experiment.plan import Plan, ServerPlan, load_suite
-from lab.experiment.refusals import PlanError
+from lab.bench.plan import Plan, ServerPlan, load_suite
+from lab.bench.refusals import PlanError
 from tuner.cli.bench_plan import changed, specification
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.experiment.figures import Reading
-from lab.experiment.rig import Sampler
+from lab.bench.figures import Reading
+from lab.bench.rig import Sampler
 from lab.servers.base import LabServer
 from tests.real.installation import Ended, Innobrim
 from tests.real.support import new_account, until

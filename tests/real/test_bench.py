@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lab.experiment.store import ROWS, read_rows
+from lab.bench.store import ROWS, read_rows
 from lab.servers.choose import choose
 from lab.servers.disk import block_device
 from lab.servers.owner import orphaned

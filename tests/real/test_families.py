@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from lab.experiment.figures import Reading
-from lab.experiment.rig import Sampler
+from lab.bench.figures import Reading
+from lab.bench.rig import Sampler
 from lab.servers.base import LabServer
 from tests.faults.verdict import Verdict, judge
 from tests.faults.witness import Witness

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.prove.clients import Asking, Listening, Ticks, ticks
 from lab.servers.base import LabServer
 from tests.browser.site import free_port
+from tests.real.clients import Asking, Listening, Ticks, ticks
 from tests.real.installation import Innobrim
 from tests.real.support import Work
 

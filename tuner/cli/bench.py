@@ -13,12 +13,12 @@ from typing import Any
 
 import click
 
-from lab.experiment import plan, store
-from lab.experiment.bench import Bench, chosen
-from lab.experiment.plan import Plan, Suite
-from lab.experiment.progress import enough_minutes, outline
-from lab.experiment.refusals import PlanError
-from lab.experiment.store import Ledger
+from lab.bench import plan, store
+from lab.bench.plan import Plan, Suite
+from lab.bench.progress import enough_minutes, outline
+from lab.bench.refusals import PlanError
+from lab.bench.runner import Bench, chosen
+from lab.bench.store import Ledger
 from lab.report.files import bench_summary, write_bench
 from lab.report.rows import ReportError, rows_of
 from lab.report.summary import groups

@@ -9,9 +9,9 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from lab.experiment import plan
-from lab.experiment.plan import Plan, Suite
-from lab.experiment.refusals import PlanError, in_words
+from lab.bench import plan
+from lab.bench.plan import Plan, Suite
+from lab.bench.refusals import PlanError, in_words
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.choose import Kind, choose, kind_of
 from lab.servers.existing import PASSWORD_PLACES

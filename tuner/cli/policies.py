@@ -13,14 +13,14 @@ import click
 
 from api.models import Policies
 from api.views import policies_of
-from lab.experiment import store
-from lab.experiment.comparison import Asked, Comparison, Runner
-from lab.experiment.progress import enough_minutes
-from lab.experiment.recorded import RecordedError, recorded
-from lab.experiment.refusals import PlanError
-from lab.experiment.revision import policies_revision
-from lab.experiment.store import COMPARISON, HeldError, Ledger
-from lab.experiment.table import group, table_csv, told
+from lab.bench import store
+from lab.bench.comparison import Asked, Comparison, Runner
+from lab.bench.progress import enough_minutes
+from lab.bench.recorded import RecordedError, recorded
+from lab.bench.refusals import PlanError
+from lab.bench.revision import policies_revision
+from lab.bench.store import COMPARISON, HeldError, Ledger
+from lab.bench.table import group, table_csv, told
 from lab.report.files import replace_text
 from lab.report.rows import ReportError
 from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names

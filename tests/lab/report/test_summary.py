@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.report.rows import rows_of
+from lab.report.rows import read_rows, rows_of
 from lab.report.summary import Group, groups
 from lab.report.words import heading, idle_said, lacking, verdict_sentences
 from lab.statistics import ratio_bounds
@@ -202,3 +203,12 @@ def test_the_row_that_found_the_knee_is_no_block() -> None:
     assert heading(group).startswith("50 %: MySQL 9.7.4")
     assert "600 transactions/s offered" in heading(group)
     assert any("the default sustains" in one for one in lacking(group))
+
+
+PUBLISHED = sorted((Path(__file__).parents[3] / "docs/results/bench").glob("*/rows.jsonl"))
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda one: one.parent.name)
+def test_every_published_row_can_be_read(path: Path) -> None:
+    """Whoever doubts a published figure works it out again, with whatever version he has."""
+    assert any(group.contenders for group in groups(read_rows(path)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.experiment import search
+from lab.bench import search
 from lab.report.files import bench_summary
 from lab.report.page import build
 from lab.report.rows import rows_of

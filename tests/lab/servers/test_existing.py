@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.experiment.daemon import configuration
+from lab.bench.daemon import configuration
 from lab.servers import claim, owner
 from lab.servers.base import DiskLimit
 from lab.servers.claim import MARKER, Mark

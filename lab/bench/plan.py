@@ -1,0 +1,430 @@
+"""What a bench runs: server, disk, load, contenders and timing; read from a suite's TOML file."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from lab.bench import store
+from lab.bench.refusals import PlanError, in_words
+from lab.bench.store import Ledger
+from lab.workloads.load import COURSES, Load
+from tuner.records import Capacity
+from tuner.settings import PolicyName, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+ContenderKind = Literal["default", "static", "folk", "sync", "best static", "policy"]
+
+SYNC = Capacity(100, 100)
+"""So low that sync flushing does the work."""
+
+_PAIR = re.compile(r"(\d+)/(\d+)")
+_LOWEST = 100
+_RAISED = (8, 4)
+
+
+RESET_RATIO = 0.25
+"""The age ratio below which every contender begins."""
+
+
+class ContenderError(ValueError):
+    """A word that names no contender."""
+
+
+class Contender(Struct, frozen=True):
+    """One of the things compared.
+
+    Attributes:
+        name: as it is called in rows and tables.
+        kind: what is done with C and M.
+        pair: what they are set to, None where that is found out while the bench runs.
+        policy: which of our laws moves them, None where nothing moves them.
+    """
+
+    name: str
+    kind: ContenderKind
+    pair: Capacity | None = None
+    policy: PolicyName | None = None
+
+
+_NAMED = {
+    "default": Contender("default", "default"),
+    "folk": Contender("folk", "folk"),
+    "sync": Contender("sync", "sync", SYNC),
+    "best-static": Contender("best static", "best static"),
+    "ours": Contender("ours", "policy", policy=Settings().policy),
+}
+DEFAULT, BEST = _NAMED["default"], _NAMED["best-static"]
+
+
+def parse_contender(word: str) -> Contender:
+    """Return what a word means.
+
+    Args:
+        word: ``default``: what the server has by itself; ``2000/4000``: C and M, pages/s; ``folk``: C is the
+            device's write operations/s and M twice that; ``sync``: 100/100; ``best-static``: searched for;
+            ``ours`` or the name of a policy.
+
+    Raises:
+        ContenderError: it means nothing, or a pair that no server takes.
+    """
+    found = _PAIR.fullmatch(word)
+    if found is not None:
+        pair = Capacity(int(found[1]), int(found[2]))
+        if not _LOWEST <= pair.io_capacity <= pair.io_capacity_max:
+            raise ContenderError(f"{word}: C must be at least {_LOWEST} and at most M, such as 2000/4000")
+        return Contender(str(pair), "static", pair)
+    if word in _NAMED:
+        return _NAMED[word]
+    for policy in get_args(PolicyName):
+        if word == policy:
+            return Contender(word, "policy", policy=policy)
+    known = ", ".join((*_NAMED, *get_args(PolicyName)))
+    raise ContenderError(f"{word}: no such contender; there are {known}, and any C/M such as 2000/4000")
+
+
+def version_default(version: str) -> Capacity:
+    """Return what a server has by itself: 10000/20000 from MySQL 8.4 on; 200/2000 before, and MariaDB.
+
+    Args:
+        version: what ``SELECT VERSION()`` says.
+    """
+    if "mariadb" in version.lower():
+        return Capacity(200, 2000)
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return Capacity(10_000, 20_000) if (major, minor) >= _RAISED else Capacity(200, 2000)
+
+
+def folk(device_iops: int) -> Capacity:
+    """Return what the manual's advice amounts to: C is what the device can do, M twice that.
+
+    Source: MySQL reference manual, "Configuring InnoDB I/O Capacity"; M's default is twice C.
+    """
+    capacity = max(_LOWEST, device_iops)
+    return Capacity(capacity, 2 * capacity)
+
+
+SUFFIX = ".toml"
+BESIDE = ("about", "variant")
+"""Keys of a suite's file that are none of a plan's."""
+
+Kind = Literal[
+    "write_only", "update_index", "update_non_index", "read_write", "read_mostly", "many_indexes", "tpcc"
+]
+Distribution = Literal["uniform", "zipf", "special"]
+CourseName = Literal["steady", "step", "burst", "daily"]
+Positive = Annotated[float, Meta(gt=0.0, le=86_400.0)]
+
+
+class ServerPlan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How mysqld is started.
+
+    Attributes:
+        redo_capacity: MiB.
+        buffer_pool: MiB.
+        set: further variables of mysqld, by name.
+    """
+
+    redo_capacity: Annotated[int, Meta(ge=8, le=524_288)] = 100
+    buffer_pool: Annotated[int, Meta(ge=5, le=16_777_216)] = 2048
+    set: dict[str, str | int] = {}
+
+
+class DiskPlan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the disk gives; None is as much as it has.
+
+    Attributes:
+        write_iops: write operations/s.
+        write_mib: MiB/s written.
+        alternate_iops: the other value that the limit jumps to and back from, write operations/s.
+        alternate_seconds: how long each of the two holds.
+    """
+
+    write_iops: Annotated[int, Meta(ge=10)] | None = None
+    write_mib: Annotated[int, Meta(ge=1)] | None = None
+    alternate_iops: Annotated[int, Meta(ge=10)] | None = None
+    alternate_seconds: Positive = 300.0
+
+
+class LoadPlan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is asked of the server.
+
+    Attributes:
+        kind: which transactions.
+        distribution: which rows they touch.
+        tables: number of tables.
+        rows: rows per table.
+        threads: connections at work.
+        rate: offered transactions/s; 0 is as many as possible.
+        knee_share: offer this share of what the default sustains as a closed load, instead of a rate.
+        course: how threads or rate move while it runs.
+        period: how long the course takes until it begins anew, seconds.
+    """
+
+    kind: Kind = "update_non_index"
+    distribution: Distribution = "uniform"
+    tables: Annotated[int, Meta(ge=1, le=1000)] = 4
+    rows: Annotated[int, Meta(ge=1000, le=1_000_000_000)] = 400_000
+    threads: Annotated[int, Meta(ge=1, le=4096)] = 16
+    rate: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    knee_share: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+    course: CourseName = "steady"
+    period: Annotated[float, Meta(ge=48.0, le=86_400.0)] = 240.0
+
+    def load(self, rate: int | None = None) -> Load:
+        """Return it as a load; ``rate`` in the place of its own.
+
+        Raises:
+            ValueError: kind, distribution and course do not go together.
+        """
+        found = Load(
+            kind=self.kind,
+            distribution=self.distribution,
+            tables=self.tables,
+            rows=self.rows,
+            threads=self.threads,
+            rate=self.rate if rate is None else rate,
+        )
+        COURSES[self.course](found, self.period)
+        return found
+
+
+class Timing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long the parts of a row take, seconds.
+
+    Attributes:
+        reset: most for bringing the age down before a contender begins.
+        settle_least: least between a contender's begin and the count.
+        settle_most: most, where the age does not stop drifting.
+        counted: what counts; a load or disk that moves makes it whole turns of theirs.
+    """
+
+    reset: Positive = 30.0
+    settle_least: Positive = 60.0
+    settle_most: Positive = 240.0
+    counted: Positive = 180.0
+
+
+class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One server with one load and everything that is compared on it.
+
+    Attributes:
+        variant: what tells it from the other plans of its suite.
+        contenders: what is compared; ``parse_contender`` has the words.
+        blocks: how often each contender runs, once a block.
+        crash: kill the server after each row of odd blocks and shut it down after those of even ones, each
+            at the age held, and say how long recovery and shutdown took.
+        surge: after each row of a policy the server is parked, the daemon killed, and half as much again
+            offered for as long as was counted; needs an offered rate.
+        article: what a published article measured with these settings, in its own words.
+    """
+
+    variant: str = ""
+    server: ServerPlan = ServerPlan()
+    disk: DiskPlan = DiskPlan()
+    load: LoadPlan = LoadPlan()
+    timing: Timing = Timing()
+    contenders: Annotated[tuple[str, ...], Meta(min_length=1)] = ("default", "ours")
+    blocks: Annotated[int, Meta(ge=1, le=20)] = 3
+    crash: bool = False
+    surge: bool = False
+    article: str = ""
+
+    def counted_seconds(self) -> float:
+        """Return how long a row counts: ``timing.counted``, made whole turns of a load or disk that moves.
+
+        A part of a turn would be another part for each contender, as they settle in different times.
+        """
+        turns = [self.load.period] if self.load.course != "steady" else []
+        turns += [2.0 * self.disk.alternate_seconds] if self.disk.alternate_iops is not None else []
+        longest = max(turns, default=0.0)
+        return longest * math.ceil(self.timing.counted / longest) if longest else self.timing.counted
+
+    def problems(self) -> Iterator[str]:
+        """Yield what contradicts what, one line each."""
+        names: list[str] = []
+        for word in self.contenders:
+            try:
+                names.append(parse_contender(word).name)
+            except ContenderError as error:
+                yield f"contenders: {error}"
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            yield f"contenders: {', '.join(self.contenders)} names {', '.join(twice)} twice"
+        try:
+            self.load.load()
+        except ValueError as error:
+            yield str(error)
+        if self.load.rate and self.load.knee_share is not None:
+            yield f"load.rate: {self.load.rate} cannot be kept beside load.knee_share: leave one of them out"
+        if self.surge and not self.load.rate and self.load.knee_share is None:
+            yield "surge: half as much again is offered, so set load.rate or load.knee_share"
+        if self.surge and self.crash:
+            yield "surge: a row ends in a surge or in a crash; leave one of them out"
+        if self.disk.alternate_iops is not None and self.disk.write_iops is None:
+            yield "disk.alternate_iops: needs disk.write_iops, the value that it alternates with"
+        if self.timing.settle_most < self.timing.settle_least:
+            yield (
+                f"timing.settle_most: {self.timing.settle_most:g} must not be below "
+                f"timing.settle_least = {self.timing.settle_least:g}"
+            )
+
+
+class Suite(Struct, frozen=True, kw_only=True):
+    """A named list of plans.
+
+    Attributes:
+        name: for people and file names.
+        about: one sentence.
+        plans: what is run, in this order.
+    """
+
+    name: str
+    about: str
+    plans: tuple[Plan, ...]
+
+    @property
+    def digest(self) -> str:
+        """Return what changes when a figure of these plans could not be compared any more."""
+        plans = msgspec.to_builtins(self.plans, order="deterministic")
+        for one in plans:
+            if not one["surge"]:
+                del one["surge"]  # rows from before there was this key are of the same plan
+        return hashlib.sha256(msgspec.json.encode(plans)).hexdigest()[:12]
+
+
+def suite_names() -> tuple[str, ...]:
+    """Return the names of the suites that come with the package, sorted."""
+    entries = (entry.name for entry in (resources.files("lab.bench") / "suites").iterdir())
+    return tuple(sorted(name.removesuffix(SUFFIX) for name in entries if name.endswith(SUFFIX)))
+
+
+def load_suite(name_or_path: str) -> Suite:
+    """Return a named suite, or the one in a TOML file.
+
+    Args:
+        name_or_path: a name of ``suite_names``; a word with a slash or ending in ``.toml`` is a path.
+
+    Raises:
+        PlanError: no such suite, an unreadable file, or a file that is wrong.
+    """
+    if name_or_path in suite_names():
+        text = (resources.files("lab.bench") / "suites" / f"{name_or_path}{SUFFIX}").read_text("utf-8")
+        return parse_suite(text, name=name_or_path)
+    if "/" not in name_or_path and not name_or_path.endswith(SUFFIX):
+        known = ", ".join(suite_names())
+        raise PlanError(f"{name_or_path}: no such suite; there are {known}, and any TOML file by its path")
+    path = Path(name_or_path)
+    try:
+        return parse_suite(path.read_text("utf-8"), name=path.stem)
+    except UnicodeDecodeError as error:
+        raise PlanError(f"{name_or_path}: not UTF-8 at byte {error.start}") from error
+    except OSError as error:
+        raise PlanError(f"{name_or_path}: cannot be read: {error.strerror}") from error
+
+
+def parse_suite(text: str, *, name: str) -> Suite:
+    """Return the suite that a TOML text describes: a plan, and variants that replace some of its keys.
+
+    Raises:
+        PlanError: not TOML, an unknown key, a wrong type or value, or keys that contradict each other.
+    """
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{name}: not TOML: {error}") from error
+    about, variants = raw.pop("about", ""), raw.pop("variant", [{}])
+    if not isinstance(variants, list) or not all(isinstance(one, dict) for one in variants):
+        raise PlanError(f"{name}: variant: must be a list of tables, written [[variant]]")
+    if not variants:
+        raise PlanError(f"{name}: variant: is empty; leave it out for a plan without variants")
+    plans: list[Plan] = []
+    for number, variant in enumerate(variants, 1):
+        changes = dict(variant)
+        label = str(changes.pop("name", "" if len(variants) == 1 else number))
+        try:
+            plans.append(replace(msgspec.convert(_merged(raw, changes), Plan), variant=label))
+        except msgspec.ValidationError as error:
+            where = f"{name}, variant {label}" if label else name
+            raise PlanError(f"{where}: {in_words(str(error), Plan, *BESIDE)}") from error
+    check(plans, name)
+    return Suite(name=name, about=str(about), plans=tuple(plans))
+
+
+def check(plans: Iterable[Plan], name: str) -> None:
+    """Return when every plan can be run.
+
+    Raises:
+        PlanError: keys contradict each other, or two variants have one name; every problem on its line.
+    """
+    plans = list(plans)
+    lines = [f"{name}: {problem}" for plan in plans for problem in plan.problems()]
+    labels = [plan.variant for plan in plans]
+    lines += [
+        f"{name}: variant {label!r} is there twice"
+        for label in sorted(set(labels))
+        if labels.count(label) > 1
+    ]
+    if lines:
+        raise PlanError("\n".join(dict.fromkeys(lines)))
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with the keys of another put over it, table by table."""
+    merged = dict(base)
+    for key, value in changes.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a bench was started with, so that it can be gone on with.
+
+    Attributes:
+        name: of the suite.
+        about: its sentence.
+        seed: of the order.
+        server: the server in the user's words.
+        plans: what is run.
+    """
+
+    name: str
+    about: str
+    seed: int
+    server: str
+    plans: tuple[Plan, ...]
+
+    @property
+    def suite(self) -> Suite:
+        """Return the suite."""
+        return Suite(name=self.name, about=self.about, plans=self.plans)
+
+
+def go_on(directory: Path) -> tuple[Asked, Ledger]:
+    """Return what a bench was started with, and its ledger.
+
+    Raises:
+        PlanError: it is no bench's directory, or its files are wrong.
+    """
+    asked, ledger = store.go_on(directory, store.BENCH, Asked)
+    check(asked.plans, str(directory / store.BENCH))
+    digest = asked.suite.digest
+    for row in ledger.rows:
+        if row.get("plan_hash") != digest:
+            raise PlanError(
+                f"{directory / store.ROWS}: has a row of another plan ({row.get('plan_hash')}, not "
+                f"{digest}); the two cannot be compared"
+            )
+    return asked, ledger

@@ -1,0 +1,152 @@
+"""How far a bench is, and how long it still takes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from lab.bench.plan import parse_contender
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from lab.bench.plan import Plan, Suite
+
+SEARCH_ROWS = 7
+"""How many rows the search for the best static setting usually takes."""
+
+START_SECONDS = 25.0
+"""Starting a server, and letting it forget how it was filled."""
+
+BORROWED_SECONDS = 160.0
+"""The same of a server of the user's own, whose mean rates are left to themselves."""
+
+FILL_ROWS = 50_000.0
+"""Rows that are filled in a second, about."""
+
+HOURS_FROM = 90.0
+"""Minutes from which on hours read better."""
+
+BETWEEN_SECONDS = 10.0
+CRASH_SECONDS = 60.0
+
+
+def outline(
+    suite: Suite, plans: Sequence[Plan], rows: Sequence[dict[str, Any]] = (), *, own: bool = False
+) -> list[str]:
+    """Return what a suite would run of these plans, and for how long, in lines for people.
+
+    Args:
+        suite: its name and sentence are the first line.
+        plans: what would be run.
+        rows: what is finished of it.
+        own: on a server of the user's own, which is taken as it is.
+    """
+    lines = [f"{suite.name}: {suite.about}".rstrip(": ")]
+    for one in plans:
+        server = "server and disk as they are" if own else f"{_disk(one)}; {_server(one)}"
+        crash = "; each row ended by a crash or a shutdown" if one.crash else ""
+        crash += "; each row ended by a surge" if one.surge else ""
+        blocks = f"{one.blocks} block{'s' if one.blocks > 1 else ''}"
+        lines.append(
+            f"  {one.variant or 'plan'}: {', '.join(one.contenders)}; {blocks}; {server}; {_load(one)};"
+            f" {one.counted_seconds():g} s counted{crash}"
+        )
+    progress = Progress(plans, rows, own=own)
+    longest = max((progress.row_seconds(one) for one in plans), default=0.0)
+    begin = max((progress.begin_seconds(one) for one in plans), default=0.0)
+    what = "filling" if own else "starting and filling"
+    row = f"a row at most {math.ceil(longest / 60.0)} min"
+    first = f"before the first of each part about {math.ceil(begin / 60.0)} min of {what}"
+    return [*lines, f"takes {progress.left()}; {row}, and {first}"]
+
+
+def _disk(plan: Plan) -> str:
+    disk = plan.disk
+    parts = [] if disk.write_iops is None else [f"{disk.write_iops} writes/s"]
+    if disk.alternate_iops is not None:
+        turns = f"in turns of {disk.alternate_seconds:g} s"
+        parts = [f"{disk.write_iops} and {disk.alternate_iops} writes/s {turns}"]
+    parts += [] if disk.write_mib is None else [f"{disk.write_mib} MiB/s"]
+    return ", ".join(parts) or "no limit"
+
+
+def _server(plan: Plan) -> str:
+    server = plan.server
+    further = "".join(f", {name} = {value}" for name, value in server.set.items())
+    return f"redo {server.redo_capacity} MiB, buffer pool {server.buffer_pool} MiB{further}"
+
+
+def _load(plan: Plan) -> str:
+    asked = plan.load
+    load = asked.load()  # a kind may have a number of threads of its own
+    threads = f"{load.threads} thread{'s' if load.threads > 1 else ''}"
+    offered = f", {load.rate} transactions/s offered" if load.rate else ""
+    if asked.knee_share is not None:
+        offered = f", {100 * asked.knee_share:g} % of what the default sustains offered"
+    course = "" if asked.course == "steady" else f", {asked.course} over {asked.period:g} s"
+    keys = "" if load.distribution == "uniform" else f" ({load.distribution})"
+    return f"{asked.kind}{keys}, {threads}{offered}{course}"
+
+
+def enough_minutes(needs: float) -> int:
+    """Return the minutes of a part in which a run of so many seconds surely begins."""
+    return math.ceil(needs / 60.0) + 1
+
+
+class Progress:
+    """Counts rows; knows nothing that the rows do not know."""
+
+    def __init__(self, plans: Sequence[Plan], rows: Sequence[dict[str, Any]], *, own: bool = False) -> None:
+        """Take what is to be done, and the finished rows, a list that grows; ``own``: the user's server."""
+        self._plans = plans
+        self._finished = rows
+        self._own = own
+
+    def begin_seconds(self, plan: Plan) -> float:
+        """Return about how long it takes until a plan's first row can begin, seconds."""
+        start = BORROWED_SECONDS if self._own else START_SECONDS
+        return start + plan.load.tables * plan.load.rows / FILL_ROWS
+
+    def row_seconds(self, plan: Plan) -> float:
+        """Return how long a row of a plan takes at most, seconds."""
+        timing = plan.timing
+        parts = timing.reset + timing.settle_most + plan.counted_seconds() + BETWEEN_SECONDS
+        kinds = {parse_contender(word).kind for word in plan.contenders}
+        if kinds & {"best static", "policy"} or (plan.blocks > 1 and kinds - {"default"}):
+            parts += timing.settle_most / 2.0  # the way to its age, by itself or brought along
+        return parts + CRASH_SECONDS * plan.crash + plan.surge * plan.counted_seconds()
+
+    def part_seconds(self) -> float:
+        """Return how long a part has to be for a server and the first row to do, 0 where there is none."""
+        todo = (plan for plan in self._plans if self._plan(plan))
+        return next((self.begin_seconds(plan) + self.row_seconds(plan) for plan in todo), 0.0)
+
+    def seconds(self) -> float:
+        """Return about how long everything that is not finished takes."""
+        return sum(self._plan(plan) for plan in self._plans)
+
+    def left(self) -> str:
+        """Return the same in words."""
+        if not self.seconds():
+            return "nothing"
+        minutes = self.seconds() / 60.0
+        return f"about {minutes:.0f} min" if minutes < HOURS_FROM else f"about {minutes / 60.0:.1f} h"
+
+    def _plan(self, plan: Plan) -> float:
+        rows = [row for row in self._finished if row["variant"] == plan.variant]
+        out = sum(row["stage"] == "left out" for row in rows)
+        done = sum(row["stage"] == "block" for row in rows)
+        wanted = plan.blocks * (len(plan.contenders) - out) - done
+        if wanted <= 0:
+            return 0.0
+        if "best-static" in plan.contenders and not done:
+            wanted += max(1, SEARCH_ROWS - sum(row["stage"] == "search" for row in rows))
+        if plan.load.knee_share is not None and not any(row["stage"] == "knee" for row in rows):
+            wanted += 1
+        timing = plan.timing
+        usual = (timing.settle_least + timing.settle_most) / 2.0
+        one = timing.reset / 2.0 + usual + (1 + plan.surge) * plan.counted_seconds() + BETWEEN_SECONDS
+        one += CRASH_SECONDS * plan.crash
+        return float(self.begin_seconds(plan) + wanted * one)

@@ -1,0 +1,221 @@
+"""One row: a contender on a rig, from the reset to its figures."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+import pymysql
+
+from lab.bench.daemon import Daemon
+from lab.bench.figures import figures, predicted, series
+from lab.bench.plan import RESET_RATIO, DiskPlan
+from lab.servers.base import LabServerError
+
+if TYPE_CHECKING:
+    from lab.bench.daemon import Footprint
+    from lab.bench.plan import Contender
+    from lab.bench.rig import Rig
+    from tuner.records import Capacity
+
+NEAR_SECONDS = 5.0
+NEAR_RATIO = 0.02
+"""No approach brings an age nearer than this to the one that is expected."""
+
+LOWEST = 100
+"""What every server takes for C and M, pages/s."""
+
+GROWTH = 1.5
+"""So much more is offered in a surge."""
+
+WAY = 1.5
+"""So much longer may a policy take to settle: it makes the way that settings are brought along first."""
+
+Row = dict[str, Any]
+End = Literal["crash", "shutdown", "surge"]
+FAILURES = (LabServerError, pymysql.MySQLError, OSError, subprocess.SubprocessError)
+
+
+def measure(
+    rig: Rig,
+    contender: Contender,
+    pair: Capacity | None,
+    expected: float | None = None,
+    *,
+    ends_in: End | None = None,
+) -> Row:
+    """Return what a contender did: settling, figures, series, events.
+
+    Args:
+        rig: where.
+        contender: who.
+        pair: C and M that it sets, None where a policy moves them.
+        expected: the age ratio that it is known to settle at, so that it is brought near it first.
+        ends_in: kill the server, or shut it down in order, while it holds its age, and time that; or have a
+            policy park it, kill the daemon, and offer half as much again.
+
+    Raises:
+        LabServerError: server, load or daemon ended meanwhile.
+    """
+    timing = rig.plan.timing
+    if not rig.load.running() or rig.load.longest_queue(time.monotonic() - NEAR_SECONDS):
+        rig.start_load()  # transactions that the contender before could not serve are not this one's
+    reached = rig.reset(timing.reset, RESET_RATIO)
+    if pair is not None and expected is not None and pair != rig.default:
+        approach(rig, pair, expected, timing.settle_most / 2)
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        daemon: Daemon | None = None
+        if contender.policy is not None:
+            surges = ends_in == "surge"
+            daemon = stack.enter_context(Daemon(rig.server, api=surges, policy=contender.policy))
+        if pair is not None:
+            rig.set(pair)
+
+        def check() -> None:
+            rig.alternate(began)
+            if daemon is not None:
+                daemon.check()
+
+        most = timing.settle_most if daemon is None else WAY * timing.settle_most
+        waited, rest = rig.settle(
+            timing.settle_least, most, holds=daemon.holding if daemon else None, check=check
+        )
+        before = daemon.footprint() if daemon else None
+        counted_from = time.monotonic()
+        rig.watch(rig.plan.counted_seconds(), check)
+        ended = time.monotonic()
+        after = daemon.footprint() if daemon else None
+        conditions = rig.conditions()
+        load = rig.load  # the end may put another in its place, and that one saw nothing of this row
+        happened = [(at, words) for at, words in rig.happened(began) if at <= ended]
+        disk = DiskPlan() if rig.not_limited else rig.plan.disk  # a limit that was refused slows nothing
+        times: Row = {"recovery_seconds": None, "shutdown_seconds": None}
+        failures: list[str] = []
+        if ends_in == "surge":
+            times |= {} if daemon is None else surge(rig, daemon)
+        elif ends_in is not None:
+            if daemon is not None:
+                daemon.kill()  # in order it would park, and lower the age that the others are ended at
+            failures = end(rig, ends_in, times)
+    readings = rig.sampler.readings(began, ended)
+    counted = rig.sampler.span(counted_from, ended)
+    found = figures(
+        load.seconds(counted_from, ended),
+        counted,
+        load.latency(counted_from, ended),
+        load.read_latency(counted_from, ended),
+    )
+    return {
+        "conditions": conditions,
+        "settled": rest,
+        "settle_seconds": round(waited, 1),
+        "reset": f"C/M at the default under load until the age ratio is below {RESET_RATIO}, at most"
+        f" {timing.reset:.0f} s",
+        "reset_ratio": None if reached is None else round(reached, 3),
+        "figures": found
+        | predicted(counted, disk, found["pages_per_second"])
+        | footprint(before, after, ended - counted_from)
+        | times
+        | {"missed_readings": len(rig.sampler.missed(began, ended))},
+        "series": series(
+            load.seconds(began, ended),
+            readings,
+            began=began,
+            counted_from=counted_from,
+            capacity=rig.server.spec.redo_capacity,
+        ),
+        "events": [[round(at - began, 1), words] for at, words in happened]
+        + [[round(ended - began, 1), words] for words in failures],
+    }
+
+
+def footprint(before: Footprint | None, after: Footprint | None, seconds: float) -> Row:
+    """Return what the daemon cost: share of one core, and memory in bytes; None without a daemon."""
+    if before is None or after is None:
+        return {"daemon_cpu": None, "daemon_resident_bytes": None}
+    return {
+        "daemon_cpu": round((after.processor - before.processor) / seconds, 5),
+        "daemon_resident_bytes": after.resident,
+    }
+
+
+def approach(rig: Rig, pair: Capacity, expected: float, most: float) -> None:
+    """Bring the age near where a setting settles, by a setting beyond it, for at most so many seconds."""
+    end = time.monotonic() + most
+    rising = _ratio(rig) < expected
+    helper = max(LOWEST, int(pair.io_capacity_max * (0.6 if rising else 1.4)) // 2 * 2)
+    if helper == pair.io_capacity_max or abs(_ratio(rig) - expected) <= NEAR_RATIO:
+        return
+    rig.server.set_capacity(max(LOWEST, helper // 2), helper)
+    while time.monotonic() < end and rising == (_ratio(rig) < expected):
+        rig.watch(1.0)
+        if abs(_ratio(rig) - expected) <= NEAR_RATIO:
+            return
+
+
+def _ratio(rig: Rig) -> float:
+    """Return the mean age ratio of the last five seconds."""
+    recent = rig.sampler.readings(since=time.monotonic() - NEAR_SECONDS)
+    return sum(one.age_ratio for one in recent) / max(1, len(recent))
+
+
+def surge(rig: Rig, daemon: Daemon) -> Row:
+    """Park the server, kill the daemon, and return what became of half as much load again.
+
+    Raises:
+        LabServerError: it could not be parked, or the server ended.
+    """
+    done = daemon.command("park", "--wait", "--reason", "surge")
+    if done.returncode != 0:
+        raise LabServerError(f"innobrim park ended with {done.returncode}: {done.stdout}{done.stderr}")
+    daemon.kill()
+    offered = rig.rate
+    more = round(GROWTH * offered)
+    rig.offer(more)
+    rig.start_load()
+    began = time.monotonic()
+    with contextlib.suppress(LabServerError):  # a load that gives up is a result: it was not served
+        rig.watch(rig.plan.counted_seconds())
+    if not rig.server.alive():
+        raise LabServerError(f"the server ended in a surge:\n{rig.server.log()}")
+    found = figures(rig.load.seconds(began), rig.sampler.span(began))
+    rig.offer(offered)
+    rig.start_load()
+    return {
+        "surge_served": round(found["commits_mean"] / more, 4),
+        **{f"surge_{name}": found[name] for name in ("sync_pages", "stall_seconds", "age_ratio_max")},
+    }
+
+
+def end(rig: Rig, how: End, times: Row) -> list[str]:
+    """Kill the server, or shut it down, at the age that it holds, and start it again.
+
+    The load is at work until then, ends with the server, and is started again by whoever measures next. What
+    fails costs a time and never the finished row; a server that does not come back ends the next row.
+
+    Args:
+        rig: where.
+        how: killed, or in order.
+        times: gets the seconds that recovery or shutdown took.
+
+    Returns:
+        What failed, in words.
+    """
+    failures: list[str] = []
+    try:
+        if how == "crash":
+            times["recovery_seconds"] = round(rig.server.crash(), 2)
+        else:
+            times["shutdown_seconds"] = round(rig.server.restart()[0], 2)
+    except FAILURES as error:
+        failures.append(f"the {how} could not be timed: {error}")
+    rig.load.stop()
+    try:
+        rig.limit_as_planned()
+    except FAILURES as error:
+        failures.append(f"the disk could not be limited again: {error}")
+        rig.not_limited = (f"disk not limited after the {how}: {error}",)
+    return failures

@@ -1,0 +1,289 @@
+"""What a comparison comes to: mean, worst and paired ratio by contender, as a table and as CSV; pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from lab.bench.store import Row
+from lab.scenarios.schema import Scenario
+from lab.scenarios.trace import SETTLED_OVER, SETTLED_WITHIN
+from lab.simulate import in_place_of, why_in_place
+from lab.statistics import Bounds, ratio_bounds
+from tuner.settings import OUTER, Settings
+
+HOUR = 3600.0
+HEADER = (
+    *("scenario", "contender", "io_capacity_max", "seeds", "metric", "unit"),
+    *("mean", "worst", "ratio", "low", "high", "plant"),
+)
+NAME, CELL = 22, 13
+"""Columns of a contender's name, and of a figure."""
+
+NEVER, NONE = "never", "-"
+WHOLE_FROM = 1000.0
+"""A figure from here on is written without a fraction."""
+
+TRIAL_SECONDS = 6 * HOUR
+"""In a shorter run hardly one trial ends, of up to 33 blocks of five minutes or more each."""
+
+NO_BOUNDS = "no bounds: they need two seeds or more, and with one nobody knows what is chance"
+FIXED = (
+    f"fixed: M = {Settings().fixed_io_capacity_max}, as fixed_io_capacity_max is by default; "
+    "it is none that was searched for"
+)
+SETTLED = (
+    f"settled s: seconds after which the {SETTLED_OVER}-second mean of the age ratio stays within "
+    f"{SETTLED_WITHIN:g} of its mean over the last third of the run"
+)
+
+
+class Metric(Struct, frozen=True):
+    """What is compared: name in JSON, title for people, unit, and whether the worst is the lowest."""
+
+    name: str
+    title: str
+    unit: str = ""
+    lowest: bool = False
+
+
+METRICS = (
+    Metric("throughput_mean", "commits/s", "1/s", lowest=True),
+    Metric("throughput_p1", "1st perc.", "1/s", lowest=True),
+    Metric("pages_per_commit", "pages/commit"),
+    Metric("age_ratio_mean", "age ratio"),
+    Metric("age_ratio_max", "highest"),
+    Metric("sync_flush_seconds", "sync s", "s"),
+    Metric("stall_seconds", "stall s", "s"),
+    Metric("settling_seconds", "settled s", "s"),
+    Metric("changes_per_hour", "changes/h", "1/h"),
+)
+
+
+class Value(Struct, frozen=True):
+    """One metric of one contender on one scenario.
+
+    Attributes:
+        mean: over the seeds; None where one has no value.
+        worst: of the seeds; None where one has no value, as of an age that never settles.
+        without: seeds that have no value.
+        ratio: geometric mean over the seeds of its value over the reference's, with 95 % bounds; None where
+            a value is zero or there is none.
+    """
+
+    mean: float | None
+    worst: float | None
+    without: int = 0
+    ratio: Bounds | None = None
+
+
+class Contender(Struct, frozen=True):
+    """One contender on one scenario.
+
+    Attributes:
+        name: the policy, static or untouched.
+        policy: it is one.
+        io_capacity_max: M of ``static``, pages/s.
+        seeds: runs that are there.
+        values: by metric.
+    """
+
+    name: str
+    policy: bool
+    io_capacity_max: int | None
+    seeds: int
+    values: dict[str, Value]
+
+
+class Group(Struct, frozen=True):
+    """One scenario.
+
+    Attributes:
+        scenario: its name.
+        seconds: length of a run.
+        measured_from: second from which on is counted.
+        moves: load, disk or redo log change, so that nothing settles.
+        plant: hash of the simulated server's parameters.
+        contenders: the reference first.
+        notes: what is to be known.
+    """
+
+    scenario: str
+    seconds: int
+    measured_from: int
+    moves: bool
+    plant: str
+    contenders: tuple[Contender, ...]
+    notes: tuple[str, ...] = ()
+
+
+def group(
+    scenario: Scenario,
+    rows_by_contender: Mapping[str, Sequence[Row]],
+    *,
+    notes: Sequence[str] = (),
+    recorded: bool = False,
+) -> Group | None:
+    """Return what the rows of a scenario come to; None without a row.
+
+    Args:
+        scenario: what the runs were of.
+        rows_by_contender: its rows, those of the reference first.
+        notes: what is to be known besides.
+        recorded: it was made from a journal; its own notes say that it has one run each.
+    """
+    there = {name: rows for name, rows in rows_by_contender.items() if rows}
+    if not there:
+        return None
+    reference = {row["seed"]: row for row in next(iter(rows_by_contender.values()))}
+    any_row = next(iter(there.values()))[0]
+    return Group(
+        scenario=scenario.name,
+        seconds=any_row["seconds"],
+        measured_from=any_row["measured_from"],
+        moves=any_row["moves"],
+        plant=any_row["plant"],
+        contenders=tuple(
+            Contender(
+                name=rows[0]["contender"],
+                policy=rows[0]["kind"] == "policy",
+                io_capacity_max=rows[0]["io_capacity_max"],
+                seeds=len(rows),
+                values={metric.name: _value(rows, reference, metric) for metric in METRICS},
+            )
+            for rows in there.values()
+        ),
+        notes=(*_notes(scenario, there, recorded=recorded), *notes),
+    )
+
+
+def value_of(row: Row, metric: str) -> float | None:
+    """Return a row's value of a metric; None where it has none."""
+    if metric == "changes_per_hour":
+        return float(row["changes"]) * HOUR / float(row["seconds"])
+    found = row[metric] if metric == "settling_seconds" else row["outcome"][metric]
+    return None if found is None else float(found)
+
+
+def _value(rows: Sequence[Row], reference: Mapping[int, Row], metric: Metric) -> Value:
+    values = [found for row in rows if (found := value_of(row, metric.name)) is not None]
+    if without := len(rows) - len(values):
+        return Value(None, None, without=without)
+    pairs: list[tuple[float, float]] = []
+    for row, ours in zip(rows, values, strict=True):
+        theirs = value_of(reference[row["seed"]], metric.name) if row["seed"] in reference else None
+        if theirs is not None:
+            pairs.append((ours, theirs))
+    is_reference = all(reference.get(row["seed"]) is row for row in rows)
+    return Value(
+        mean=statistics.fmean(values),
+        worst=min(values) if metric.lowest else max(values),
+        ratio=None if is_reference else ratio_bounds(pairs),
+    )
+
+
+def _notes(scenario: Scenario, there: Mapping[str, Sequence[Row]], *, recorded: bool) -> Iterator[str]:
+    """Yield what is to be known of a table, so that nobody reads more out of it than is in it."""
+    policies = {name: rows for name, rows in there.items() if rows[0]["kind"] == "policy"}
+    in_place: dict[str, list[str]] = {}
+    for name, rows in policies.items():
+        if other := in_place_of(rows[0]["contender"], scenario):
+            in_place.setdefault(other, []).append(name)
+    for other, names in in_place.items():
+        same = ", with the same rows" if len(names) > 1 or other in policies else ""
+        yield f"{other} decides in place of {_listed(names)}{same}: {why_in_place(scenario)}"
+    if len(there) > 1 and not recorded and all(len(rows) == 1 for rows in there.values()):
+        yield NO_BOUNDS
+    if "fixed" in policies:
+        yield FIXED
+    rows = [row for found in there.values() for row in found]
+    seconds, allowed = rows[0]["seconds"], Settings().max_changes_per_hour
+    if seconds < HOUR or any((value_of(row, "changes_per_hour") or 0.0) > allowed for row in rows):
+        most = max(row["changes_in_hour"] for row in rows)
+        yield (
+            f"changes/h: the changes of the whole run, {seconds} s, scaled to an hour; "
+            f"max_changes_per_hour = {allowed} counts those of one hour, which were {most} at most"
+        )
+    if OUTER in policies and not in_place_of(OUTER, scenario) and seconds < TRIAL_SECONDS:
+        yield (
+            f"{OUTER}: a trial takes hours, so that none or hardly one has ended within "
+            f"{seconds} s: no verdict on what trials are worth; that takes {TRIAL_SECONDS / HOUR:g} h or "
+            "more, better days"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names in a row, as people have it."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def table_csv(groups: Sequence[Group]) -> str:
+    """Return a line for each scenario, contender and metric, with six digits."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(HEADER)
+    for one in groups:
+        for who in one.contenders:
+            for metric in METRICS:
+                value = who.values[metric.name]
+                ratio = value.ratio
+                bounds = (None, None, None) if ratio is None else (ratio.mean, ratio.low, ratio.high)
+                written = ["" if one is None else f"{one:.6g}" for one in (value.mean, value.worst, *bounds)]
+                head = (one.scenario, who.name, who.io_capacity_max, who.seeds, metric.name, metric.unit)
+                lines.writerow([*head, *written, one.plant])
+    return text.getvalue()
+
+
+def told(group: Group, reference: str) -> list[str]:
+    """Return one scenario in lines for people.
+
+    Args:
+        group: its contenders, the reference first.
+        reference: what the ratios are to.
+    """
+    seeds = max(one.seeds for one in group.contenders)
+    lines = [
+        f"{group.scenario}: {group.seconds} s, counted from {group.measured_from} s, {_seeds(seeds)}",
+        " " * NAME + "".join(f"{metric.title:>{CELL}}" for metric in METRICS),
+    ]
+    for one in group.contenders:
+        none = NEVER if one.policy and not group.moves else NONE
+        values = [one.values[metric.name] for metric in METRICS]
+        title = {"static": f"M = {one.io_capacity_max}, best", "untouched": "as it starts"}.get(
+            one.name, one.name
+        )
+        title = title if one.seeds == seeds else f"{title} ({_seeds(one.seeds)})"
+        lines.append(_line(title, [_number(value.mean, none) for value in values]))
+        if one.seeds > 1:
+            lines.append(_line("  worst", [_number(value.worst, none) for value in values]))
+        ratios = [value.ratio for value in values]
+        if any(ratio is not None for ratio in ratios):
+            cells = [NONE if ratio is None else f"{ratio.mean:.3f}" for ratio in ratios]
+            lines.append(_line(f"  / {reference}", cells))
+            if one.seeds > 1:
+                lines.append(_line("  95 %", [_bounds(ratio) for ratio in ratios]))
+    notes = group.notes if group.moves else (SETTLED, *group.notes)
+    return [*lines, *(f"  {note}" for note in notes)]
+
+
+def _seeds(count: int) -> str:
+    return f"{count} seed{'s' if count > 1 else ''}"
+
+
+def _line(title: str, cells: Sequence[str]) -> str:
+    return f"{title:<{NAME}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
+
+
+def _bounds(ratio: Bounds | None) -> str:
+    return NONE if ratio is None or ratio.low is None else f"{ratio.low:.3f}-{ratio.high:.3f}"
+
+
+def _number(value: float | None, none: str) -> str:
+    """Return a figure with about four digits."""
+    if value is None:
+        return none
+    return f"{value:.0f}" if abs(value) >= WHOLE_FROM else f"{value:.4g}"

@@ -1,0 +1,178 @@
+"""The search for the best static setting finds it, in few rows, and by the rules that ours keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.bench import search
+from tuner.settings import Settings
+
+Row = dict[str, Any]
+STILL: Row = {"write_iops": 2400, "alternate_iops": None}
+ALTERNATING: Row = STILL | {"alternate_iops": 800}
+
+
+def row(value: int, *, edge: float, rate: int = 0, disk: Row = STILL) -> Row:
+    """Return what a server would do whose law needs at least ``edge`` pages/s of M."""
+    fits = value >= edge
+    return {
+        "io_capacity_max": value,
+        "conditions": {"load": {"rate": rate}, "disk": disk},
+        "figures": {
+            "sync_pages": 0 if fits else 500,
+            "commits_median": 2000.0,
+            "commits_p1": 1800.0 if fits else 400.0,
+            "commits_mean": 3000.0 * (edge / value) ** 0.3,
+            "pages_per_commit": 0.1 * (value / edge) ** 0.3,
+            "checkpoint_ratio_max": 0.7 if fits else 0.9,
+            "age_ratio_mean": min(1.0, 0.85 * (edge / value) ** 0.66),
+        },
+    }
+
+
+def searched(edge: float, start: int, disk: Row = STILL) -> list[Row]:
+    """Return the rows of a whole search."""
+    rows: list[Row] = []
+    while (value := search.following(rows, start)) is not None:
+        assert value not in [one["io_capacity_max"] for one in rows], "a value is tried twice"
+        rows.append(row(value, edge=edge, disk=disk))
+    return rows
+
+
+@given(edge=st.floats(150.0, 3000.0), factor=st.floats(0.6, 8.0))
+def test_the_search_comes_within_five_percent_of_the_edge(edge: float, factor: float) -> None:
+    """Wherever it begins, the winner is at most 5 % above the lowest M that keeps the rules."""
+    start = max(search.LOWEST * 2, 2 * round(edge * factor / 2))
+    rows = searched(edge, start)
+    winner = search.best(rows)
+    assert winner is not None
+    assert edge <= winner["io_capacity_max"] <= edge * 1.05 + 2
+    assert len(rows) <= search.MOST_ROWS
+
+
+def test_a_row_that_flushed_in_sync_never_wins() -> None:
+    """A higher mean with sync-flushed pages is not the best static setting."""
+    good, bad = row(500, edge=400.0), row(300, edge=400.0)
+    bad["figures"]["commits_mean"] = 9999.0
+    assert search.best([bad, good]) is good
+
+
+def test_a_low_p1_of_a_disk_that_alternates_rules_nothing_out() -> None:
+    """Seconds on a slowed disk are no fault of the setting; sync flushing still is one."""
+    slow, synced = row(500, edge=400.0), row(300, edge=400.0)
+    slow["figures"]["commits_p1"] = 100.0
+    assert search.best([slow, synced]) is None, "where nothing moves, it is uneven"
+    for one in (slow, synced):
+        one["conditions"]["disk"] = ALTERNATING
+    assert search.best([slow, synced]) is slow
+
+
+def test_where_the_disk_alternates_the_rival_may_go_beyond_the_alarm_cap() -> None:
+    """Ours is beyond it until it has followed a disk that slows down, so its rival may be."""
+    fast, slow = row(420, edge=400.0), row(900, edge=400.0)
+    fast["figures"]["checkpoint_ratio_max"] = 0.83
+    assert search.best([fast, slow]) is slow
+    for one in (fast, slow):
+        one["conditions"]["disk"] = ALTERNATING
+    assert search.best([fast, slow]) is fast
+
+
+@given(edge=st.floats(150.0, 3000.0), factor=st.floats(0.6, 8.0))
+def test_on_an_alternating_disk_the_search_comes_within_a_sixth_of_the_edge(
+    edge: float, factor: float
+) -> None:
+    """It takes fewer of the long rows there, and still goes down until a row is not acceptable."""
+    start = max(search.LOWEST * 2, 2 * round(edge * factor / 2))
+    winner = search.best(searched(edge, start, ALTERNATING))
+    assert winner is not None
+    assert edge <= winner["io_capacity_max"] <= edge / search.FINE_ALTERNATING + 4
+
+
+def test_a_rate_that_was_not_served_is_no_saving() -> None:
+    """Fewer pages because fewer transactions came through do not win, and no commits at all never do."""
+    whole, part = row(900, edge=400.0, rate=3000), row(420, edge=400.0, rate=3000)
+    whole["figures"]["commits_mean"], part["figures"]["commits_mean"] = 2990.0, 2000.0
+    assert search.best([whole, part]) is whole
+    dead = row(500, edge=400.0)
+    dead["figures"] |= {
+        "commits_mean": 0.0,
+        "commits_p1": 0.0,
+        "commits_median": 0.0,
+        "pages_per_commit": None,
+    }
+    assert search.best([dead]) is None
+    assert search.best([dead], search.anything) is None
+
+
+def test_a_setting_outside_our_budgets_is_no_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ours may not do for the sake of a recovery or shutdown, the best static setting may not either."""
+    fast, slow = row(420, edge=400.0), row(900, edge=400.0)
+    fast["figures"] |= {"recovery_seconds_predicted": 9e9, "shutdown_seconds_predicted": 9e9}
+    assert search.best([fast, slow]) is fast, "by default ours may, too"
+    fast["figures"] |= {"recovery_seconds_predicted": 1.0, "shutdown_seconds_predicted": 1.0}
+    monkeypatch.setattr(search, "OURS", Settings(max_recovery_seconds=300.0, max_shutdown_seconds=300.0))
+    for name in ("recovery_seconds_predicted", "shutdown_seconds_predicted"):
+        fast["figures"] |= {name: 301.0}
+        slow["figures"] |= {name: 299.0}
+        assert search.best([fast, slow]) is slow
+        assert search.best([fast, slow], search.steady) is fast
+        del fast["figures"][name]
+        assert search.best([fast, slow]) is fast, "what is not known judges nobody"
+
+
+def test_where_nothing_keeps_the_rules_there_is_no_winner() -> None:
+    """A server that flushes in sync at every setting has no best static one, and the search ends."""
+    rows: list[Row] = []
+    while (value := search.following(rows, 400)) is not None:
+        rows.append(row(value, edge=1e12))
+    assert search.best(rows) is None
+    assert len(rows) == search.MOST_ROWS
+
+
+@given(peak=st.floats(100.0, 4000.0), factor=st.floats(0.6, 8.0), edge=st.sampled_from([10.0, 150.0]))
+def test_a_winner_beats_what_lies_beside_it_or_the_search_is_open(
+    peak: float, factor: float, edge: float
+) -> None:
+    """Also where every setting down to the lowest keeps the rules, and the best of them lies above it."""
+    rows: list[Row] = []
+    start = max(search.LOWEST * 2, 2 * round(peak * factor / 2))
+    while (value := search.following(rows, start)) is not None:
+        rows.append(row(value, edge=edge))
+        rows[-1]["figures"]["commits_mean"] = 3000.0 * min(value / peak, peak / value)
+    winner = search.best(rows)
+    assert winner is not None
+    if search.untried(rows) is None:
+        best = max(peak, search.LOWEST, edge)
+        assert best * 0.95 - 2 <= winner["io_capacity_max"] <= best * 1.05 + 2
+    else:
+        assert len(rows) == search.MOST_ROWS
+
+
+def test_an_age_is_expected_of_the_next_value() -> None:
+    """The age is brought near what the rows tried promise: between them, or by the law below all of them."""
+    rows = [row(400, edge=300.0), row(800, edge=300.0)]
+    low, high = (one["figures"]["age_ratio_mean"] for one in reversed(rows))
+    expected = search.expected_ratio(rows, 600)
+    assert expected == pytest.approx((low + high) / 2)
+    assert search.expected_ratio(rows, 1000) is search.expected_ratio([], 200) is None
+    assert search.expected_ratio(rows, 360) == pytest.approx(
+        min(search.HIGHEST_GUESS, high * (400 / 360) ** (2 / 3))
+    )
+    assert search.expected_ratio(rows, 100) == search.HIGHEST_GUESS
+
+
+def test_a_row_that_is_uneven_at_a_low_age_does_not_send_the_search_upwards() -> None:
+    """Where something else held the load up for a second, a lower M is still tried."""
+    first = row(2000, edge=400.0)
+    first["figures"]["commits_p1"] = 400.0
+    assert first["figures"]["age_ratio_mean"] < search.HIGH_AGE
+
+    following = search.following([first], 0)
+
+    assert following is not None
+    assert following < 2000
+    assert search.best([first]) is None

@@ -1,0 +1,219 @@
+"""What rows come to: means, the worst, paired ratios, and what is said under the table."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lab.bench.table import METRICS, group, table_csv
+from lab.plant.flavour import FlavourName
+from lab.scenarios import Scenario, load_scenario
+
+
+def row(contender: str, seed: int, commits: float, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
+    """Return a row with that throughput."""
+    outcome = {metric.name: 0.0 for metric in METRICS} | {"throughput_mean": commits, "pages_per_commit": 0.2}
+    return {
+        "scenario": "s",
+        "contender": contender,
+        "kind": "policy",
+        "io_capacity_max": None,
+        "seed": seed,
+        "seconds": 1800,
+        "measured_from": 300,
+        "moves": False,
+        "plant": "p",
+        "settling_seconds": 100.0,
+        "changes": 5,
+        "changes_in_hour": 3,
+        "outcome": outcome,
+        **changes,
+    }
+
+
+STEADY = load_scenario("steady-1200iops")
+
+
+def notes(
+    scenario: Scenario, rows: dict[str, list[dict[str, Any]]], *, recorded: bool = False
+) -> tuple[str, ...]:
+    """Return what is said under the table of these rows."""
+    found = group(scenario, rows, recorded=recorded)
+    assert found is not None
+    return found.notes
+
+
+REFERENCE = [row("cascade", seed, 1000.0 * seed) for seed in (1, 2, 3)]
+
+
+def test_ratios_are_paired_by_seed() -> None:
+    """What gives a tenth less with every seed is at 0.9 with no doubt, however the seeds differ."""
+    other = [row("pid", seed, 900.0 * seed) for seed in (3, 1, 2)]
+    found = group(STEADY, {"cascade": REFERENCE, "pid": other})
+    assert found is not None
+    ours, theirs = (one.values["throughput_mean"] for one in found.contenders)
+
+    assert (ours.mean, ours.worst, ours.ratio) == (2000.0, 1000.0, None)
+    assert (theirs.mean, theirs.worst) == (1800.0, 900.0)
+    assert theirs.ratio is not None
+    assert (theirs.ratio.mean, theirs.ratio.low, theirs.ratio.high) == pytest.approx((0.9, 0.9, 0.9))
+
+
+def test_the_worst_is_the_highest_where_more_is_worse() -> None:
+    """Of pages, ages, seconds and changes the worst seed is the one with most of them."""
+    rows = [row("cascade", 1, 1000.0, changes=4), row("cascade", 2, 1000.0, changes=8)]
+    found = group(STEADY, {"cascade": rows})
+    assert found is not None
+
+    changes = found.contenders[0].values["changes_per_hour"]
+    assert (changes.mean, changes.worst) == (12.0, 16.0)
+
+
+def test_an_age_that_never_settles_has_no_mean() -> None:
+    """One seed that never settles is no settling time at all, and is counted."""
+    rows = [row("cascade", 1, 1000.0), row("cascade", 2, 1000.0, settling_seconds=None)]
+    found = group(STEADY, {"cascade": rows})
+    assert found is not None
+
+    settling = found.contenders[0].values["settling_seconds"]
+    assert (settling.mean, settling.worst, settling.without) == (None, None, 1)
+
+
+def test_there_is_no_ratio_of_nothing() -> None:
+    """Where a value is zero, as seconds of sync flush should be, there is no ratio."""
+    found = group(STEADY, {"cascade": REFERENCE, "pid": [row("pid", 1, 500.0)]})
+    assert found is not None
+
+    assert found.contenders[1].values["sync_flush_seconds"].ratio is None
+    assert found.contenders[1].values["throughput_mean"].ratio is not None
+
+
+def test_the_file_has_a_line_for_each_figure() -> None:
+    """The CSV has scenario, contender and metric in every line, and the bounds beside the ratio."""
+    found = group(STEADY, {"cascade": REFERENCE, "pid": [row("pid", one, 900.0 * one) for one in (1, 2)]})
+    assert found is not None
+    lines = list(csv.DictReader(io.StringIO(table_csv([found]))))
+
+    assert len(lines) == 2 * len(METRICS)
+    theirs = next(one for one in lines if (one["contender"], one["metric"]) == ("pid", "throughput_mean"))
+    assert (theirs["seeds"], theirs["mean"], theirs["ratio"]) == ("2", "1350", "0.9")
+
+
+def test_no_row_is_no_group() -> None:
+    """A scenario of which nothing has run yet is left out."""
+    assert group(STEADY, {"cascade": []}) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seconds": 600, "changes": 15}, "of the whole run, 600 s, scaled to an hour; max_changes_per_hour"),
+        (
+            {"seconds": 7200, "changes": 130, "changes_in_hour": 60},
+            "= 60 counts those of one hour, which were 60 at most",
+        ),
+        ({"seconds": 7200}, ""),
+    ],
+    ids=["a short run", "more than the budget", "neither"],
+)
+def test_a_rate_of_changes_is_not_taken_for_a_broken_budget(changed: dict[str, Any], said: str) -> None:
+    """Where changes/h can exceed the hourly budget it says what it counts, and what the budget does."""
+    found = [
+        note
+        for note in notes(STEADY, {"cascade": [row("cascade", 1, 1e3, **changed)]})
+        if note.startswith("changes/h: ")
+    ]
+
+    assert len(found) == bool(said)
+    assert all(said in note for note in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "seconds", "said"),
+    [
+        (("cascade", "bayes"), 7200, "bayes: a trial takes hours, so that none or hardly one has ended"),
+        (("cascade", "bayes"), 86_400, ""),
+        (("cascade", "pid"), 2400, ""),
+    ],
+    ids=["two hours", "a day", "no trials"],
+)
+def test_a_policy_with_trials_is_not_judged_by_runs_without_one(
+    names: tuple[str, ...], seconds: int, said: str
+) -> None:
+    """Where runs end before a trial does, it says that the row is no verdict, and how long would be right."""
+    rows = {name: [row(name, 1, 1e3, seconds=seconds)] for name in names}
+    found = [note for note in notes(STEADY, rows) if "a trial takes hours" in note]
+
+    assert len(found) == bool(said)
+    assert all(note.startswith(said) and "6 h or more" in note for note in found)
+
+
+def on(flavour: FlavourName) -> Scenario:
+    """Return a scenario on such a server, as it comes."""
+    return replace(STEADY, server=replace(STEADY.server, flavour=flavour))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (
+            on("mariadb-11.8"),
+            "pace decides in place of cascade and pid, with the same rows: no M moves the age below",
+        ),
+        (
+            on("mariadb-10.5"),
+            "cascade decides in place of pid, with the same rows: the page cleaner falls asleep",
+        ),
+        (STEADY, ""),
+    ],
+    ids=["no authority", "sleeps", "each its own"],
+)
+def test_policies_that_do_not_decide_are_named(scenario: Scenario, said: str) -> None:
+    """Where one law decides for several policies, so that their rows are the same, that is said with why."""
+    names = ("cascade", "pid", "fixed")
+    found = notes(scenario, {name: [row(name, 1, 1e3)] for name in names})
+    there = [note for note in found if "decides in place of" in note]
+
+    assert len(there) == bool(said)
+    assert all(note.startswith(said) for note in there)
+
+
+def test_a_policy_that_does_not_decide_is_not_told_to_take_longer() -> None:
+    """Where no trial can begin whatever the length, nobody is sent away for longer runs."""
+    found = notes(on("mariadb-11.8"), {"bayes": [row("bayes", 1, 1e3, seconds=2400)]})
+
+    assert any(note.startswith("pace decides in place of bayes") for note in found)
+    assert not any("a trial takes hours" in note for note in found)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "names", "recorded", "said"),
+    [
+        (1, ("cascade", "fixed"), False, True),
+        (2, ("cascade", "fixed"), False, False),
+        (1, ("cascade",), False, False),
+        (1, ("cascade", "fixed"), True, False),
+    ],
+    ids=["one seed", "two seeds", "nothing beside it", "a journal, which says so itself"],
+)
+def test_a_ratio_without_bounds_says_what_they_need(
+    *, seeds: int, names: tuple[str, ...], recorded: bool, said: bool
+) -> None:
+    """With one seed there are ratios and no bounds, and a line says that two seeds are the fewest."""
+    rows = {name: [row(name, seed, 1e3) for seed in range(seeds)] for name in names}
+    found = notes(STEADY, rows, recorded=recorded)
+
+    assert any("two seeds or more" in note for note in found) is said
+
+
+def test_the_row_fixed_says_which_m_it_is() -> None:
+    """Where fixed takes part its M is named, and where it does not there is no word about it."""
+    there = notes(STEADY, {"cascade": [row("cascade", 1, 1e3)], "fixed": [row("fixed", 1, 1e3)]})
+    absent = notes(STEADY, {"cascade": [row("cascade", 1, 1e3)], "pid": [row("pid", 1, 1e3)]})
+
+    assert any(note.startswith("fixed: M = 2000, as fixed_io_capacity_max is by default") for note in there)
+    assert not any(note.startswith("fixed") for note in absent)

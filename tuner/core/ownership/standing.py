@@ -1,0 +1,159 @@
+"""What was said to stand until somebody says otherwise: it outlives the daemon that was told."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tuner.core.noharm import Guard, Returned, Shown
+from tuner.core.state import SAME_START_SECONDS, LowWater, State
+from tuner.records import Hold, HoldCode
+from tuner.settings import Mode
+
+
+class Standing(Struct, frozen=True):
+    """Reasons to keep hands off one server that wait for a person.
+
+    Attributes:
+        identity: which server.
+        started: when it had started, Unix time.
+        paused: why and by whom, empty where nobody paused.
+        foreign: the change by somebody else that the loop yielded to, empty without one.
+        advisory: a person, a restore, or another server at the address made an active loop advisory.
+        why: which of these, for people.
+        low_water: the operator's low-water mark, where ours may be in force, in millionths of a percent.
+        returned: why the baseline guard made it advisory; None where it did not.
+        unheard: why it was not known what stood before, and nobody has spoken since; empty where it was.
+    """
+
+    identity: str
+    started: float
+    paused: str = ""
+    foreign: str = ""
+    advisory: bool = False
+    why: str = ""
+    low_water: int | None = None
+    returned: Returned | None = None
+    unheard: str = ""
+
+
+def another_server(identity: str) -> str:
+    """Return why the loop is advisory where another server answers at its address."""
+    return f"another server, {identity}, answers at this address"
+
+
+def cut_short(who: str) -> str:
+    """Return why the loop is advisory after a restore that did not end."""
+    return f"a restore by {who} was cut short"
+
+
+def unknown(unheard: str) -> str:
+    """Return what keeps a loop advisory that does not know what stood; empty where it does."""
+    return f"it is not known what stood before, such as a pause: {unheard}" if unheard else ""
+
+
+def why_advisory(state: State) -> str:
+    """Return why nothing is written, where the mode is advisory; empty where it is active."""
+    if state.mode is Mode.ACTIVE:
+        return ""
+    configured = state.settings.mode is Mode.ADVISORY
+    return state.why_advisory or ("the configuration says so" if configured else "a person said so")
+
+
+def why_not_active(state: State) -> str:
+    """Return what an earlier daemon was told that keeps this one from writing too; empty without it."""
+    said = [hold.reason for hold in (state.latches.paused, state.latches.foreign) if hold is not None]
+    if state.unheard and not state.advisory_until_said:
+        return "; ".join(said)
+    if state.beside_before:
+        said.append(
+            f"advisory: {state.facts.identity} answers where the last run ended beside {state.beside_before}"
+            "; innobrim mode active ends that"
+        )
+    elif state.mode is not state.settings.mode:
+        said.append(f"advisory: {why_advisory(state)}; innobrim mode active ends that")
+    return "; ".join(said)
+
+
+def waiting(state: State) -> str:
+    """Return the holds that innobrim resume ends, by their codes; empty without one."""
+    latches = state.latches
+    found = (latches.paused, latches.foreign, latches.refused)
+    return ", ".join(hold.code.value for hold in found if hold is not None)
+
+
+def standing_of(state: State) -> Standing:
+    """Return what the next daemon has to know."""
+    latches, returned = state.latches, state.noharm.returned
+    return Standing(
+        identity=state.facts.identity,
+        started=state.facts.started,
+        paused=latches.paused.reason if latches.paused is not None else "",
+        foreign=latches.foreign.reason if latches.foreign is not None else "",
+        advisory=state.advisory_until_said or bool(state.restoring),
+        why=cut_short(state.restoring) if state.restoring else state.why_advisory,
+        low_water=state.low_water.original,
+        returned=None if returned is None else replace(returned, again=Shown(), apart=0.0),
+        unheard=state.unheard,
+    )
+
+
+def moved(state: State, before: Standing, *, now: float) -> State:
+    """Return a state at its start where another server was at this address when the last daemon ended.
+
+    It is advisory until a person says otherwise. A pause goes on: hands off was said, whichever server it is.
+
+    Args:
+        state: as a daemon begins, with what stands for the server that answers now.
+        before: what the last daemon left of the other one.
+        now: monotonic time, seconds.
+    """
+    here = replace(standing_of(state), advisory=True, why=another_server(state.facts.identity))
+    state = take_up(state, replace(here, paused=here.paused or before.paused), now=now)
+    return replace(state, beside_before=before.identity)
+
+
+def take_up(state: State, standing: Standing | None, *, now: float) -> State:
+    """Return a state at its start with what still stands.
+
+    A change by somebody else is over with the start of mysqld that it was made on.
+
+    Args:
+        state: as a daemon begins.
+        standing: what the last one left; None without one, or of another server.
+        now: monotonic time, seconds.
+    """
+    if standing is None or standing.identity != state.facts.identity:
+        return state
+    latches = state.latches
+    if standing.paused or standing.unheard:
+        why = unknown(standing.unheard)
+        reason = (
+            standing.paused if why in standing.paused else "; ".join(filter(None, (standing.paused, why)))
+        )
+        hold = Hold(code=HoldCode.PAUSED, since=now, reason=reason, clears="innobrim resume")
+        latches = replace(latches, paused=hold)
+    same_start = abs(standing.started - state.facts.started) <= SAME_START_SECONDS
+    if standing.foreign and same_start:
+        hold = Hold(
+            code=HoldCode.FOREIGN_CHANGE, since=now, reason=standing.foreign, clears="innobrim resume"
+        )
+        latches = replace(latches, foreign=hold)
+    entered = tuple(hold for hold in (latches.paused, latches.foreign) if hold is not None)
+    state = replace(
+        state,
+        latches=latches,
+        holds=entered,
+        advisory_until_said=standing.advisory,
+        why_advisory=standing.why if standing.advisory else "",
+        low_water=LowWater.recalled(standing.low_water if same_start else None),
+    )
+    if standing.unheard and not state.unheard:
+        told = (*state.untold, ("unheard", unknown(standing.unheard)))
+        state = replace(state, unheard=standing.unheard, untold=told, mode=Mode.ADVISORY)
+        if not standing.advisory:
+            state = replace(state, why_advisory=unknown(standing.unheard))
+    if standing.advisory and standing.returned is not None and state.settings.mode is Mode.ACTIVE:
+        still = (*state.untold, ("baseline_back", f"still so from an earlier run: {standing.returned.why}"))
+        state = replace(state, noharm=Guard(returned=standing.returned), untold=still)
+    return replace(state, mode=Mode.ADVISORY) if standing.advisory else state
