@@ -370,7 +370,7 @@ def test_the_baseline_is_reckoned_with_the_mark_found(mark: int, rests: float | 
     reckoned = baseline_ratio(bench.state, sample, found)
 
     assert rests in {None, reckoned}
-    assert (headroom_of(bench.state, sample, found).baseline == 0.0) is (mark == 0)
+    assert (headroom_of(bench.state, sample, found, baseline=reckoned).baseline == 0.0) is (mark == 0)
 
 
 @pytest.mark.parametrize("mode", [Mode.ACTIVE, Mode.ADVISORY])

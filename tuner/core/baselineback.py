@@ -75,7 +75,7 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
         or sample.degraded
         or any(hold.code in UNSETTLED for hold in state.holds)
     )
-    allowed = state.settings.max_checkpoint_age_ratio * sample.redo_capacity
+    allowed = state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio)
     return Look(
         now=now,
         sample=sample,
