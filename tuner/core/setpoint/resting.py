@@ -41,8 +41,8 @@ def heeded_from(sample: Sample, operator: int | None, *, combining_exponent: flo
     if not operator or sample.pages_dirty <= 0:
         return 0.0
     times = operator / (100.0 * MILLIONTHS) * sample.pages_total / sample.pages_dirty
-    times **= 1.0 / (1.0 - min(MOST_COMBINING, combining_exponent))
-    return min(MOST_RATIO, sample.age_ratio * times)
+    exponent = 1.0 / (1.0 - min(MOST_COMBINING, combining_exponent))
+    return min(MOST_RATIO, sample.age_ratio * math.pow(times, exponent))
 
 
 def resting_ratio(
