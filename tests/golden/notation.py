@@ -12,9 +12,10 @@ EVERY_SECONDS = 300
 
 
 def decision_of(record: TickRecord) -> str:
-    """Return kind, target C/M, SETs, guards and whatever bars a write, as ``README.md`` describes them."""
+    """Return kind, reason, target C/M, SETs, guards and whatever bars a write, as ``README.md`` describes them."""
     decision = record.decision
-    parts = [decision.kind.value]
+    what = decision.kind.value
+    parts = [what if decision.reason == what else f"{what} {decision.reason}"]
     if decision.kind is not DecisionKind.KEEP and decision.target is not None:
         parts[0] += f" {decision.target}"
         parts.append(", ".join(f"{_short(name)} {value}" for name, value in decision.steps))
@@ -55,7 +56,7 @@ class Course:
         telling = decision.kind is not DecisionKind.KEEP or bars != self._before
         if telling or seconds >= self._due:
             ratio = "-" if record.estimate is None else f"{record.estimate.age_ratio:.3f}"
-            aim = "-" if decision.set_point is None else f"{decision.set_point:.3f}"
+            aim = "-" if decision.set_point is None else f"{decision.set_point:.3f} {decision.set_point_source}"
             yield f"{seconds:7.0f} s  age {ratio}  set-point {aim}  {decision_of(record)}"
         self._before = bars
         if seconds >= self._due:
