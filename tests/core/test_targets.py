@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
-from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, command
+from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, command
 from tuner.core.limits import allowed, contradiction
 from tuner.records import Bounds, Capacity, Facts, HoldCode, Sample, TickRecord
 from tuner.settings import Mode, Settings
@@ -432,26 +432,3 @@ def test_another_version_forgets_what_was_measured() -> None:
 
     assert crash(bench, 1.0, version="9.8.0") == []
     assert bench.state.estimator.recovery.factor == 1.0
-
-
-def test_a_park_in_the_first_seconds_lowers_nothing() -> None:
-    """Two readings may show next to no load; what somebody else had set is not lowered for that."""
-    bench = Bench(server=FakeServer(Capacity(2_000, 4_000), redo_rate=1e4))
-    bench.turn()
-    bench.turn(SAVED)
-    bench.turn(command("park"))
-    bench.turns(3)
-
-    assert bench.server.capacity == Capacity(2_000, 4_000)
-
-
-def test_a_park_after_ten_seconds_may_lower_what_is_not_ours() -> None:
-    """Once the rates are known, a park that a person asks for leaves what the load needs, and no more."""
-    chosen = replace(ACTIVE, policy="fixed", fixed_io_capacity_max=20_000)
-    bench = Bench(chosen, FakeServer(Capacity(10_000, 20_000)))
-    bench.turn()
-    bench.turn(SAVED)
-    bench.turns(12)
-    bench.turn(command("park"))
-
-    assert bench.server.capacity.io_capacity_max < 20_000
