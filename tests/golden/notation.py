@@ -12,7 +12,7 @@ EVERY_SECONDS = 300
 
 
 def decision_of(record: TickRecord) -> str:
-    """Return kind, reason, target C/M, SETs, guards and whatever bars a write, as ``README.md`` describes them."""
+    """Return kind, reason, target C/M, SETs, guards and what bars a write, as ``README.md`` describes them."""
     decision = record.decision
     what = decision.kind.value
     parts = [what if decision.reason == what else f"{what} {decision.reason}"]
@@ -56,8 +56,9 @@ class Course:
         telling = decision.kind is not DecisionKind.KEEP or bars != self._before
         if telling or seconds >= self._due:
             ratio = "-" if record.estimate is None else f"{record.estimate.age_ratio:.3f}"
-            aim = "-" if decision.set_point is None else f"{decision.set_point:.3f} {decision.set_point_source}"
-            yield f"{seconds:7.0f} s  age {ratio}  set-point {aim}  {decision_of(record)}"
+            aim = "-" if decision.set_point is None else f"{decision.set_point:.3f}"
+            whose = f" {decision.set_point_source}" if decision.set_point_source else ""
+            yield f"{seconds:7.0f} s  age {ratio}  set-point {aim}{whose}  {decision_of(record)}"
         self._before = bars
         if seconds >= self._due:
             self._due = (seconds // EVERY_SECONDS + 1) * EVERY_SECONDS
