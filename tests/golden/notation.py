@@ -12,7 +12,7 @@ EVERY_SECONDS = 300
 
 
 def decision_of(record: TickRecord) -> str:
-    """Return kind, reason, target C/M, SETs, guards and what bars a write, as ``README.md`` describes them."""
+    """Return kind, reason, target, SETs, guards and what bars a write, as ``README.md`` describes them."""
     decision = record.decision
     what = decision.kind.value
     parts = [what if decision.reason == what else f"{what} {decision.reason}"]
