@@ -418,8 +418,8 @@ def go_on(directory: Path) -> tuple[Asked, Ledger]:
     Raises:
         PlanError: it is no bench's directory, or its files are wrong.
     """
-    asked, ledger = store.go_on(directory, store.BENCH, Asked)
-    check(asked.plans, str(directory / store.BENCH))
+    asked, ledger = store.go_on(directory, Asked)
+    check(asked.plans, str(directory / store.ASKED))
     digest = asked.suite.digest
     for row in ledger.rows:
         if row.get("plan_hash") != digest:

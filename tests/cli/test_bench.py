@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from lab.bench import runner
 from lab.bench.plan import load_suite
-from lab.bench.store import BENCH, held
+from lab.bench.store import held
 from lab.report.rows import ReportError
 from lab.servers.choose import server_named
 from lab.workloads.sysbench import sysbench
@@ -65,7 +65,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
 def test_a_lost_terminal_ends_a_bench_like_ctrl_c(
     run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    """The server is given back or removed, rows are kept, and it says how to go on."""
+    """The server is given back or removed, rows kept, and it says how to go on."""
 
     def meanwhile(_bench: object) -> bool:
         assert signal.getsignal(number) is not signal.default_int_handler
@@ -130,7 +130,7 @@ def test_a_server_that_goes_away_ends_a_bench_in_words(run: Callable[..., Result
     result = run()
     assert result.exit_code == 3
     assert "Lost connection to MySQL server" in result.stderr
-    assert "0 rows are kept" in result.stderr
+    assert "0 rows kept" in result.stderr
 
 
 def test_a_bench_without_a_row_yet_answers_in_json_too(run: Callable[..., Result]) -> None:
@@ -252,7 +252,7 @@ def test_what_is_left_of_a_bench_can_be_asked(run: Callable[..., Result], tmp_pa
     """Also while it is at work; a part that is too short says how long a row takes."""
     stopped = run("--suite", "disks", "--variant", "no limit", "--time", "1s")
     assert "a server and its first row may take 8 min" in stopped.output
-    with held(tmp_path / "b", BENCH):
+    with held(tmp_path / "b"):
         left = CliRunner().invoke(cli, ["bench", "--resume", str(tmp_path / "b"), "--plan"])
     assert left.exit_code == 0, left.output
     assert "600 writes/s: default, best-static, ours" in left.output

@@ -36,10 +36,11 @@ from tuner.cli.bench_plan import (
     password,
     plan_options,
     refuse_beside_own,
+    refuse_given,
     specification,
 )
 from tuner.cli.options import Duration, WholeNumber, fail, usage
-from tuner.cli.parts import kept_text, refuse_given
+from tuner.cli.wording import counted
 
 WEEK = 7 * 86_400
 OF_A_PART = frozenset({"resume", "limit", "as_json", "yes", "variants", "defaults_file", "only_plan"})
@@ -135,7 +136,7 @@ def bench(
                 rows = ledger.rows
                 print_lines(*outline(asked.suite, chosen(asked.suite, variants), rows, own=own))
                 return
-            context.with_resource(store.held(resume, store.BENCH))
+            context.with_resource(store.held(resume))
             asked, ledger = plan.go_on(resume)
             _check_servers(asked.suite)
             chosen(asked.suite, variants)
@@ -155,8 +156,8 @@ def bench(
                 server.look()  # what cannot be had is said before a directory is made
             sysbench()
             directory = output or Path(f"bench-{suite.name}-{time.strftime('%Y%m%dT%H%M%S')}")
-            context.with_resource(store.held(directory, store.BENCH, new=True))
-            ledger = store.begin(directory, asked, store.BENCH)
+            context.with_resource(store.held(directory, new=True))
+            ledger = store.begin(directory, asked)
     again = _going_on(context, directory)
     finished, left, needs = _carry_out(
         asked, ledger, directory, make, say, limit=limit, variants=variants, again=again
@@ -278,7 +279,7 @@ def _carry_out(
         return runner.run(), runner.unfinished(), runner.needs
     except (LabServerError, KeyboardInterrupt) as error:
         _page(ledger, directory)
-        kept = f"{kept_text(len(ledger.rows))}; go on with: {again}"
+        kept = f"{counted(len(ledger.rows), 'row')} kept; go on with: {again}"
         if isinstance(error, KeyboardInterrupt):
             say(f"interrupted; {kept}")
             raise click.exceptions.Exit(exit_code(error)) from error

@@ -11,13 +11,11 @@ from api.models import Policies
 from api.views import policies_of
 from policies.catalogue import About
 from tuner.cli.answer import say_json
-from tuner.cli.options import Duration, PolicyChoice, Seeds, WholeNumber, usage
-from tuner.cli.parts import refuse_given
+from tuner.cli.options import PolicyChoice, Seeds, WholeNumber, usage
 from tuner.config.checks import missing_extra, unusable_extra
 from tuner.settings import PolicyName
 
-WEEK = 7 * 86_400
-ALONE = frozenset({"as_json", "compare", "resume"})
+ALONE = frozenset({"as_json", "compare"})
 """Options that need no --compare."""
 
 
@@ -42,15 +40,6 @@ ALONE = frozenset({"as_json", "compare", "resume"})
     help="Only this one, as for innobrim simulate; repeat it. Default: all named ones of up to a week.",
 )
 @click.option(
-    "--trace",
-    "traces",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="JOURNAL",
-    help="A recorded journal: its load and its device's limit, alone or beside --scenario.",
-)
-@click.option("--run", type=WholeNumber(1), help="Number of the run in that journal; default: the newest.")
-@click.option(
     "--seeds",
     multiple=True,
     type=Seeds(),
@@ -59,19 +48,10 @@ ALONE = frozenset({"as_json", "compare", "resume"})
 )
 @click.option("--oracle", is_flag=True, help="The best static M as well.")
 @click.option(
-    "--time", "limit", type=Duration(WEEK), metavar="55m", help="Begin no run that would end later."
-)
-@click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where rows and table go; default: policies-TIME here.",
-)
-@click.option(
-    "--resume",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Go on with a comparison; finished rows are kept.",
+    help="Keep rows and table there; a run that has a row there is not repeated. Without it nothing is kept.",
 )
 @click.option(
     "--jobs",
@@ -89,13 +69,9 @@ def policies(
     compare: bool,
     names: tuple[PolicyName, ...],
     scenarios: tuple[str, ...],
-    traces: tuple[Path, ...],
-    run: int | None,
     seeds: tuple[tuple[str, int], ...],
     oracle: bool,
-    limit: float | None,
     output: Path | None,
-    resume: Path | None,
     jobs: int,
     as_json: bool,
 ) -> None:
@@ -103,31 +79,30 @@ def policies(
 
     The list has what each does, when to use it, and the constants that it decides by. A comparison writes
     nothing to any server and reads no configuration: every run has the default [loop], and innobrim simulate
-    --config tries yours. Exit 0: all that was asked for is there. Exit 4: --time was up before; the last
-    line is the command that goes on.
+    --config tries yours.
     """
-    if not compare and resume is None:
-        refuse_given(context, ALONE, ": goes with --compare")
+    if not compare:
+        for param in context.command.params:
+            given = context.get_parameter_source(str(param.name)) is click.core.ParameterSource.COMMANDLINE
+            if given and param.name not in ALONE:
+                usage(f"{param.opts[0]}: goes with --compare")
         found = policies_of()
         if as_json:
             say_json(found)
         else:
             click.echo("\n".join(_told(found)))
         return
-    from tuner.cli import policies_compare as command  # noqa: PLC0415 - the list needs no simulated server
+    from tuner.cli.policies_compare import compare as carry_out  # noqa: PLC0415 - the list needs no simulated server
 
-    part = command.Part(limit, jobs, as_json)
-    if resume is not None:
-        command.go_on(context, resume, part)
-        return
-    if len(traces) > 1:
-        both = ", ".join(f"--trace {one}" for one in traces)
-        usage(f"{both}: only one journal takes part; compare the others in directories of their own")
-    trace = traces[0] if traces else None
-    if run is not None and trace is None:
-        usage(f"--run {run}: goes with --trace JOURNAL")
-    wanted = command.Wanted(names, scenarios, trace, run, dict(seeds), oracle)
-    command.begin(context, wanted, output, part)
+    carry_out(
+        policies=names,
+        scenarios=scenarios,
+        seeds=dict(seeds),
+        oracle=oracle,
+        output=output,
+        jobs=jobs,
+        as_json=as_json,
+    )
 
 
 def _told(found: Policies) -> list[str]:
