@@ -82,7 +82,7 @@ class FlushLaw:
     @property
     def full_rate_ratio(self) -> float:
         """Return the age ratio above which the law asks for more than M, so that F = M."""
-        return math.pow(self._inverse_gain * self._asked(1.0), 1.0 / self.exponent)
+        return math.pow(self._inverse_gain * self._asked_at_cap, 1.0 / self.exponent)
 
     @property
     def _inverse_gain(self) -> float:
@@ -134,21 +134,15 @@ class FlushLaw:
         """Return the M, pages/s, with which the LSN part alone asks for so many pages a second."""
         return pages * self._inverse_gain / math.pow(ratio, self.exponent)
 
-    def steady_ratio(self, *, demand: float, io_capacity_max: float) -> float:
-        """Return the age ratio where the law alone settles; only valid below ``full_rate_ratio``."""
-        asked = demand * self._asked(io_capacity_max / demand) if demand > 0.0 else 0.0
-        return math.pow(self._inverse_gain * asked / io_capacity_max, 1.0 / self.exponent)
-
     @property
     def _asked_by_all(self) -> float:
         """PCT over P that holds the age where nothing of p is cut off."""
         return 2.0 - self.need_share if self.terms >= TERMS_WITH_NEED else 1.0
 
-    def _asked(self, gain: float) -> float:
-        """Return PCT over P that holds the age with an M of so many times P."""
-        if self.terms < TERMS_WITH_NEED:
-            return 1.0
-        return 2.0 - min(self.need_share, self.need_cap * gain)
+    @property
+    def _asked_at_cap(self) -> float:
+        """PCT over P that holds the age where M is as much as P."""
+        return 2.0 - min(self.need_share, self.need_cap) if self.terms >= TERMS_WITH_NEED else 1.0
 
     def _need_is_capped(self, gain: float) -> bool:
         """Tell whether p is cut off with the M, over P, that holds the age where it is not."""

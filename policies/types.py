@@ -197,27 +197,3 @@ class Trial:
     gain: float
     error: float
     at: float
-
-
-class Outer(Protocol):
-    """A law above the inner one: it sees what suggestions came to, and makes the next one.
-
-    It never says what to write, and is in no hurry: minutes may pass between question and answer.
-    """
-
-    @property
-    def name(self) -> str:
-        """Return the name that the law is asked for by."""
-        ...
-
-    def ask(self, context: Context) -> Suggestion | None:
-        """Return what to try next under this load; None where nothing is worth a trial."""
-        ...
-
-    def tell(self, trial: Trial) -> None:
-        """Take in what became of a suggestion.
-
-        Raises:
-            ValueError: a number in it is not finite, or the suggestion is outside the limits.
-        """
-        ...

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from tests.factory import (
@@ -25,6 +26,7 @@ from tests.factory import (
     sample,
     tick,
 )
+from tuner.core.ownership.standing import Standing, standing_of, take_up
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.state import State
 from tuner.core.step import start, step
@@ -34,6 +36,7 @@ from tuner.records import (
     STRANGER,
     Capacity,
     Command,
+    DecisionKind,
     Facts,
     Missed,
     Receipt,
@@ -346,14 +349,81 @@ class Bench:
                 return record
         raise AssertionError(f"no {kinds} within {limit} ticks; last: {self.record.decision}")
 
-    def in_control(self) -> Bench:
-        """Save the originals and tick until the loop's own writes have brought M down to the load's size."""
+    def silent(self, count: int, *commands: Command) -> TickRecord:
+        """Tick so many times without an answer of the server, the first with these commands."""
+        self.server.down = "did not answer within 1 s"
+        for _ in range(count):
+            self.turn(*commands)
+            commands = ()
+        self.server.down = ""
+        return self.record
+
+    def answer(self, *commands: Command) -> tuple[bool, str]:
+        """Tick once; return whether the last of these commands was accepted, and what was said."""
+        last = self.turn(*commands).acknowledgements[-1]
+        return last.accepted, last.message
+
+    @property
+    def m(self) -> int:
+        """Return the innodb_io_capacity_max in force."""
+        return self.server.capacity.io_capacity_max
+
+    @property
+    def set_point(self) -> float:
+        """Return the set-point of the last tick."""
+        found = self.record.decision.set_point
+        assert found is not None
+        return found
+
+    @property
+    def source(self) -> str:
+        """Return what decided the set-point of the last tick."""
+        return self.record.decision.set_point_source
+
+    def said(self, code: str, *, since: int = 0) -> list[str]:
+        """Return the messages of the events with this code, in the records from a place on."""
+        return [
+            event.message for record in self.records[since:] for event in record.events if event.code == code
+        ]
+
+    def codes(self, *prefixes: str, since: int = 0) -> list[str]:
+        """Return the codes of the events that begin like this, in the records from a place on."""
+        found = [event.code for record in self.records[since:] for event in record.events]
+        return [code for code in found if not prefixes or code.startswith(prefixes)]
+
+    def wrote(self, *, since: int = 0) -> list[DecisionKind]:
+        """Return the kinds of the decisions with SETs, in the records from a place on."""
+        return [record.decision.kind for record in self.records[since:] if record.decision.steps]
+
+    def ready(self) -> Bench:
+        """Tick until the originals are noted and on disk."""
         self.turn()
         self.turn(SAVED)
-        while self.server.capacity.io_capacity_max > LOADED:
+        return self
+
+    def in_control(self) -> Bench:
+        """Save the originals and tick until the loop's own writes have brought M down to the load's size."""
+        self.ready()
+        while self.m > LOADED:
             self.until("set")
         self.turn()
         return self
+
+
+def next_daemon(
+    state: State, *, settings: Settings = ACTIVE, later: float = 0.0, identity: str = IDENTITY
+) -> State:
+    """Return what the next daemon begins with, by way of the text that the journal keeps.
+
+    Args:
+        state: the last one of the daemon before.
+        settings: of the next one.
+        later: seconds by which mysqld was started later than the daemon before knows.
+        identity: of the server that answers then.
+    """
+    kept = msgspec.json.decode(msgspec.json.encode(standing_of(state)), type=Standing)
+    facts = replace(state.facts, started=state.facts.started + later, identity=identity)
+    return take_up(start(settings, facts), kept, now=50.0)
 
 
 def replays(state: State, records: Sequence[TickRecord], *, restart: int) -> State:

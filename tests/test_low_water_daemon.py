@@ -9,15 +9,15 @@ import pytest
 
 from tests.bench import Bench, FakeServer
 from tests.core.lever import OFF, OURS, beside, in_force
-from tests.factory import EPOCH, IDENTITY, command
-from tuner.core.lowwater import may_be_written
-from tuner.core.standing import Standing
+from tests.factory import EPOCH, IDENTITY, codes, command
+from tuner.core.lowwater import NOT_BACK, may_be_written
+from tuner.core.ownership.standing import Standing, standing_of
 from tuner.core.state import State
 from tuner.daemon import Farewell
 from tuner.journal.reader import standing
 from tuner.loop import drive
 from tuner.memory import Memory
-from tuner.records import Command, DecisionKind, Lifecycle, Receipt, TickRecord
+from tuner.records import Capacity, Command, DecisionKind, Lifecycle, Receipt, TickRecord
 
 SOON = 10.0
 
@@ -39,6 +39,8 @@ class Stopped:
         self.records: list[TickRecord] = []
         self.told: list[Receipt] = []
         self.farewell = Farewell()
+        for record in bench.records:
+            self.farewell.take(record)
         drive(
             bench.server,
             self,
@@ -101,7 +103,33 @@ def test_a_mark_that_stays_does_not_delay_a_stop(
     assert len(ending) == ticks
     assert bench.server.mark == OURS
     assert [one.error for one in stopped.told] == (["read-only (error 1290)"] if refused else [])
-    assert str(stopped.farewell).endswith(": parked") is (refused is DecisionKind.LOW_WATER)
+    assert (": parked" in str(stopped.farewell)) is (refused is DecisionKind.LOW_WATER)
+    assert str(stopped.farewell).endswith("; innodb_max_dirty_pages_pct_lwm = 0.001, ours, 0 was found")
+
+
+@pytest.mark.parametrize("why", ["foreign_change", "read_only", "another daemon", "silent"])
+@pytest.mark.parametrize("value", ["park", "leave"])
+def test_a_mark_that_may_not_go_back_at_a_stop_is_told(why: str, value: str) -> None:
+    """Where nothing may be written, the end names the mark that is left, once; on purpose it is no event."""
+    bench = in_force()
+    server = bench.server
+    if why == "foreign_change":
+        server.capacity, server.ours = Capacity(777, 1554), False
+    elif why == "read_only":
+        server.shows = {"read_only": True}
+    elif why == "another daemon":
+        server.writer = False
+    else:
+        server.down = "did not answer"
+    bench.turns(3)
+    stopped = Stopped(bench, value)
+    ending = [one for one in stopped.records if one.lifecycle is Lifecycle.STOPPING]
+
+    assert server.mark == OURS
+    assert len(ending) == 1
+    assert [code for one in ending for code in codes(one)].count(NOT_BACK) == (value == "park")
+    assert "innodb_max_dirty_pages_pct_lwm = 0.001, ours" in str(stopped.farewell)
+    assert standing_of(bench.state).low_water == 0
 
 
 def test_the_operators_mark_is_on_disk_before_another_is_written(tmp_path: Path) -> None:

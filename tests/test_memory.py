@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tests.bench import Bench
 from tests.factory import FACTS
 from tuner import memory
-from tuner.core.standing import Standing
+from tuner.core.ownership.standing import Standing
 from tuner.journal.tables import FILE_NAME
 from tuner.journal.writer import JournalWriter
 from tuner.memory import Memory

@@ -9,7 +9,7 @@ import pytest
 from tests.factory import LOADED
 from tests.life import Life
 from tuner.journal.ending import ending
-from tuner.records import Missed, Sample
+from tuner.records import LOWEST_ABOVE_ZERO, Missed, Sample
 from tuner.settings import Mode, Settings
 
 
@@ -90,3 +90,23 @@ def test_a_park_that_was_refused_is_left_to_others(tmp_path: Path) -> None:
     life.live(script)
 
     assert not ended_in_order(tmp_path)
+
+
+@pytest.mark.parametrize("on_stop", ["park", "leave"])
+@pytest.mark.parametrize("mark", [None, 0], ids=["no mark", "ours"])
+def test_a_low_water_mark_that_could_not_go_back_is_left_to_others(
+    tmp_path: Path, mark: int | None, on_stop: str
+) -> None:
+    """Stopped on a server that takes no writes, a daemon whose mark is in force has not ended in order."""
+    life = Life(tmp_path, Settings(mode=Mode.ACTIVE, low_water_mark=True), on_stop)
+    life.server.mark = mark
+
+    def script() -> None:
+        tightly(life)
+        life.wait(lambda: life.server.mark in {None, LOWEST_ABOVE_ZERO})
+        life.server.shows = {"read_only": True}
+        life.wait_for_ticks(3)
+
+    life.live(script)
+
+    assert ended_in_order(tmp_path) == (mark is None or on_stop == "leave")

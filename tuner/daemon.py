@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from tuner.board import Board, BoardInbox
 from tuner.clock import Clock
 from tuner.config.schema import Config, ConfigError
-from tuner.core.lowwater import may_be_written
-from tuner.core.standing import why_not_active
+from tuner.core.lowwater import NOT_BACK, may_be_written
+from tuner.core.ownership.standing import why_not_active
 from tuner.core.state import State
 from tuner.housekeeping import Housekeeping
 from tuner.inbox import TimedInbox
@@ -28,11 +28,14 @@ from tuner.memory import Memory
 from tuner.optimiser.supervisor import Supervisor
 from tuner.recall import Recall
 from tuner.records import (
+    LOW_WATER_MARK,
+    LOWEST_ABOVE_ZERO,
     Capacity,
     Command,
     DecisionKind,
     Facts,
     Lifecycle,
+    LowWaterMark,
     Missed,
     Receipt,
     Sample,
@@ -272,6 +275,8 @@ class Daemon:
         self._readiness.tell(record)
         if record.lifecycle is Lifecycle.STOPPING and isinstance(record.tick.reading, Missed):
             self._undone = record.mode is Mode.ACTIVE and self.config.daemon.on_stop == "park"
+        if record.lifecycle is Lifecycle.STOPPING and any(event.code == NOT_BACK for event in record.events):
+            self._undone = True
         self._on_mode(record.mode)
         self._on_restore(record.restore is not None)
         self._on_low_water(may_be_written(state))
@@ -378,6 +383,7 @@ class Farewell:
         self._receipt: Receipt | None = None
         self._owed = self._parked = False
         self._wrote = False
+        self._mark: LowWaterMark | None = None
 
     def take(self, record: TickRecord, *, owed: bool = False) -> None:
         """Note a tick, and whether a park is still owed after it."""
@@ -389,19 +395,29 @@ class Farewell:
         stopping = record.lifecycle is Lifecycle.STOPPING
         self._parked = record.decision.kind is DecisionKind.PARK or (self._parked and stopping)
         self._last, self._receipt, self._owed = record, None, owed
+        self._mark = record.low_water
 
     def wrote(self, receipt: Receipt) -> None:
         """Note what became of the write that the last tick ended with; the pair is about one of C and M."""
         self._wrote = True
         if receipt.low_water_asked is None:
             self._receipt = receipt
+        elif receipt.low_water_mark == receipt.low_water_asked:
+            self._mark = None
         self._seen = receipt.in_force or self._seen
 
     def __str__(self) -> str:
-        """Return the pair in force, as far as it is known, and why it is that one."""
+        """Return the pair in force, as far as it is known, why it is that one, and a mark of ours."""
         if self._last is None or self._seen is None:
             return "unknown: the server was never read"
-        return f"{self._seen}{self._why(self._last)}"
+        return f"{self._seen}{self._why(self._last)}{self._beside()}"
+
+    def _beside(self) -> str:
+        """Return the low-water mark where ours was left; empty where it was not."""
+        mark = self._mark
+        if mark is None or not mark.ours or mark.operator is None:
+            return ""
+        return f"; {LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)}, ours, {percent(mark.operator)} was found"
 
     def _why(self, last: TickRecord) -> str:
         """Return what to say after the pair."""

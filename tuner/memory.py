@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from tuner.core.commands import originals_name
 from tuner.core.lowwater import saved_name
 from tuner.core.memory import Known, Remembered, known_of, learned_of, remember
+from tuner.core.ownership.standing import Standing, moved, standing_of, take_up
 from tuner.core.snapshot import encode_state
-from tuner.core.standing import Standing, moved, standing_of, take_up
 from tuner.core.state import SAME_START_SECONDS, State
 from tuner.core.step import start
 from tuner.journal import reader

@@ -15,9 +15,10 @@ from tuner.core.estimate import latency
 from tuner.core.holds import not_writer
 from tuner.core.laws import law_of
 from tuner.core.limits import bounds
+from tuner.core.ownership.standing import Standing
+from tuner.core.ownership.transitions import adopt, park_after_crash
 from tuner.core.snapshot import encode_state
-from tuner.core.standing import Standing
-from tuner.core.state import LowWater, OwedPark, ParkFor, State
+from tuner.core.state import LowWater, State
 from tuner.core.step import step
 from tuner.core.targets import home_of
 from tuner.core.writes.parking import LONGEST_RESTORE, parked, restore_step, restore_steps
@@ -42,7 +43,6 @@ from tuner.servers.port import Server, ServerError, Unreachable
 from tuner.settings import Mode
 
 WHO = "innobrim park"
-OWED = OwedPark(ParkFor.CRASH, "in place of a daemon that is gone")
 INTERVAL = 1.0
 
 READ_SECONDS = 5.0
@@ -273,7 +273,7 @@ def _adopted(state: State, ending: Ending, server: ClaimingServer, in_force: Cap
         differs.add(CAPACITY_MAX)
     if not differs <= server.set_by_us():
         return state
-    return replace(state, writes=replace(state.writes, own=in_force))
+    return adopt(state, in_force)
 
 
 def _owing(state: State, ending: Ending) -> State:
@@ -298,10 +298,8 @@ def _owing(state: State, ending: Ending) -> State:
         for one in found
     ]
     return replace(
-        state,
-        mode=Mode.ACTIVE,
+        park_after_crash(state),
         settings=replace(state.settings, mode=Mode.ACTIVE),
-        park_owed=OWED,
         low_water=LowWater(),  # put back after the park
         park_target=max(targets, key=lambda pair: pair.io_capacity_max),
     )

@@ -8,12 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from tuner.core.lowwater import NOT_BACK
 from tuner.journal.items import Advice, advice_of
 from tuner.logs import get_logger
 from tuner.records import DecisionKind, Missed, OptimiserHealth, Sample, TickRecord
 
 MINUTE = 60.0
 HOUR = 3600.0
+
+LEFT = frozenset({NOT_BACK, "not_parked"})
+"""Events that say that something of ours stays in force which nobody steers."""
 
 log = get_logger("innobrim")
 
@@ -42,7 +46,7 @@ class TickLog:
         self._advice = advice or self._advice
         name = decision.kind.value if decided else "advice" if advised else "change" if changed else "minute"
         worrying = decision.kind is DecisionKind.EMERGENCY or any(
-            event.code.startswith("hold_") for event in record.events
+            event.code.startswith("hold_") or event.code in LEFT for event in record.events
         )
         (log.warning if worrying else log.info)(name, **canonical(record))
 

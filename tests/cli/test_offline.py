@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.api.factory import FACTS, START
 from tests.cli.support import FakeServer, write_journal
 from tuner.cli import offline
-from tuner.core.standing import why_advisory
+from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import State
 from tuner.journal.writer import JournalWriter
 from tuner.memory import look

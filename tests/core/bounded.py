@@ -22,7 +22,8 @@ def within_bounds(reading: Sample, found: Estimate, after: State) -> None:
         return
     if reading.replica or reading.group_role == "SECONDARY":
         assert set_point <= settings.max_replica_set_point, "a replica above its limit"
-    assert set_point <= after.caution.bound + STEP, "the set-point is above free_pages"
+    highest = max(1.0, reading.sync_point / reading.flush_limit)
+    assert set_point <= after.caution.bound(highest) + STEP, "the set-point is above free_pages"
     if settings.set_point is None:
         for name, bound in _of_the_schedule(reading, found, after).items():
             assert set_point <= max(LOWEST, bound) + STEP, f"the set-point is above {name}"
@@ -36,7 +37,8 @@ def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str
     None by a budget that no set-point keeps, and none below the age of the settings found.
     """
     windows = after.schedule
-    headroom = headroom_of(after, reading, found)
+    baseline = baseline_ratio(after, reading, found)
+    headroom = headroom_of(after, reading, found, baseline=baseline)
     asked = {
         name: [value for one in windows if (value := getattr(one, key)) is not None]
         for name, key in (("recovery", "max_recovery_seconds"), ("shutdown", "max_shutdown_seconds"))
@@ -47,7 +49,7 @@ def _of_the_schedule(reading: Sample, found: Estimate, after: State) -> dict[str
         headroom,
         replace(after.settings, **changed),
         reading,
-        baseline=baseline_ratio(after, reading, found),
+        baseline=baseline,
     )
     dropped = {name for name, debounced in after.announced.dropped if debounced.on}
     ratios = {name: one.bound for name, one in standing.items() if name not in dropped}

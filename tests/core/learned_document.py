@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from policies.types import Context, Suggestion, Trial
-from tests.core.test_learned import taught
+from tests.core.readings import taught
 from tuner.core.memory import Learned, learn
 from tuner.core.trials.evidence import Aside, Evidence, Win
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tests.factory import sample
+from tests.factory import A, sample
 from tuner.core.estimate.estimator import EstimatorState, update
 from tuner.records import Estimate, Sample
 
@@ -17,13 +17,15 @@ PAGES = 400.0
 
 
 def follow(
-    readings: Iterable[Sample], state: EstimatorState | None = None
+    readings: Iterable[Sample],
+    state: EstimatorState | None = None,
+    **how: Any,  # noqa: ANN401 - what update takes
 ) -> tuple[EstimatorState, Estimate]:
     """Take readings in; return the state and the estimate after the last."""
     state = EstimatorState() if state is None else state
     found = None
     for reading in readings:
-        state, found, _ = update(state, reading)
+        state, found, _ = update(state, reading, **how)
     assert found is not None
     return state, found
 
@@ -36,3 +38,13 @@ def steady(seconds: int, **changes: Any) -> list[Sample]:  # noqa: ANN401 - any 
 def limited(seconds: int, *, asked: int = 1_000) -> list[Sample]:
     """Return readings of a device that gives 400 pages/s of what is asked for."""
     return steady(seconds, flush_requested=asked)
+
+
+def taught() -> EstimatorState:
+    """Return the state after a load whose pages per byte fall with age."""
+    state, flushed = EstimatorState(), 0.0
+    for second in range(600):
+        ratio = 0.3 + second / 1_000.0
+        flushed += 300.0 / ratio
+        state, _, _ = update(state, sample(float(second), age=ratio * A, pages_adaptive=round(flushed)))
+    return state

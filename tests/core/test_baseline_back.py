@@ -6,8 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench, FakeServer
-from tests.core.test_standing import again
+from tests.bench import Bench, FakeServer, next_daemon
 from tests.factory import ACTIVE, DEFAULT, OTHER_IDENTITY, SAVED, codes, command
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.records import Command, DecisionKind, TickRecord
@@ -199,7 +198,7 @@ def test_while_the_load_stays_it_stays(back: Bench) -> None:
 
 def test_it_outlives_the_daemon(back: Bench) -> None:
     """The next daemon is advisory for the same reason, says so, and resume ends that there too."""
-    later = again(back.state)
+    later = next_daemon(back.state)
     back.state = later
     record = back.turn()
     assert record.mode is Mode.ADVISORY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 from tests.factory import REDO, estimate, sample
@@ -90,12 +91,27 @@ def test_waits_for_a_free_page_press_while_they_last_and_fade() -> None:
     state, seen = Caution(), []
     for second in range(1200):
         state, _ = look(state, float(second), free_page_waits=min(second, 120) * 20)
-        seen.append(min(1.0, state.bound))
+        seen.append(min(1.0, state.bound(0.9)))
 
     assert seen[60] < 0.7
     assert seen[120] < 0.55
     assert seen[180] < 0.65
     assert seen[-1] > 0.95
+    assert max(abs(a - b) for a, b in itertools.pairwise(seen)) < 0.015
+
+
+def test_a_single_wait_bounds_nothing_and_many_fade_to_nothing_within_half_an_hour() -> None:
+    """However high a set-point is wanted, what hardly presses does not bound it; on the way nothing steps."""
+    wanted = 1.05
+    single, _ = look(look(Caution(), 0.0)[0], 1.0, free_page_waits=1)
+    pressed, seen = Caution(), []
+    for second in range(1800):
+        pressed, _ = look(pressed, float(second), free_page_waits=min(second, 120) * 200)
+        seen.append(min(wanted, pressed.bound(wanted)))
+
+    assert single.bound(wanted) == math.inf
+    assert pressed.bound(wanted) == math.inf
+    assert min(seen) < 0.55
     assert max(abs(a - b) for a, b in itertools.pairwise(seen)) < 0.015
 
 

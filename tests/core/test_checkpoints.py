@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.bench import Bench, FakeServer
 from tests.core.draining import age_of, drain
-from tests.factory import ACTIVE, LIMITS, MEBIBYTE, REDO, sample
-from tuner.core.estimate.estimator import EstimatorState, update
+from tests.factory import ACTIVE, LIMITS, REDO
 from tuner.settings import Settings
 
 RATE = 2e6
@@ -42,19 +39,6 @@ def test_a_point_that_stalls_nobody_is_no_reason_for_that() -> None:
 def test_checkpoints_every_second_leave_more_to_the_age() -> None:
     """Under the same alarm the age is higher where less lies between it and the checkpoint's."""
     assert held(alarm=0.7, flush_order_lag=0, sawtooth_seconds=2.0) > held(alarm=0.7) + 0.05
-
-
-@pytest.mark.parametrize("lag", [0, 2 * MEBIBYTE])
-def test_the_lag_is_the_servers(lag: int) -> None:
-    """The time between two checkpoints, and what the server keeps for the order of its flush lists."""
-    state, found = EstimatorState(), None
-    for second in range(60):
-        last = sample(float(second - second % 7))
-        seen = sample(float(second), lsn_checkpoint=last.lsn_oldest - lag)
-        state, found, _ = update(state, seen, flush_order_lag=lag)
-
-    assert found is not None
-    assert found.checkpoint_lag == pytest.approx(lag + 7e6, rel=0.02)
 
 
 def test_a_drain_goes_lower_where_the_checkpoint_follows_at_once() -> None:

@@ -7,9 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, A, codes, held, sample
+from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, A, codes, held
 from tuner.core.degraded import MARGIN
-from tuner.core.estimate.estimator import EstimatorState, Quality, update
 from tuner.core.gate import GateState
 from tuner.core.memory import Learned, learn
 from tuner.core.step import start
@@ -57,20 +56,6 @@ def test_a_first_reading_without_counters_is_said() -> None:
     bench.turn()
 
     assert said(bench, "degraded")
-
-
-@pytest.mark.parametrize("began", [False, True])
-def test_no_rate_spans_counters_that_changed_their_meaning(*, began: bool) -> None:
-    """Neither when they go off nor when they come back is anything estimated across that moment."""
-    state = EstimatorState()
-    for second in range(20):
-        state, _, _ = update(state, sample(float(second), degraded=began))
-    state, found, quality = update(state, sample(20.0, degraded=not began))
-    assert (found, quality) == (None, Quality.OTHERWISE)
-    _, found, _ = update(state, sample(21.0, degraded=not began))
-
-    assert len(state.window) == 1
-    assert found is not None
 
 
 def test_write_combining_is_not_learned_from_the_checkpoints_age(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Reasons not to write, each from what the reading shows."""
+"""Reasons not to write: what shows them, what each does on entry, and what ends it."""
 
 from __future__ import annotations
 
@@ -7,104 +7,77 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.factory import ACTIVE, FACTS, sample
+from tests.bench import Bench
+from tests.factory import ACTIVE, DEFAULT, FACTS, OTHER_IDENTITY, SAVED, A, codes, command, held, sample
 from tuner.core.gate import GateState
 from tuner.core.holds import current_holds, inert_reason
-from tuner.core.state import Latches, State
+from tuner.core.state import Latches
 from tuner.core.step import start
-from tuner.records import Hold, HoldCode
+from tuner.records import Capacity, DecisionKind, Hold, HoldCode, Missed
+from tuner.settings import Mode, Settings
 
 READY = replace(start(ACTIVE, FACTS), gate=GateState(verified=True), last_good=1000.0)
-LATCHED = Hold(code=HoldCode.PAUSED, since=900.0, reason="paused by ann", clears="innobrim resume")
-
-
-def codes(state: State, reading: Any, now: float = 1000.0) -> list[str]:  # noqa: ANN401 - a reading or None
-    """Return the codes of the holds in force."""
-    return [hold.code.value for hold in current_holds(state, reading, now=now)]
+PAUSED = Hold(code=HoldCode.PAUSED, since=900.0, reason="paused by ann", clears="innobrim resume")
+THEIRS = Capacity(1_234, 2_468)
 
 
 def test_nothing_holds_a_healthy_server() -> None:
     """With a good reading and a verified law there is no hold."""
-    assert codes(READY, sample()) == []
+    assert current_holds(READY, sample(), now=1000.0) == ()
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "said", "ends"),
+    ("shown", "code", "ends"),
     [
-        ({"resizing": True}, "resizing", "redo capacity change", "when it is done"),
-        ({"writer": False}, "not_writer", "another InnoBrim", "the other one's end"),
-        (
-            {"redo_enabled": False},
-            "inert",
-            "redo logging is disabled",
-            "ALTER INSTANCE ENABLE INNODB REDO_LOG",
-        ),
-        (
-            {"adaptive_flushing": False},
-            "inert",
-            "innodb_adaptive_flushing is OFF",
-            "SET GLOBAL innodb_adaptive_flushing = ON",
-        ),
+        ({"resizing": True}, "resizing", "when it is done"),
+        ({"writer": False}, "not_writer", "the other one's end"),
+        ({"redo_enabled": False}, "inert", "ALTER INSTANCE ENABLE INNODB REDO_LOG"),
+        ({"adaptive_flushing": False}, "inert", "SET GLOBAL innodb_adaptive_flushing = ON"),
     ],
 )
-def test_what_a_reading_shows(change: dict[str, Any], code: str, said: str, ends: str) -> None:
-    """Each of these readings holds the loop, with the reason in words and what clears it."""
-    (hold,) = current_holds(READY, sample(**change), now=1000.0)
+def test_what_a_reading_shows(shown: dict[str, Any], code: str, ends: str) -> None:
+    """It holds the loop and says what clears it; since when is kept, and one missed reading ends nothing."""
+    first = current_holds(READY, sample(**shown), now=1000.0)
+    later = replace(READY, holds=first)
 
-    assert hold.code.value == code
-    assert said in hold.reason
-    assert ends in hold.clears
+    assert [hold.code.value for hold in first] == [code]
+    assert ends in first[0].clears
+    assert [hold.since for hold in current_holds(later, sample(1.0, **shown), now=1001.0)] == [1000.0]
+    assert current_holds(later, None, now=1001.0) == first
 
 
 def test_stale_after_too_long_without_a_good_reading() -> None:
     """A missed reading alone is no hold, silence for longer than stale_seconds is; the cause is said."""
     state = replace(READY, missed="did not answer within 1 s")
-
-    assert codes(state, None, 1004.9) == []
     (hold,) = current_holds(state, None, now=1006.0)
+
+    assert current_holds(state, None, now=1004.9) == ()
     assert hold.code is HoldCode.STALE
-    assert "6 s ago" in hold.reason
     assert "did not answer within 1 s" in hold.reason
-    assert codes(replace(READY, last_good=None), None) == ["stale"]
+    (never,) = current_holds(replace(READY, last_good=None), None, now=1000.0)
+    assert never.code is HoldCode.STALE
 
 
-def test_a_hold_keeps_its_beginning() -> None:
-    """Since when it lasts is the tick that entered it, however often it is worked out again."""
-    first = current_holds(READY, sample(resizing=True), now=1000.0)
-    second = current_holds(replace(READY, holds=first), sample(1.0, resizing=True), now=1001.0)
+def test_what_waits_for_a_person_stays() -> None:
+    """It is in force at every tick, whatever the reading."""
+    state = replace(READY, latches=Latches(paused=PAUSED))
 
-    assert [hold.since for hold in second] == [1000.0]
-
-
-def test_what_the_server_showed_last_outlasts_a_missed_reading() -> None:
-    """A resize is not over because one reading failed."""
-    held = replace(READY, holds=current_holds(READY, sample(resizing=True), now=1000.0))
-
-    assert codes(held, None, 1001.0) == ["resizing"]
+    assert current_holds(state, sample(), now=1000.0) == current_holds(state, None, now=1000.0) == (PAUSED,)
 
 
-def test_latched_holds_stay() -> None:
-    """What waits for a person is in force at every tick, whatever the reading."""
-    state = replace(READY, latches=Latches(paused=LATCHED))
-
-    assert codes(state, sample()) == ["paused"]
-    assert codes(state, None) == ["paused"]
-
-
-def test_an_unverified_law_holds_with_its_progress() -> None:
-    """Before the gate is passed the hold says how many readings it has."""
-    (hold,) = current_holds(replace(READY, gate=GateState(telling=2)), sample(), now=1000.0)
-
-    assert hold.code is HoldCode.MODEL_MISMATCH
-    assert "2 of 3 readings" in hold.reason
-
-
-def test_a_mismatch_holds_with_what_was_predicted() -> None:
-    """A law that does not fit is named by what it predicted."""
-    gate = GateState(verified=True, mismatched=True, expected=(110, 130))
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        (GateState(telling=2), "2 of 3 readings"),
+        (GateState(verified=True, mismatched=True, expected=(110, 130)), "110 to 130"),
+    ],
+)
+def test_a_law_that_is_not_verified_holds(gate: GateState, said: str) -> None:
+    """The hold says how far the gate is, or what was predicted."""
     (hold,) = current_holds(replace(READY, gate=gate), sample(), now=1000.0)
 
-    assert "110 to 130" in hold.reason
+    assert hold.code is HoldCode.MODEL_MISMATCH
+    assert said in hold.reason
 
 
 def test_a_blocker_of_the_server_holds_for_good() -> None:
@@ -112,3 +85,221 @@ def test_a_blocker_of_the_server_holds_for_good() -> None:
     blocked = replace(READY, facts=replace(FACTS, blockers=("innodb_read_only is ON", "odd limits")))
 
     assert inert_reason(blocked, sample()) == "innodb_read_only is ON; odd limits"
+
+
+# The loop under a hold.
+
+
+def test_a_missed_reading_decides_nothing(bench: Bench) -> None:
+    """Without a reading there is no decision, no estimate, and no write."""
+    record = bench.silent(1)
+
+    assert (record.decision.kind, record.decision.reason) == (DecisionKind.KEEP, "missed")
+    assert record.estimate is None
+    assert isinstance(record.tick.reading, Missed)
+
+
+def test_a_reversed_counter_decides_nothing(bench: Bench) -> None:
+    """At the tick where the LSN goes back there is no estimate and no decision."""
+    bench.server.lsn -= 0.2 * A
+    record = bench.turn(seconds=0.1)
+
+    assert "reversed" in codes(record)
+    assert record.estimate is None
+    assert record.decision.reason == "no_estimate"
+
+
+@pytest.mark.parametrize(
+    ("hold", "change"),
+    [
+        ("paused", {}),
+        ("foreign_change", {"capacity": Capacity(2_000, 4_000)}),
+        ("not_writer", {"writer": False}),
+        ("resizing", {"resizing": True}),
+        ("stale", {"down": "did not answer within 1 s"}),
+    ],
+)
+def test_a_held_loop_never_talks_as_if_it_would_write_soon(
+    bench: Bench, hold: str, change: dict[str, Any]
+) -> None:
+    """While a hold lasts every decision is held and names it, whatever else would keep M."""
+    bench.turn(*([command("pause")] if hold == "paused" else []))
+    vars(bench.server).update(change)
+    for _ in range(150):
+        bench.turn()
+        bench.server.redo_rate *= 0.98
+    decisions = [one.decision for one in bench.records if hold in held(one) and one.decision.reason != "park"]
+
+    assert len(decisions) > 100
+    assert {one.reason for one in decisions} == {"held"}
+    assert all(one.detail.startswith(f"{hold}: ") for one in decisions)
+
+
+def test_silence_holds_and_the_first_contact_parks(bench: Bench) -> None:
+    """Six seconds without an answer hold the loop; when the server is back it is parked at once."""
+    assert "stale" in held(bench.silent(6))
+    record = bench.turn()
+
+    assert "clear_stale" in codes(record)
+    assert record.decision.kind is DecisionKind.PARK
+    assert bench.server.capacity == bench.state.park_target
+
+
+@pytest.mark.parametrize(
+    ("change", "hold"),
+    [
+        ({"resizing": True}, "resizing"),
+        ({"redo_enabled": False}, "inert"),
+        ({"adaptive_flushing": False}, "inert"),
+        ({"skew": 900}, "model_mismatch"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)
+def test_a_hold_that_the_server_causes_parks_once(bench: Bench, change: dict[str, Any], hold: str) -> None:
+    """Where the knobs lose their effect, or the law does not match, a safe setting is left, until it ends."""
+    before = {name: getattr(bench.server, name) for name in change}
+    vars(bench.server).update(change)
+    bench.until("park", limit=15)
+    begun = len(bench.records)
+    bench.turns(60)
+    assert held(bench.record) == {hold}
+    assert bench.wrote(since=begun) == []
+    vars(bench.server).update(before)
+    bench.turns(80)
+
+    assert held(bench.record) == set()
+
+
+def test_the_first_write_waits_for_a_verified_law() -> None:
+    """Beside a server whose percentage never matches nothing is ever written."""
+    bench = Bench(originals=DEFAULT)
+    bench.server.skew = 900
+    bench.turns(120)
+
+    assert bench.server.applied == []
+    assert held(bench.record) == {"model_mismatch"}
+
+
+# mysqld restarts, or another server answers.
+
+
+def test_a_restart_is_over_when_the_originals_are_taken_anew(bench: Bench) -> None:
+    """No foreign change: the loop writes again after ten readings, new originals on disk, and a match."""
+    bench.server.restart(Capacity(2_000, 4_000))
+    bench.server.live(3.0)
+    record = bench.turn()
+    assert "restarted" in held(record)
+    assert "foreign_change" not in codes(record)
+    assert bench.turn().originals == Capacity(2_000, 4_000)
+    bench.turns(30)
+    assert "restarted" in held(bench.record)
+    assert DecisionKind.SET not in bench.wrote(since=-32)
+    bench.turn(SAVED)
+    bench.turns(20)
+
+    assert held(bench.record) == set()
+    assert DecisionKind.SET in bench.wrote(since=-20)
+
+
+def test_a_start_is_dated_by_the_servers_own_clock(bench: Bench) -> None:
+    """Originals are kept under the start that the server names, however wrong the daemon's clock is."""
+    named, facts = bench.state.facts.started + 12_345.0, bench.server.facts
+    bench.server.facts = lambda: replace(facts(), started=named)  # type: ignore[method-assign]  # an hour off
+    bench.server.restart(Capacity(2_000, 4_000))
+    bench.turns(3)
+
+    assert "originals" in bench.codes(since=-2)
+    assert bench.state.facts.started == named
+
+
+def test_a_restart_during_silence_is_seen(bench: Bench) -> None:
+    """An uptime that grew by less than the time that passed is a restart too."""
+    bench.silent(3)
+    bench.server.restart(Capacity(2_000, 4_000))
+    bench.silent(90)
+
+    assert "restarted" in codes(bench.turn())
+
+
+def test_another_server_behind_the_address_is_left_alone(bench: Bench) -> None:
+    """The daemon becomes advisory and waits for a person; the first one's originals are still known after."""
+    mine, written = bench.server.identity, len(bench.server.applied)
+    bench.server.identity = OTHER_IDENTITY
+    record = bench.turn()
+    bench.turns(60)
+
+    assert "other_server" in codes(record)
+    assert record.mode is Mode.ADVISORY
+    assert (bench.state.facts.identity, bench.state.originals) == (OTHER_IDENTITY, None)
+    bench.server.identity = mine
+    assert bench.turn().originals == DEFAULT
+    assert len(bench.server.applied) == written
+
+
+# Somebody else's change.
+
+
+def theirs(bench: Bench, pair: Capacity = THEIRS) -> set[str]:
+    """Let somebody else set a pair; return the holds of the tick that sees it."""
+    bench.server.capacity, bench.server.ours = pair, False
+    return held(bench.turn())
+
+
+def test_a_foreign_change_holds_until_a_person_resumes(bench: Bench) -> None:
+    """The loop yields: not one write, until a person resumes; every further change is said too."""
+    assert "foreign_change" in theirs(bench)
+    written = len(bench.server.applied)
+    (event,) = [event for event in bench.record.events if event.code == "foreign_change"]
+    assert "1234/2468" in event.message
+    assert event.who == "somebody else"
+    bench.turns(600)
+    assert theirs(bench, Capacity(2_000, 4_000)) == {"foreign_change"}
+    assert "foreign_change" in codes(bench.record)
+    assert len(bench.server.applied) == written
+    assert held(bench.turn(command("resume"))) == set()
+    bench.until("set", "emergency")
+
+
+def test_a_foreign_change_in_advisory_mode_is_only_noted() -> None:
+    """A person who tunes by hand beside an advisory daemon is seen, and nothing is held against them."""
+    bench = Bench(Settings())
+    bench.turns(15)
+
+    assert "foreign_change" not in theirs(bench)
+    assert "foreign_change" in codes(bench.record)
+
+
+def test_a_person_may_park_or_restore_after_a_foreign_change(bench: Bench) -> None:
+    """An explicit park or restore goes ahead under a hold: whoever asks knows of the other's change."""
+    theirs(bench, Capacity(150, 300))
+    assert bench.turn(command("park")).decision.kind is DecisionKind.PARK
+    assert held(bench.turn()) == {"foreign_change", "paused"}
+    bench.turn(command("restore"))
+    bench.turns(200)
+
+    assert bench.server.capacity == DEFAULT
+    assert bench.record.mode is Mode.ADVISORY
+
+
+# Another writer.
+
+
+def test_another_writer_is_not_disturbed(bench: Bench) -> None:
+    """Beside another InnoBrim nothing is written: not by the policy, not by a person, not on stopping."""
+    bench.server.writer, written = False, len(bench.server.applied)
+    assert "not_writer" in held(bench.turn())
+    for asked in (command("park"), command("mode", value="advisory"), command("mode", value="active")):
+        bench.turn(asked)
+    bench.turns(30)
+    bench.turn(command("stop", value="park"))
+
+    assert len(bench.server.applied) == written
+
+
+def test_a_pause_while_out_of_reach_does_not_park_beside_another_writer(bench: Bench) -> None:
+    """A park that was owed while the server was silent is dropped when somebody else writes there now."""
+    bench.silent(1, command("pause"))
+    bench.server.writer, written = False, len(bench.server.applied)
+    bench.turns(3)
+
+    assert len(bench.server.applied) == written

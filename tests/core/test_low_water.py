@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer, replays
 from tests.core.lever import MARK_SAVED, OFF, ON, OURS, beside, in_force, marks
-from tests.factory import DEFAULT, command
+from tests.factory import DEFAULT, SAVED, command
 from tuner.core.lowwater import LEAVING_SECONDS, may_be_written
+from tuner.core.ownership.standing import standing_of, take_up
 from tuner.core.snapshot import decode_state, encode_state
-from tuner.core.standing import standing_of, take_up
 from tuner.records import (
     LOW_WATER_MARK,
     SET_LOW_WATER,
     Bounds,
+    Capacity,
     Command,
     DecisionKind,
     LowWaterMark,
@@ -319,6 +320,58 @@ def test_a_refusal_is_said_once_and_not_tried_again_before_a_resume() -> None:
     assert codes(bench).count("write_failed") == 1
     assert "Access denied" in shown(bench).why
     assert not bench.record.holds
+
+
+@pytest.mark.parametrize(
+    "word", [command("resume"), command("settings", settings=ON)], ids=["resume", "reload"]
+)
+def test_a_mark_that_was_refused_is_tried_again_at_a_persons_word(word: Command) -> None:
+    """Once the account may write it, a resume or a reload of the configuration has ours set."""
+    bench = beside()
+    bench.turns(15)
+    bench.server.refusal = "Access denied; you need SUPER (error 1227)"
+    bench.turn(MARK_SAVED)
+    while not marks(bench):
+        bench.turn()
+    bench.server.refusal = ""
+    bench.turns(100)
+    bench.turn(word)
+    bench.turns(30)
+
+    assert bench.record.acknowledgements == ()
+    assert shown(bench) == LowWaterMark(in_force=OURS, operator=0, ours=True)
+
+
+def test_a_failure_to_put_the_operators_back_keeps_ours_from_nothing() -> None:
+    """What failed was no write of ours: in active mode again, ours is set as before."""
+    bench = in_force()
+    bench.turn(command("pause"))
+    bench.server.refusal = "Lock wait timeout exceeded (error 1205)"
+    bench.turns(3)
+    bench.server.refusal = ""
+    bench.turns(80)
+    assert (bench.server.mark, shown(bench).why) == (0, "")
+    bench.turn(command("resume"))
+    bench.turn(MARK_SAVED)
+    bench.turns(60)
+
+    assert bench.server.mark == OURS
+
+
+@pytest.mark.parametrize("mode", [Mode.ACTIVE, Mode.ADVISORY])
+def test_what_is_seen_under_our_mark_is_no_baseline(mode: Mode) -> None:
+    """C and M as they were found are the baseline only with the mark as it was found."""
+    found = Capacity(400, 400)
+    server = FakeServer()
+    server.mark, server.capacity = 0, found
+    bench = Bench(replace(ON, mode=mode, dwell_seconds=3600.0, max_changes_per_hour=1), server)
+    bench.turn()
+    bench.turn(SAVED, MARK_SAVED)
+    bench.turns(900)
+    blocks = sum(kind.baseline.rows.count for kind in bench.state.noharm.kinds)
+
+    assert server.capacity == found
+    assert (server.mark, blocks > 0) == ((OURS, False) if mode is Mode.ACTIVE else (0, True))
 
 
 @pytest.mark.parametrize(

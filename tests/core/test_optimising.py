@@ -15,14 +15,23 @@ from policies.setpoint import LOWEST, NOISE, STEP, Headroom, highest_ratio, sugg
 from policies.suggestions import LIMITS
 from policies.types import Context, Suggestion, Trial
 from tests.bench import Bench, FakeServer, replays
-from tests.factory import EPOCH, FACTS, SAVED, A, command
+from tests.factory import EPOCH, FACTS, MEBIBYTE, SAVED, A, command
 from tuner.core.memory import Learned, learn
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
 from tuner.core.trials.evidence import Evidence, Win
-from tuner.records import Acknowledgement, Command, DecisionKind, OptimiserPhase, Sample, TickRecord, Window
+from tuner.records import (
+    Acknowledgement,
+    Capacity,
+    Command,
+    DecisionKind,
+    OptimiserPhase,
+    Sample,
+    TickRecord,
+    Window,
+)
 from tuner.settings import Mode, Settings
 
 BAYES = Settings(mode=Mode.ACTIVE, policy="bayes")
@@ -101,6 +110,46 @@ def test_a_trial_moves_the_set_point_and_moves_it_back() -> None:
     assert bench.state.set_point == pytest.approx(before, abs=STEP)
     assert bench.server.capacity.io_capacity_max == pytest.approx(m_before, rel=0.02)
     assert not any(record.decision.kind.value == "emergency" for record in bench.records[seen:])
+
+
+def test_a_trial_goes_on_where_a_steady_load_is_held_beyond_the_alarm() -> None:
+    """Where the baseline rests the checkpoint age passes the operator's share, which is not unsafe there."""
+    server = FakeServer(Capacity(560, 560), redo_rate=2e6)
+    server.combines = 0.5
+    bench = Bench(BAYES, server)
+    bench.turn()
+    bench.turn(SAVED)
+    highest, blocks = 0.0, set()
+    for second in range(3000):
+        if second % 7 == 0:
+            server.shows = {"lsn_checkpoint": round(server.oldest) - 2 * MEBIBYTE}
+        made = progress(bench.record) if second else None
+        if made is not None and made.phase is OptimiserPhase.ASKING:
+            bench.turn(suggest(made.number))
+        else:
+            bench.turn()
+        reading = bench.record.tick.reading
+        assert isinstance(reading, Sample)
+        if progress(bench.record).phase is OptimiserPhase.TRIAL:
+            blocks.add(progress(bench.record).suggested)
+            highest = max(highest, reading.checkpoint_age / reading.redo_capacity)
+
+    assert highest > 0.80
+    assert blocks == {True, False}
+    assert not any(event.code == "suggestion_unsafe" for one in bench.records for event in one.events)
+
+
+@pytest.mark.parametrize("source", ["role", "free_pages"])
+def test_no_trial_goes_on_where_what_comes_after_the_suggestion_decides(source: str) -> None:
+    """A replica's limit and waits for a free page come after a suggestion, which would be tried in vain."""
+    bench = trying(asking(allow_read_only_writes=True, max_replica_set_point=0.6))
+    server = bench.server
+    for count in range(1, 121):
+        server.shows = {"replica": True} if source == "role" else {"free_page_waits": 50 * count}
+        bench.turn()
+
+    assert bench.record.decision.set_point_source == source
+    assert progress(bench.record).phase is OptimiserPhase.BARRED
 
 
 def test_a_run_with_trials_replays_to_the_same() -> None:

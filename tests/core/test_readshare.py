@@ -16,20 +16,19 @@ from tuner.core.readshare import Statements, counted
 from tuner.core.trials.engine import CONTEXT_SECONDS
 from tuner.records import Sample
 
-WEIGHT = 0.1
 COUNTS = st.none() | st.integers(0, 2**64)
 
 
-def reading(second: float, selects: int | None, changes: int | None, **more: object) -> Sample:
+def reading(second: float, selects: int | None, changes: int | None) -> Sample:
     """Return a reading with these counts."""
-    return sample(second, select_statements=selects, change_statements=changes, **more)
+    return sample(second, select_statements=selects, change_statements=changes)
 
 
 def after(*readings: Sample, state: Statements | None = None) -> Statements:
     """Return what is known after these readings."""
     found = Statements() if state is None else state
     for one in readings:
-        found = counted(found, one, weight=WEIGHT)
+        found = counted(found, one, weight=0.1)
     return found
 
 
@@ -38,11 +37,9 @@ KNOWN = after(reading(0.0, 1000, 500), reading(1.0, 1900, 600))
 
 
 def test_the_share_is_that_of_the_selects_in_all_that_read_or_change_rows() -> None:
-    """Nine SELECT to one change is 0.9; none at all is 0, and is not unknown."""
-    writing = after(reading(0.0, 1000, 500), reading(1.0, 1000, 900))
-
+    """Nine SELECT to one change is 0.9; none at all is 0; one reading tells nothing."""
     assert KNOWN.read_share == pytest.approx(0.9)
-    assert writing.read_share == 0.0
+    assert after(reading(0.0, 1000, 500), reading(1.0, 1000, 900)).read_share == 0.0
     assert after(reading(0.0, 1000, 500)).read_share is None
 
 
@@ -63,12 +60,13 @@ def test_what_another_start_or_server_counted_is_not_taken_for_the_load(odd: dic
     """After counters that went back, a restart, or another server's answer, the share is what it was."""
     jumped = replace(reading(2.0, 5_000_000, 601), **odd)
     again = after(jumped, state=KNOWN)
-
     assert again.read_share == pytest.approx(0.9)
 
     selects, changes = jumped.select_statements or 0, jumped.change_statements or 0
-    counts = [{"select_statements": selects + n, "change_statements": changes + n} for n in (0, 1000, 2000)]
-    later = [replace(jumped, monotonic=1100.0 + n, **one) for n, one in enumerate(counts)]
+    later = [
+        replace(jumped, monotonic=1100.0 + s, select_statements=selects + n, change_statements=changes + n)
+        for s, n in enumerate((0, 1000, 2000))
+    ]
     found = after(*later, state=again).read_share
     assert found is not None
     assert 0.5 < found < 0.7
@@ -77,11 +75,10 @@ def test_what_another_start_or_server_counted_is_not_taken_for_the_load(odd: dic
 def test_a_server_that_shows_no_counts_any_more_has_no_share() -> None:
     """It is unknown, not what it was at last, and is found anew when the counts are back."""
     gone = after(reading(2.0, None, 700), state=KNOWN)
-    back = after(reading(3.0, 3000, 800), reading(4.0, 3100, 900), state=gone)
+    back = after(reading(3.0, 3000, 800), state=gone)
 
-    assert gone.read_share is None
-    assert after(reading(3.0, 3000, 800), state=gone).read_share is None
-    assert back.read_share == pytest.approx(0.5)
+    assert gone.read_share is back.read_share is None
+    assert after(reading(4.0, 3100, 900), state=back).read_share == pytest.approx(0.5)
 
 
 @given(
@@ -97,43 +94,34 @@ def test_whatever_is_counted_the_share_is_a_share(
     """No reading makes it anything but unknown, or a number from 0 to 1."""
     state = Statements()
     for selects, changes, uptime, at in counts:
-        odd = replace(reading(0.0, selects, changes), uptime=uptime, monotonic=at)
-        state = counted(state, odd, weight=WEIGHT)
+        state = after(replace(reading(0.0, selects, changes), uptime=uptime, monotonic=at), state=state)
         assert state.read_share is None or 0.0 <= state.read_share <= 1.0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.95, None])
+@pytest.mark.parametrize("share", [0.0, 0.95, None])
 def test_the_context_has_the_share_of_reads(share: float | None) -> None:
     """An outer law sees it as it sees redo rate and concurrency; where it is unknown, as unknown."""
-    course = Course(share=share).step(100)
-    context = course.state.context
+    context = Course(share=share).step(100).state.context
 
     assert context is not None
     assert context.read_share == (None if share is None else pytest.approx(share, abs=1e-3))
 
 
-def test_it_follows_the_load_as_the_other_features_do() -> None:
-    """A load that turns from writing to reading is half way there after the averages' time constant or so."""
+def test_it_follows_the_load_but_not_a_backup() -> None:
+    """A load that turns to reading is half way there after a time constant; a backup's do not count."""
     course = Course(share=0.1).step(100)
+    course.share = 0.999
+    course.step(20, learns=False, bars="going on: backup")
+    course.share = 0.1
+    course.step(3)
+    assert course.state.averages.statements.read_share == pytest.approx(0.1, abs=1e-3)
+
     course.share = 0.6
     course.step(round(CONTEXT_SECONDS / 10.0))
     half_way = course.state.averages.statements.read_share
-    course.step(200)
-
     assert half_way is not None
     assert 0.3 < half_way < 0.55
-    assert course.state.averages.statements.read_share == pytest.approx(0.6, abs=0.01)
-
-
-def test_what_a_backup_reads_is_not_the_loads() -> None:
-    """Statements of a time that nothing is learned from do not count, not even afterwards."""
-    course = Course(share=0.2).step(100)
-    course.share = 0.999
-    course.step(20, learns=False, bars="going on: backup")
-    course.share = 0.2
-    course.step(3)
-
-    assert course.state.averages.statements.read_share == pytest.approx(0.2, abs=1e-3)
+    assert course.step(200).state.averages.statements.read_share == pytest.approx(0.6, abs=0.01)
 
 
 def test_what_won_under_many_writes_is_not_in_use_under_many_reads() -> None:
@@ -145,9 +133,8 @@ def test_what_won_under_many_writes_is_not_in_use_under_many_reads() -> None:
     course.step(200)
 
     assert course.state.in_force is None
-    assert ("suggestion_dropped", "the load is another one") in [one[1:] for one in course.said]
+    assert course.codes()[-1] == "suggestion_dropped"
     assert course.state.context is not None
     assert distance(course.state.context, won) > NEAR
     course.share = 0.2
-    course.step(200)
-    assert course.codes()[-1] == "suggestion_used"
+    assert course.step(200).codes()[-1] == "suggestion_used"

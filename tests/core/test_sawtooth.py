@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from tests.factory import sample
 from tuner.core.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
 
 RECKONED = 8.0
@@ -47,6 +50,23 @@ def test_a_surge_gives_the_whole_margin_back() -> None:
     assert surged.seconds(RECKONED) == RECKONED
     assert later.seconds(RECKONED) == RECKONED
     assert seen(0.6 * SURGE_SECONDS, before=later).seconds(RECKONED) == 7.3
+
+
+def test_an_age_that_the_set_point_puts_beyond_is_no_surge() -> None:
+    """A set-point beyond the operator's share allows as much more, and time to come down once it is lower."""
+    reading = sample(redo_capacity=100_000_000, flush_limit=90_000_000)
+    held = Sawtooth(at=0.0).held(beyond=0.1)
+    allowed = held.allowed(reading, share=0.8)
+    same = held.see(now=1.0, lag=0.0, redo_rate=RATE, checkpoint_age=86e6, allowed=allowed)
+    later = replace(held, at=0.0)
+    for second in range(1, 901):
+        later = later.see(now=second, lag=0.0, redo_rate=RATE, checkpoint_age=80e6, allowed=ALLOWED)
+
+    assert allowed == pytest.approx(89e6)
+    assert not same.surges
+    assert same.allowed(reading, share=0.8) > 88e6
+    assert later.allowed(reading, share=0.8) < 81e6
+    assert same.see(now=2.0, lag=0.0, redo_rate=RATE, checkpoint_age=93e6, allowed=allowed).surges
 
 
 def test_a_gap_in_the_readings_begins_anew() -> None:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.factory import ACTIVE, SAVED, A, command, held
+from tests.factory import ACTIVE, A, command, held
 from tuner.records import STRANGER, DecisionKind
 from tuner.settings import Mode
 
@@ -33,34 +33,28 @@ def beside(server: FakeServer) -> Bench:
 def given(loop: Bench) -> None:
     """Let a loop have the lock, and the originals that it takes then on disk."""
     loop.server.writer = True
-    loop.turn()
-    loop.turn(SAVED)
-
-
-def wrote(loop: Bench, *, since: int = 0) -> list[int]:
-    """Return the ticks at which a loop wrote."""
-    return [number for number, record in enumerate(loop.records) if number >= since and record.decision.steps]
+    loop.ready()
 
 
 def test_a_lock_that_a_lost_session_still_holds_costs_no_more_than_its_time(bench: Bench) -> None:
     """Until the server has ended that session nothing is written, no park either; then it goes on alone."""
     own, begun = bench.server.capacity, len(bench.records)
-    bench.server.writer = False
-    bench.server.redo_rate = 3e6
-    bench.turns(SESSION_SECONDS)
-    assert held(bench.record) == {"not_writer"}
-    assert wrote(bench, since=begun) == []
+    bench.server.writer, bench.server.redo_rate = False, 3e6
+    assert held(bench.turns(SESSION_SECONDS)) == {"not_writer"}
+    assert bench.wrote(since=begun) == []
     assert bench.state.writes.own == own
     bench.server.writer = True
-    record = bench.turn()
 
-    assert held(record) == set()
+    assert held(bench.turn()) == set()
     bench.turns(30 - SESSION_SECONDS - 1)
-    assert wrote(bench, since=begun)
+    assert bench.wrote(since=begun)
 
 
 def test_of_two_loops_only_the_one_with_the_lock_writes(bench: Bench) -> None:
-    """However the load moves, whatever is asked of it: the other one only watches, and says why."""
+    """However the load moves, whatever is asked of it: the other one only watches, and says why.
+
+    Whoever loses the lock stops at the first reading without it, also while the values are its own.
+    """
     other = beside(bench.server)
     bench.server.redo_rate = 3e6
     together(bench, other, holder=bench, seconds=60)
@@ -71,162 +65,122 @@ def test_of_two_loops_only_the_one_with_the_lock_writes(bench: Bench) -> None:
         assert "another InnoBrim holds this server's writer lock" in answer.message
     together(bench, other, holder=bench, seconds=60)
 
-    assert wrote(bench)
-    assert wrote(other) == []
+    assert bench.wrote()
+    assert other.wrote() == []
     assert "not_writer" in held(other.record)
+    seen = len(bench.records)
+    together(bench, other, holder=other, seconds=60)
+    assert bench.wrote(since=seen) == []
+    assert "not_writer" in held(bench.record)
 
 
-def test_a_lock_that_changes_hands_leaves_one_writer() -> None:
-    """Whoever loses it stops at the first reading without it, also while the values are its own."""
-    first = Bench().in_control()
-    second = beside(first.server)
-    together(first, second, holder=first, seconds=30)
-    seen = len(first.records)
-    together(first, second, holder=second, seconds=60)
-
-    assert wrote(first, since=seen) == []
-    assert "not_writer" in held(first.record)
-
-
-def test_a_loop_that_only_watched_takes_over_by_itself() -> None:
+def test_a_loop_that_only_watched_takes_over_by_itself(bench: Bench) -> None:
     """Where nobody changed C and M while it watched, the second one writes within half a minute."""
-    first = Bench().in_control()
-    first.turns(120)
-    second = beside(first.server)
-    second.server.writer = False
-    for _ in range(20):
-        second.turn()
+    bench.turns(120)
+    second = beside(bench.server)
+    second.turns(20)
     given(second)
     second.server.redo_rate = 3e6
-    second.turns(30)
 
-    assert held(second.record) == set()
-    assert wrote(second)
+    assert held(second.turns(30)) == set()
+    assert second.wrote()
 
 
-def test_a_loop_that_saw_changes_while_it_watched_asks_a_person_first() -> None:
+def test_a_loop_that_saw_changes_while_it_watched_asks_a_person_first(bench: Bench) -> None:
     """It cannot tell the other daemon's changes from a person's, and says what it waits for."""
-    first = Bench().in_control()
-    second = beside(first.server)
-    first.server.redo_rate = 3e6
-    together(first, second, holder=first, seconds=60)
+    second = beside(bench.server)
+    bench.server.redo_rate = 3e6
+    together(bench, second, holder=bench, seconds=60)
     given(second)
-    second.turns(60)
-    (hold,) = second.record.holds
+    (hold,) = second.turns(60).holds
 
-    assert hold.code.value == "foreign_change"
-    assert hold.clears == "innobrim resume"
-    assert wrote(second) == []
+    assert (hold.code.value, hold.clears) == ("foreign_change", "innobrim resume")
+    assert second.wrote() == []
     second.turn(command("resume"))
     second.server.redo_rate = 6e6
     second.turns(60)
-    assert wrote(second)
+    assert second.wrote()
 
 
-def test_another_daemons_values_are_nobodys_originals() -> None:
+def test_another_daemons_values_are_nobodys_originals(bench: Bench) -> None:
     """What the first daemon wrote is not what the server was set to: the second waits for the lock."""
-    first = Bench().in_control()
-    second = beside(first.server)
-    second.turns(30)
-    assert second.record.originals is None
-    assert "originals" not in {event.code for record in second.records for event in record.events}
-    found = first.server.capacity
+    second = beside(bench.server)
+    assert second.turns(30).originals is None
+    assert second.said("originals") == []
+    found = bench.server.capacity
     given(second)
 
-    (event,) = [one for record in second.records for one in record.events if one.code == "originals"]
-    assert event.message.startswith(f"originals are {found}; another InnoBrim had the writer lock until now")
+    (said,) = second.said("originals")
+    assert said.startswith(f"originals are {found}; another InnoBrim had the writer lock")
 
 
-def test_active_by_a_persons_word_it_asks_for_the_lock_first() -> None:
+def test_active_by_a_persons_word_it_asks_for_the_lock_first(bench: Bench) -> None:
     """The reading before the one that asks for the lock shows no other daemon: nothing is taken at it."""
-    server = Bench().in_control().server
-    second = Bench(replace(ACTIVE, mode=Mode.ADVISORY), server)
+    second = Bench(replace(ACTIVE, mode=Mode.ADVISORY), bench.server)
     second.turns(3)
-    second.turn(command("mode", value="active"))
-    assert second.record.originals is None
-    server.writer = False
-    second.turns(3)
+    assert second.turn(command("mode", value="active")).originals is None
+    bench.server.writer = False
 
-    assert second.record.originals is None
+    assert second.turns(3).originals is None
     assert held(second.record) >= {"not_writer"}
 
 
-def surging(*, stranger: bool) -> Bench:
-    """Return a loop in control whose lock somebody else takes, and whose age then runs to the sync point."""
-    loop = Bench().in_control()
-    loop.turns(30)
-    server = loop.server
+@pytest.mark.parametrize("stranger", [True, False], ids=["no InnoBrim", "another InnoBrim"])
+def test_a_lock_of_another_innobrim_bars_an_emergency_too(bench: Bench, *, stranger: bool) -> None:
+    """The one that has the lock raises M itself: two never write. Beside a stranger nobody would.
+
+    So an emergency raise, and nothing else, goes through there. The hold names the holder.
+    """
+    bench.turns(30)
+    server, begun = bench.server, len(bench.records)
     server.writer, server.stranger = False, stranger
     server.shows = {"lock": f"{STRANGER if stranger else ''}connection 42, app@10.0.0.7"}
-    loop.turns(3)
+    bench.turns(3)
     server.redo_rate *= 12.0
     server.oldest = server.lsn - 0.7 * A
-    loop.turns(8)
-    return loop
+    (hold,) = bench.turns(8).holds
 
-
-def test_a_lock_of_somebody_who_is_no_innobrim_bars_no_emergency() -> None:
-    """Nobody steers that server then: M is raised, nothing else is written, and the hold names the holder."""
-    loop = surging(stranger=True)
-    kinds = {loop.records[n].decision.kind for n in wrote(loop, since=len(loop.records) - 11)}
-    (hold,) = loop.record.holds
-
-    assert kinds == {DecisionKind.EMERGENCY}
+    assert set(bench.wrote(since=begun)) == ({DecisionKind.EMERGENCY} if stranger else set())
     assert hold.code.value == "not_writer"
     assert "connection 42, app@10.0.0.7" in hold.reason
-    assert loop.state.originals is not None
-
-
-def test_a_lock_of_another_innobrim_bars_an_emergency_too() -> None:
-    """The one that has the lock raises M itself: two never write."""
-    loop = surging(stranger=False)
-
-    assert wrote(loop, since=len(loop.records) - 11) == []
-    assert "connection 42, app@10.0.0.7" in loop.record.holds[0].reason
+    assert bench.state.originals is not None
 
 
 @pytest.mark.parametrize("bar", ["read_only", "paused", "refused", "advisory"])
-def test_a_strangers_lock_lets_nothing_pass_that_is_barred_besides(bar: str) -> None:
+def test_a_strangers_lock_lets_nothing_pass_that_is_barred_besides(bench: Bench, bar: str) -> None:
     """A hold of another kind, and advisory mode, bar an emergency beside a stranger's lock as ever."""
-    loop = Bench().in_control()
-    loop.turns(30)
-    server = loop.server
+    bench.turns(30)
+    server = bench.server
     if bar == "read_only":
         server.shows = {"read_only": True}
     elif bar == "refused":
         server.refusal, server.denied = "Access denied", True
-        loop.turn(command("override", value=900, ttl=1.0))
-        loop.turn()
-    elif bar == "paused":
-        loop.turn(command("pause"))
+        bench.turn(command("override", value=900, ttl=1.0))
+        bench.turn()
     else:
-        loop.turn(command("mode", value="advisory"))
-    loop.turns(3)
+        bench.turn(command("pause") if bar == "paused" else command("mode", value="advisory"))
+    bench.turns(3)
     server.writer, server.stranger = False, True
-    loop.turn()
-    seen = len(loop.records)
+    bench.turn()
+    seen = len(bench.records)
     server.redo_rate *= 12.0
     server.oldest = server.lsn - 0.7 * A
-    loop.turns(8)
+    bench.turns(8)
 
-    assert wrote(loop, since=seen) == []
+    assert bench.wrote(since=seen) == []
 
 
 def test_originals_are_taken_beside_a_stranger() -> None:
     """What is in force beside a session that is no InnoBrim is the server's own, and may be given back."""
-    server = FakeServer()
-    server.writer, server.stranger = False, True
-    loop = Bench(ACTIVE, server)
-    loop.turn()
+    bench = Bench()
+    bench.server.writer, bench.server.stranger = False, True
 
-    assert loop.record.originals == server.capacity
+    assert bench.turn().originals == bench.server.capacity
 
 
-def test_a_lock_of_this_host_alone_is_said_once() -> None:
+def test_a_lock_of_this_host_alone_is_said_once(bench: Bench) -> None:
     """Where the server gives no named lock, an event says so and why, and the loop goes on."""
-    loop = Bench().in_control()
-    loop.server.shows = {"lock": "the server refuses GET_LOCK: not in a cluster"}
-    said = [one for _ in range(5) for one in loop.turn().events if one.code == "writer_lock"]
+    bench.server.shows = {"lock": "the server refuses GET_LOCK: not in a cluster"}
 
-    assert [one.message for one in said] == ["the server refuses GET_LOCK: not in a cluster"]
-    assert held(loop.record) == set()
+    assert held(bench.turns(5)) == set()
+    assert bench.said("writer_lock") == ["the server refuses GET_LOCK: not in a cluster"]

@@ -8,9 +8,7 @@ from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, SAVED, codes, command, held
-from tuner.core.estimate.latency import STEP_SECONDS
 from tuner.core.step import start
-from tuner.core.writes.parking import RESTORE_FACTOR
 from tuner.records import Capacity, DecisionKind, Lifecycle
 from tuner.settings import Mode, Settings
 
@@ -160,27 +158,6 @@ def test_a_park_is_asked_for_and_stays(bench: Bench) -> None:
 
     assert bench.server.capacity == parked
     assert bench.record.decision.reason in {"held", "within_band", "approaching"}
-
-
-def test_restoring_goes_in_steps_and_ends_advisory(bench: Bench) -> None:
-    """Back to the originals M moves by a quarter every five seconds; then the daemon only watches."""
-    bench.turns(60)
-    began = len(bench.server.applied)
-    low = bench.server.capacity.io_capacity_max
-    bench.turn(command("restore"))
-    while bench.record.mode is Mode.ACTIVE:
-        bench.turn()
-
-    steps = [record for record in bench.records if record.decision.kind is DecisionKind.RESTORE]
-    times = [record.tick.now for record in steps]
-    values = [low, *(pair.io_capacity_max for _, pair, _ in bench.server.applied[began:])]
-    assert bench.server.capacity == DEFAULT
-    assert "restored" in codes(bench.record)
-    assert all(later - earlier >= STEP_SECONDS for earlier, later in itertools.pairwise(times))
-    assert all(new <= RESTORE_FACTOR * old for old, new in itertools.pairwise(values))
-    written = len(bench.server.applied)
-    bench.turns(120)
-    assert len(bench.server.applied) == written
 
 
 def test_stopping_parks_our_own_values(bench: Bench) -> None:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from policies.setpoint import LOWEST
 from tests.bench import Bench, FakeServer
-from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, SAVED, command
+from tests.factory import ACTIVE, DEFAULT, FACTS, MEBIBYTE, command
 from tuner.core.limits import allowed, contradiction
-from tuner.records import Bounds, Capacity, Facts, HoldCode, TickRecord
+from tuner.records import Bounds, Capacity, Facts, HoldCode, Sample, TickRecord
 from tuner.settings import Mode, Settings
 
 
@@ -218,6 +218,23 @@ def test_a_requested_set_point_stays_inside_what_the_file_bounds(
     assert set_point(bench) < 0.9
 
 
+def test_a_request_does_not_pass_the_cap_where_the_loop_itself_holds_a_steady_load_beyond_it() -> None:
+    """The cap is the configuration's word; that the baseline rests beyond it is no leave for a request."""
+    bench = beside(FakeServer(Capacity(560, 560), redo_rate=2e6), combines=0.5)
+    bench.turns(900)
+    derived = set_point(bench)
+    bench.turn(command("overlay", overlay={"set_point": 1.0}))
+    bench.turns(60)
+    found, reading = bench.record.estimate, bench.record.tick.reading
+    assert found is not None
+    assert isinstance(reading, Sample)
+    cap = ACTIVE.max_checkpoint_age_ratio * reading.redo_capacity
+
+    assert source(bench) == "alarm"
+    assert set_point(bench) < derived
+    assert set_point(bench) * reading.flush_limit + 7.0 * found.redo_rate < cap
+
+
 def test_a_requested_set_point_goes_as_far_as_the_files_own() -> None:
     """Where the file has a set-point beyond its budgets, a request may ask for as much, and no more."""
     bench = beside(set_point=0.85, max_recovery_seconds=14.0)
@@ -415,26 +432,3 @@ def test_another_version_forgets_what_was_measured() -> None:
 
     assert crash(bench, 1.0, version="9.8.0") == []
     assert bench.state.estimator.recovery.factor == 1.0
-
-
-def test_a_park_in_the_first_seconds_lowers_nothing() -> None:
-    """Two readings may show next to no load; what somebody else had set is not lowered for that."""
-    bench = Bench(server=FakeServer(Capacity(2_000, 4_000), redo_rate=1e4))
-    bench.turn()
-    bench.turn(SAVED)
-    bench.turn(command("park"))
-    bench.turns(3)
-
-    assert bench.server.capacity == Capacity(2_000, 4_000)
-
-
-def test_a_park_after_ten_seconds_may_lower_what_is_not_ours() -> None:
-    """Once the rates are known, a park that a person asks for leaves what the load needs, and no more."""
-    chosen = replace(ACTIVE, policy="fixed", fixed_io_capacity_max=20_000)
-    bench = Bench(chosen, FakeServer(Capacity(10_000, 20_000)))
-    bench.turn()
-    bench.turn(SAVED)
-    bench.turns(12)
-    bench.turn(command("park"))
-
-    assert bench.server.capacity.io_capacity_max < 20_000

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.bench import Bench, FakeServer
 from tests.factory import ACTIVE, DEFAULT, IDENTITY, command, held
 from tests.journal.conftest import MakeRecord, MakeWriter
-from tuner.core.restarts import ANOTHER, ANSWERS
+from tuner.core.ownership.restarts import ANOTHER, ANSWERS
 from tuner.journal.ending import Write, ending, last_writes, left_by
 from tuner.journal.tables import Originals
 from tuner.journal.writer import JournalWriter

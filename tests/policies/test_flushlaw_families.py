@@ -139,18 +139,8 @@ def test_full_rate_ratios(law: FlushLaw, ratio: float) -> None:
 @pytest.mark.parametrize(("most", "settles"), [(2800, 0.674), (4000, 0.461)])
 def test_where_mariadb_settles(most: int, settles: float) -> None:
     """For a demand of 1500 pages/s: by the closed form, and in the simulation."""
-    assert MARIADB.steady_ratio(demand=1500.0, io_capacity_max=most) == pytest.approx(settles, abs=0.001)
+    assert 1500.0 * MARIADB.gain_over_demand(settles) == pytest.approx(most, rel=0.002)
     assert rest("mariadb", demand=1500, most=most, begin=0.5) == pytest.approx(settles, abs=0.015)
-
-
-@pytest.mark.parametrize("name", STEERED)
-@given(ratio=st.floats(0.15, 0.82), demand=st.floats(50.0, 50_000.0))
-def test_the_inverse_undoes_the_law(name: str, ratio: float, demand: float) -> None:
-    """Every law settles at the very ratio that its gain was asked for."""
-    law = LAWS[name]
-    settles = law.steady_ratio(demand=demand, io_capacity_max=law.gain_over_demand(ratio) * demand)
-
-    assert settles == pytest.approx(ratio, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", STEERED)
@@ -166,16 +156,13 @@ def test_stiffness_is_the_slope_of_the_gain(name: str, ratio: float) -> None:
     assert law.stiffness(ratio) == pytest.approx(-math.log(after / before) / (2.0 * step), abs=1e-4)
 
 
-@given(ratio=st.floats(0.05, 1.5), demand=st.floats(1.0, 1e5))
-def test_legacy_is_what_it_was(ratio: float, demand: float) -> None:
-    """The law of MySQL 8.0.30 and later gives bit for bit what its three formulas give."""
+@given(ratio=st.floats(0.05, 1.5))
+def test_legacy_is_what_it_was(ratio: float) -> None:
+    """The law of MySQL 8.0.30 and later gives bit for bit what its two formulas give."""
     inverse = 100.0 * 7.5 / math.pow(100.0, 1.5)
 
     assert LEGACY.gain_over_demand(ratio) == max(1.0, inverse / math.pow(ratio, 1.5))
     assert LEGACY.full_rate_ratio == math.pow(inverse, 1.0 / 1.5)
-    assert LEGACY.steady_ratio(demand=demand, io_capacity_max=2.0 * demand) == math.pow(
-        inverse * demand / (2.0 * demand), 1.0 / 1.5
-    )
 
 
 @pytest.mark.parametrize(

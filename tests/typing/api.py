@@ -10,14 +10,13 @@ from typing import Any, assert_type
 from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.simulate_loop import SimInbox, WatchedServer
-from policies.bayes import Bayes
 from policies.cascade import Cascade, CascadeState
 from policies.fixed import Fixed
 from policies.flushlaw import LEGACY
 from policies.pace import Pace, PaceState
 from policies.pid import Pid, PidState
 from policies.registry import make_policy
-from policies.types import Outer, Policy, Proposal, Situation
+from policies.types import Policy, Proposal, Situation
 from tuner.board import BoardInbox
 from tuner.clock import Clock, SystemClock
 from tuner.core.state import State
@@ -81,8 +80,3 @@ def a_step_in_use(facts: Facts, tick: Tick) -> None:
 def a_loop_in_use(server: Server, clock: Clock, inbox: Inbox, state: State, publish: Publish) -> State:
     """The only loop there is takes any of them."""
     return drive(server, clock, inbox, state, interval=1.0, publish=publish)
-
-
-def outer_laws(bayes: Bayes) -> list[Outer]:
-    """Laws above the inner one are asked and told, and write nothing."""
-    return [bayes]

@@ -149,12 +149,13 @@ def static_value(records: list[TickRecord], state: State) -> list[Finding]:
     busiest = max(1.0, max(demands) / max(1.0, now.demand))
     lowest, highest = bounds(state)
     law = law_of(state)
+    baseline = baseline_ratio(state, sample, now)
     standing = look(
         state.estimator.recovery,
-        headroom_of(state, sample, now),
+        headroom_of(state, sample, now, baseline=baseline),
         state.settings,
         sample,
-        baseline=baseline_ratio(state, sample, now),
+        baseline=baseline,
         authority=law.authority,
     )
     held, why = _aim(standing)

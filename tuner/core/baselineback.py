@@ -5,10 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core import noharm, scheduled
-from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.window import since, warm
 from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
-from tuner.core.ownership.outcome import BASELINE_GUARD, change_mode
+from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore, change_mode
 from tuner.core.state import State
 from tuner.records import Decision, DecisionKind, Estimate, Event, HoldCode, Lifecycle, Sample, winners
 from tuner.settings import Mode
@@ -76,7 +75,7 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
         or sample.degraded
         or any(hold.code in UNSETTLED for hold in state.holds)
     )
-    allowed = state.settings.max_checkpoint_age_ratio * sample.redo_capacity
+    allowed = state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio)
     return Look(
         now=now,
         sample=sample,
@@ -89,14 +88,17 @@ def _look(state: State, sample: Sample, found: Estimate, decision: Decision, *, 
 
 
 def _side(state: State, sample: Sample) -> Side:
-    """Return whose values are in force; a person's choice, and what is on its way somewhere, is neither's."""
+    """Return whose values are in force; neither's where a person chose them, or some are on their way.
+
+    The values found are C, M and the low-water mark: with that of ours the two others are no baseline.
+    """
     moving = state.override or state.drain or state.returning or state.restoring or state.park_owed
     if moving is not None and moving != "":
         return Side.NEITHER
     pair, writes, originals = sample.capacity, state.writes, state.originals
     untouched = writes.own is None and not writes.left
     if untouched if originals is None else pair == originals.capacity:
-        return Side.BASELINE
+        return Side.NEITHER if state.low_water.ours else Side.BASELINE
     steers = state.mode is Mode.ACTIVE and state.lifecycle is Lifecycle.RUNNING and not state.holds
     return Side.OURS if steers and writes.own == pair and not _by_a_person(state) else Side.NEITHER
 
@@ -126,7 +128,7 @@ def _back(state: State, ended: Ended, *, now: float, wall: float) -> tuple[State
     guard = replace(state.noharm, returned=returned)
     pair = "" if state.originals is None else f", {state.originals.capacity},"
     said = f"{why}; the originals{pair} come back in steps, and the loop is advisory then{AGAIN}"
-    state = replace(state, noharm=guard, restoring=BASELINE_GUARD, pace=Pace(begun=now))
+    state = begin_restore(replace(state, noharm=guard), BASELINE_GUARD, now=now)
     return state, [Event(wall=wall, code="baseline_back", message=said)]
 
 

@@ -6,22 +6,22 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core import overlay, scheduled
+from tuner.core import lowwater, overlay, scheduled
 from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
-from tuner.core.estimate.latency import Pace
 from tuner.core.estimate.window import warm
 from tuner.core.holds import unparkable
 from tuner.core.limits import bounds, contradiction
-from tuner.core.lowwater import left_active, saved_name
-from tuner.core.ownership.outcome import change_mode
-from tuner.core.standing import cut_short, waiting, why_advisory
+from tuner.core.lowwater import asked_again, left_active, saved_name
+from tuner.core.ownership import transitions
+from tuner.core.ownership.standing import cut_short, waiting, why_advisory
+from tuner.core.ownership.transitions import change_mode
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
 from tuner.core.targets import home_of
 from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
-from tuner.records import Acknowledgement, Capacity, Event, Hold, HoldCode, Lifecycle
+from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Event, Hold, HoldCode
 from tuner.settings import Mode
 
 
@@ -65,6 +65,7 @@ def _settings(state: State, asked: Asked) -> Outcome:
     settings = asked.command.settings
     if settings is None:
         return refused(state, "no settings were given")
+    state = asked_again(state)
     before = overlay.configured(state)
     if settings == before:
         return Outcome(state, "settings unchanged")
@@ -87,7 +88,7 @@ def _originals_saved(state: State, asked: Asked) -> Outcome:
     if about is not None and about != waiting:
         return refused(state, f"{about} is on disk, and {waiting} is waited for")
     return Outcome(
-        replace(state, originals=replace(state.originals, saved=True)),
+        transitions.originals_saved(state),
         "originals are on disk",
         event="originals_saved",
     )
@@ -100,8 +101,7 @@ def _low_water_saved(state: State, asked: Asked) -> Outcome:
     about, waiting = asked.command.value, saved_name(state.facts.identity, lever.original)
     if about is not None and about != waiting:
         return refused(state, f"{about} is on disk, and {waiting} is waited for")
-    state = replace(state, low_water=replace(lever, saved=True))
-    return Outcome(state, "the low-water mark found is on disk")
+    return Outcome(lowwater.saved(state), "the low-water mark found is on disk")
 
 
 def _worker_died(state: State, asked: Asked) -> Outcome:
@@ -111,18 +111,11 @@ def _worker_died(state: State, asked: Asked) -> Outcome:
 
 def _stop(state: State, asked: Asked) -> Outcome:
     owing = state.mode is Mode.ACTIVE or state.park_owed is not None
-    owed = None
-    if state.restoring:
-        why = cut_short(state.restoring)
-        state = replace(state, mode=Mode.ADVISORY, advisory_until_said=True, why_advisory=why)
-    elif owing and asked.command.value != "leave":
-        owed = OwedPark(ParkFor.STOPPING, "stopping")
+    parks = owing and not state.restoring and asked.command.value != "leave"
+    if parks:
         state = left_active(state, now=asked.now)
-    return Outcome(
-        replace(state, lifecycle=Lifecycle.STOPPING, park_owed=owed, override=None, restoring=""),
-        "stopping",
-        event="stopping",
-    )
+    why = cut_short(state.restoring) if state.restoring else ""
+    return Outcome(transitions.stopping(state, parks=parks, why=why), "stopping", event="stopping")
 
 
 def _pause(state: State, asked: Asked) -> Outcome:
@@ -132,7 +125,7 @@ def _pause(state: State, asked: Asked) -> Outcome:
     reason = f"paused by {asked.command.who}" + (f": {asked.command.reason}" if asked.command.reason else "")
     hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
     left = _left_in_force(state, asked)
-    state = replace(state, latches=replace(state.latches, paused=hold), override=None, restoring="")
+    state = transitions.give_way(transitions.latch(state, hold))
     return Outcome(state, f"paused{left}; hands off until resumed", event="paused")
 
 
@@ -149,9 +142,11 @@ def _left_in_force(state: State, asked: Asked) -> str:
 def _resume(state: State, asked: Asked) -> Outcome:
     """End the holds that wait for a person, a drain, and what the baseline guard said.
 
-    Without a reading the next one shows whether the values in force are still our own.
+    Without a reading the next one shows whether the values in force are still our own. A low-water mark that
+    the server refused is written once more.
     """
-    latches, cleared = state.latches, waiting(state)
+    cleared, refusal = waiting(state), state.low_water.refused
+    state = asked_again(state)
     if state.unheard:
         by_that_alone = state.mode is not state.settings.mode and not state.advisory_until_said
         state = change_mode(state, Mode.ACTIVE, "") if by_that_alone else state
@@ -160,6 +155,8 @@ def _resume(state: State, asked: Asked) -> Outcome:
         state = change_mode(state, Mode.ACTIVE, "")
         if not cleared and state.drain is None:
             return Outcome(state, "resumed; InnoBrim's values are tried again", event="resumed")
+    if not cleared and state.drain is None and refusal:
+        return Outcome(state, f"resumed; {LOW_WATER_MARK} is tried again{_advisory(state)}", event="resumed")
     if not cleared and state.drain is None:
         nothing = "nothing to resume: not paused, and no hold waits for a person"
         return refused(state, f"{nothing}{_advisory(state)}")
@@ -167,15 +164,8 @@ def _resume(state: State, asked: Asked) -> Outcome:
         state = _called_off(state, state.drain, f"resumed by {asked.command.who}")
     if not cleared:
         return Outcome(state, "resumed; the drain is over", event="resumed")
-    expected = asked.sample.capacity if asked.sample is not None else None
-    own = state.writes.own if expected in {None, state.writes.own} else None
-    state = replace(
-        state,
-        latches=replace(latches, paused=None, foreign=None, refused=None),
-        writes=replace(state.writes, expected=expected, own=own, known=(), failures=0),
-        low_water=replace(state.low_water, foreign=False, refused="", failures=0),
-        park_owed=None,
-    )
+    in_force = asked.sample.capacity if asked.sample is not None else None
+    state = lowwater.resumed(transitions.resumed(state, in_force))
     return Outcome(state, f"resumed; cleared {cleared}{_advisory(state)}", event="resumed")
 
 
@@ -207,7 +197,7 @@ def _override(state: State, asked: Asked) -> Outcome:
     was = "" if found is None else f", from {found.io_capacity_max}"
     why = "" if made.io_capacity_max == wanted else f": the nearest whole multiple, {made}"
     return Outcome(
-        replace(state, override=override, restoring=""),
+        transitions.override(state, override),
         f"override to {made.io_capacity_max} for {ttl:.0f} s{was}{why}",
         event="override",
     )
@@ -218,7 +208,7 @@ def _cancel_override(state: State, asked: Asked) -> Outcome:  # noqa: ARG001 - a
     if state.override is None:
         return refused(state, "no override is in force")
     message = f"override to {state.override.io_capacity_max} cancelled"
-    return Outcome(replace(state, override=None), message, event="override_cancelled")
+    return Outcome(transitions.end_override(state), message, event="override_cancelled")
 
 
 def _drain(state: State, asked: Asked) -> Outcome:
@@ -241,7 +231,7 @@ def _drain(state: State, asked: Asked) -> Outcome:
         return refused(state, why)
     made = begun(state, sample, found, target, who=command.who, now=asked.now, ttl=ttl)
     return Outcome(
-        replace(state, drain=made, override=None, restoring=""),
+        transitions.give_way(replace(state, drain=made)),
         f"draining to {said(target)} of checkpoint age, from {said(sample.checkpoint_age)}, "
         f"for {ttl:.0f} s; then back to the set-point",
         event="drain",
@@ -282,13 +272,8 @@ def _park(state: State, asked: Asked) -> Outcome:
         return refused(state, "no estimate yet, so no parked setting is known")
     reason = f"parked by {asked.command.who}"
     hold = Hold(code=HoldCode.PAUSED, since=asked.now, reason=reason, clears="innobrim resume")
-    state = replace(
-        state,
-        latches=replace(state.latches, paused=hold),
-        park_owed=OwedPark(ParkFor.PERSON, reason),
-        override=None,
-        restoring="",
-    )
+    state = transitions.owe_park(transitions.latch(state, hold), OwedPark(ParkFor.PERSON, reason))
+    state = transitions.give_way(state)
     return Outcome(state, f"parking at {pair}; hands off until resumed", event="park")
 
 
@@ -301,15 +286,8 @@ def _restore(state: State, asked: Asked) -> Outcome:
         return refused(state, why)
     assert state.originals is not None  # noqa: S101 - checked above; tells the type checker
     pair = state.originals.capacity
-    state = replace(
-        state,
-        restoring=asked.command.who,
-        pace=state.pace if state.restoring and state.pace else Pace(begun=asked.now),
-        override=None,
-        park_owed=None,
-    )
     return Outcome(
-        state,
+        transitions.begin_restore(state, asked.command.who, now=asked.now),
         f"restoring {pair} in steps; advisory when done, until innobrim mode active",
         event="restore",
     )

@@ -30,6 +30,12 @@ def without_authority(law: FlushLaw) -> str:
     return "" if law.authority else f"no M moves the age below the flush limit here: {law.remedy}"
 
 
+def decide_afresh(state: State) -> State:
+    """Return the state in which the policy, and what it learned of device and answers, begins afresh."""
+    relief = Relief(moments=state.relief.moments)
+    return replace(state, policy=None, relief=relief, unanswered=Unanswered())
+
+
 def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event]]:
     """Go by the law that was seen; another one passes the model gate anew, and the policy begins afresh.
 
@@ -45,12 +51,9 @@ def take_law(state: State, name: str, *, wall: float) -> tuple[State, list[Event
     drain = state.drain if not remark or state.drain is None else replace(state.drain, cancelled=remark)
     message = f"the flush law is {name} now and was {before}" + (f"; {remark}" if remark else "")
     state = replace(
-        state,
+        decide_afresh(state),
         facts=replace(state.facts, flush_law=name),
         gate=replace(forget(state.gate), proven=""),
-        policy=None,
-        relief=Relief(moments=state.relief.moments),
-        unanswered=Unanswered(),
         set_point=None,
         drain=drain,
         returning=None,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tuner.core.holds import NEVER_PARKED
-from tuner.core.ownership.outcome import kept
+from tuner.core.ownership import transitions
+from tuner.core.ownership.transitions import kept
 from tuner.core.state import LowWater, State
 from tuner.records import (
     LOW_WATER_MARK,
@@ -36,10 +37,8 @@ RETRY_SECONDS, LONGEST_RETRY = 60.0, 3600.0
 LEAVING_SECONDS = 60.0
 """Who has left active mode may put the mark back for so long; later nobody expects a write any more."""
 
-
-def recalled(original: int | None) -> LowWater:
-    """Return the slice at a start; an earlier run may not have put this mark of the operator's back."""
-    return LowWater() if original is None else LowWater(original=original, saved=True, left=True)
+NOT_BACK = "low_water_not_back"
+"""The event that says that ours stays in force after active mode."""
 
 
 def may_be_written(state: State) -> bool:
@@ -106,6 +105,56 @@ def left_active(state: State, *, now: float) -> State:
     return replace(state, low_water=replace(state.low_water, until=now + LEAVING_SECONDS))
 
 
+def asked_again(state: State) -> State:
+    """Return the state in which a server that refused ours is asked for it once more."""
+    lever = state.low_water
+    if not lever.refused:
+        return state
+    return replace(state, low_water=replace(lever, refused="", failures=0, retry_at=0.0))
+
+
+def see_end(
+    state: State, sample: Sample | None, holds: tuple[Hold, ...], *, now: float, wall: float
+) -> tuple[State, list[Event]]:
+    """Say that ours stays in force, and why, where active mode is left and the operator's cannot come back.
+
+    A stop gives it up at once where nothing may be written; an advisory daemon after its minute.
+    """
+    lever, stops = state.low_water, state.lifecycle is Lifecycle.STOPPING
+    if lever.until is None:
+        return state, []
+    if state.mode is Mode.ACTIVE and not stops:
+        return replace(state, low_water=replace(lever, until=None)), []
+    if not lever.ours:
+        return state, []
+    barred = [hold.reason for hold in holds if hold.code in NEVER_PARKED]
+    if stops and sample is None:
+        why = "the server does not answer"
+    elif stops and barred:
+        why = "; ".join(barred)
+    elif now >= lever.until:
+        why = "; ".join(barred) or f"it could not be written within {LEAVING_SECONDS:.0f} s"
+    else:
+        return state, []
+    said = (
+        f"{LOW_WATER_MARK} = {percent(LOWEST_ABOVE_ZERO)} is ours and stays in force: {why}; "
+        f"{percent(lever.original or 0)} was found, and innobrim park or restore puts it back"
+    )
+    state = replace(state, low_water=replace(lever, until=None))
+    return state, [Event(wall=wall, code=NOT_BACK, message=said)]
+
+
+def resumed(state: State) -> State:
+    """Return the state in which a person let the mark be tried again."""
+    state = asked_again(state)
+    return replace(state, low_water=replace(state.low_water, foreign=False, failures=0))
+
+
+def saved(state: State) -> State:
+    """Note that the operator's mark is on disk."""
+    return replace(state, low_water=replace(state.low_water, saved=True))
+
+
 def due(state: State, sample: Sample, holds: tuple[Hold, ...], *, now: float) -> int | None:
     """Return the mark to be written at this tick, millionths of a percent; None for none.
 
@@ -136,12 +185,8 @@ def write(state: State, sample: Sample, mark: int, *, now: float) -> tuple[State
     """Write the mark, alone at its tick; it counts among the changes of the hour."""
     back = mark == state.low_water.original
     why = "as it was found" if back else f"{percent(sample.low_water_mark or 0)} was found"
-    counted = (*state.writes.counted, now)
-    state = replace(
-        state,
-        low_water=replace(state.low_water, asked=mark),
-        writes=replace(state.writes, last=now, counted=counted),
-    )
+    state = replace(state, low_water=replace(state.low_water, asked=mark))
+    state = transitions.wrote_aside(state, now=now)
     base = kept(
         state,
         sample.capacity,
@@ -165,7 +210,8 @@ def take_receipt(state: State, receipt: Receipt, *, now: float, wall: float) -> 
     wait = min(LONGEST_RETRY, RETRY_SECONDS * 2.0 ** min(10, failures - 1))
     if found is not None:
         ours = receipt.done > 0 or lever.own == found
-        lever = replace(lever, asked=None, own=found if ours else None, refused=failed)
+        refused = failed if receipt.low_water_asked == LOWEST_ABOVE_ZERO else lever.refused
+        lever = replace(lever, asked=None, own=found if ours else None, refused=refused)
     state = replace(state, low_water=replace(lever, failures=failures, retry_at=now + wait))
     said = f"{LOW_WATER_MARK} = {percent(receipt.low_water_asked or 0)} failed: {failed}"
     return state, [Event(wall=wall, code="write_failed", message=said)] if failures == 1 else []
@@ -218,16 +264,12 @@ def _yielded(state: State, found: int, *, now: float, wall: float) -> tuple[Stat
     own = state.low_water.own
     was = "as it was found" if own is None else percent(own)
     message = f"{LOW_WATER_MARK} was {was} and is {percent(found)}, and it was not us"
-    state = replace(state, low_water=_forgotten(state.low_water), park_owed=None, restoring="")
+    state, hold = replace(state, low_water=_forgotten(state.low_water)), None
     if state.mode is Mode.ACTIVE and state.latches.foreign is None:
         hold = Hold(code=HoldCode.FOREIGN_CHANGE, since=now, reason=message, clears="innobrim resume")
-        state = replace(
-            state,
-            latches=replace(state.latches, foreign=hold),
-            override=None,
-            low_water=replace(state.low_water, foreign=True),
-        )
-    return state, [Event(wall=wall, code="foreign_change", message=message, who="somebody else")]
+        state = replace(state, low_water=replace(state.low_water, foreign=True))
+    event = Event(wall=wall, code="foreign_change", message=message, who="somebody else")
+    return transitions.yielded(state, hold), [event]
 
 
 def _given_up(state: State, why: str, *, wall: float) -> tuple[State, list[Event]]:

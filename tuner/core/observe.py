@@ -9,13 +9,11 @@ from tuner.core import context, degraded, gate, laws, lowwater
 from tuner.core.estimate import clocks, estimator, occurrences
 from tuner.core.estimate.recovery import Recovery
 from tuner.core.memory import forgotten
-from tuner.core.ownership import foreign
-from tuner.core.relief import Relief
-from tuner.core.restarts import SETTLED_READINGS, begin_anew
+from tuner.core.ownership import foreign, transitions
+from tuner.core.ownership.restarts import SETTLED_READINGS, begin_anew
 from tuner.core.setpoint import caution
-from tuner.core.state import Originals, State
+from tuner.core.state import State
 from tuner.core.targets import follow_targets
-from tuner.core.unanswered import Unanswered
 from tuner.records import Estimate, Event, Facts, Hold, HoldCode, Receipt, Sample
 from tuner.settings import Mode
 
@@ -40,19 +38,8 @@ def take_receipt(
         return state, []
     if receipt.low_water_asked is not None:
         return lowwater.take_receipt(state, receipt, now=now, wall=wall)
-    writes, events = state.writes, []
-    failures = writes.failures + 1 if receipt.error else 0
-    unread = receipt.in_force is None
-    adjusted = not receipt.error and not unread and receipt.in_force != receipt.requested
-    writes = replace(
-        writes,
-        adjusted=receipt.requested if adjusted else None,
-        expected=receipt.in_force,
-        own=receipt.in_force if receipt.done and not unread else writes.own,
-        pending=receipt.requested if unread else None,
-        failures=failures,
-    )
-    state = replace(state, writes=writes)
+    state, events = transitions.take_receipt(state, receipt), []
+    failures = state.writes.failures
     if receipt.error:
         events.append(Event(wall=wall, code="write_failed", message=receipt.error))
         if (receipt.denied or failures >= FAILURES_LATCHED) and state.latches.refused is None:
@@ -65,7 +52,7 @@ def take_receipt(
                 reason=lost if receipt.denied else failed,
                 clears=f"innobrim resume, after {mended}",
             )
-            state = replace(state, latches=replace(state.latches, refused=hold))
+            state = transitions.latch(state, hold)
     elif receipt.in_force is not None and receipt.in_force != receipt.requested:
         events.append(
             Event(
@@ -98,9 +85,7 @@ def take_facts(state: State, facts: Facts | None, *, wall: float) -> tuple[State
     fresh = gate.GateState(proven=state.gate.proven)
     state = replace(state, gate=fresh)
     if facts.flush_law != known.flush_law:
-        state = replace(
-            state, policy=None, relief=Relief(moments=state.relief.moments), unanswered=Unanswered()
-        )
+        state = laws.decide_afresh(state)
     recovery = state.estimator.recovery
     state = replace(state, estimator=replace(state.estimator, recovery=Recovery()))
     if not recovery.measured_on:
@@ -246,12 +231,11 @@ def _take_originals(
     active = state.mode is Mode.ACTIVE
     alone = sample.writer or sample.stranger
     if active and state.lock_asked and alone and state.originals is None and not state.facts_due:
-        state = replace(state, originals=Originals(capacity=sample.capacity))
+        state = transitions.note_originals(state, sample.capacity)
         theirs = f"; {THEIRS}" if another_wrote else ""
         events.append(Event(wall=wall, code="originals", message=f"originals are {sample.capacity}{theirs}"))
-    if state.lock_asked is not active:
-        state = replace(state, lock_asked=active)
+    state = transitions.follow_lock(state)
     saved = not active or (state.originals is not None and state.originals.saved)
     if state.latches.restarted is not None and state.good_since_restart >= SETTLED_READINGS and saved:
-        state = replace(state, latches=replace(state.latches, restarted=None))
+        state = transitions.unlatch(state, HoldCode.RESTARTED)
     return state, events

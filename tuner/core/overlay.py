@@ -12,10 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from tuner.core.asking import Asked, Outcome, refused
+from tuner.core.laws import decide_afresh
 from tuner.core.limits import contradiction
-from tuner.core.relief import Relief
 from tuner.core.state import State
-from tuner.core.unanswered import Unanswered
 from tuner.records import Facts, Overlay
 from tuner.settings import Settings
 
@@ -76,9 +75,7 @@ def adopt(state: State, settings: Settings, *, configured: Settings | None, over
     """Return the state with other settings in force; what was derived from the old ones is derived anew."""
     before = state.settings
     if settings.policy != before.policy or settings.fixed_io_capacity_max != before.fixed_io_capacity_max:
-        state = replace(
-            state, policy=None, relief=Relief(moments=state.relief.moments), unanswered=Unanswered()
-        )
+        state = decide_afresh(state)
     return replace(
         state,
         settings=settings,

@@ -1,16 +1,22 @@
 """How far the checkpoint age really gets beyond the modified age between two checkpoints.
 
 Checkpoints are written every seven seconds under load, and the age that people are alarmed by is highest
-just before one. The set-point keeps that peak below the operator's share of the redo log. Beforehand eight
-seconds of redo are reckoned with. Where a load goes on, the highest peaks of the last five to ten minutes
-say how much it is, and are believed where they are less; but not while a surge has taken the age past that
-share within the last hours, for then the margin is needed for the next one.
+just before one. The set-point keeps that peak below the operator's share of the redo log, unless a person, or
+a baseline that rests higher, has it beyond. Beforehand eight seconds of redo are reckoned with. Where a load
+goes on, the highest peaks of the last five to ten minutes say how much it is, and are believed where they are
+less; but not while a surge has taken the age past what the set-point allows within the last hours, for then
+the margin is needed for the next one.
 """
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 from msgspec.structs import replace
+
+from policies.setpoint import STEP
+from tuner.records import Sample
 
 SPAN_SECONDS = 300.0
 """Half the time that a peak counts for."""
@@ -24,6 +30,9 @@ SURGE = 1.02
 LEAST = 0.9
 """Share of the time between two checkpoints that is reckoned with at least: readings a second apart miss
 the tip of a tooth."""
+
+SETTLING = 2.0
+"""Times that the load writes the age's redo until an age has come down to a lower set-point."""
 
 LONGEST_GAP = 10.5
 """Readings farther apart than this are another time's, seconds: the longest interval, and a little."""
@@ -39,6 +48,8 @@ class Sawtooth(Struct, frozen=True):
         before: that of the half before; None while there was none.
         since: when the readings began, seconds.
         surged: when the checkpoint age was too high last, seconds; None where it never was.
+        beyond: age ratio by which the set-point lies beyond what the operator's share of the redo log allows.
+            It fades as slowly as an age comes down.
     """
 
     at: float | None = None
@@ -47,6 +58,20 @@ class Sawtooth(Struct, frozen=True):
     before: float | None = None
     surged: float | None = None
     since: float = 0.0
+    beyond: float = 0.0
+
+    def allowed(self, sample: Sample, *, share: float) -> float:
+        """Return the checkpoint age above which it is higher than anybody wants it, bytes.
+
+        Args:
+            sample: redo capacity and flush limit.
+            share: the operator's highest checkpoint age, share of the redo capacity.
+        """
+        return share * sample.redo_capacity + self.beyond * sample.flush_limit
+
+    def held(self, *, beyond: float) -> Sawtooth:
+        """Return it with a set-point in force that lies so far beyond; a step's difference is none."""
+        return replace(self, beyond=max(self.beyond, beyond)) if beyond > STEP else self
 
     def see(
         self, *, now: float, lag: float, redo_rate: float, checkpoint_age: float, allowed: float
@@ -62,9 +87,11 @@ class Sawtooth(Struct, frozen=True):
         """
         surged = now if checkpoint_age > SURGE * allowed else self.surged
         if self.at is None or not 0.0 < now - self.at <= LONGEST_GAP:
-            return Sawtooth(at=now, begun=now, surged=surged, since=now)
+            return Sawtooth(at=now, begun=now, surged=surged, since=now, beyond=self.beyond)
         peak = lag / redo_rate if redo_rate > 0.0 else 0.0
-        seen = replace(self, at=now, highest=max(self.highest, peak), surged=surged)
+        settling = max(SPAN_SECONDS, SETTLING * checkpoint_age / redo_rate) if redo_rate > 0.0 else math.inf
+        beyond = self.beyond * math.exp(-(now - self.at) / settling)
+        seen = replace(self, at=now, highest=max(self.highest, peak), surged=surged, beyond=beyond)
         if now - self.begun < SPAN_SECONDS:
             return seen
         return replace(seen, begun=now, before=seen.highest, highest=0.0)

@@ -213,6 +213,11 @@ class LowWater(Struct, frozen=True):
     foreign: bool = False
     until: float | None = None
 
+    @staticmethod
+    def recalled(original: int | None) -> LowWater:
+        """Return the slice at a start; an earlier run may not have put this mark of the operator's back."""
+        return LowWater() if original is None else LowWater(original=original, saved=True, left=True)
+
     @property
     def ours(self) -> bool:
         """Tell whether a mark of ours is or may be in force."""

@@ -9,13 +9,12 @@ from tuner.core.asking import Asked
 from tuner.core.decide import carry_out, drain, leaving
 from tuner.core.gate import GateState
 from tuner.core.memory import Learned, recall
-from tuner.core.ownership import handover
-from tuner.core.standing import why_advisory
+from tuner.core.ownership import handover, transitions
+from tuner.core.ownership.standing import why_advisory
 from tuner.core.state import Originals, OwedPark, ParkFor, State, Writes
 from tuner.core.trials import optimising
 from tuner.core.trials.engine import Trials
 from tuner.core.trials.evidence import turned
-from tuner.core.writes.guards import HOUR
 from tuner.records import (
     Acknowledgement,
     Capacity,
@@ -121,7 +120,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     state, said_of_drain = drain.follow(state, sample, now=now, wall=wall)
     events.extend([*said_of_window, *said_of_drain])
     if state.lifecycle is Lifecycle.STARTING and state.estimate is not None:
-        state = replace(state, lifecycle=Lifecycle.RUNNING)
+        state = transitions.running(state)
     overridden, owed = state.override is not None, state.park_owed
     state, decision = carry_out.decide(state, sample, found, now=now)
     if overridden and state.override is None:
@@ -146,6 +145,8 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
     events.extend([*said_of_trials, *said_of_baseline])
     if mode_before is Mode.ACTIVE and state.mode is Mode.ADVISORY:
         state = lowwater.left_active(state, now=now)
+    state, said_of_mark = lowwater.see_end(state, sample, found, now=now, wall=wall)
+    events.extend(said_of_mark)
     return state, TickRecord(
         tick=tick,
         lifecycle=state.lifecycle,
@@ -179,12 +180,8 @@ def _written(decision: Decision, pair: Capacity) -> str:
 def _forget_old(state: State, now: float) -> State:
     """Drop an override whose time is over and writes older than the budget looks."""
     if state.override is not None and now >= state.override.ends:
-        state = replace(state, override=None)
-    counted = state.writes.counted
-    if counted and now - counted[0] >= HOUR:
-        kept = tuple(at for at in counted if now - at < HOUR)
-        state = replace(state, writes=replace(state.writes, counted=kept))
-    return state
+        state = transitions.end_override(state)
+    return transitions.forget_old_writes(state, now=now)
 
 
 def _hold(
@@ -224,8 +221,7 @@ def _hold(
     held_before = bool(before - {HoldCode.STALE})
     free = ours and not held_before and not (after & holds.NEVER_PARKED) and state.park_owed is None
     if owed is not None and free:
-        handed_over = now if owed.kind is ParkFor.ROLE else state.handed_over
-        state = replace(state, park_owed=owed, handed_over=handed_over)
+        state = transitions.owe_park(state, owed, role_at=now if owed.kind is ParkFor.ROLE else None)
     if found != state.holds:
         state = replace(state, holds=found)
     return state, found, events

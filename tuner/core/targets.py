@@ -52,16 +52,16 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     asking = winners(state.schedule)
     whose = {name: asking[effect].who for name, effect in scheduled.BUDGETS.items() if effect in asking}
     state = replace(state, sawtooth=_sawtooth(state, sample))
-    headroom = headroom_of(state, sample, found)
+    baseline = baseline_ratio(state, sample, found)
+    headroom = headroom_of(state, sample, found, baseline=baseline)
     settings = scheduled.settings_of(state.settings, state.schedule)
     law = law_of(state)
-    beside = baseline_ratio(state, sample, found)
     standing = budgets.look(
         state.estimator.recovery,
         headroom,
         settings,
         sample,
-        baseline=beside,
+        baseline=baseline,
         authority=law.authority,
         whose=whose,
     )
@@ -70,7 +70,8 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     bounds_by_budgets = {name: one.bound for name, one in standing.items() if name not in dropped}
     wish = _wished(state.settings, asking)
     suggestion = optimising.in_force(state, sample)
-    bound = _bound_of_request(state, headroom, bounds_by_budgets)
+    by_configuration = bounds_of(headroom._replace(baseline=0.0), bounds_by_budgets)
+    bound = _bound_of_request(state, {name: by_configuration[name] for name in ("alarm", *bounds_by_budgets)})
     preferred = _preferred(
         wish, headroom, bounds_by_budgets, whose, bound=bound, degraded=sample.degraded, suggestion=suggestion
     )
@@ -78,8 +79,8 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     if wish is None and wanted > law.highest:
         wanted, source = law.highest, "flush_law"
     cap = settings.max_replica_set_point if role_of(sample) == "replica" else math.inf
-    if state.caution.bound < wanted:
-        wanted, source = state.caution.bound, "free_pages"
+    if (bound_by_waits := state.caution.bound(wanted)) < wanted:
+        wanted, source = bound_by_waits, "free_pages"
     if cap < wanted:
         wanted, source = cap, "role"
     if not law.authority:
@@ -101,10 +102,11 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     recovery = state.estimator.recovery
     state = replace(
         state,
-        estimate=foreseen(found, recovery, headroom, set_point=set_point, baseline=beside),
+        estimate=foreseen(found, recovery, headroom, set_point=set_point, baseline=baseline),
         park_target=_park_target(state, sample, found),
         set_point=set_point,
         set_point_source=f"{whose[source]}: {source}" if source in whose else source,
+        sawtooth=state.sawtooth.held(beyond=set_point - by_configuration["alarm"]),
         announced=announced,
     )
     if moved:
@@ -123,18 +125,19 @@ def _wished(settings: Settings, asking: Mapping[str, Window]) -> tuple[float, st
     return window.set_point, window.who
 
 
-def _bound_of_request(
-    state: State, headroom: Headroom, ratios: Mapping[str, float]
-) -> tuple[float, str] | None:
+def _bound_of_request(state: State, ratios: Mapping[str, float]) -> tuple[float, str] | None:
     """Return the age ratio up to which a set-point that was requested while running counts, and by what.
 
     The budgets and the cap on the checkpoint age are the configuration's word, which no request widens; its
     own set-point, where it has one that is higher, allows as much. None where nothing was requested.
+
+    Args:
+        state: overlay and configuration.
+        ratios: the age ratios that the cap and the budgets bound it to, by name.
     """
     if state.overlay is None or state.overlay.values.get("set_point") is None:
         return None
-    bounds = bounds_of(headroom, ratios)
-    lowest = min((max(LOWEST, bounds[name]), name) for name in ("alarm", *ratios))
+    lowest = min((max(LOWEST, ratio), name) for name, ratio in ratios.items())
     written = configured(state).set_point
     return lowest if written is None or written <= lowest[0] else (written, "person")
 
@@ -191,8 +194,8 @@ def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
     )
 
 
-def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
-    """Return what load, server and alarm leave of the age."""
+def headroom_of(state: State, sample: Sample, found: Estimate, *, baseline: float) -> Headroom:
+    """Return what load, server and alarm leave of the age; ``baseline`` as ``baseline_ratio`` returns it."""
     asked = state.settings.max_checkpoint_age_ratio < HIGHEST_CHECKPOINT_AGE_RATIO
     resting = rate_at_rest(
         redo_rate=found.redo_rate,
@@ -214,7 +217,7 @@ def headroom_of(state: State, sample: Sample, found: Estimate) -> Headroom:
         combining_exponent=state.estimator.load.curve.combining_exponent,
         emergency_seconds=state.settings.emergency_seconds,
         steady=state.estimator.trends.steady,
-        baseline=0.0 if asked else baseline_ratio(state, sample, found),
+        baseline=0.0 if asked else baseline,
     )
 
 
@@ -225,7 +228,7 @@ def _sawtooth(state: State, sample: Sample) -> Sawtooth:
         lag=float(sample.checkpoint_age - sample.modified_age - state.facts.flush_order_lag),
         redo_rate=state.estimator.trends.rate_mean,
         checkpoint_age=float(sample.checkpoint_age),
-        allowed=state.settings.max_checkpoint_age_ratio * sample.redo_capacity,
+        allowed=state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio),
     )
 
 

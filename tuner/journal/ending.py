@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tuner.core.restarts import named
+from tuner.core.ownership.restarts import named
 from tuner.core.writes.plan import on_the_way
 from tuner.journal.reader import last_record
 from tuner.journal.readonly import ReadOnlyJournal, Rows, is_there, located

@@ -13,7 +13,8 @@ from tuner.core.decide.precedence import Wanted, emergency_from, policy_of, reli
 from tuner.core.estimate.trends import AUTHORITY_LOST
 from tuner.core.holds import barred_by_stranger, given_back
 from tuner.core.limits import bounds, floor
-from tuner.core.ownership.outcome import kept, written
+from tuner.core.ownership import transitions
+from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import State
 from tuner.core.targets import home_of
 from tuner.core.writes import guards
@@ -107,7 +108,7 @@ def _carry_out(
     state = written(state, target, now=now, counts=counts, pays=pays)
     state = _after_emergency(state, wanted, current, target, before=raised_from, now=now)
     if wanted.kind is DecisionKind.EMERGENCY:
-        state = replace(state, override=None)
+        state = transitions.end_override(state)
     if wanted.relief is not None:
         state = relieved(state, wanted.relief, current, found, now=now)
     if wanted.kind in {DecisionKind.SET, DecisionKind.RELIEF} and state.returning is None:
@@ -120,16 +121,17 @@ def _after_emergency(
 ) -> State:
     """Note where an emergency came from, and that an M of ours was too low, until M is back."""
     writes = state.writes
+    too_low, until = writes.too_low, writes.too_low_until
     if wanted.kind is DecisionKind.EMERGENCY:
         low = current.io_capacity_max
         if before == 0 and writes.own == current:
-            writes = replace(writes, too_low=low, too_low_until=now + TOO_LOW_SECONDS)
-        return replace(state, writes=replace(writes, raised_from=before or low))
+            too_low, until = low, now + TOO_LOW_SECONDS
+        return transitions.raised(state, raised_from=before or low, too_low=too_low, too_low_until=until)
     on_its_way = guards.back_to(before) < target.io_capacity_max < current.io_capacity_max
-    kept = before if wanted.kind is DecisionKind.SET and on_its_way else 0
+    back = before if wanted.kind is DecisionKind.SET and on_its_way else 0
     if wanted.kind is DecisionKind.RELIEF:
-        writes = replace(writes, too_low=0)
-    return replace(state, writes=replace(writes, raised_from=kept))
+        too_low = 0
+    return transitions.raised(state, raised_from=back, too_low=too_low, too_low_until=until)
 
 
 def _too_low(state: State, *, now: float) -> int:
@@ -212,10 +214,7 @@ def _unpaid(state: State, *, now: float) -> State:
     """
     if state.mode is not Mode.ADVISORY or state.park_owed is None:
         return state
-    since = now if state.unpaid_since is None else state.unpaid_since
-    if now - since < UNPAID_SECONDS:
-        return replace(state, unpaid_since=since)
-    return replace(state, park_owed=None, unpaid_since=None)
+    return transitions.park_waits(state, now=now, longest=UNPAID_SECONDS)
 
 
 def given_up(state: State, sample: Sample | None) -> str:

@@ -8,15 +8,15 @@ from tuner.core.decide import emergency
 from tuner.core.estimate import latency
 from tuner.core.holds import NEVER_PARKED, not_writer
 from tuner.core.limits import bounds, contradiction
-from tuner.core.ownership.outcome import kept, written
-from tuner.core.standing import waiting
+from tuner.core.ownership import transitions
+from tuner.core.ownership.standing import waiting
+from tuner.core.ownership.transitions import kept, written
 from tuner.core.state import OwedPark, ParkFor, State
 from tuner.core.targets import home_of
 from tuner.core.writes import parking
 from tuner.core.writes.guards import DEAD_BAND
 from tuner.core.writes.plan import Steps, gain, near, plan
 from tuner.records import Capacity, Decision, DecisionKind, Hold, RestoreProgress, Sample
-from tuner.settings import Mode
 
 PARKED_BEFORE = frozenset({ParkFor.STOPPING, ParkFor.LEAVING})
 """Parks that a hold in force has already done on its entry."""
@@ -33,7 +33,7 @@ def park(
     After one for another role the loop goes on, but not before the dwell is over.
     """
     why, current = owed.why, sample.capacity
-    state = replace(state, park_owed=None)
+    state = transitions.owe_park(state, None)
     base = kept(state, current, "park", why)
     codes = {hold.code for hold in holds}
     asked = owed.kind is ParkFor.PERSON
@@ -50,14 +50,15 @@ def park(
         target = _as_far(state, owed, sample, whole)
     if target is None:
         awaited = "a second reading" if whole is None else "ten seconds of readings after a gap in time"
-        return replace(state, park_owed=owed), replace(base, detail=f"{why}; waiting for {awaited}")
+        return transitions.owe_park(state, owed), replace(base, detail=f"{why}; waiting for {awaited}")
     goes_on = target not in {whole, current} and owed.kind not in NOW_OR_NEVER
     if _as_safe(current, target):
         slack = f"with room for {state.settings.park_slack:g} times the load"
         return state, replace(base, detail=f"{why}; {current} is already safe, {slack}: nothing is written")
     steps: Steps = plan(current, target)
     paced = now if owed.kind is ParkFor.ROLE else None
-    state = replace(written(state, target, now=paced, counts=False), park_owed=owed if goes_on else None)
+    state = written(state, target, now=paced, counts=False)
+    state = transitions.owe_park(state, owed if goes_on else None)
     return state, replace(base, kind=DecisionKind.PARK, target=target, steps=steps, source="park")
 
 
@@ -98,7 +99,7 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     """Go one step back to the originals where the server bears it; advisory when they are reached."""
     who, originals, current = state.restoring, state.originals, sample.capacity
     pace = latency.see(state.pace or latency.Pace(begun=now), sample)
-    state = replace(state, pace=pace)
+    state = transitions.pace_restore(state, pace)
     base = kept(state, current, "restore", f"restoring for {who}")
     if originals is None or current == originals.capacity:
         return _given_back(state, base, "they are in force")
@@ -113,7 +114,7 @@ def restore(state: State, sample: Sample, *, now: float) -> tuple[State, Decisio
     if target == adjusted:
         return _given_back(state, base, f"the server makes {current} of them")
     state = written(state, target, now=now, counts=False)
-    state = replace(state, pace=latency.stepped(pace, now=now))
+    state = transitions.pace_restore(state, latency.stepped(pace, now=now))
     return state, replace(
         base,
         kind=DecisionKind.RESTORE,
@@ -145,12 +146,10 @@ def progress(state: State, sample: Sample | None, *, now: float) -> RestoreProgr
 
 def _given_back(state: State, base: Decision, how: str) -> tuple[State, Decision]:
     """End a restore: the server is its operator's again."""
-    given_back, held = replace(state.writes, own=None), waiting(state)
-    returned = state.noharm.returned
+    held, returned = waiting(state), state.noharm.returned
     why = (
         f"the originals were restored for {state.restoring}{'' if returned is None else f': {returned.why}'}"
     )
-    state = replace(state, restoring="", mode=Mode.ADVISORY, writes=given_back, originals=None)
-    state = replace(state, advisory_until_said=True, why_advisory=why)
+    state = transitions.given_back(state, why)
     still = f", still held ({held})" if held else ""
     return state, replace(base, reason="restored", detail=f"originals: {how}; advisory now{still}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tuner.core.ownership import transitions
 from tuner.core.state import State, Writes
 from tuner.core.writes.guards import HOUR
 from tuner.core.writes.plan import on_the_way
@@ -31,11 +32,9 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
     if expected == sample.capacity:
         return _readopt(state, sample.capacity, now=now, wall=wall)
     before = state.writes
-    state = replace(state, writes=replace(before, expected=sample.capacity, pending=None))
     if expected is None:
         ours = before.own == sample.capacity or sample.capacity in (*before.left, *_left_by(before))
-        own = sample.capacity if ours else None
-        state = replace(state, writes=replace(state.writes, own=own, left=(), known=()))
+        state = transitions.see(state, sample.capacity, ours=ours)
         if ours or not before.known or sample.capacity in {*before.known, baseline(state.settings)}:
             return state, []
         left = before.known[0]
@@ -43,8 +42,8 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
         message = f"{change}: somebody else changed them while no daemon ran"
     else:
         message = f"C/M were {expected} and are {sample.capacity}, and it was not us"
-    state = replace(state, writes=replace(state.writes, own=None), park_owed=None, restoring="")
-    held = state.latches.foreign
+        state = transitions.see(state, sample.capacity, ours=None)
+    state, held, hold = transitions.lost_own(state), state.latches.foreign, None
     if state.mode is Mode.ACTIVE and (held is None or state.settings.baseline is not None):
         hold = Hold(
             code=HoldCode.FOREIGN_CHANGE,
@@ -52,7 +51,7 @@ def compare(state: State, sample: Sample, *, now: float, wall: float) -> tuple[S
             reason=message,
             clears=_clears(state, sample.capacity, now=now, since=now),
         )
-        state = replace(state, latches=replace(state.latches, foreign=hold), override=None)
+    state = transitions.yielded(state, hold)
     told = f"{message}; who: {who_changed(state.facts)}"
     return state, [Event(wall=wall, code="foreign_change", message=told, who="somebody else")]
 
@@ -109,6 +108,6 @@ def _readopt(state: State, capacity: Capacity, *, now: float, wall: float) -> tu
     lately = _lately(state, now)
     if len(lately) >= READOPTIONS:
         return state, []
-    state = replace(state, latches=replace(state.latches, foreign=None), readopted=(*lately, now))
+    state = replace(transitions.unlatch(state, HoldCode.FOREIGN_CHANGE), readopted=(*lately, now))
     message = f"baseline {capacity} taken over again, {len(lately) + 1} of {READOPTIONS} in the hour"
     return state, [Event(wall=wall, code="baseline", message=message)]

@@ -30,6 +30,9 @@ LRU_LEAVES = 0.5
 WAITS_HALF = 5.0
 """Free-page waits/s at which the pressure is half of what any number of them comes to."""
 
+SLIGHT = 0.01
+"""Pressure below which it bounds nothing: one wait comes to less, and many fade to it in 23 minutes."""
+
 PRESSURE_RISES = 60.0
 PRESSURE_FADES = 300.0
 AVERAGE_SECONDS = 180.0
@@ -66,10 +69,16 @@ class Caution(Struct, frozen=True):
     redo: Debounced = Debounced()
     lru: Debounced = Debounced()
 
-    @property
-    def bound(self) -> float:
-        """Return the age ratio that waits for a free page allow at most, averaged over minutes."""
-        return 1.0 - self.pressure * (1.0 - LOWEST) if self.pressure > 0.0 else math.inf
+    def bound(self, wanted: float) -> float:
+        """Return the age ratio that waits for a free page allow at most, averaged over minutes.
+
+        Args:
+            wanted: the age ratio that is wanted in spite of them: above 1.0 it comes down from there.
+        """
+        if self.pressure < SLIGHT:
+            return math.inf
+        highest = max(1.0, wanted)
+        return highest - self.pressure * (highest - LOWEST)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ def _unsafe(state: State, sample: Sample, decision: Decision) -> str:
         return f"emergency: {decision.detail}"
     if found is not None and found.sync_rate > 0.0:
         return "the server sync-flushes"
-    allowed = state.settings.max_checkpoint_age_ratio * sample.redo_capacity
+    allowed = state.sawtooth.allowed(sample, share=state.settings.max_checkpoint_age_ratio)
     if sample.checkpoint_age > allowed:
         return f"the checkpoint age passed {allowed / sample.redo_capacity:.2f} of the redo capacity"
     return ""
@@ -198,6 +198,7 @@ def _bars(state: State, sample: Sample, decision: Decision) -> str:
         (sample.degraded, "InnoDB's counters are off"),
         (state.caution.redo.on, "another consumer holds redo"),
         (state.set_point_source == "role", "the role's limit decides the set-point"),
+        (state.set_point_source == "free_pages", "waits for a free page decide the set-point"),
         (not state.occurrences.learns(sample.monotonic), _going_on(state)),
         (decision.reason in IDLE, decision.detail),
         (len(state.writes.counted) > CHANGES_SHARE * state.settings.max_changes_per_hour, "many changes"),

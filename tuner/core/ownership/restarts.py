@@ -6,11 +6,10 @@ from msgspec.structs import replace
 
 from tuner.core import gate
 from tuner.core.estimate.window import all_flushed
-from tuner.core.lowwater import recalled
+from tuner.core.ownership.standing import another_server, cut_short
 from tuner.core.relief import Relief
 from tuner.core.setpoint import caution
 from tuner.core.setpoint.announced import Announced
-from tuner.core.standing import another_server, cut_short
 from tuner.core.state import SAME_START_SECONDS, Elsewhere, Latches, LowWater, State, Writes
 from tuner.core.unanswered import Unanswered
 from tuner.records import Event, Hold, HoldCode, Sample
@@ -134,7 +133,7 @@ def _other_server(state: State, sample: Sample) -> State:
         why_advisory=another_server(sample.identity),
         lifecycle=state.lifecycle,
         originals=again.originals if again is not None and known else None,
-        low_water=recalled(again.low_water if again is not None and known else None),
+        low_water=LowWater.recalled(again.low_water if again is not None and known else None),
         elsewhere=tuple(kept.values())[-SERVERS_REMEMBERED:],
         latches=Latches(paused=state.latches.paused),
         holds=state.holds,

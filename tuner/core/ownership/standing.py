@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tuner.core.lowwater import recalled
 from tuner.core.noharm import Guard, Returned, Shown
-from tuner.core.state import SAME_START_SECONDS, State
+from tuner.core.state import SAME_START_SECONDS, LowWater, State
 from tuner.records import Hold, HoldCode
 from tuner.settings import Mode
 
@@ -147,7 +146,7 @@ def take_up(state: State, standing: Standing | None, *, now: float) -> State:
         holds=entered,
         advisory_until_said=standing.advisory,
         why_advisory=standing.why if standing.advisory else "",
-        low_water=recalled(standing.low_water if same_start else None),
+        low_water=LowWater.recalled(standing.low_water if same_start else None),
     )
     if standing.unheard and not state.unheard:
         told = (*state.untold, ("unheard", unknown(standing.unheard)))
