@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tuner.records import Facts, OptimiserProgress, Receipt, Sample, TickRecord
     from tuner.settings import Settings
 
-WON = "; won"
-"""How the event of a trial ends whose suggestion is the better one."""
+CODES = {"trial_won": "won", "trial_lost": "not_used", "suggestion_unsafe": "unsafe"}
+"""Codes of events, and as what each is counted."""
 
 
 class Optimised(Struct, frozen=True):
@@ -58,29 +58,24 @@ class Trials:
 
     def __init__(self) -> None:
         """Begin before the first tick."""
-        self._counted = dict.fromkeys(("questions", "begun", "won", "not_used", "unsafe"), 0)
+        self._counted = dict.fromkeys(("questions", "begun", *CODES.values()), 0)
         self._number = 0
         self._last: OptimiserProgress | None = None
 
     def add(self, record: TickRecord) -> None:
         """Take one tick in."""
-        codes = [(event.code, event.message) for event in record.events]
-        begun = sum(code == "trial_begun" for code, _ in codes)
+        codes = [event.code for event in record.events]
+        begun = codes.count("trial_begun")
         now = record.optimiser
         if now is not None:
-            self._count("questions", now.phase is OptimiserPhase.ASKING)
+            self._counted["questions"] += now.phase is OptimiserPhase.ASKING
             # what is in use is tried again without an event
             if now.phase is OptimiserPhase.TRIAL and now.number != self._number:
                 self._number, begun = now.number, max(begun, 1)
-        self._count("begun", begun)
-        for code, message in codes:
-            self._count("won", code == "trial_ended" and message.endswith(WON))
-            self._count("not_used", code == "trial_ended" and not message.endswith(WON))
-            self._count("unsafe", code == "suggestion_unsafe")
+        self._counted["begun"] += begun
+        for code, name in CODES.items():
+            self._counted[name] += codes.count(code)
         self._last = now
-
-    def _count(self, name: str, more: int) -> None:
-        self._counted[name] += more
 
     def found(self) -> Optimised | None:
         """Return what came of them so far; None where the policy has no optimiser."""

@@ -190,7 +190,7 @@ def finish(
     state = _told(replace(state, running=None), trial)
     lasted = look.now - running.begun
     text = f"trial {running.number}, {said(running.suggestion)}: {seen}"
-    events = [event(look.wall, "trial_ended", f"{text}; {'won' if won else 'not used'}")]
+    events = [event(look.wall, "trial_won" if won else "trial_lost", text)]
     held = state.used
     if not won:
         lost = state.lost + 1
