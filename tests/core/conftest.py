@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.bench import Bench
-from tests.core.draining import BYTES, HIGH, age_of
+from tests.core.loops import BYTES, HIGH, age_of
 
 
 @pytest.fixture

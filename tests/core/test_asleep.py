@@ -6,7 +6,7 @@ import pytest
 
 from policies.registry import LAWS, make_policy
 from tests.bench import Bench, FakeServer
-from tests.core.draining import drain
+from tests.core.loops import drain
 from tests.factory import ACTIVE, DEFAULT, SAVED, A, codes, command, held
 from tuner.core.decide.precedence import CATCHING_UP
 from tuner.core.laws import asleep

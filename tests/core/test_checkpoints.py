@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.bench import Bench, FakeServer
-from tests.core.draining import age_of, drain
+from tests.core.loops import age_of, drain
 from tests.factory import ACTIVE, LIMITS, REDO
 from tuner.settings import Settings
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from policies.pace import AIM
 from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
-from tests.core.draining import drain
+from tests.core.loops import drain
 from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, A, codes, command, estimate, held, sample
 from tuner.core.degraded import unproven
 from tuner.core.gate import NEEDED, GateState, update

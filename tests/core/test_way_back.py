@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.bench import Bench, FakeServer
-from tests.core.draining import HIGH
+from tests.core.loops import HIGH
 from tests.factory import DEFAULT
 from tuner.core.decide.carry_out import TOO_LOW_SECONDS
 from tuner.core.writes.guards import AGAIN, ROUNDING
