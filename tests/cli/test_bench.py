@@ -65,7 +65,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..
 def test_a_lost_terminal_ends_a_bench_like_ctrl_c(
     run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    """The server is given back or removed, rows kept, and it says how to go on."""
+    """The server is given back or removed, rows are kept, and it says how to go on."""
 
     def meanwhile(_bench: object) -> bool:
         assert signal.getsignal(number) is not signal.default_int_handler
@@ -130,7 +130,7 @@ def test_a_server_that_goes_away_ends_a_bench_in_words(run: Callable[..., Result
     result = run()
     assert result.exit_code == 3
     assert "Lost connection to MySQL server" in result.stderr
-    assert "0 rows kept" in result.stderr
+    assert "0 rows are kept" in result.stderr
 
 
 def test_a_bench_without_a_row_yet_answers_in_json_too(run: Callable[..., Result]) -> None:

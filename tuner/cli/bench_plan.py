@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import click
@@ -15,7 +15,7 @@ from lab.bench.refusals import PlanError, in_words
 from lab.servers.base import LabServerError, ServerSpec
 from lab.servers.choose import Kind, choose, kind_of
 from lab.servers.existing import PASSWORD_PLACES
-from tuner.cli.options import usage
+from tuner.cli.options import refuse_given
 
 MEBIBYTE = 1024 * 1024
 
@@ -160,21 +160,6 @@ def specification(one: Plan) -> ServerSpec:
         return spec.with_parameters({name: str(value) for name, value in one.server.set.items()})
     except LabServerError as error:
         raise PlanError(f"server.set: {error}") from error
-
-
-def refuse_given(context: click.Context, allowed: Collection[str], why: str) -> None:
-    """End where an option is given on the command line that has no place there.
-
-    Args:
-        context: of the command.
-        allowed: options that have.
-        why: what is said behind the option's name.
-    """
-    for param in context.command.params:
-        name = str(param.name)
-        source = context.get_parameter_source(name)
-        if name not in allowed and source is click.core.ParameterSource.COMMANDLINE:
-            usage(f"{param.opts[0]}{why}")
 
 
 _NOT_OURS = {

@@ -16,8 +16,7 @@ import msgspec
 
 from tuner.board import PortTaken
 from tuner.cli.answer import CommandError, Refused, Unreachable, Unusable
-from tuner.cli.options import Where
-from tuner.cli.serve import socket_path
+from tuner.cli.options import Where, socket_path
 from tuner.config.schema import Config, is_loopback
 from tuner.files import read_whole
 from tuner.imports import hidden

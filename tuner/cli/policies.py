@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from api.models import Policies
 from api.views import policies_of
+from lab.bench.comparison import Asked, Comparison
+from lab.bench.revision import policies_revision
+from lab.bench.store import ROWS, Ledger
+from lab.bench.table import Group, group, table_csv, told
+from lab.report.files import replace_text
+from lab.report.rows import ReportError
+from lab.scenarios import Scenario, ScenarioError, load_scenario, scenario_names
+from lab.simulate import SimulateError
 from policies.catalogue import About
-from tuner.cli.answer import say_json
-from tuner.cli.options import PolicyChoice, Seeds, WholeNumber, usage
+from tuner.cli.answer import Refused, Unusable, answering, exit_code, like_ctrl_c, say, say_json
+from tuner.cli.bar import Bar
+from tuner.cli.options import PolicyChoice, Seeds, WholeNumber, refuse_given
+from tuner.cli.wording import counted, kept_text
 from tuner.config.checks import missing_extra, unusable_extra
-from tuner.settings import PolicyName
+from tuner.settings import PolicyName, Settings
 
+CSV = "comparison.csv"
+SEEDS = 3
+WEEK = 7 * 86_400
 ALONE = frozenset({"as_json", "compare"})
 """Options that need no --compare."""
+
+ENDS = {
+    ScenarioError: Unusable,
+    SimulateError: Unusable,
+    ReportError: Refused,
+}
+"""How a comparison that cannot go on ends."""
 
 
 @click.command(
@@ -51,7 +74,7 @@ ALONE = frozenset({"as_json", "compare"})
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Keep rows and table there; a run that has a row there is not repeated. Without it nothing is kept.",
+    help="Keep rows and table there; a run that has a row there is not repeated. Default: nothing is kept.",
 )
 @click.option(
     "--jobs",
@@ -82,27 +105,34 @@ def policies(
     --config tries yours.
     """
     if not compare:
-        for param in context.command.params:
-            given = context.get_parameter_source(str(param.name)) is click.core.ParameterSource.COMMANDLINE
-            if given and param.name not in ALONE:
-                usage(f"{param.opts[0]}: goes with --compare")
+        refuse_given(context, ALONE, ": goes with --compare")
         found = policies_of()
         if as_json:
             say_json(found)
         else:
             click.echo("\n".join(_told(found)))
         return
-    from tuner.cli.policies_compare import compare as carry_out  # noqa: PLC0415 - the list needs no simulated server
-
-    carry_out(
-        policies=names,
-        scenarios=scenarios,
-        seeds=dict(seeds),
-        oracle=oracle,
-        output=output,
-        jobs=jobs,
-        as_json=as_json,
-    )
+    with answering(means=ENDS), contextlib.ExitStack() as stack:
+        asked = _asked(names, scenarios, dict(seeds), oracle=oracle)
+        directory = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="innobrim-")))
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            ledger = Ledger(directory / ROWS)
+        except OSError as error:
+            raise Unusable(f"--output {directory}: {error.strerror}") from error
+        except ValueError as error:
+            raise Unusable(f"--output {error}") from error
+        groups = _groups(asked, ledger, jobs=jobs, keeps=output is not None)
+        if output is not None:
+            replace_text(output / CSV, table_csv(groups))
+    if as_json:
+        revision = policies_revision()
+        say_json({"reference": asked.policies[0], "policies_revision": revision, "scenarios": groups})
+        return
+    for one in groups:
+        click.echo("\n".join(told(one, asked.policies[0])) + "\n")
+    if output is not None:
+        click.echo(f"the table with all digits: {output / CSV}")
 
 
 def _told(found: Policies) -> list[str]:
@@ -134,3 +164,62 @@ def _heading(one: About, default: str) -> str:
     if one.by_itself:
         return f"{one.name} (cannot be asked for)"
     return f"{one.name} (the default)" if one.name == default else one.name
+
+
+def _asked(
+    named: tuple[PolicyName, ...], given: tuple[str, ...], seeds: dict[str, int], *, oracle: bool
+) -> Asked:
+    """Return what a comparison is asked for, of the user's words; seeds by scenario, of all under ""."""
+    scenarios: list[Scenario] = [load_scenario(name) for name in given or scenario_names()]
+    if not given:
+        scenarios = [one for one in scenarios if one.seconds <= WEEK]
+    called = [one.name for one in scenarios]
+    if twice := sorted({name for name in called if called.count(name) > 1}):
+        raise Unusable(
+            f"--scenario {', '.join(twice)}: is there twice; every scenario needs a name of its own"
+        )
+    if unknown := [name for name in seeds if name and name not in called]:
+        there = f"there are {', '.join(called)}" if len(called) > 1 else f"the only one is {called[0]}"
+        raise Unusable(f"--seeds {unknown[0]}=…: no such scenario in this comparison; {there}")
+    names, default = _policies(named), Settings().policy
+    first = (default,) if default in names else ()
+    return Asked(
+        policies=tuple(dict.fromkeys((*first, *names))),
+        scenarios=tuple(scenarios),
+        seeds=seeds.get("", SEEDS),
+        other_seeds={name: number for name, number in seeds.items() if name},
+        oracle=oracle,
+    )
+
+
+def _policies(named: tuple[PolicyName, ...]) -> tuple[PolicyName, ...]:
+    """Return what is compared: what was named, or all that can be; what is left out is said."""
+    offered = named or get_args(PolicyName)
+    lacking = {name: why for name in offered if (why := unusable_extra(name))}
+    if named:
+        for name, why in lacking.items():
+            raise Unusable(f"--policy {name} {why}")
+        return named
+    for name, why in lacking.items():
+        say(f"{name} is left out: it {why}", err=True)
+    return tuple(name for name in offered if name not in lacking)
+
+
+def _groups(asked: Asked, ledger: Ledger, *, jobs: int, keeps: bool) -> list[Group]:
+    """Carry out what has no row yet, and return what it comes to."""
+    try:
+        with like_ctrl_c(), Bar() as bar:
+            comparison = Comparison(asked, ledger, jobs=jobs, progress=bar.show)
+            tasks, missing = comparison.tasks(), comparison.missing()
+            click.echo(
+                f"{counted(len(tasks), 'run')} of {counted(len(asked.policies), 'policy', 'policies')} "
+                f"on {counted(len(asked.scenarios), 'scenario')}, {len(missing)} to do"
+                f"{', and the searches' if asked.oracle else ''}",
+                err=True,
+            )
+            found = comparison.run()
+    except KeyboardInterrupt as error:
+        kept = f"{kept_text(len(ledger.rows))}: the same command goes on"
+        click.echo(f"interrupted; {kept if keeps else 'nothing is kept without --output'}", err=True)
+        raise click.exceptions.Exit(exit_code(error)) from error
+    return [group(scenario, one.rows, notes=[one.note] if one.note else []) for scenario, one in found]
