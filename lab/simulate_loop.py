@@ -13,6 +13,7 @@ from lab.plant.clock import SimClock
 from lab.plant.server import SimulatedServer
 from lab.scenarios.trace import Outcome, Trace
 from tuner.core.step import start
+from tuner.core.trials.engine import Came
 from tuner.loop import drive
 from tuner.optimiser.child import answer, seed_of
 from tuner.records import Capacity, Command, Decision, InUse, OptimiserPhase
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from tuner.core.state import State
     from tuner.records import Facts, OptimiserProgress, Receipt, Sample, TickRecord
     from tuner.settings import Settings
-
-CODES = {"trial_won": "won", "trial_lost": "not_used", "suggestion_unsafe": "unsafe"}
-"""Codes of events, and as what each is counted."""
 
 
 class Optimised(Struct, frozen=True):
@@ -58,24 +56,29 @@ class Trials:
 
     def __init__(self) -> None:
         """Begin before the first tick."""
-        self._counted = dict.fromkeys(("questions", "begun", *CODES.values()), 0)
+        self._counted = dict.fromkeys(("questions", "begun", "won", "not_used", "unsafe"), 0)
         self._number = 0
         self._last: OptimiserProgress | None = None
 
     def add(self, record: TickRecord) -> None:
         """Take one tick in."""
-        codes = [event.code for event in record.events]
-        begun = codes.count("trial_begun")
+        codes = [(event.code, event.subject) for event in record.events]
+        begun = sum(code == "trial_begun" for code, _ in codes)
         now = record.optimiser
         if now is not None:
-            self._counted["questions"] += now.phase is OptimiserPhase.ASKING
+            self._count("questions", now.phase is OptimiserPhase.ASKING)
             # what is in use is tried again without an event
             if now.phase is OptimiserPhase.TRIAL and now.number != self._number:
                 self._number, begun = now.number, max(begun, 1)
-        self._counted["begun"] += begun
-        for code, name in CODES.items():
-            self._counted[name] += codes.count(code)
+        self._count("begun", begun)
+        for code, came in codes:
+            self._count("won", came == Came.WON)
+            self._count("not_used", came == Came.NOT_USED)
+            self._count("unsafe", code == "suggestion_unsafe")
         self._last = now
+
+    def _count(self, name: str, more: int) -> None:
+        self._counted[name] += more
 
     def found(self) -> Optimised | None:
         """Return what came of them so far; None where the policy has no optimiser."""

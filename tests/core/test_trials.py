@@ -28,9 +28,9 @@ def test_what_is_better_is_used_and_what_is_no_better_is_not() -> None:
     lost = Course(rows=0.995, wave=0.003).ended()
 
     assert won.state.in_force == GOOD
-    assert won.codes() == ["trial_won", "suggestion_used"]
+    assert won.codes() == ["trial_ended", "suggestion_used"]
     assert lost.state.in_force is None
-    assert lost.codes() == ["trial_lost"]
+    assert lost.codes() == ["trial_ended"]
     gains = [one.state.evidence.log[0].gain for one in (won, lost)]
     assert gains == pytest.approx([math.log(1.02), math.log(0.995)], abs=0.003)
 

@@ -57,10 +57,10 @@ def test_what_won_is_counted_again_where_it_is_tried_again() -> None:
     for one in (
         tick(OptimiserPhase.ASKING, 1),
         tick(OptimiserPhase.TRIAL, 1, ("trial_begun", "trial 1: better")),
-        tick(OptimiserPhase.RESTING, 1, ("trial_won", "trial 1: +0.40 %")),
+        tick(OptimiserPhase.RESTING, 1, ("trial_ended", "trial 1: +0.40 %; won")),
         tick(OptimiserPhase.TRIAL, 2),
         tick(OptimiserPhase.TRIAL, 2),
-        tick(OptimiserPhase.RESTING, 2, ("trial_lost", "trial 2: -0.10 %")),
+        tick(OptimiserPhase.RESTING, 2, ("trial_ended", "trial 2: -0.10 %; not used")),
         tick(OptimiserPhase.ASKING, 3),
         tick(OptimiserPhase.BARRED, 3, ("trial_begun", "trial 3"), ("suggestion_unsafe", "trial 3 was")),
     ):
