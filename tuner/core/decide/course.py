@@ -111,7 +111,7 @@ def _least(lowest: float, sample: Sample, fits: Callable[[float], bool]) -> floa
 
 
 REQUEST_SECONDS = 5.0
-"""Rounds of this time are averaged: one round's request follows the unrest of the load."""
+"""Rounds of this time are averaged: one round's request follows the disturbance of the load."""
 
 ANSWER_SECONDS = 1.5
 """A round that began before a write still asks by the old M."""
