@@ -10,6 +10,9 @@ from tuner.records import Event, Sample
 SECONDARY = "SECONDARY"
 """What a group calls its members that take no writes (``replication_group_members.MEMBER_ROLE``)."""
 
+HANDOVER_SECONDS = 60.0
+"""A role that flaps is parked for once in this time."""
+
 
 def role_of(sample: Sample) -> Role:
     """Return the role that a reading shows.
@@ -20,10 +23,6 @@ def role_of(sample: Sample) -> Role:
     if sample.replica or sample.group_role.upper() == SECONDARY:
         return Role.REPLICA
     return Role.PRIMARY
-
-
-HANDOVER_SECONDS = 60.0
-"""A role that flaps is parked for once in this time."""
 
 
 def seen_role(sample: Sample) -> SeenRole:
