@@ -49,7 +49,7 @@ OWNERS: dict[str, set[str]] = {
     "returning": {"decide/drain", "laws"},
     "schedule": {"scheduled", "decide/drain", "commands"},
     "trials": {"trials/optimising", "observe", "targets"},
-    "low_water": {"lowwater"},
+    "low_water": {"leaving/lowwater"},
     "settings": {"overlay"},
     "configured": {"overlay"},
     "overlay": {"overlay"},

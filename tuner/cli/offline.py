@@ -18,7 +18,7 @@ from tuner.clock import SystemClock
 from tuner.config.keys import IDENTITY_VARIABLE
 from tuner.config.schema import Config
 from tuner.core.estimate.latency import HIDDEN
-from tuner.core.lowwater import may_be_written
+from tuner.core.leaving.lowwater import may_be_written
 from tuner.core.state import SAME_START_SECONDS
 from tuner.journal.ending import Ending, ending
 from tuner.journal.keeper import claimed

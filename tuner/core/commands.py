@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tuner.core import lowwater, overlay, scheduled
+from tuner.core import overlay, scheduled
 from tuner.core.ages import EXPECTED, bytes_of, said
 from tuner.core.asking import ADVISORY, Asked, Outcome, cannot_write, refused
 from tuner.core.decide.drain import begun, called_off, refusal
 from tuner.core.estimate.window import warm
 from tuner.core.holds import unparkable
-from tuner.core.limits import bounds, contradiction
-from tuner.core.lowwater import asked_again, left_active, saved_name
+from tuner.core.leaving import lowwater, park_restore
+from tuner.core.leaving.lowwater import asked_again, saved_name
+from tuner.core.limits import bounds, contradiction, home_of
 from tuner.core.ownership import transitions
-from tuner.core.ownership.standing import cut_short, waiting, why_advisory
+from tuner.core.ownership.standing import waiting, why_advisory
 from tuner.core.ownership.transitions import change_mode
 from tuner.core.state import Drain, Override, OwedPark, ParkFor, State
-from tuner.core.targets import home_of
 from tuner.core.trials import optimising
 from tuner.core.writes.plan import near
 from tuner.records import LOW_WATER_MARK, Acknowledgement, Capacity, Event, Hold, HoldCode
@@ -110,12 +110,8 @@ def _worker_died(state: State, asked: Asked) -> Outcome:
 
 
 def _stop(state: State, asked: Asked) -> Outcome:
-    owing = state.mode is Mode.ACTIVE or state.park_owed is not None
-    parks = owing and not state.restoring and asked.command.value != "leave"
-    if parks:
-        state = left_active(state, now=asked.now)
-    why = cut_short(state.restoring) if state.restoring else ""
-    return Outcome(transitions.stopping(state, parks=parks, why=why), "stopping", event="stopping")
+    leaves = asked.command.value == "leave"
+    return Outcome(park_restore.stop(state, leaves=leaves, now=asked.now), "stopping", event="stopping")
 
 
 def _pause(state: State, asked: Asked) -> Outcome:

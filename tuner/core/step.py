@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import baselineback, commands, holds, lowwater, observe, scheduled
+from tuner.core import baselineback, commands, holds, observe, scheduled
 from tuner.core.asking import Asked
-from tuner.core.decide import carry_out, drain, leaving
+from tuner.core.decide import carry_out, drain
 from tuner.core.gate import GateState
+from tuner.core.leaving import lowwater, park_restore
 from tuner.core.memory import Learned, recall
 from tuner.core.ownership import handover, transitions
 from tuner.core.ownership.standing import why_advisory
@@ -161,7 +162,7 @@ def step(state: State, tick: Tick) -> tuple[State, TickRecord]:
         originals=state.originals.capacity if state.originals is not None else None,
         occurrences=state.occurrences.names,
         drain=drain.progress(state, sample, now=now),
-        restore=leaving.progress(state, sample, now=now),
+        restore=park_restore.progress(state, sample, now=now),
         advisory=why_advisory(state),
         schedule=state.schedule,
         optimiser=optimising.progress(state, now=now),
