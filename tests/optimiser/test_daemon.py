@@ -83,7 +83,7 @@ def test_a_broken_extra_is_a_warning_and_a_line_of_the_status(
     assert warning["level"] == "warning"
     assert warning["reason"] == "ImportError: built for another numpy"
     assert "innobrim check" in warning["hint"]
-    assert next(status).endswith("its process is dead for 0.0 more: ImportError: built for another numpy")
+    assert next(status).endswith("its process is dead for 0.0 s more: ImportError: built for another numpy")
 
 
 def test_what_an_older_program_learned_of_loads_is_known_after_the_upgrade(
