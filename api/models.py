@@ -82,6 +82,7 @@ class HoldInForce(Struct, frozen=True):
     seconds: Annotated[float, Meta(description="how long it has held")]
     reason: str
     clears: Annotated[str, Meta(description="who or what ends it")]
+    resume: Annotated[bool, Meta(description="a person ends it, with innobrim resume")] = False
 
 
 class OverrideInForce(Struct, frozen=True):
@@ -348,7 +349,7 @@ class Advice(Struct, frozen=True):
 
 
 class Policies(Struct, frozen=True):
-    """The decision laws that there are."""
+    """The policies that there are."""
 
     default: Annotated[str, Meta(description="the one where the configuration names none")]
     policies: tuple[About, ...]

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from lab.bench import runner
 from lab.bench.plan import Plan, ServerPlan, load_suite
 from lab.bench.refusals import PlanError
-from lab.bench.store import BENCH, held
+from lab.bench.store import held
 from lab.report.rows import ReportError
 from lab.servers.base import LabServerError
 from lab.servers.choose import server_named
@@ -151,6 +151,13 @@ def test_a_server_that_goes_away_ends_a_bench_in_words(
     assert json.loads((tmp_path / "b" / "bench.json").read_bytes())["server"] == "mysql:9.7"
 
 
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the time be up before the first row."""
+    monkeypatch.setattr(runner.Bench, "in_time", lambda _bench: False)
+
+
+@pytest.mark.usefixtures("late")
 def test_a_bench_without_a_row_yet_answers_in_json_too(run: Bench) -> None:
     """Where the time is up before the first row, a machine is told that it is not finished."""
     answer = json.loads(run("--json", "--time", "1s").stdout)
@@ -158,6 +165,7 @@ def test_a_bench_without_a_row_yet_answers_in_json_too(run: Bench) -> None:
     assert (answer["finished"], answer["page"], answer["rows"]) == (False, None, 0)
 
 
+@pytest.mark.usefixtures("late")
 def test_only_the_variants_that_are_named_are_run(run: Bench, tmp_path: Path) -> None:
     """Into one directory, one after the other; a name that the suite lacks is refused with those it has."""
     plan = run(*ONE_DISK, "--plan").output
@@ -223,17 +231,6 @@ def test_a_bench_whose_time_was_up_says_the_command_that_goes_on(
     )
 
 
-def test_a_part_too_short_for_a_row_is_not_asked_for_again(run: Bench) -> None:
-    """It says that the time is too short for one row, and the command that goes on has time for it."""
-    stopped = run(*ONE_DISK, "--time", "1m30s")
-    last = stopped.output.splitlines()[-1]
-    again = bench(*shlex.split(last.partition("go on with: innobrim bench ")[2]))
-
-    assert stopped.exit_code == 4
-    assert "the time was up before the first row: --time 90s is too short for one" in last
-    assert again.exit_code == 3, "a server was asked for"
-
-
 def test_a_page_that_cannot_be_written_is_said(
     run: Bench, ends: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,13 +251,13 @@ def test_a_page_that_cannot_be_written_is_said(
     assert "innobrim report" in result.stderr
 
 
+@pytest.mark.usefixtures("late")
 def test_what_is_left_of_a_bench_can_be_asked(run: Bench, tmp_path: Path) -> None:
-    """Also while it is at work; a part that is too short says how long a row takes."""
-    stopped = run(*ONE_DISK, "--time", "1s")
-    with held(tmp_path / "b", BENCH):
+    """Also while it is at work."""
+    run(*ONE_DISK, "--time", "1s")
+    with held(tmp_path / "b"):
         left = bench("--resume", str(tmp_path / "b"), "--plan")
 
-    assert "a server and its first row may take 8 min" in stopped.output
     assert left.exit_code == 0, left.output
     assert "600 writes/s: default, best-static, ours" in left.output
     assert "takes about" in left.output

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.api.factory import MEBIBYTE, START, AnsweringLoop, record, sample
 from tests.cli.support import Run
 from tuner.cli import steering
-from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, RestoreProgress, TickRecord
+from tuner.records import Capacity, DrainProgress, Event, Hold, HoldCode, Remedy, RestoreProgress, TickRecord
 
 Play = Callable[..., None]
 
@@ -85,7 +85,7 @@ def test_drain_that_is_ended_is_exit_1_with_the_reason(daemon: AnsweringLoop, ru
 
 def test_drain_that_is_held_is_exit_1(daemon: AnsweringLoop, run: Run) -> None:
     """A hold that lasts is not waited for; its reason and what ends it are said."""
-    hold = Hold(HoldCode.RESIZING, 10.0, "a redo capacity change is under way", "the server, when it is done")
+    hold = Hold(HoldCode.RESIZING, 10.0, "a redo capacity change is under way", (Remedy.RESIZE_DONE,))
     daemon.template = draining(50, 79 * MEBIBYTE)
     daemon.holding = (hold,)
 
@@ -181,8 +181,9 @@ def test_park_that_the_server_refuses_is_exit_1_at_once(
         play(record(51, reading=before), events=(Event(START, "write_failed", "deadlock (error 1213)"),))
     else:
         play(record(51, reading=before))
-        said = "the account may not write; ended by GRANT it"
-        daemon.holding = (Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", "GRANT it"),)
+        said = "the account may not write; ended by innobrim resume, after GRANT"
+        lost = (Remedy.RESUME_WITH_GRANT,)
+        daemon.holding = (Hold(HoldCode.PRIVILEGE_LOST, 10.0, "the account may not write", lost),)
     result = run(*words)
 
     assert result.exit_code == 1
@@ -207,7 +208,7 @@ def test_a_restore_beside_a_pause_says_that_both_are_to_be_ended(
     daemon: AnsweringLoop, run: Run, play: Play
 ) -> None:
     """Where a pause from before goes on, mode active alone is not enough, and resume is named as well."""
-    pause = Hold(HoldCode.PAUSED, 10.0, "paused by ann", "innobrim resume")
+    pause = Hold(HoldCode.PAUSED, 10.0, "paused by ann", (Remedy.RESUME,))
     daemon.holding = (pause,)
     originals = Capacity(10_000, 20_000)
     daemon.template = record(50, originals=originals)
@@ -230,7 +231,7 @@ def test_status_says_what_was_forgotten(daemon: AnsweringLoop, run: Run) -> None
 
 def test_status_says_how_a_drain_ended(daemon: AnsweringLoop, run: Run) -> None:
     """A drain that is over does not vanish: for an hour status says why, and who to ask about a change."""
-    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", "innobrim resume"),)
+    daemon.holding = (Hold(HoldCode.FOREIGN_CHANGE, 10.0, "C/M were 1/2 and are 3/4", (Remedy.RESUME,)),)
     daemon.publish(events=(Event(START, "drain_ended", "drain to 64.0 MiB ended: C/M were 1/2"),))
 
     said = run("status").output

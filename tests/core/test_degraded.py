@@ -12,7 +12,8 @@ from tuner.core.degraded import MARGIN
 from tuner.core.gate import GateState
 from tuner.core.memory import Learned, learn
 from tuner.core.step import start
-from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, HoldCode, Missed, Sample
+from tuner.records import ENABLE_COUNTERS, Capacity, DecisionKind, HoldCode, Missed, Remedy, Sample
+from tuner.remedies import told
 
 OFF = {"degraded": True}
 
@@ -20,7 +21,7 @@ OFF = {"degraded": True}
 def said(bench: Bench, code: str) -> str:
     """Return the message of the last tick's event of this code."""
     (event,) = [one for one in bench.record.events if one.code == code]
-    return event.message
+    return told(event)
 
 
 def restarted_without_counters(bench: Bench) -> Bench:
@@ -96,7 +97,7 @@ def test_a_law_that_was_never_verified_is_not_written_without_counters() -> None
     assert hold.code is HoldCode.MODEL_MISMATCH
     assert "counters are off" in hold.reason
     assert FACTS.version in hold.reason
-    assert hold.clears == "; ".join(ENABLE_COUNTERS)
+    assert hold.remedies == (Remedy.ENABLE_COUNTERS,)
     assert bench.server.applied == []
 
 
@@ -131,7 +132,7 @@ def test_a_law_that_stopped_to_match_is_not_trusted_without_counters(bench: Benc
     bench.turns(20)
     (hold,) = bench.record.holds
     assert hold.code is HoldCode.MODEL_MISMATCH
-    assert all(statement in hold.clears for statement in ENABLE_COUNTERS)
+    assert Remedy.ENABLE_COUNTERS in hold.remedies
     restarted_without_counters(bench)
 
     assert held(bench.record) == {"model_mismatch"}

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tuner.core import noharm, scheduled
+from tuner.core import noharm
+from tuner.core.commands import schedule
 from tuner.core.estimate.window import since, warm
+from tuner.core.holds import UNSETTLED
 from tuner.core.noharm import APART_SECONDS, Ended, Look, Returned, Side
 from tuner.core.ownership.transitions import BASELINE_GUARD, begin_restore, change_mode
 from tuner.core.state import State
-from tuner.records import Decision, DecisionKind, Estimate, Event, HoldCode, Lifecycle, Sample, winners
+from tuner.records import Decision, DecisionKind, Estimate, Event, Lifecycle, Sample, winners
 from tuner.settings import Mode
 
-BUDGETS = frozenset(scheduled.BUDGETS)
+BUDGETS = frozenset(schedule.BUDGETS)
 """Sources of a set-point that a person's budget bounds."""
-
-UNSETTLED = frozenset({HoldCode.STALE, HoldCode.RESTARTED, HoldCode.RESIZING, HoldCode.FOREIGN_CHANGE})
-"""Holds under which nothing that the baseline shows is counted."""
 
 DIP_SECONDS = 3.0
 
-AGAIN = "; it holds until the load is another one, the server does no better by itself, or innobrim resume"
+AGAIN = "; that holds until the load is another one, the server does no better by itself, or a person resumes"
 
 
 def follow(
@@ -105,7 +104,7 @@ def _side(state: State, sample: Sample) -> Side:
 
 def _by_a_person(state: State) -> bool:
     """Tell whether a person chose what M does: by policy, set-point or budget, here or in a schedule."""
-    asked = winners(state.schedule).keys() & {"set_point", *scheduled.BUDGETS.values()}
+    asked = winners(state.schedule).keys() & {"set_point", *schedule.BUDGETS.values()}
     settings = state.settings
     return (
         settings.policy == "fixed"

@@ -1,4 +1,4 @@
-"""To drain: bring the checkpoint age down for a time, and know how far that is and when it is over.
+"""A drain: how it brings the checkpoint age down for a time, how far that is, and when it is over.
 
 A person asks for a drain, or an active window does. A window's begins when it can be, goes as low as can
 be and ends with the window. It is level-triggered as the windows are: a drain that a restart of mysqld,
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from policies.registry import LAWS
 from tuner.core.ages import at_least, said
-from tuner.core.asking import Asked, cannot_write
+from tuner.core.commands.context import CommandContext, cannot_write
 from tuner.core.decide.course import (
     AIM,
     WAY_SECONDS,
@@ -284,7 +284,9 @@ def _bars(state: State, window: Window, sample: Sample | None, *, now: float) ->
         return f"held: {', '.join(hold.code.value for hold in state.holds)}"
     if state.mode is Mode.ADVISORY or sample is None:
         return ""
-    return cannot_write(state, Asked(command=Command(name="drain", who=window.who), sample=sample, now=now))
+    command = Command(name="drain", who=window.who)
+    bar = cannot_write(state, CommandContext(command=command, sample=sample, now=now))
+    return "" if bar is None else bar.why
 
 
 def _reach(state: State, sample: Sample, found: Estimate) -> tuple[str, int]:
