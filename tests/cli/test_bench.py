@@ -313,7 +313,7 @@ def test_a_server_of_ones_own_without_a_yes_is_a_matter_of_usage(
             for further in ("--yes", "--plan")
             for suite, said in (
                 ("alternating", "disk.alternate_iops"),
-                ("seeds", "server.set: innodb_adaptive_hash_index"),
+                ("smoke", "server.set: innodb_adaptive_flushing_lwm"),
                 ("disks", "differ in server or disk"),
             )
         ),
@@ -322,7 +322,7 @@ def test_a_server_of_ones_own_without_a_yes_is_a_matter_of_usage(
             for dsn in ("mysql://", "mysql://a@b:99999", "mysql://a@%2Frun%2Fs", "mysql://a@b/shop")
         ),
         *(
-            (("--server", OWN, "--suite", "seeds", further), "name it as --dsn")
+            (("--server", OWN, "--suite", "smoke", further), "name it as --dsn")
             for further in ("--yes", "--plan")
         ),
     ],
