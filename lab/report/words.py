@@ -150,7 +150,7 @@ class Sentence(NamedTuple):
 
 
 def verdict_sentences(group: Group) -> list[Sentence]:
-    """Return how ours compares, a sentence for each other and outcome: also where it gains nothing, or loses."""
+    """Return how ours compares, a sentence for each other and outcome: also where it gains nothing."""
     found: dict[tuple[str, str, Outcome], list[Verdict]] = {}
     for one in group.verdicts:
         if one.name in TOLD:
