@@ -10,23 +10,23 @@ from msgspec.structs import replace
 from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
 from policies.types import Suggestion
-from tuner.core import scheduled
+from tuner.core.commands import schedule
+from tuner.core.commands.overlay import configured
 from tuner.core.degraded import MARGIN
 from tuner.core.estimate.load import MEMORY_SECONDS
 from tuner.core.estimate.window import telling, warm
 from tuner.core.laws import law_of
-from tuner.core.limits import bounds
+from tuner.core.leaving.parked import parked
+from tuner.core.limits import bounds, home_of
 from tuner.core.noharm import Side
-from tuner.core.overlay import configured
 from tuner.core.ownership.handover import role_of
 from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
 from tuner.core.setpoint.resting import heeded_from, law_found, resting_ratio
-from tuner.core.state import State
+from tuner.core.state import Role, State
 from tuner.core.trials import optimising
-from tuner.core.writes import parking
 from tuner.records import Capacity, Estimate, Event, Sample, Window, winners
 from tuner.settings import HIGHEST_CHECKPOINT_AGE_RATIO, Settings
 
@@ -35,11 +35,6 @@ FOLLOWED = frozenset({"flush_law", "free_pages"})
 
 SEEN_SECONDS = 2.0 * MEMORY_SECONDS
 """The baseline has to be in force for so long before the mean age is its own, seconds."""
-
-
-def home_of(state: State, current: Capacity) -> int:
-    """Return the C that the server was set to before us, pages/s; the one in force while nothing is ours."""
-    return (current if state.originals is None else state.originals.capacity).io_capacity
 
 
 def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> tuple[State, list[Event]]:
@@ -53,11 +48,11 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     if found is None:
         return state, []
     asking = winners(state.schedule)
-    whose = {name: asking[effect].who for name, effect in scheduled.BUDGETS.items() if effect in asking}
+    whose = {name: asking[effect].who for name, effect in schedule.BUDGETS.items() if effect in asking}
     state = replace(state, sawtooth=_sawtooth(state, sample))
     baseline = baseline_ratio(state, sample, found)
     headroom = headroom_of(state, sample, found, baseline=baseline)
-    settings = scheduled.settings_of(state.settings, state.schedule)
+    settings = schedule.settings_of(state.settings, state.schedule)
     law = law_of(state)
     standing = budgets.look(
         state.estimator.recovery,
@@ -81,7 +76,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
     wanted, source = preferred
     if wish is None and wanted > law.highest:
         wanted, source = law.highest, "flush_law"
-    cap = settings.max_replica_set_point if role_of(sample) == "replica" else math.inf
+    cap = settings.max_replica_set_point if role_of(sample) is Role.REPLICA else math.inf
     if (bound_by_waits := state.caution.bound(wanted)) < wanted:
         wanted, source = bound_by_waits, "free_pages"
     if cap < wanted:
@@ -259,7 +254,7 @@ def _park_target(state: State, sample: Sample, found: Estimate) -> Capacity | No
         return None
     lowest, highest = bounds(state)
     keep = state.writes.own == sample.capacity or not warm(state.estimator.window)
-    return parking.parked(
+    return parked(
         found,
         law_of(state),
         state.settings,
