@@ -61,7 +61,7 @@ def test_a_variant_replaces_only_the_keys_it_names() -> None:
         ('contenders = ["defalt"]', "defalt: no such contender; there are default"),
         ('contenders = ["4000/2000"]', "4000/2000: C must be at least 100 and at most M"),
         ('contenders = ["ours", "ours"]', "names ours twice"),
-        ('contenders = ["02000/4000", "sync", "2000/4000"]', "names 2000/4000 twice"),
+        ('contenders = ["02000/4000", "100/100", "2000/4000"]', "names 2000/4000 twice"),
         ("[load]\nrate = 10\nknee_share = 0.5", "cannot be kept beside load.knee_share"),
         ("[timing]\nsettle_least = 90\nsettle_most = 60", "must not be below timing.settle_least = 90"),
         ("[disk]\nalternate_iops = 800", "needs disk.write_iops"),
