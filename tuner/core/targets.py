@@ -10,17 +10,16 @@ from msgspec.structs import replace
 from policies.equilibrium import rate_at_rest
 from policies.setpoint import LOWEST, Headroom, bounds_of, follow, highest_ratio, suggested_ratio
 from policies.types import Suggestion
+from tuner.core.baseline.guard import Side
 from tuner.core.commands import schedule
 from tuner.core.commands.overlay import configured
-from tuner.core.degraded import MARGIN
 from tuner.core.estimate.load import MEMORY_SECONDS
+from tuner.core.estimate.sawtooth import Sawtooth
 from tuner.core.estimate.window import telling, warm
-from tuner.core.laws import law_of
+from tuner.core.laws import MARGIN, law_of
 from tuner.core.leaving.parked import parked
 from tuner.core.limits import bounds, home_of
-from tuner.core.noharm import Side
 from tuner.core.ownership.handover import role_of
-from tuner.core.sawtooth import Sawtooth
 from tuner.core.setpoint import budgets
 from tuner.core.setpoint.announced import drop, update
 from tuner.core.setpoint.budgets import foreseen
@@ -97,6 +96,8 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         now=now,
         wall=wall,
     )
+    # a suggestion to hold less makes no age too high that is none without it
+    without = 0.0 if suggestion is None else min(law.highest, highest_ratio(headroom, bounds_by_budgets)[0])
     recovery = state.estimator.recovery
     state = replace(
         state,
@@ -104,7 +105,7 @@ def follow_targets(state: State, sample: Sample, *, now: float, wall: float) -> 
         park_target=_park_target(state, sample, found),
         set_point=set_point,
         set_point_source=f"{whose[source]}: {source}" if source in whose else source,
-        sawtooth=state.sawtooth.held(beyond=set_point - by_configuration["alarm"]),
+        sawtooth=state.sawtooth.held(beyond=max(set_point, without) - by_configuration["alarm"]),
         announced=announced,
     )
     if moved:
@@ -186,7 +187,10 @@ def baseline_ratio(state: State, sample: Sample, found: Estimate) -> float:
         return 1.0
     if load.combining.weight <= 0.0:
         return 0.0
-    if state.noharm.side is Side.BASELINE and sample.monotonic - state.noharm.since >= SEEN_SECONDS:
+    if (
+        state.baseline_guard.side is Side.BASELINE
+        and sample.monotonic - state.baseline_guard.since >= SEEN_SECONDS
+    ):
         return math.exp(load.combining.mean_x)
     exponent, lists = load.combining_exponent, 1.0 - state.caution.lru_share
     return resting_ratio(
