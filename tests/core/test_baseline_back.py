@@ -166,7 +166,7 @@ def test_another_load_lifts_it(back: Bench) -> None:
     assert "the load is another one" in said
     assert len(records) >= 600
     assert back.record.mode is Mode.ACTIVE
-    assert back.state.noharm.kinds[0].ours.rows.count >= 10
+    assert back.state.baseline_guard.kinds[0].ours.rows.count >= 10
 
 
 def test_a_baseline_that_does_no_better_lifts_it(back: Bench) -> None:
@@ -214,7 +214,7 @@ def test_another_server_is_nothing_of_it(back: Bench) -> None:
     record = back.turn()
 
     assert "baseline_left" in codes(record)
-    assert back.state.noharm.kinds == ()
+    assert back.state.baseline_guard.kinds == ()
     assert back.record.mode is Mode.ADVISORY
 
 
@@ -223,8 +223,8 @@ def test_a_restart_of_mysqld_forgets_what_was_shown(back: Bench) -> None:
     back.server.restart(DEFAULT)
     back.turns(3)
 
-    assert back.state.noharm.kinds == ()
-    assert back.state.noharm.returned is not None
+    assert back.state.baseline_guard.kinds == ()
+    assert back.state.baseline_guard.returned is not None
     assert back.record.mode is Mode.ADVISORY
 
 
@@ -242,8 +242,8 @@ def test_a_snapshot_keeps_it(kept: Bench) -> None:
     """A replay that begins in the middle knows what both sides showed."""
     state = decode_state(encode_state(kept.state))
 
-    assert state.noharm == kept.state.noharm
-    assert msgspec.msgpack.encode(state.noharm)
+    assert state.baseline_guard == kept.state.baseline_guard
+    assert msgspec.msgpack.encode(state.baseline_guard)
 
 
 def _left(kept: Bench) -> TickRecord:

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from tests.bench import Bench
 from tests.factory import command
+from tuner.core.estimate.sawtooth import SURGE_SECONDS, Sawtooth
 from tuner.core.limits import CALM_SECONDS, FLOOR, HIGHEST, floor
-from tuner.core.sawtooth import SURGE_SECONDS, Sawtooth
 from tuner.core.state import State
 
 CALM = Sawtooth(at=10_000.0, since=9_000.0 - CALM_SECONDS)

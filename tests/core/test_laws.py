@@ -10,8 +10,8 @@ from policies.registry import LAWS
 from tests.bench import Bench, FakeServer
 from tests.core.loops import drain
 from tests.factory import ACTIVE, DEFAULT, FACTS, SAVED, A, codes, command, estimate, held, sample
-from tuner.core.degraded import unproven
 from tuner.core.gate import NEEDED, GateState, update
+from tuner.core.laws import unproven
 from tuner.core.memory import learn
 from tuner.core.snapshot import decode_state, encode_state
 from tuner.core.step import start

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.factory import sample
-from tuner.core.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
+from tuner.core.estimate.sawtooth import LEAST, SPAN_SECONDS, SURGE_SECONDS, Sawtooth
 
 RECKONED = 8.0
 RATE = 1e6
