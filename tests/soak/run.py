@@ -226,9 +226,10 @@ class _Watch:
     def breaches(self) -> list[Row]:
         """Return what the journal shows that was not reported before, as plain values."""
         found: list[Breach] = []
-        with contextlib.suppress(JournalError):
+        with contextlib.suppress(JournalError):  # no journal yet
             for one in runs(self._daemon.state)[-2:]:
-                found += judge_run(self._daemon.state, one.number)
+                with contextlib.suppress(JournalError):  # a run that left no tick yet
+                    found += judge(trace(self._daemon.state, one.number))
         new = [one for one in found if one not in self._seen]
         self._seen.update(new)
         return [one._asdict() for one in new]
@@ -244,16 +245,6 @@ def judged(state: Path) -> Row:
                     ticks += 1
                     writes += bool(item.decision.steps)
     return {"ticks": ticks, "writes": writes}
-
-
-def judge_run(state: Path, number: int) -> list[Breach]:
-    """Return every breach in one run on disk; none where it has no ticks yet."""
-    try:
-        return judge(trace(state, number))
-    except JournalError as error:
-        if "no tick" in str(error):
-            return []
-        raise
 
 
 def _waits_for(status: Row) -> str:
