@@ -6,60 +6,42 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.bench import Bench
-from tests.factory import ACTIVE, SAVED, command
+from tests.bench import Bench, replays
+from tests.factory import ACTIVE, command
 from tuner.core.snapshot import decode_state, encode_state
-from tuner.core.step import step
 from tuner.records import Capacity
 from tuner.settings import PolicyName
 
 
 @pytest.mark.parametrize("policy", ["cascade", "bayes", "pid", "fixed"])
 def test_a_run_goes_on_from_its_snapshot(policy: PolicyName) -> None:
-    """Whatever the law, a state that went through bytes is the same state and decides the same."""
+    """Whatever the law, and after a change of the server's flush law, the same state decides the same."""
     bench = Bench(replace(ACTIVE, policy=policy, fixed_io_capacity_max=900))
-    bench.turn()
-    bench.turn(SAVED)
+    first = bench.state
+    bench.ready()
     bench.turns(40)
+    assert type(decode_state(encode_state(bench.state)).policy) is type(bench.state.policy)
+    bench.server.shows = {"flush_law": "soft-limit"}
+    bench.turns(5)
 
-    state = decode_state(encode_state(bench.state))
-
-    assert state == bench.state
-    assert type(state.policy) is type(bench.state.policy)
-    seen = len(bench.records)
-    bench.turns(40)
-    for record in bench.records[seen:]:
-        state, again = step(state, record.tick)
-        assert again == record
+    assert decode_state(encode_state(bench.state)).policy == bench.state.policy
+    assert replays(first, bench.records, restart=20) == bench.state
 
 
-def test_everything_that_can_be_remembered_comes_back() -> None:
+def test_everything_that_can_be_remembered_comes_back(bench: Bench) -> None:
     """Holds, latches, overrides, debts and originals are all part of the bytes."""
-    bench = Bench().in_control()
     bench.turn(command("override", value=600, ttl=600.0))
     assert bench.state.override is not None
     assert decode_state(encode_state(bench.state)) == bench.state
-    bench.server.down = "did not answer"
-    bench.turn(command("pause"))
-    bench.turns(8)
-    bench.server.down = ""
+    bench.silent(9, command("pause"))
     assert bench.state.latches.paused is not None
     assert bench.state.park_owed
     assert decode_state(encode_state(bench.state)) == bench.state
-    bench.server.capacity = Capacity(150, 300)
     bench.turn(command("resume"))
     bench.server.capacity = Capacity(150, 450)
     bench.turn()
     assert bench.state.latches.foreign is not None
-
     assert decode_state(encode_state(bench.state)) == bench.state
-
-
-def test_a_state_before_the_first_tick_comes_back() -> None:
-    """A run can be replayed from its very beginning."""
-    fresh = Bench().state
-
-    assert decode_state(encode_state(fresh)) == fresh
 
 
 def test_bytes_of_something_else_are_refused() -> None:
